@@ -1,0 +1,81 @@
+# Everything a developer runs. It needs Python 3.11 or newer and make; the rest is installed into .venv,
+# including a Java for Spark where the machine has none. CI runs `make test` and nothing else.
+
+PYTHON ?=
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-input
+UV := uv==0.13.7
+
+.PHONY: help setup demo test docs lock format clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' Makefile
+
+demo: setup ## a standing query over a running stream, explained as it goes
+	@$(PY) -m windrow demo
+
+test: setup ## every check: format, lint, types, imports, tests, the examples in all documents
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+	$(PY) -m pytest
+
+docs: setup ## the documentation as web pages, in site/
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+
+format: setup ## put the code into its standard form
+	$(PY) -m ruff check --fix-only .
+	$(PY) -m ruff format .
+
+lock: setup ## choose the newest versions pyproject.toml allows, and write them to requirements.lock
+	$(PIP_INSTALL) $(UV)
+	$(PY) -m uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev \
+	  --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
+
+clean: ## remove everything make has made
+	rm -rf $(VENV) site dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+setup: $(STAMP) ## the environment only; the other targets do it by themselves
+
+# Only a change of the two files that say what is installed leads to a new installation.
+$(STAMP): requirements.lock pyproject.toml
+	@test -x $(PY) || $(MAKE) --no-print-directory $(PY)
+	@echo "installing the packages of requirements.lock (a few minutes the first time)"
+	@$(PIP_INSTALL) -r requirements.lock
+	@$(INSTALL_WINDROW)
+	@touch $@
+
+$(PY):
+	@$(FIND_PYTHON); echo "making $(VENV) with $$python"; "$$python" -m venv --clear $(VENV)
+
+# With a Java that Spark can use: windrow alone. Without one: windrow and the Java of its extra `java`.
+define INSTALL_WINDROW
+if found=$$(PYTHONPATH=src $(PY) -m windrow.spark.java 2>/dev/null); then extra=; echo "using $$found"; \
+else extra='[java]'; echo "no usable Java on this machine: installing one into $(VENV)"; fi; \
+$(PIP_INSTALL) --no-build-isolation --constraint requirements.lock --editable ".$$extra"
+endef
+
+# Each candidate is run, not only looked up: version managers leave names on the PATH that do not work.
+define FIND_PYTHON
+python=; incomplete=; \
+for candidate in $(or $(PYTHON),python3.13 python3.12 python3.11 python3); do \
+  "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+  if "$$candidate" -c 'import ensurepip, venv' 2>/dev/null; then python=$$candidate; break; fi; \
+  incomplete=$$candidate; \
+done; \
+if [ -z "$$python" ] && [ -n "$$incomplete" ]; then \
+  echo "error: $$incomplete cannot make virtual environments: it lacks the module ensurepip" >&2; \
+  echo "  = install it (on Debian and Ubuntu: the package python3-venv), or give another: make PYTHON=..." >&2; \
+  exit 1; \
+fi; \
+if [ -z "$$python" ]; then \
+  echo "error: windrow needs Python 3.11 or newer, and none of these is: $(or $(PYTHON),python3.13 python3.12 python3.11 python3)" >&2; \
+  echo "  = install one, or say where it is: make PYTHON=/path/to/python3" >&2; \
+  exit 1; \
+fi
+endef

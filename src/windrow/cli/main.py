@@ -1,0 +1,90 @@
+"""The frame of the command line: its commands, and what it exits with.
+
+A command is a function with typer annotations, in a module of its own, `windrow/cli/<name>.py`. It prints its
+result to standard output, returns nothing, and raises a `WindrowError` when it cannot go on. To add one, put
+it into `COMMANDS` below; its function name is its name on the command line, its docstring its help.
+
+A command imports what is slow to import (Spark, Polars) inside its function, so that `windrow --help` stays
+quick.
+
+    exit code   meaning
+    0           done
+    1           the user's query or data is at fault
+    2           bad usage: an unknown command, option or argument
+    3           the engine failed, or its surroundings (Java, Spark, a disk)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from windrow.errors import WindrowError
+
+ENGINE_FAILED = 3
+DEBUG_VARIABLE = "WINDROW_DEBUG"
+
+#: every command, in the order of the help text
+COMMANDS: tuple[Callable[..., None], ...] = ()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line, and leave through `SystemExit`, whatever happens."""
+    try:
+        app(args=arguments, prog_name="windrow")
+    except Exception as problem:  # noqa: BLE001 - the outermost frame: what is not caught here is a traceback
+        raise SystemExit(report(problem)) from None
+
+
+def report(problem: Exception) -> int:
+    """Tell the user about a problem on standard error; the exit code it deserves."""
+    if os.environ.get(DEBUG_VARIABLE):
+        traceback.print_exception(problem)
+    if isinstance(problem, WindrowError):
+        print(problem.render(), file=sys.stderr)
+        return problem.exit_code
+    first_line = (str(problem).strip().splitlines() or ["no message"])[0]
+    print(f"error[engine]: {type(problem).__name__}: {first_line}", file=sys.stderr)
+    print(f"  = set {DEBUG_VARIABLE}=1 to see the traceback", file=sys.stderr)
+    return ENGINE_FAILED
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"windrow {version('windrow')}")
+        raise typer.Exit
+
+
+def _root(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and leave."
+        ),
+    ] = False,
+) -> None:
+    """Keep the answers of standing queries fresh over sliding windows of data streams."""
+
+
+def build(commands: Sequence[Callable[..., None]]) -> typer.Typer:
+    """The command line made of these commands."""
+    built = typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,  # `main` reports exceptions
+        rich_markup_mode=None,  # help as plain text, the same on every terminal
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    built.callback()(_root)
+    for command in commands:
+        built.command()(command)
+    return built
+
+
+app = build(COMMANDS)

@@ -1,0 +1,163 @@
+"""One kind of error for everything a user can meet.
+
+An error says what is wrong, where in the text (a half-open span of character offsets), and the way
+out (a hint). `render` draws it the way a compiler would: the line, a caret underline, the hint.
+
+>>> hint = nearest("prise", ["price"])
+>>> error = QueryError("no column `prise`", code="unknown-column", span=Span(7, 12), hint=hint)
+>>> print(error.located("SELECT prise FROM bids").render())
+error[unknown-column]: no column `prise`
+  --> 1:8
+  |
+1 | SELECT prise FROM bids
+  |        ^^^^^
+  = did you mean `price`?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_WIDEST_LINE = 160
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """Where in the source text: characters `start` up to, not including, `end`."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """The least span that holds both."""
+        return Span(min(self.start, other.start), max(self.end, other.end))
+
+
+class WindrowError(Exception):
+    """The root of all errors Windrow raises on purpose."""
+
+    default_code = "error"
+    #: what the command line exits with: 1 the user's query or data, 3 the engine or its surroundings
+    exit_code = 3
+
+    def __init__(
+        self, message: str, *, code: str | None = None, span: Span | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+        self.span = span
+        self.hint = hint
+        self.text: str | None = None
+        self.file: str | None = None
+
+    def located(self, text: str, file: str | None = None, span: Span | None = None) -> Self:
+        """The same error, knowing the text its span points into. What is known already stays."""
+        if self.text is None:
+            self.text, self.file = text, file
+            self.span = self.span or span
+        return self
+
+    def render(self) -> str:
+        """The message as a compiler would print it."""
+        lines = [f"error[{self.code}]: {self.message}"]
+        if self.text is not None and self.span is not None:
+            lines += _excerpt(self.text, self.span, self.file)
+        elif self.file is not None:
+            lines.append(f"  --> {self.file}")
+        if self.hint:
+            lines.append(f"  = {self.hint}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.render() if self.text is not None else self._plain()
+
+    def _plain(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class QueryError(WindrowError):
+    """The text of a statement, or a plan built in Python, does not mean anything Windrow can run."""
+
+    default_code = "query"
+    exit_code = 1
+
+
+class DataError(WindrowError):
+    """A row, a value or a punctuation contradicts what was declared."""
+
+    default_code = "data"
+    exit_code = 1
+
+
+class StateError(WindrowError):
+    """The engine's own state or surroundings are not usable."""
+
+    default_code = "state"
+
+
+class SourceError(WindrowError):
+    """A source cannot be read."""
+
+    default_code = "source"
+
+
+class SinkError(WindrowError):
+    """A sink cannot be written."""
+
+    default_code = "sink"
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """A hint that names the known name closest to `name`, or all of them if they are few.
+
+    >>> nearest("prise", ["item", "price"])
+    'did you mean `price`?'
+    >>> nearest("x", ["item", "price"])
+    'known here: `item`, `price`'
+    """
+    names = sorted(set(known))
+    folded = {candidate.lower(): candidate for candidate in names}
+    close = get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean `{folded[close[0]]}`?"
+    if 0 < len(names) <= 12:
+        return "known here: " + ", ".join(f"`{candidate}`" for candidate in names)
+    return None
+
+
+def _excerpt(text: str, span: Span, file: str | None) -> list[str]:
+    start = min(max(span.start, 0), len(text))
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", start)
+    line_end = len(text) if line_end < 0 else line_end
+    number = text.count("\n", 0, start) + 1
+    column = start - line_start
+    line, column = _shorten(text[line_start:line_end], column)
+    width = max(1, min(span.end - start, line_end - start, len(line) - column))
+    gutter = " " * len(str(number))
+    place = f"{number}:{start - line_start + 1}"
+    return [
+        f"{gutter} --> {file}:{place}" if file else f"{gutter} --> {place}",
+        f"{gutter} |",
+        f"{number} | {line}",
+        f"{gutter} | {' ' * column}{'^' * width}",
+    ]
+
+
+def _shorten(line: str, column: int) -> tuple[str, int]:
+    """Keep a long line readable around the column; control characters must not reach a terminal."""
+    if len(line) > _WIDEST_LINE:
+        first = max(0, column - _WIDEST_LINE // 2)
+        cut = line[first : first + _WIDEST_LINE]
+        prefix = "…" if first else ""
+        line, column = (
+            prefix + cut + ("…" if first + _WIDEST_LINE < len(line) else ""),
+            column - first + len(prefix),
+        )
+    return "".join(c if c.isprintable() else " " for c in line), column

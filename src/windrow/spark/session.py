@@ -1,0 +1,92 @@
+"""A Spark session on this machine, set up the way Windrow needs it, and quiet.
+
+Spark reads some of its settings from the environment while its JVM starts. They are put there for just that
+long, so that making a session leaves no trace in the process's environment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from windrow.spark.java import find_java
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_THIS_MACHINE = "127.0.0.1"
+
+
+def local_session(
+    app: str = "windrow", cores: int | str = "*", *, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The Spark session of this process, made if there is none yet.
+
+    `cores` is how many threads run tasks, `"*"` for one per core. `settings` go over Windrow's own.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    builder = SparkSession.builder.appName(app).master(f"local[{cores}]")
+    for name, value in {**_settings(), **(settings or {})}.items():
+        builder = builder.config(name, value)
+    with _environment(_start_environment()):
+        return builder.getOrCreate()
+
+
+def _settings() -> dict[str, str]:
+    return {
+        "spark.sql.session.timeZone": "UTC",
+        # Plans are chosen by Windrow; Spark changing them while they run would make updates hard to predict.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": _java_options(),
+        # The host's own name need not resolve, as in many containers.
+        "spark.driver.host": _THIS_MACHINE,
+        "spark.driver.bindAddress": _THIS_MACHINE,
+    }
+
+
+def _java_options() -> str:
+    logging = Path(str(files("windrow.spark"))) / "log4j2.properties"
+    options = [
+        "-Xss8m",  # Spark walks plans recursively, and ours are deep
+        "-Duser.timezone=UTC",
+        f'"-Dlog4j2.configurationFile={logging.as_uri()}"',
+    ]
+    return " ".join(options)
+
+
+def _start_environment() -> dict[str, str]:
+    return {
+        "JAVA_HOME": str(find_java().home),
+        # The Spark inside this pyspark, not another one that the user may have installed.
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_LOCAL_IP": _THIS_MACHINE,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set these variables, and put back afterwards what was there before."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,65 @@
+"""The session works, is set up as promised, and leaves no trace around it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from windrow.spark import session as module
+from windrow.spark.session import local_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+START_AND_COUNT = """
+from windrow.spark.session import local_session
+spark = local_session(cores=1)
+print(spark.range(10).count())
+spark.stop()
+"""
+
+
+def test_settings(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.adaptive.enabled") == "false"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_python_workers_run(spark: SparkSession) -> None:
+    def double(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for batch in batches:
+            yield pa.record_batch([pc.multiply(batch["id"], 2)], names=["id"])
+
+    doubled = spark.range(5).mapInArrow(double, "id long").toArrow()
+    assert sorted(doubled["id"].to_pylist()) == [0, 2, 4, 6, 8]
+
+
+def test_a_second_call_gives_the_same_session(spark: SparkSession) -> None:
+    assert local_session() is spark
+
+
+def test_nothing_but_the_result_is_printed() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", START_AND_COUNT], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert answer.stdout == "10\n"
+    assert answer.stderr == ""
+
+
+def test_the_environment_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "before")
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    with module._environment({"JAVA_HOME": "during", "SPARK_HOME": "during"}):
+        assert os.environ["JAVA_HOME"] == os.environ["SPARK_HOME"] == "during"
+    assert os.environ["JAVA_HOME"] == "before"
+    assert "SPARK_HOME" not in os.environ
