@@ -1,0 +1,33 @@
+"""The algebra of aggregates: facts and laws that executors and rules rely on.
+
+`make` gives an aggregate; `fold` its lifted rows in any grouping, and `lower` the state.
+
+>>> from windrow.algebra.types import INT
+>>> mean = make("avg", types=(INT,))
+>>> old, new = mean.fold([mean.lift((1,)), mean.lift((2,))]), mean.lift((6,))
+>>> mean.lower(mean.combine(old, new))
+3.0
+>>> mean.invertible, mean.lower(mean.subtract(mean.combine(old, new), old))
+(True, 6.0)
+"""
+
+from windrow.algebra.aggregates.accumulator import Accumulator
+from windrow.algebra.aggregates.base import Aggregate, Differential, Gray, Size, State, Types
+from windrow.algebra.aggregates.ordering import restored, sortable
+from windrow.algebra.aggregates.registry import is_aggregate, lookup, make, names
+
+__all__ = [
+    "Accumulator",
+    "Aggregate",
+    "Differential",
+    "Gray",
+    "Size",
+    "State",
+    "Types",
+    "is_aggregate",
+    "lookup",
+    "make",
+    "names",
+    "restored",
+    "sortable",
+]

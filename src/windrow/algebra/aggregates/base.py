@@ -1,0 +1,164 @@
+"""What an aggregate is: lift a row into a state, combine states, lower a state to a value.
+
+States form a monoid: `combine` is associative and `identity()` is its neutral element. Some monoids
+are groups: `subtract(combine(a, b), b)` is `a`, exactly. Everything else an aggregate declares are
+facts, and executors ask for facts, never for names:
+
+- `size` and `differential`: may a pane hold a state of constant size, and can a window follow from
+  the window before it (full-differential, pseudo-differential, not at all)?
+- `duplicate_insensitive`: does the value stay right if a row is counted twice, as it is when the
+  states of overlapping predicates are combined?
+- `gray`: distributive, algebraic or holistic.
+
+NULL arguments lift to the identity unless an aggregate says otherwise. A state is an immutable value
+that can be compared, hashed and pickled.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import copy
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Self
+
+from windrow.algebra.aggregates.accumulator import Accumulator
+from windrow.errors import QueryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from windrow.algebra.types import DataType
+
+Types = tuple["DataType", ...]
+State = Any
+
+
+class Size(Enum):
+    """Is there a constant bound on the parts of a state?"""
+
+    BOUNDED = "bounded"
+    HOLISTIC = "holistic"
+
+
+class Differential(Enum):
+    """Does F(Y − X) follow from what is kept of Y and of X: in constant space, in more, or never?"""
+
+    FULL = "full-differential"
+    PSEUDO = "pseudo-differential"
+    NONE = "non-differential"
+
+
+class Gray(Enum):
+    """Gray's classes: combined from values, from several such values, or only from all the data."""
+
+    DISTRIBUTIVE = "distributive"
+    ALGEBRAIC = "algebraic"
+    HOLISTIC = "holistic"
+
+
+class Aggregate(ABC):
+    """One aggregate function with its constant parameters, and with its argument types once `bind` gave them.
+
+    Attributes declare facts; a subclass states those that differ from the defaults below.
+    """
+
+    name: str
+    #: least and greatest number of arguments, the latter None if there is no limit
+    arity: tuple[int, int | None] = (1, 1)
+    #: names of the constant parameters, which follow the arguments in a call
+    parameters: tuple[str, ...] = ()
+    commutative: bool = True
+    duplicate_insensitive: bool = False
+    #: does a row's place in the row order matter (FIRST, LAST)?
+    ordered: bool = False
+    size: Size = Size.BOUNDED
+    differential: Differential = Differential.NONE
+    gray: Gray = Gray.DISTRIBUTIVE
+
+    def __init__(self, *params: Any) -> None:
+        self.params = params
+        self.types: Types | None = None
+        self.result: DataType | None = None
+        if len(params) != len(self.parameters):
+            wanted = ", ".join(self.parameters) or "no constants"
+            raise QueryError(
+                f"{self.name} got {len(params)} constants", code="bad-aggregate", hint=f"it takes: {wanted}"
+            )
+
+    # ------------------------------------------------------------ the algebra
+
+    @abstractmethod
+    def identity(self) -> State:
+        """The state of no rows."""
+
+    @abstractmethod
+    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> State:
+        """The state of one row: its argument values, and its sortable key in the row order."""
+
+    @abstractmethod
+    def combine(self, a: State, b: State) -> State:
+        """The state of the rows of `a` followed by those of `b`."""
+
+    @abstractmethod
+    def lower(self, state: State) -> Any:
+        """The value of the aggregate over the rows of `state`."""
+
+    def subtract(self, a: State, b: State) -> State:
+        """The state of the rows of `a` without those of `b`; only where `invertible_for` the types."""
+        raise NotImplementedError(f"{self.name} has no inverse")
+
+    def fold(self, states: Iterable[State]) -> State:
+        """All states combined, in their order."""
+        result = self.identity()
+        for state in states:
+            result = self.combine(result, state)
+        return result
+
+    def accumulator(self, state: State | None = None) -> Accumulator:
+        """A changing state for many small additions and removals; it starts as `state`."""
+        return Accumulator(self, self.identity() if state is None else state)
+
+    # ------------------------------------------------------------ types
+
+    def result_type(self, types: Types) -> DataType:
+        """The type of the value for arguments of these types; QueryError where there is none."""
+        least, most = self.arity
+        if len(types) < least or (most is not None and len(types) > most):
+            wanted = f"{least} or more" if most is None else f"{least}"
+            raise QueryError(
+                f"{self!r} got {len(types)} arguments", code="bad-aggregate", hint=f"it takes {wanted}"
+            )
+        return self._result_type(types)
+
+    @abstractmethod
+    def _result_type(self, types: Types) -> DataType:
+        """`result_type`, for the right number of arguments."""
+
+    def invertible_for(self, types: Types) -> bool:
+        """Is `subtract` an exact inverse for arguments of these types?"""
+        return False
+
+    @property
+    def invertible(self) -> bool:
+        """`invertible_for` the types bound; before that, only what holds for all types."""
+        return self.invertible_for(self.types or ())
+
+    def bind(self, types: Types) -> Self:
+        """The same aggregate, checked against and knowing the types of its arguments."""
+        bound = copy(self)
+        bound.types, bound.result = types, self.result_type(types)
+        return bound
+
+    # ------------------------------------------------------------ identity as a value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Aggregate) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(repr, self.params))})" if self.params else self.name
+
+    def _key(self) -> tuple[Any, ...]:
+        return type(self), self.name, self.params, self.types

@@ -1,0 +1,52 @@
+"""DISTINCT: any aggregate over the distinct values of its arguments.
+
+Counts are kept although the value needs only the keys: with them a row can leave again. Values are
+folded in their order, so that even a sum of doubles is always the same. A row counted twice does not
+change the value, though it does change the counts: after states that overlap were combined, subtracting
+one of them is wrong.
+
+>>> from windrow.algebra.aggregates.count import Count
+>>> count = Distinct(Count())
+>>> count.lower(count.fold(map(count.lift, [("a", 1), ("a", 1), ("a", 2), ("b", None)])))
+2
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
+from windrow.algebra.aggregates.ordering import restored, sortable
+
+if TYPE_CHECKING:
+    from windrow.algebra.aggregates.base import Aggregate, Types
+    from windrow.algebra.types import DataType
+
+
+class Distinct(Counting):
+    """`inner` over distinct arguments; a row with a NULL argument is ignored."""
+
+    duplicate_insensitive = True
+
+    def __init__(self, inner: Aggregate) -> None:
+        self.name = f"DISTINCT {inner.name}"
+        self.parameters = inner.parameters
+        least, most = inner.arity
+        self.arity = max(1, least), most
+        super().__init__(*inner.params)
+        self.inner = inner
+
+    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
+        return () if None in args else ((sortable(args), 1),)
+
+    def of_counts(self, counts: Counts) -> Any:
+        inner = self.inner
+        return inner.lower(inner.fold(inner.lift(restored(key)) for key in sorted(counts)))
+
+    def bind(self, types: Types) -> Self:
+        bound = super().bind(types)
+        bound.inner = self.inner.bind(types)
+        return bound
+
+    def _result_type(self, types: Types) -> DataType:
+        return self.inner.result_type(types)

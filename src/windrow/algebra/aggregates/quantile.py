@@ -1,0 +1,66 @@
+"""MEDIAN and QUANTILE(x, p): exact, as Spark's `percentile`.
+
+Position p·(n−1) of the sorted values; between two of them the value is interpolated linearly.
+
+>>> median = Median()
+>>> median.lower(median.fold(map(median.lift, [(10,), (1,), (None,), (2,), (4,)])))
+3.0
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from decimal import Decimal
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.aggregates.multiset import Counting, Counts
+from windrow.algebra.aggregates.numbers import numeric
+from windrow.algebra.aggregates.ordering import restored
+from windrow.algebra.types import DOUBLE, DataType
+from windrow.errors import QueryError
+
+if TYPE_CHECKING:
+    from windrow.algebra.aggregates.base import Types
+
+
+class Median(Counting):
+    """The value in the middle; NULL over no values."""
+
+    name = "MEDIAN"
+    fraction = 0.5
+
+    def of_counts(self, counts: Counts) -> float | None:
+        if not counts:
+            return None
+        values = sorted(counts)
+        ranks = list(accumulate(counts[value] for value in values))
+        position = self.fraction * (ranks[-1] - 1)
+        below, above = math.floor(position), math.ceil(position)
+        low, high = (float(restored(values[bisect_right(ranks, rank)])) for rank in (below, above))
+        if low == high or below == above:
+            return low
+        value = low + (position - below) * (high - low)  # Spark's formula, to the last digit
+        return value if value == value else math.nan
+
+    def _result_type(self, types: Types) -> DataType:
+        numeric(self.name, types)
+        return DOUBLE
+
+
+class Quantile(Median):
+    """The value that a given fraction of the values lies below."""
+
+    name = "QUANTILE"
+    parameters = ("fraction",)
+
+    def __init__(self, *params: Any) -> None:
+        super().__init__(*params)
+        (given,) = params
+        if not isinstance(given, int | float | Decimal) or not 0 <= given <= 1:
+            raise QueryError(
+                f"no QUANTILE at {given!r}", code="bad-aggregate", hint="the fraction is a number from 0 to 1"
+            )
+        self.fraction = float(given)
+        self.params = (self.fraction,)

@@ -1,0 +1,84 @@
+"""Every aggregate by its SQL names. A new one is a class in a file of its own and a line here.
+
+>>> make("quantile", (0.9,))
+QUANTILE(0.9)
+>>> make("Sum", distinct=True)
+DISTINCT SUM
+>>> make("summ")
+Traceback (most recent call last):
+    ...
+windrow.errors.QueryError: no aggregate `summ` (did you mean `SUM`?)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.aggregates.average import Average
+from windrow.algebra.aggregates.count import Count
+from windrow.algebra.aggregates.distinct import Distinct
+from windrow.algebra.aggregates.edge import First, Last
+from windrow.algebra.aggregates.extremum import AnyValue, Max, Min
+from windrow.algebra.aggregates.mode import Mode
+from windrow.algebra.aggregates.quantile import Median, Quantile
+from windrow.algebra.aggregates.sum import Sum
+from windrow.algebra.aggregates.top_k import TopK
+from windrow.algebra.aggregates.variance import StddevPop, StddevSamp, VarPop, VarSamp
+from windrow.errors import QueryError, nearest
+
+if TYPE_CHECKING:
+    from windrow.algebra.aggregates.base import Aggregate, Types
+
+_REGISTRY: dict[str, type[Aggregate]] = {
+    "ANY_VALUE": AnyValue,
+    "AVG": Average,
+    "COUNT": Count,
+    "FIRST": First,
+    "LAST": Last,
+    "MAX": Max,
+    "MEAN": Average,
+    "MEDIAN": Median,
+    "MIN": Min,
+    "MODE": Mode,
+    "PERCENTILE": Quantile,
+    "QUANTILE": Quantile,
+    "STDDEV": StddevSamp,
+    "STDDEV_POP": StddevPop,
+    "STDDEV_SAMP": StddevSamp,
+    "SUM": Sum,
+    "TOP_K": TopK,
+    "VARIANCE": VarSamp,
+    "VAR_POP": VarPop,
+    "VAR_SAMP": VarSamp,
+}
+
+
+def names() -> tuple[str, ...]:
+    """All names, aliases included, sorted."""
+    return tuple(sorted(_REGISTRY))
+
+
+def is_aggregate(name: str) -> bool:
+    """Is there an aggregate of this name, in any case?"""
+    return name.upper() in _REGISTRY
+
+
+def lookup(name: str) -> type[Aggregate]:
+    """The class behind a name: it declares the arity and the constant parameters, and makes instances."""
+    found = _REGISTRY.get(name.upper())
+    if found is None:
+        raise QueryError(f"no aggregate `{name}`", code="unknown-aggregate", hint=nearest(name, _REGISTRY))
+    return found
+
+
+def make(
+    name: str, params: tuple[Any, ...] = (), *, distinct: bool = False, types: Types | None = None
+) -> Aggregate:
+    """An aggregate with its constants; with `types` also checked against and bound to its arguments.
+
+    DISTINCT is nothing to an aggregate that duplicates do not change anyway.
+    """
+    aggregate = lookup(name)(*params)
+    if distinct and not aggregate.duplicate_insensitive:
+        aggregate = Distinct(aggregate)
+    return aggregate if types is None else aggregate.bind(types)

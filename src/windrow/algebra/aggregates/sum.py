@@ -1,0 +1,64 @@
+"""SUM: the number of values and their total.
+
+Integers and decimals are totalled exactly, so the sum is the same in any order, and only a sum that
+is asked for can overflow. Doubles are added as IEEE says and never subtracted again: a NaN, an
+infinity or a huge value must leave nothing behind. Without non-NULL values there is no sum.
+
+>>> total = Sum()
+>>> most = (1 << 63) - 1
+>>> total.lower(total.fold(map(total.lift, [(most,), (1,), (-1,)]))) == most
+True
+>>> total.lower(total.lift((None,))) is None
+True
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.aggregates.base import Aggregate, Differential
+from windrow.algebra.aggregates.numbers import add, checked, is_exact, minus, numeric, type_of
+from windrow.algebra.types import BIGINT, DOUBLE, MAX_PRECISION, DataType, Kind, decimal
+
+if TYPE_CHECKING:
+    from windrow.algebra.aggregates.base import Types
+
+Total = tuple[int, Any]
+
+
+class Sum(Aggregate):
+    """The state is (number of values, total)."""
+
+    name = "SUM"
+    differential = Differential.FULL
+
+    def identity(self) -> Total:
+        return 0, 0
+
+    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Total:
+        return (0, 0) if args[0] is None else (1, args[0])
+
+    def combine(self, a: Total, b: Total) -> Total:
+        return a[0] + b[0], add(a[1], b[1])
+
+    def subtract(self, a: Total, b: Total) -> Total:
+        return a[0] - b[0], minus(a[1], b[1])
+
+    def lower(self, state: Total) -> Any:
+        count, total = state
+        return checked(total, self._result(total), "the sum") if count else None
+
+    def _result_type(self, types: Types) -> DataType:
+        only = numeric(self.name, types, intervals=True)
+        if only.kind is Kind.DECIMAL:
+            return decimal(min(MAX_PRECISION, only.precision + 10), only.scale)
+        if only.kind is Kind.INTERVAL:
+            return only
+        return BIGINT if only.is_integer else DOUBLE
+
+    def invertible_for(self, types: Types) -> bool:
+        return is_exact(types)
+
+    def _result(self, total: Any) -> DataType:
+        """The result type, guessed from the total as long as no types are bound."""
+        return self.result or self.result_type((type_of(total),))

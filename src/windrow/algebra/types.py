@@ -1,0 +1,200 @@
+"""The data types of columns and expressions: Spark SQL's atomic types, and how they mix.
+
+A value of a type is a plain Python value: `bool`, `int`, `float`, `decimal.Decimal`, `str`, `bytes`.
+TIMESTAMP and DATE are integer microseconds since the epoch in UTC (a DATE is its midnight), so that
+instants, windowing attributes and columns are one kind of number everywhere. An INTERVAL is a number
+of microseconds. Every NaN is the one object `math.nan`, so that NaN equals NaN wherever rows are
+compared or grouped.
+
+>>> parse_type("decimal(10, 2)")
+DECIMAL(10,2)
+>>> common_type(INT, parse_type("decimal(10,2)"))
+DECIMAL(12,2)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from windrow.errors import QueryError, nearest
+
+
+class Kind(Enum):
+    """What family of values a type holds."""
+
+    NULL = "VOID"
+    BOOLEAN = "BOOLEAN"
+    TINYINT = "TINYINT"
+    SMALLINT = "SMALLINT"
+    INT = "INT"
+    BIGINT = "BIGINT"
+    FLOAT = "FLOAT"
+    DOUBLE = "DOUBLE"
+    DECIMAL = "DECIMAL"
+    STRING = "STRING"
+    BINARY = "BINARY"
+    DATE = "DATE"
+    TIMESTAMP = "TIMESTAMP"
+    INTERVAL = "INTERVAL"
+    ARRAY = "ARRAY"
+    STRUCT = "STRUCT"
+
+
+@dataclass(frozen=True)
+class DataType:
+    """A type; `precision` and `scale` belong to DECIMAL, `fields` to ARRAY (one) and STRUCT (named)."""
+
+    kind: Kind
+    precision: int = 0
+    scale: int = 0
+    fields: tuple[tuple[str, DataType], ...] = ()
+
+    def __repr__(self) -> str:
+        match self.kind:
+            case Kind.DECIMAL:
+                return f"DECIMAL({self.precision},{self.scale})"
+            case Kind.ARRAY:
+                return f"ARRAY<{self.fields[0][1]}>"
+            case Kind.STRUCT:
+                return "STRUCT<" + ", ".join(f"{name}: {inner}" for name, inner in self.fields) + ">"
+            case _:
+                return str(self.kind.value)
+
+    __str__ = __repr__
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in INTEGER_BITS
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.is_integer or self.kind in (Kind.FLOAT, Kind.DOUBLE, Kind.DECIMAL)
+
+    @property
+    def is_fractional(self) -> bool:
+        """Binary floating point: sums of it agree to a tolerance, not exactly."""
+        return self.kind in (Kind.FLOAT, Kind.DOUBLE)
+
+    @property
+    def is_time(self) -> bool:
+        return self.kind in (Kind.DATE, Kind.TIMESTAMP)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Least and greatest value of an integer type."""
+        bits = INTEGER_BITS[self.kind]
+        return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+
+INTEGER_BITS = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INT: 32, Kind.BIGINT: 64}
+MAX_PRECISION = 38
+
+NULL = DataType(Kind.NULL)
+BOOLEAN = DataType(Kind.BOOLEAN)
+TINYINT = DataType(Kind.TINYINT)
+SMALLINT = DataType(Kind.SMALLINT)
+INT = DataType(Kind.INT)
+BIGINT = DataType(Kind.BIGINT)
+FLOAT = DataType(Kind.FLOAT)
+DOUBLE = DataType(Kind.DOUBLE)
+STRING = DataType(Kind.STRING)
+BINARY = DataType(Kind.BINARY)
+DATE = DataType(Kind.DATE)
+TIMESTAMP = DataType(Kind.TIMESTAMP)
+INTERVAL = DataType(Kind.INTERVAL)
+
+_NAMES = {
+    "VOID": NULL,
+    "BOOLEAN": BOOLEAN,
+    "BOOL": BOOLEAN,
+    "TINYINT": TINYINT,
+    "BYTE": TINYINT,
+    "SMALLINT": SMALLINT,
+    "SHORT": SMALLINT,
+    "INT": INT,
+    "INTEGER": INT,
+    "BIGINT": BIGINT,
+    "LONG": BIGINT,
+    "FLOAT": FLOAT,
+    "REAL": FLOAT,
+    "DOUBLE": DOUBLE,
+    "STRING": STRING,
+    "VARCHAR": STRING,
+    "TEXT": STRING,
+    "BINARY": BINARY,
+    "DATE": DATE,
+    "TIMESTAMP": TIMESTAMP,
+    "INTERVAL": INTERVAL,
+}
+_DECIMAL = re.compile(r"(?:DECIMAL|NUMERIC|DEC)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_SIZED_TEXT = re.compile(r"(?:VARCHAR|CHAR)\s*\(\s*\d+\s*\)")
+
+
+def decimal(precision: int, scale: int) -> DataType:
+    """A DECIMAL type, checked."""
+    if not (1 <= precision <= MAX_PRECISION and 0 <= scale <= precision):
+        raise QueryError(
+            f"DECIMAL({precision},{scale}) does not exist",
+            code="bad-type",
+            hint=f"precision is 1 to {MAX_PRECISION}, scale 0 to the precision",
+        )
+    return DataType(Kind.DECIMAL, precision, scale)
+
+
+def array(element: DataType) -> DataType:
+    """ARRAY<element>."""
+    return DataType(Kind.ARRAY, fields=(("element", element),))
+
+
+def struct(**fields: DataType) -> DataType:
+    """STRUCT<name: type, …>."""
+    return DataType(Kind.STRUCT, fields=tuple(fields.items()))
+
+
+def parse_type(text: str) -> DataType:
+    """The type a name such as `bigint` or `DECIMAL(10,2)` stands for."""
+    name = text.strip().upper()
+    if name in _NAMES:
+        return _NAMES[name]
+    if match := _DECIMAL.fullmatch(name):
+        return decimal(int(match[1] or 10), int(match[2] or 0))
+    if _SIZED_TEXT.fullmatch(name):
+        return STRING
+    raise QueryError(f"no type `{text.strip()}`", code="bad-type", hint=nearest(name, [*_NAMES, "DECIMAL"]))
+
+
+_WIDENING = (Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.DECIMAL, Kind.FLOAT, Kind.DOUBLE)
+_DIGITS = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.INT: 10, Kind.BIGINT: 20}
+
+
+def as_decimal(kind: DataType) -> DataType:
+    """The DECIMAL that holds every value of an integer type."""
+    return kind if kind.kind is Kind.DECIMAL else DataType(Kind.DECIMAL, _DIGITS[kind.kind], 0)
+
+
+def common_type(left: DataType, right: DataType) -> DataType | None:
+    """The least type both fit in, as Spark widens operands; None if there is none."""
+    if left == right or right.kind is Kind.NULL:
+        return left
+    if left.kind is Kind.NULL:
+        return right
+    if {left.kind, right.kind} == {Kind.DATE, Kind.TIMESTAMP}:
+        return TIMESTAMP
+    if not (left.is_numeric and right.is_numeric):
+        return None
+    kinds = {left.kind, right.kind}
+    if Kind.DECIMAL in kinds and not kinds & {Kind.FLOAT, Kind.DOUBLE}:
+        return _wider_decimal(as_decimal(left), as_decimal(right))
+    if Kind.FLOAT in kinds:
+        return DOUBLE  # a FLOAT cannot hold the digits of an integer or a decimal
+    return max(left, right, key=lambda kind: _WIDENING.index(kind.kind))
+
+
+def _wider_decimal(left: DataType, right: DataType) -> DataType:
+    scale = max(left.scale, right.scale)
+    whole = max(left.precision - left.scale, right.precision - right.scale)
+    return DataType(
+        Kind.DECIMAL, min(whole + scale, MAX_PRECISION), min(scale, MAX_PRECISION - min(whole, MAX_PRECISION))
+    )
