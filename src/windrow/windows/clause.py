@@ -1,0 +1,177 @@
+"""A window as written in brackets, and the window it means.
+
+`resolve` finds the attribute, turns quantities into its ticks, and refuses what has no meaning, with
+the reason and the way out.
+
+>>> traffic = {"ts": Domain.TIME, "speed": Domain.NUMBER}
+>>> q1 = WindowClause("RANGE", range=Quantity(300, "SECONDS"), slide=Quantity(60, "SECONDS"), wattr="ts")
+>>> resolve(q1, traffic, "ts")
+RangeWindow(wattr=None, internal=False, range=300000000, slide=60000000, origin=0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from windrow.errors import QueryError, nearest
+from windrow.windows.bracket import PARTS, WORDS, Scope, WindowClause, refuse_strange_parts
+from windrow.windows.domain import IMPLICIT, ROW_NUM, Domain
+from windrow.windows.landmark import LandmarkWindow
+from windrow.windows.lifetime import LifetimeWindow
+from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.rows import RowsWindow
+from windrow.windows.session import SessionWindow
+from windrow.windows.slide_by_tuple import SlideByTupleWindow
+from windrow.windows.spec import WindowSpec
+from windrow.windows.units import Quantity
+
+__all__ = ["Quantity", "WindowClause", "resolve"]
+
+
+def resolve(clause: WindowClause, attributes: Mapping[str, Domain], wattr: str) -> WindowSpec:
+    """The window a clause means on a stream with these orderable attributes and this WATTR of its own."""
+    if clause.kind not in PARTS:
+        raise QueryError(f"no window `{clause.kind}`", code="window-part", hint=nearest(clause.kind, PARTS))
+    refuse_strange_parts(clause)
+    return _KINDS[clause.kind](Scope(clause, {**IMPLICIT, **attributes}, wattr))
+
+
+def _range(scope: Scope) -> WindowSpec:
+    clause, size = scope.clause, scope.size("RANGE")
+    by_rows = clause.slide is not None and clause.slide.in_rows
+    over = scope.named(clause.rattr) if clause.rattr else scope.attribute
+    if clause.sattr is not None or (clause.rattr is not None and by_rows):
+        return _range_by_tuple(scope, over)
+    if clause.rattr is not None:
+        raise QueryError(
+            "RATTR is for windows that slide by rows",
+            code="window-attribute",
+            hint=f"write WATTR {clause.rattr}, or SLIDE n ROWS SATTR row_num",
+        )
+    if over == ROW_NUM:
+        return _rows(scope)
+    _refuse_rows_of(size, over)
+    if by_rows:
+        raise _which_rows(scope, over)
+    if clause.partition_by:
+        raise QueryError(
+            "PARTITION BY changes nothing in a window by value: every partition has the same extents",
+            code="window-part",
+            hint="write GROUP BY, or ROWS n for the last n rows of each partition",
+        )
+    slide = scope.period(over)
+    return RangeWindow(scope.ticks(size, over), slide, clause.origin or 0, **scope.common)
+
+
+def _range_by_tuple(scope: Scope, over: str) -> WindowSpec:
+    clause, size = scope.clause, scope.size("RANGE")
+    if clause.wattr is not None and clause.rattr is not None and scope.attribute != over:
+        raise QueryError(
+            f"the window is over `{over}` and over `{scope.attribute}`",
+            code="window-attribute",
+            hint="RATTR stands in place of WATTR: give one",
+        )
+    if clause.slide is None or not clause.slide.in_rows:
+        raise QueryError(
+            "SATTR says which rows a SLIDE counts", code="window-slide", hint="write SLIDE n ROWS with it"
+        )
+    if clause.sattr is None:
+        raise _which_rows(scope, over)
+    by_rank = _slides_by_rank(scope, over)
+    if over == ROW_NUM:
+        return _rows(scope)
+    _refuse_rows_of(size, over)
+    for part in ("partition_by", "origin"):
+        if getattr(clause, part) not in (None, ()):
+            raise QueryError(
+                f"a window that slides by rows over `{over}` takes no {WORDS[part]}",
+                code="window-part",
+                hint="partitions are for ROWS and SESSION; ORIGIN is for slides along an attribute",
+            )
+    length = scope.ticks(size, over)
+    foreign = scope.foreign(over)
+    return SlideByTupleWindow(
+        length, clause.slide.count(), foreign, by_rank, wattr=foreign, internal=clause.internal
+    )
+
+
+def _slides_by_rank(scope: Scope, over: str) -> bool:
+    sattr = scope.named(scope.clause.sattr or ROW_NUM)
+    if scope.clause.sattr_rank and sattr == over:
+        return True
+    if not scope.clause.sattr_rank and sattr == ROW_NUM:
+        return False
+    written = f"rank({sattr})" if scope.clause.sattr_rank else sattr
+    raise QueryError(
+        f"a window over `{over}` cannot slide by the rows of `{written}`",
+        code="window-slide",
+        hint=f"SATTR is row_num (as rows arrive) or rank({over}) (in order of `{over}`)",
+    )
+
+
+def _which_rows(scope: Scope, over: str) -> QueryError:
+    return QueryError(
+        f"the window is over `{over}`, but slides by {scope.clause.slide}: which rows count is not said",
+        code="window-slide",
+        hint=f"add SATTR row_num (as rows arrive) or SATTR rank({over}) (in order of `{over}`)",
+    )
+
+
+def _refuse_rows_of(size: Quantity, over: str) -> None:
+    if size.in_rows:
+        raise QueryError(
+            f"RANGE {size} counts rows, but the window is over `{over}`",
+            code="window-unit",
+            hint=f"write [ROWS {size.value}], or WATTR row_num",
+        )
+
+
+def _rows(scope: Scope) -> WindowSpec:
+    """ROWS, or RANGE over row_num, which is the same (WID Q2, Q4)."""
+    clause, attribute = scope.clause, scope.attribute
+    if clause.rattr is not None:
+        attribute = scope.named(clause.rattr)
+    arrival = attribute == ROW_NUM
+    clock = scope.named(scope.own) if arrival else attribute
+    slide_rows = slide_time = None
+    if clause.slide is not None and (clause.slide.in_rows or (arrival and not clause.slide.is_duration)):
+        scope.refuse_origin("this SLIDE counts rows")
+        slide_rows = clause.slide.count()
+    else:
+        slide_time = scope.period(clock)
+    return RowsWindow(
+        scope.size("ROWS").count(),
+        slide_rows,
+        slide_time,
+        clause.origin or 0,
+        clause.partition_by,
+        arrival,
+        wattr=scope.foreign(clock),
+        internal=clause.internal,
+    )
+
+
+def _landmark(scope: Scope) -> WindowSpec:
+    clause = scope.clause
+    slide = scope.period(scope.attribute)
+    return LandmarkWindow(clause.start, clause.until, slide, clause.origin, **scope.common)
+
+
+def _session(scope: Scope) -> WindowSpec:
+    gap = scope.ticks(scope.size("SESSION"), scope.attribute)
+    return SessionWindow(gap, scope.clause.partition_by, **scope.common)
+
+
+def _lifetime(scope: Scope) -> WindowSpec:
+    return LifetimeWindow(scope.clause.lifetime, scope.clause.lifetime_scale, **scope.common)
+
+
+_KINDS: dict[str, Callable[[Scope], WindowSpec]] = {
+    "RANGE": _range,
+    "ROWS": _rows,
+    "LANDMARK": _landmark,
+    "UNBOUNDED": lambda scope: UnboundedWindow(**scope.common),
+    "NOW": lambda scope: NowWindow(**scope.common),
+    "LIFETIME": _lifetime,
+    "SESSION": _session,
+}

@@ -1,0 +1,45 @@
+"""LIFETIME windows: every row says how long it lives, so rows need not expire in order of arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from windrow.windows.domain import Instant
+from windrow.windows.element import Element
+from windrow.windows.spec import OwnInterval, WindowId, changes, require_positive
+
+
+@dataclass(frozen=True)
+class LifetimeWindow(OwnInterval):
+    """Valid [t, t + lifetime*scale); a lifetime that is NULL or not positive is no validity at all.
+
+    `expression` is evaluated elsewhere; its value comes with each element, in units of `scale` ticks.
+
+    >>> window = LifetimeWindow("ttl", scale=60)
+    >>> window.interval(Element(100, lifetime=2)), window.interval(Element(100, lifetime=0))
+    (Interval(vs=100, ve=220), None)
+    """
+
+    expression: Any
+    scale: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("the unit of LIFETIME", self.scale)
+
+    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
+        return changes([self.span(row) for row in rows])
+
+    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
+        return [row for row in rows if 0 <= w - row.t < (row.lifetime or 0) * self.scale]
+
+    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
+        return range(row.t, row.t + self._ticks(row))
+
+    def span(self, row: Element) -> tuple[int, Instant]:
+        return row.t, row.t + self._ticks(row)
+
+    def _ticks(self, row: Element) -> int:
+        return max(row.lifetime or 0, 0) * self.scale

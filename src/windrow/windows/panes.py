@@ -1,0 +1,97 @@
+"""Panes: the pieces overlapping extents have in common ("No Pane, No Gain", 3.1).
+
+A pane is as wide as gcd(RANGE, SLIDE): the widest piece of which every extent is a whole number.
+
+    RANGE 6 SLIDE 4, panes of 2     | 0 | 1 | 2 | 3 | 4 |
+    w = 1 ends at 8                     [-----------)
+    w = 2 ends at 12                            [-----------)
+
+With SLIDE > RANGE some panes lie in no extent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import Self
+
+from windrow.errors import QueryError
+from windrow.windows.element import Interval
+from windrow.windows.grid import SlideGrid
+from windrow.windows.ranges import RangeWindow
+from windrow.windows.rows import RowsWindow
+from windrow.windows.spec import WindowSpec, require_positive
+
+
+@dataclass(frozen=True)
+class Panes:
+    """The panes of extents [E-range, E), E = origin + (w+1)*slide.
+
+    >>> panes = Panes(range=6, slide=4)
+    >>> panes.width, panes.per_window, panes.per_slide
+    (2, 3, 2)
+    >>> panes.pane_of(5), panes.span(2), list(panes.of_window(1)), list(panes.windows_of(2))
+    (2, Interval(vs=4, ve=6), [1, 2, 3], [1])
+    """
+
+    range: int
+    slide: int
+    origin: int = 0
+
+    def __post_init__(self) -> None:
+        require_positive("RANGE", self.range)
+        require_positive("SLIDE", self.slide)
+
+    @classmethod
+    def of(cls, spec: WindowSpec) -> Self:
+        """The panes of a window that has RANGE and SLIDE on one attribute; for ROWS that is the position.
+
+        >>> Panes.of(RowsWindow(1000, 10)).pane_of(10)
+        0
+        """
+        if isinstance(spec, RangeWindow) and spec.slide is not None:
+            return cls(spec.range, spec.slide, spec.origin)
+        if isinstance(spec, RowsWindow) and spec.slide_rows is not None:
+            # positions (E-n, E] are [E-n+1, E+1): the same grid, one position later
+            return cls(spec.rows, spec.slide_rows, origin=1)
+        raise QueryError(
+            "only a window with RANGE and SLIDE on one attribute has panes",
+            code="window-panes",
+            hint="write [RANGE r SLIDE s] or [ROWS n SLIDE m ROWS]",
+        )
+
+    @property
+    def width(self) -> int:
+        return gcd(self.range, self.slide)
+
+    @property
+    def per_window(self) -> int:
+        return self.range // self.width
+
+    @property
+    def per_slide(self) -> int:
+        """How far, in panes, one extent is from the next."""
+        return self.slide // self.width
+
+    def pane_of(self, t: int) -> int:
+        """The pane of an attribute value."""
+        return (t - self.origin) // self.width
+
+    def span(self, pane: int) -> Interval:
+        """The attribute values of a pane."""
+        start = self.origin + pane * self.width
+        return Interval(start, start + self.width)
+
+    def of_window(self, w: int) -> Sequence[int]:
+        """The panes that make up the extent `w`."""
+        stop = (w + 1) * self.per_slide
+        return range(stop - self.per_window, stop)
+
+    def windows_of(self, pane: int) -> Sequence[int]:
+        """The extents that a pane is part of; none, if it lies in a gap."""
+        return SlideGrid(self.per_slide).ending_in(pane, pane + self.per_window)
+
+    def window_count(self, t: int) -> int:
+        """The number of extents of a row: #{E : t < E <= t + range}."""
+        return len(SlideGrid(self.slide, self.origin).ending_in(t, t + self.range))

@@ -1,0 +1,202 @@
+"""Policies that make punctuation out of rows, and what punctuation says about extents (WID 5.1, 5.2.1, 7.2).
+
+All knowledge of disorder is here; everything downstream only sees P. A policy looks at whole batches,
+and what counts as late was settled before the batch, so the order of rows inside it does not matter.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from windrow.errors import QueryError
+from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.progress import Batch, Progress, Seen, Source, is_late
+from windrow.windows.spec import WindowSpec, require_positive
+
+__all__ = [
+    "Batch",
+    "NoPolicy",
+    "Ordered",
+    "OrderedPer",
+    "Policy",
+    "Progress",
+    "Punctuated",
+    "Seen",
+    "Slack",
+    "SlackRows",
+    "WidPunctuation",
+    "is_late",
+    "punctuate_wids",
+]
+
+
+class Policy(ABC):
+    """What may be concluded from the rows seen so far."""
+
+    def start(self) -> Progress:
+        """Nothing is known yet."""
+        return Progress()
+
+    @abstractmethod
+    def observe(self, state: Progress, batch: Batch, now: int | None = None) -> Progress:
+        """What is known after a batch that was read at wall-clock time `now`."""
+
+
+@dataclass(frozen=True)
+class NoPolicy(Policy):
+    """Nothing is ever concluded; only the end of the input is."""
+
+    def observe(self, state: Progress, batch: Batch, now: int | None = None) -> Progress:
+        return state
+
+
+@dataclass(frozen=True)
+class Slack(Policy):
+    """SLACK d: no row is more than `ticks` behind the greatest seen.
+
+    >>> policy = Slack(5)
+    >>> policy.observe(policy.start(), Batch([20, 17])).progress
+    15
+    """
+
+    ticks: int = 0
+
+    def __post_init__(self) -> None:
+        _require_slack(self.ticks)
+
+    def observe(self, state: Progress, batch: Batch, now: int | None = None) -> Progress:
+        greatest = max((t for _, t in batch.values), default=-INFINITY)
+        return state.with_progress(greatest - self.ticks)
+
+
+@dataclass(frozen=True)
+class Ordered(Policy):
+    """ORDERED: rows come in order, so P is the greatest value seen."""
+
+    def observe(self, state: Progress, batch: Batch, now: int | None = None) -> Progress:
+        return Slack(0).observe(state, batch, now)
+
+
+@dataclass(frozen=True)
+class SlackRows(Policy):
+    """SLACK n ROWS: no row is more than n places out of order, so P is the (n+1)-th greatest accepted value.
+
+    >>> policy = SlackRows(2)
+    >>> policy.observe(policy.start(), Batch([20, 17, 30, 18])).progress
+    18
+    """
+
+    rows: int
+
+    def __post_init__(self) -> None:
+        _require_slack(self.rows)
+
+    def observe(self, state: Progress, batch: Batch, now: int | None = None) -> Progress:
+        accepted = [t for source, t in batch.values if not is_late(state, t, source)]
+        largest = tuple(sorted([*state.largest, *accepted])[-(self.rows + 1) :])
+        known = largest[0] if len(largest) > self.rows else -INFINITY
+        return replace(state.with_progress(known), largest=largest)
+
+
+@dataclass(frozen=True)
+class OrderedPer(Policy):
+    """ORDERED PER c [IDLE t]: each source is in order, so P is the least of their maxima.
+
+    A source without a row for `idle` ticks of the wall clock does not hold P back until it is heard of again.
+    When all are idle, P stays where it is.
+
+    >>> policy = OrderedPer(idle=60)
+    >>> state = policy.observe(policy.start(), Batch([10, 7], sources=["a", "b"]), now=1000)
+    >>> state.progress, policy.observe(state, Batch([30], sources=["a"]), now=1060).progress
+    (7, 30)
+    """
+
+    idle: int | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("IDLE", self.idle)
+
+    def observe(self, state: Progress, batch: Batch, now: int | None = None) -> Progress:
+        state = state.with_sources(batch.values, now)
+        awake = (seen for seen in state.sources.values() if not self._is_idle(seen, now))
+        return state.with_progress(_least(awake))
+
+    def _is_idle(self, seen: Seen, now: int | None) -> bool:
+        if self.idle is None or now is None or seen.at is None:
+            return False
+        return now - seen.at >= self.idle
+
+
+@dataclass(frozen=True)
+class Punctuated(Policy):
+    """PUNCTUATED BY expr [PER c]: the source says itself how far it is.
+
+    Per source, P is the least over all sources heard of; one that has sent rows but no mark holds P back.
+
+    >>> policy = Punctuated(per=True)
+    >>> state = policy.observe(policy.start(), Batch([5, 6], ["s6", "s7"], marks=[660, None]))
+    >>> state.progress, state.progress_of("s6")
+    (-inf, 660)
+    """
+
+    per: bool = False
+
+    def observe(self, state: Progress, batch: Batch, now: int | None = None) -> Progress:
+        marks = batch.marks if batch.marks is not None else [None] * len(batch.wattr)
+        known = [-INFINITY if mark is None else mark for mark in marks]
+        if not self.per:
+            return state.with_progress(max(known, default=-INFINITY))
+        sources = batch.sources if batch.sources is not None else ()
+        state = state.with_sources(zip(sources, known, strict=True), now)
+        return state.with_progress(_least(state.sources.values()))
+
+
+@dataclass(frozen=True)
+class WidPunctuation:
+    """Punctuation on window-ids: which extents get no more rows, of one source or (None) of all."""
+
+    spec: WindowSpec
+    progress: Instant
+    source: Source = None
+
+    def completes(self, w: Any) -> bool:
+        """Whether the extent `w` is complete."""
+        return self.spec.is_complete(w, self.progress)
+
+    @property
+    def last(self) -> Instant:
+        """The last complete extent of a window that slides in time."""
+        grid = self.spec.grid
+        if grid is None:
+            raise QueryError(
+                "only a window that slides in time has a last complete extent", code="window-slide"
+            )
+        return self.progress if abs(self.progress) == INFINITY else grid.last_ending(int(self.progress))
+
+
+def punctuate_wids(spec: WindowSpec, progress: Instant, source: Source = None) -> WidPunctuation:
+    """What "no more rows with WATTR < progress" says about the extents of a window (WID 5.2.1).
+
+    Segment s6 is done up to 12:11; the extents of Q1 began at 12:00 (in seconds: 43200).
+
+    >>> from windrow.windows.ranges import RangeWindow
+    >>> q1 = RangeWindow(300, 60, origin=43200)
+    >>> done = punctuate_wids(q1, 43200 + 11 * 60, "s6")
+    >>> done.last, done.completes(10), done.completes(11)
+    (10, True, False)
+    """
+    return WidPunctuation(spec, progress, source)
+
+
+def _least(sources: Iterable[Seen]) -> Instant:
+    return min((seen.progress for seen in sources), default=-INFINITY)
+
+
+def _require_slack(amount: int) -> None:
+    if amount < 0:
+        raise QueryError(
+            f"SLACK must not be negative, but is {amount}", code="bad-slack", hint="0 is the same as ORDERED"
+        )

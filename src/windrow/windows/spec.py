@@ -1,0 +1,192 @@
+"""What every window is: the functions *windows*, *extent* and *wids* of WID section 3, and intervals.
+
+`windows(T)` names the extents rows of T may belong to, `extent(w, T)` gives the rows of one, `wids(t, T)`
+the extents of one row; the last two are relational inverses over windows(T). `intervals(T)` says the
+same as validity: a row is valid at instant i iff it is in the extent that is current at i.
+
+The id of an extent is
+- the integer w of E = origin + (w+1)*slide, where the window slides in time;
+- the instant i itself where it moves continuously; `windows` then lists only the instants at which
+  the content changes, while `wids` gives all instants of a row's interval;
+- the attribute value that ends it, where rows move it (slide-by-tuple);
+- (E,) or (E, key) with the last position E, where rows are counted, or the end E, for sessions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+from windrow.errors import QueryError
+from windrow.windows.domain import INFINITY, MAX_INT64, ROW_NUM, Instant
+from windrow.windows.element import Element, Interval, visible
+from windrow.windows.grid import SlideGrid
+
+WindowId: TypeAlias = int | tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class WindowSpec(ABC):
+    """A window, checked. `wattr` None is the stream's own windowing attribute."""
+
+    wattr: str | None = field(default=None, kw_only=True)
+    internal: bool = field(default=False, kw_only=True)
+
+    #: a row's own attribute value decides when it is valid, whatever other rows there are
+    is_logical: ClassVar[bool] = False
+    #: why INTERNAL would mean nothing here
+    never_internal: ClassVar[str | None] = None
+
+    def __post_init__(self) -> None:
+        if self.internal and self.never_internal:
+            raise QueryError(
+                f"INTERNAL means nothing here: {self.never_internal}",
+                code="window-internal",
+                hint="leave INTERNAL out",
+            )
+
+    @property
+    def grid(self) -> SlideGrid | None:
+        """The slide instants, if the window slides in time."""
+        return None
+
+    @property
+    def is_periodic(self) -> bool:
+        """There is a SLIDE: answers are reported per extent."""
+        return self.grid is not None
+
+    @property
+    def slide(self) -> int | None:
+        """The SLIDE, in ticks or in rows."""
+        return self.grid.period if self.grid else None
+
+    @property
+    def reports_positions(self) -> bool:
+        """Extents are reported by position, not at instants of a grid."""
+        return False
+
+    @property
+    def is_refreshable(self) -> bool:
+        """SLIDE can be taken for a mere refresh period of the window [t, t+r)."""
+        return False
+
+    @property
+    def has_bounds(self) -> bool:
+        """What is reported has a window_start and a window_end."""
+        return False
+
+    @property
+    def counts_arrivals(self) -> bool:
+        """The window needs `row_num`, which only rows that arrive have."""
+        return self.wattr == ROW_NUM
+
+    @property
+    def period(self) -> tuple[Hashable, int | None, int]:
+        """(length, SLIDE, ORIGIN): windows of equal periods have the same extents."""
+        return self._length, self.slide, self.grid.origin if self.grid else 0
+
+    @property
+    def _length(self) -> Hashable:
+        return type(self).__name__
+
+    @abstractmethod
+    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
+        """The ids of the extents that these rows may belong to, in order."""
+
+    @abstractmethod
+    def extent(self, w: Any, rows: Sequence[Element]) -> list[Element]:
+        """Those of the rows that belong to the extent `w`."""
+
+    @abstractmethod
+    def wids(self, row: Element, rows: Sequence[Element]) -> Sequence[WindowId]:
+        """The ids of the extents that `row`, one of `rows`, belongs to."""
+
+    @abstractmethod
+    def intervals(self, rows: Sequence[Element]) -> list[Interval | None]:
+        """For each row, when it is valid."""
+
+    @property
+    def needs_earlier(self) -> bool:
+        """Whether `wids` of a row depends on rows that arrived before it (backward-context, WID 4)."""
+        return False
+
+    def later_context(self, row: Element) -> tuple[Instant, Instant] | None:
+        """The values [lo, hi) with which a later arrival can change `wids` of the row; None if none can."""
+        return None
+
+    @abstractmethod
+    def is_complete(self, w: Any, progress: Instant) -> bool:
+        """Whether no row with an attribute value of at least `progress` can enter or move the extent `w`."""
+
+    def first_after(self, instant: int) -> int:
+        """The first slide instant later than `instant`."""
+        return self._sliding().first_after(instant)
+
+    def slide_instants(self, lo: int, hi: int) -> Sequence[int]:
+        """The slide instants E with lo < E <= hi."""
+        return self._sliding().instants(lo, hi)
+
+    def bounds(self, end: int) -> tuple[Instant, int]:
+        """(window_start, window_end) of the extent that ends at the slide instant `end`."""
+        self._sliding()
+        return -INFINITY, end
+
+    def _sliding(self) -> SlideGrid:
+        if self.grid is None:
+            raise QueryError(
+                "this window does not slide in time, so it has no slide instants",
+                code="window-slide",
+                hint="give it a SLIDE",
+            )
+        return self.grid
+
+
+class OwnInterval(WindowSpec):
+    """A window in which a row's own values say when it is valid, whatever other rows there are."""
+
+    is_logical = True
+
+    @abstractmethod
+    def span(self, row: Element) -> tuple[int, Instant] | None:
+        """(vs, ve) of the row; possibly empty; None if it never counts."""
+
+    def interval(self, row: Element) -> Interval | None:
+        """When this row is valid."""
+        span = self.span(row)
+        return visible(row, *span) if span else None
+
+    def intervals(self, rows: Sequence[Element]) -> list[Interval | None]:
+        return [self.interval(row) for row in rows]
+
+    def is_complete(self, w: int, progress: Instant) -> bool:
+        return self.grid.end(w) <= progress if self.grid else w < progress
+
+
+def require_positive(part: str, value: int | None) -> None:
+    """A size is at least one tick or row, and a 64-bit integer."""
+    if value is None:
+        return
+    if value <= 0:
+        raise QueryError(
+            f"{part} must be positive, not {value}",
+            code="window-size",
+            hint="a window of one instant is [NOW]; one that never ends is [UNBOUNDED]",
+        )
+    if value > MAX_INT64:
+        raise QueryError(
+            f"{part} {value} does not fit a 64-bit integer",
+            code="window-overflow",
+            hint=f"at most {MAX_INT64}",
+        )
+
+
+def changes(spans: Sequence[tuple[int, Instant] | None]) -> list[int]:
+    """The instants at which a relation of rows with these intervals changes, in order.
+
+    >>> changes([(1, 4), None, (2, INFINITY), (3, 3)])
+    [1, 2, 4]
+    """
+    ends = {end for span in spans if span and span[0] < span[1] for end in span}
+    return sorted(int(end) for end in ends if end != INFINITY)

@@ -1,0 +1,123 @@
+"""Quantities as a user writes them, `6.4 SECONDS` or `1000 ROWS`, and the ticks they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from windrow.errors import QueryError, nearest
+from windrow.windows.domain import MAX_INT64, Domain
+
+ROWS = "ROWS"
+
+#: ticks (microseconds) of each unit of time
+MICROSECONDS = {
+    "MICROSECONDS": 1,
+    "MILLISECONDS": 1_000,
+    "SECONDS": 1_000_000,
+    "MINUTES": 60_000_000,
+    "HOURS": 3_600_000_000,
+    "DAYS": 86_400_000_000,
+    "WEEKS": 604_800_000_000,
+}
+_SHORT = {
+    "US": "MICROSECONDS",
+    "MS": "MILLISECONDS",
+    "SEC": "SECONDS",
+    "S": "SECONDS",
+    "MIN": "MINUTES",
+    "M": "MINUTES",
+    "H": "HOURS",
+    "D": "DAYS",
+    "W": "WEEKS",
+}
+_UNITS = _SHORT | {name: name for name in (*MICROSECONDS, ROWS)}
+_UNITS |= {name[:-1]: name for name in (*MICROSECONDS, ROWS)}
+
+
+def unit_name(word: str) -> str:
+    """The one name of a unit that has many spellings.
+
+    >>> unit_name("min"), unit_name("Hour"), unit_name("ROW")
+    ('MINUTES', 'HOURS', 'ROWS')
+    """
+    name = _UNITS.get(word.upper())
+    if name is None:
+        raise QueryError(f"no unit `{word}`", code="window-unit", hint=nearest(word, (*MICROSECONDS, ROWS)))
+    return name
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number with the unit it was written in; None is a bare number.
+
+    >>> Quantity(Decimal("6.4"), "seconds").ticks(Domain.TIME)
+    6400000
+    >>> Quantity(1000, "row").count()
+    1000
+    >>> print(Quantity(5, "min"), Quantity(5, None))
+    5 MINUTES 5
+    """
+
+    value: int | Decimal
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, float) or (isinstance(self.value, Decimal) and not self.value.is_finite()):
+            raise QueryError(
+                f"{self.value!r} is not an exact number", code="window-size", hint="write an int or a Decimal"
+            )
+        if self.unit is not None:
+            object.__setattr__(self, "unit", unit_name(self.unit))
+
+    @property
+    def in_rows(self) -> bool:
+        return self.unit == ROWS
+
+    @property
+    def is_duration(self) -> bool:
+        return self.unit in MICROSECONDS
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.unit}" if self.unit else str(self.value)
+
+    def ticks(self, domain: Domain) -> int:
+        """This much of an attribute of the domain, in ticks."""
+        if domain is Domain.TIME:
+            if not self.is_duration:
+                raise QueryError(
+                    f"{self} does not measure a time attribute",
+                    code="window-unit",
+                    hint=f"add a unit of time, as in `{self.value} SECONDS`",
+                )
+            return self._whole(MICROSECONDS[self.unit or ""], "microseconds")
+        if self.unit is not None:
+            raise QueryError(
+                f"{self} does not measure a numeric attribute",
+                code="window-unit",
+                hint=f"write a bare number, as in `{self.value}`",
+            )
+        return self._whole(1, "ticks of the attribute")
+
+    def count(self) -> int:
+        """This many rows; a bare number may count too."""
+        if self.is_duration:
+            raise QueryError(
+                f"{self} is not a number of rows", code="window-unit", hint=f"write `{self.value} ROWS`"
+            )
+        return self._whole(1, "rows")
+
+    def _whole(self, scale: int, what: str) -> int:
+        numerator, denominator = self.value.as_integer_ratio()
+        ticks, rest = divmod(numerator * scale, denominator)
+        if rest:
+            raise QueryError(
+                f"{self} is not a whole number of {what}", code="window-size", hint="use a multiple of one"
+            )
+        if abs(ticks) > MAX_INT64:
+            raise QueryError(
+                f"{self} is more than a 64-bit integer of {what} can hold",
+                code="window-overflow",
+                hint=f"at most {MAX_INT64} {what}; for a window that never ends use UNBOUNDED",
+            )
+        return ticks
