@@ -1,0 +1,123 @@
+"""What queries are asked about: declared streams and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from windrow.algebra.types import BIGINT, TIMESTAMP, DataType
+from windrow.errors import QueryError, nearest
+from windrow.windows.domain import ARRIVAL_TS, ROW_NUM, Domain
+from windrow.windows.punctuation import NoPolicy, Policy
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.schema import Schema
+
+#: attributes every stream has besides its columns; never part of `*`
+PSEUDO_COLUMNS: dict[str, DataType] = {ROW_NUM: BIGINT, ARRIVAL_TS: TIMESTAMP}
+
+
+class Late(Enum):
+    """What becomes of a row below the punctuation."""
+
+    DROP = "DROP"
+    KEEP = "KEEP"
+    TO = "TO"
+
+
+class TableKind(Enum):
+    """Whether changes of a table reach back to answers already given."""
+
+    NRR = "NRR"
+    RELATION = "RELATION"
+
+
+def domain_of(kind: DataType) -> Domain | None:
+    """The domain a windowing attribute of this type belongs to; None if it cannot be one."""
+    if kind.is_time:
+        return Domain.TIME
+    return Domain.NUMBER if kind.is_integer else None
+
+
+@dataclass(frozen=True)
+class ProgressRule:
+    """How a stream knows that no more rows come below P.
+
+    The policy does the arithmetic; `per`, `mark` and `when` say what it is fed with: the source
+    column of PER, the expression of PUNCTUATED BY, and the condition of WHEN.
+    """
+
+    policy: Policy = field(default_factory=NoPolicy)
+    per: str | None = None
+    mark: Expression | None = None
+    when: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A declared stream."""
+
+    name: str
+    schema: Schema
+    wattr: str
+    progress: ProgressRule = ProgressRule()
+    late: Late = Late.DROP
+    late_sink: str | None = None
+    sheddable: bool = False
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        reserved = next((name for name in self.schema.names if name.lower() in PSEUDO_COLUMNS), None)
+        if reserved:
+            raise QueryError(
+                f"stream `{self.name}` cannot have a column `{reserved}`: every stream has one already",
+                code="reserved-column",
+                hint="rename the column",
+            )
+        if self.wattr not in self.attributes:
+            self._refuse_wattr()
+        if self.progress.per is not None:
+            self.schema.index(self.progress.per)
+
+    def _refuse_wattr(self) -> None:
+        if self.wattr in self.schema:
+            raise QueryError(
+                f"`{self.wattr}` is {self.schema.column(self.wattr).type}; a windowing attribute must be a"
+                " TIMESTAMP, a DATE or an integer",
+                code="bad-wattr",
+                hint=nearest(self.wattr, self.attributes),
+            )
+        raise QueryError(
+            f"stream `{self.name}` has no column `{self.wattr}` to be its WATTR",
+            code="unknown-column",
+            hint=nearest(self.wattr, self.attributes),
+        )
+
+    @property
+    def attributes(self) -> dict[str, Domain]:
+        """The attributes a window may be on, with their domains."""
+        known = {column.name: domain_of(column.type) for column in self.schema}
+        known |= {ROW_NUM: Domain.NUMBER, ARRIVAL_TS: Domain.TIME}
+        return {name: domain for name, domain in known.items() if domain is not None}
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the windowing attribute."""
+        return self.attributes[self.wattr]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A declared table; `key` columns identify a row."""
+
+    name: str
+    schema: Schema
+    kind: TableKind
+    key: tuple[str, ...] = ()
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.key:
+            self.schema.index(name)

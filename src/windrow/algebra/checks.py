@@ -1,0 +1,200 @@
+"""What makes a plan legal, one rule per function, each with its reason in the message.
+
+The nodes call these when they are made, so that an illegal plan cannot exist.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.algebra.catalog import Late, TableKind
+from windrow.algebra.expressions import WindowBound
+from windrow.algebra.patterns import Pattern
+from windrow.algebra.types import Kind
+from windrow.errors import QueryError, nearest
+from windrow.windows.domain import ROW_NUM
+from windrow.windows.spec import OwnInterval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.operators import AggregateCall, TableJoin
+    from windrow.algebra.plan import Emit, Plan, Subquery, Window
+    from windrow.algebra.schema import Schema
+
+_NEEDS_ORDER = frozenset({"first", "last"})
+
+
+def reads_only(schema: Schema, *expressions: Expression) -> None:
+    """Expressions read columns that exist."""
+    for expression in expressions:
+        for name in sorted(expression.columns):
+            if name not in schema:
+                hint = nearest(name, schema.names)
+                raise QueryError(f"no column `{name}` here", code="unknown-column", hint=hint)
+
+
+def is_predicate(expression: Expression, where: str) -> None:
+    """A condition is BOOLEAN."""
+    if expression.type.kind not in (Kind.BOOLEAN, Kind.NULL):
+        raise QueryError(
+            f"{where} needs a condition, but this is {expression.type}",
+            code="not-a-condition",
+            hint="compare it with something",
+        )
+
+
+def has_inputs(inputs: Sequence[Plan], least: int, what: str) -> None:
+    if len(inputs) < least:
+        raise QueryError(f"{what} needs at least {least} inputs, not {len(inputs)}", code="too-few-inputs")
+
+
+def same_columns(inputs: Sequence[Plan], what: str) -> None:
+    """Set operations need rows of the same types."""
+    first = inputs[0].schema
+    for other in inputs[1:]:
+        if not first.accepts(other.schema):
+            raise QueryError(
+                f"{what} needs the same column types on all sides, but {_types(first)} meets"
+                f" {_types(other.schema)}",
+                code="set-types",
+                hint="select the same number of columns, and CAST where types differ",
+            )
+
+
+def _types(schema: Schema) -> str:
+    return "(" + ", ".join(str(kind) for kind in schema.types) + ")"
+
+
+def no_internal_windows(plan: Plan, what: str) -> None:
+    """DISTINCT and differences over INTERNAL windows would contradict themselves."""
+    if plan.is_internal:
+        raise QueryError(
+            f"{what} cannot take INTERNAL windows: results that never expire would contain duplicates,"
+            " or rows that no longer qualify",
+            code="internal-window",
+            hint="drop INTERNAL, and say ISTREAM to get an append-only stream",
+        )
+
+
+def order_is_known(plan: Plan, call: AggregateCall) -> None:
+    """FIRST and LAST go by the windowing attribute, so rows must still have one."""
+    if call.function in _NEEDS_ORDER and not plan.has_wattr:
+        raise QueryError(
+            f"{call.function.upper()} goes by the windowing attribute, which rows lose under GROUP BY,"
+            " DISTINCT and EXCEPT",
+            code="no-order",
+            hint="take MIN or MAX of a column that holds the order",
+        )
+
+
+def positive_limit(count: int) -> None:
+    if count < 1:
+        raise QueryError(f"LIMIT {count} leaves nothing", code="bad-limit", hint="LIMIT takes 1 or more")
+
+
+def table_takes_input(join: TableJoin) -> None:
+    """A join with a table cannot process negative rows: the table may have changed since (thesis, 3.5.3)."""
+    if join.input.label.pattern is Pattern.STR:
+        raise QueryError(
+            f"table `{join.table.table.name}` cannot be joined above rows that expire unpredictably"
+            f" ({join.input.label.reason}): the table may have changed before they are withdrawn",
+            code="table-over-str",
+            hint="join the table first, before what makes them expire so",
+        )
+    if join.table.table.kind is TableKind.NRR and not join.input.has_wattr:
+        raise QueryError(
+            f"NRR table `{join.table.table.name}` is read as of each row's WATTR, which rows lose under"
+            " GROUP BY, DISTINCT and EXCEPT",
+            code="no-order",
+            hint="join the table first",
+        )
+
+
+def window_fits_its_stream(window: Window) -> None:
+    """A window takes streams; windows that number rows need an order that late rows do not change."""
+    if not window.input.is_stream:
+        raise QueryError(
+            f"a window is over a stream, not over a {type(window.input).__name__}",
+            code="not-a-stream",
+            hint="turn the relation into a stream first, with a nested query",
+        )
+    if window.keeps_late_rows and not isinstance(window.spec, OwnInterval):
+        name = next(stream.name for stream in window.streams if stream.late is Late.KEEP)
+        raise QueryError(
+            f"stream `{name}` keeps late rows (LATE KEEP), which would change the order that ROWS, SESSION"
+            " and slide-by-tuple windows count in",
+            code="late-keep",
+            hint=f"declare the stream LATE {Late.DROP.value} or LATE TO a sink",
+        )
+    if window.spec.counts_arrivals and len(window.streams) != 1:
+        raise QueryError(
+            f"rows of nested queries and unions have no arrival order, so `{ROW_NUM}` is not defined",
+            code="no-arrival-order",
+            hint="leave WATTR row_num out: rows are then counted in order of their instants",
+        )
+
+
+def inner_query_is_append_only(subquery: Subquery) -> None:
+    """A window takes rows, not withdrawals."""
+    if subquery.query.emits_deletions:
+        raise QueryError(
+            "this nested query would emit '-' rows, which cannot enter a window",
+            code="nested-deletions",
+            hint="say ISTREAM(…) or RSTREAM(…) inside, or give its windows a SLIDE",
+        )
+
+
+def window_bounds_are_defined(plan: Plan, expressions: Iterable[Expression]) -> None:
+    """`window_start` and `window_end` exist where all windows move together."""
+    bound = next((node for e in expressions for node in e.walk() if isinstance(node, WindowBound)), None)
+    if bound is None:
+        return
+    continuous = next((leaf for leaf in plan.leaves if not leaf.spec.has_bounds), None)
+    if continuous is not None:
+        raise QueryError(
+            f"`{bound.which}` is not defined: a window here has no SLIDE, or no such bound",
+            code="window-bounds",
+            hint="give the window a SLIDE",
+        )
+    if len({leaf.spec.period for leaf in plan.leaves}) > 1:
+        raise QueryError(
+            f"`{bound.which}` is not defined: the windows of this query have different periods",
+            code="window-bounds",
+            hint="give all windows the same RANGE, SLIDE and ORIGIN",
+        )
+
+
+def emission_is_defined(emit: Emit) -> None:
+    """Domains agree, and the stream word means something here."""
+    _domains_agree(emit)
+    if emit.word.restores:
+        _restore_is_defined(emit)
+
+
+def _domains_agree(emit: Emit) -> None:
+    domains = {leaf.domain for leaf in emit.leaves}
+    if len(domains) > 1:
+        raise QueryError(
+            "the windows of one query must be on one domain: all on time, or all on numbers",
+            code="mixed-domains",
+            hint="window each stream on an attribute of the same kind with WATTR",
+        )
+
+
+def _restore_is_defined(emit: Emit) -> None:
+    slides = {leaf.spec.period for leaf in emit.leaves}
+    if any(not leaf.spec.is_refreshable for leaf in emit.leaves):
+        raise QueryError(
+            f"{emit.word.value} needs [RANGE … SLIDE …] windows: SLIDE is the period in which results"
+            " could be missed",
+            code="restore",
+            hint="give every window RANGE and SLIDE, or use ISTREAM or RSTREAM",
+        )
+    if len({(slide, origin) for _, slide, origin in slides}) > 1:
+        raise QueryError(
+            f"{emit.word.value} refreshes all windows together, so they need one SLIDE",
+            code="restore",
+            hint="give all windows the same SLIDE and ORIGIN",
+        )

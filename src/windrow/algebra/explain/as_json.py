@@ -1,0 +1,65 @@
+"""EXPLAIN as JSON: the same facts under stable names. New keys may come; none is renamed or dropped."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windrow.algebra.explain.facts import Explanation, Step
+
+#: raised when the meaning of a key changes
+VERSION = 1
+
+
+def as_json(explanation: Explanation) -> str:
+    """The explanation as an indented JSON object."""
+    return json.dumps(as_dict(explanation), indent=2, ensure_ascii=False)
+
+
+def as_dict(explanation: Explanation) -> dict[str, Any]:
+    """The explanation as plain lists and dicts."""
+    return {
+        "version": VERSION,
+        "query": explanation.name,
+        "plan": _step(explanation.plan),
+        "columns": [{"name": name, "type": kind} for name, kind in explanation.columns],
+        "answers": {
+            "word": explanation.word,
+            "written": explanation.word_because is None,
+            "because": explanation.word_because,
+            "meaning": explanation.meaning,
+        },
+        "final": explanation.final,
+        "clock": [{"input": name, "by": policy} for name, policy in explanation.clock],
+        "windows": [
+            {
+                "window": fact.window,
+                "class": fact.window_class.name,
+                "panes_per_extent": fact.panes_per_extent,
+                "pane": fact.pane,
+            }
+            for fact in explanation.windows
+        ],
+        "rules": None if explanation.fired is None else list(explanation.fired),
+        "considered": [
+            {"plan": each.name, "cost": each.cost, "chosen": each.chosen} for each in explanation.considered
+        ],
+        "sink": {"to": explanation.sink, "guarantee": explanation.guarantee},
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "operator": step.operator,
+        "pattern": None if step.pattern is None else step.pattern.name,
+        "expiry": step.expiry or None,
+        "layout": step.physical.layout.name,
+        "state": step.physical.layout.value,
+        "state_rows": step.state_rows,
+        "implementation": step.physical.implementation.name,
+        "method": step.physical.implementation.value,
+        "detail": step.physical.detail or None,
+        "reason": step.physical.reason,
+        "inputs": [_step(part) for part in step.inputs],
+    }

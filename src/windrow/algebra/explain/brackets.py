@@ -1,0 +1,121 @@
+"""Windows, lengths and punctuation policies as a reader writes them.
+
+>>> from windrow.windows.ranges import RangeWindow
+>>> bracket(RangeWindow(300_000_000, 60_000_000), Domain.TIME, "ts", str)
+'[RANGE 5 MINUTES SLIDE 1 MINUTE]'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.algebra.functions.calendar import timestamp_text
+from windrow.algebra.functions.printing import to_sql
+from windrow.windows.domain import ROW_NUM, Domain
+from windrow.windows.landmark import LandmarkWindow
+from windrow.windows.lifetime import LifetimeWindow
+from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
+from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.rows import RowsWindow
+from windrow.windows.session import SessionWindow
+from windrow.windows.slide_by_tuple import SlideByTupleWindow
+from windrow.windows.units import MICROSECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from windrow.algebra.catalog import Stream
+    from windrow.windows.spec import WindowSpec
+
+
+def bracket(spec: WindowSpec, domain: Domain, wattr: str, names: Callable[[str], str]) -> str:
+    """A window on a stream ordered by `wattr`, whose instants are of the domain; `names` spells columns."""
+    parts = _parts(spec, domain, wattr, names)
+    if spec.wattr is not None and not isinstance(spec, SlideByTupleWindow):
+        parts.append(f"WATTR {spec.wattr}")
+    return f"[{' '.join(parts + ['INTERNAL'] * spec.internal)}]"
+
+
+def _parts(spec: WindowSpec, domain: Domain, wattr: str, names: Callable[[str], str]) -> list[str]:
+    match spec:
+        case RangeWindow():
+            slide = _optional("SLIDE", spec.slide, domain, quantity)
+            origin = _optional("ORIGIN", spec.origin or None, domain, point)
+            return [f"RANGE {quantity(spec.range, domain)}", *slide, *origin]
+        case RowsWindow():
+            return _rows(spec, domain)
+        case LandmarkWindow():
+            return _landmark(spec, domain)
+        case SlideByTupleWindow():
+            over = spec.rattr or wattr
+            rows = f"SLIDE {spec.every} ROWS SATTR {f'rank({over})' if spec.by_rank else ROW_NUM}"
+            return [f"RANGE {quantity(spec.range, domain)} RATTR {over}", rows]
+        case SessionWindow():
+            return [f"SESSION {quantity(spec.gap, domain)}", *_partitions(spec.partition_by)]
+        case LifetimeWindow():
+            return [f"LIFETIME {to_sql(spec.expression, names)}"]
+        case NowWindow() | UnboundedWindow():
+            return [type(spec).__name__.removesuffix("Window").upper()]
+    raise TypeError(f"no bracket for {type(spec).__name__}")
+
+
+def _rows(spec: RowsWindow, domain: Domain) -> list[str]:
+    parts = [f"ROWS {spec.rows}"]
+    parts += [f"SLIDE {spec.slide_rows} ROWS"] if spec.slide_rows else []
+    parts += _optional("SLIDE", spec.slide_time, domain, quantity)
+    parts += _optional("ORIGIN", spec.origin or None, domain, point)
+    parts += [f"WATTR {ROW_NUM}"] if spec.arrival_order else []
+    return parts + _partitions(spec.partition_by)
+
+
+def _landmark(spec: LandmarkWindow, domain: Domain) -> list[str]:
+    parts = ["LANDMARK", *_optional("FROM", spec.start, domain, point)]
+    parts += _optional("UNTIL", spec.until, domain, point)
+    parts += _optional("SLIDE", spec.slide, domain, quantity)
+    return parts + _optional("ORIGIN", spec.origin, domain, point)
+
+
+def _optional(word: str, value: int | None, domain: Domain, write: Callable[[int, Domain], str]) -> list[str]:
+    return [] if value is None else [f"{word} {write(value, domain)}"]
+
+
+def _partitions(columns: Sequence[str]) -> list[str]:
+    return [f"PARTITION BY {', '.join(columns)}"] if columns else []
+
+
+def quantity(ticks: int, domain: Domain) -> str:
+    """A length in the greatest unit that divides it.
+
+    >>> quantity(90_000_000, Domain.TIME), quantity(60_000_000, Domain.TIME), quantity(90, Domain.NUMBER)
+    ('90 SECONDS', '1 MINUTE', '90')
+    """
+    if domain is Domain.NUMBER:
+        return str(ticks)
+    size, unit = max((size, unit) for unit, size in MICROSECONDS.items() if ticks % size == 0)
+    count = ticks // size
+    return f"{count} {unit.removesuffix('S') if count == 1 else unit}"
+
+
+def point(instant: int, domain: Domain) -> str:
+    """A point of the attribute."""
+    return str(instant) if domain is Domain.NUMBER else f"'{timestamp_text(instant)}'"
+
+
+def policy(stream: Stream) -> str | None:
+    """How a stream's punctuation is made, in the words of CREATE STREAM; None if it has none."""
+    rule = stream.progress
+    per = f" PER {rule.per}" if rule.per else ""
+    match rule.policy:
+        case NoPolicy():
+            return None
+        case Ordered() | Slack(ticks=0):
+            return "ORDERED"
+        case Slack(ticks=ticks):
+            return f"SLACK {quantity(ticks, stream.domain)}"
+        case SlackRows(rows=rows):
+            return f"SLACK {rows} ROWS"
+        case OrderedPer(idle=idle):
+            return f"ORDERED{per}" + (f" IDLE {quantity(idle, Domain.TIME)}" if idle else "")
+        case Punctuated():
+            return f"PUNCTUATED BY {to_sql(rule.mark, str) if rule.mark else 'the source'}{per}"
+    raise TypeError(f"no words for {type(rule.policy).__name__}")

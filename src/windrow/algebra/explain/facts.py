@@ -1,0 +1,169 @@
+"""All facts of an explanation, gathered once; the text, the JSON and the picture only lay them out.
+
+What is above the algebra comes as plain arguments: the rules that fired and the plans considered from the
+optimiser, estimated rows from the cost model, by a node's place in the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.algebra.explain.brackets import quantity
+from windrow.algebra.explain.meaning import clocks, finality, guarantee, why_word, word_meaning
+from windrow.algebra.explain.operators import Spelling, operator_text, window_text, word_text
+from windrow.algebra.explain.text import as_text
+from windrow.algebra.physical import Layout, choose
+from windrow.algebra.plan import Emit, Scan, Subquery, TableScan, Window
+from windrow.errors import QueryError
+from windrow.windows.classes import WindowClass, classify
+from windrow.windows.domain import Domain
+from windrow.windows.panes import Panes
+from windrow.windows.spec import WindowSpec
+
+if TYPE_CHECKING:
+    from windrow.algebra.patterns import Pattern
+    from windrow.algebra.physical import Physical, PhysicalPlan
+
+#: the place of a node: the number of the child, from the root down
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operator of the tree. A table has no pattern: it is not a stream of rows that expire."""
+
+    operator: str
+    pattern: Pattern | None
+    expiry: str
+    physical: Physical
+    state_rows: float | None = None
+    inputs: tuple[Step, ...] = ()
+
+    def walk(self) -> Iterator[Step]:
+        """This step and all below it, parents first."""
+        yield self
+        for part in self.inputs:
+            yield from part.walk()
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.physical.layout is not Layout.NONE
+
+
+@dataclass(frozen=True)
+class WindowFact:
+    """A window, how much context it needs (WID 4), and the panes of its extents."""
+
+    window: str
+    window_class: WindowClass
+    panes_per_extent: int | None = None
+    pane: str | None = None
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A plan the optimiser considered: what was done to get it, and what it costs per unit of time."""
+
+    name: str
+    cost: float
+    chosen: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Everything EXPLAIN knows about a query. `str` is the text; `render` has the other forms."""
+
+    name: str | None
+    plan: Step
+    columns: tuple[tuple[str, str], ...]
+    word: str
+    #: why no stream word means this one; None if it was written
+    word_because: str | None
+    meaning: str
+    final: str
+    clock: tuple[tuple[str, str], ...]
+    windows: tuple[WindowFact, ...]
+    sink: str | None
+    guarantee: str
+    #: None: no optimiser was asked
+    fired: tuple[str, ...] | None = None
+    considered: tuple[Alternative, ...] = ()
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    __repr__ = __str__  # what a shell or a notebook shows
+
+
+def gather(
+    emit: Emit,
+    *,
+    chosen: Emit | None = None,
+    name: str | None = None,
+    sink: str | None = None,
+    fired: Sequence[str] | None = None,
+    considered: Sequence[Alternative] = (),
+    state_rows: Mapping[Path, float] | None = None,
+) -> Explanation:
+    """The explanation of a query: its answers follow from the plan as written, its steps from the chosen one."""
+    run = chosen or emit
+    return Explanation(
+        name=name,
+        plan=_step(choose(run), (), Spelling.of(run), state_rows or {}),
+        columns=tuple((field.name, str(field.type)) for field in emit.schema),
+        word=word_text(emit),
+        word_because=why_word(emit),
+        meaning=word_meaning(emit),
+        final=finality(emit),
+        clock=clocks(emit),
+        windows=tuple(_windows(emit)),
+        sink=sink,
+        guarantee=guarantee(sink),
+        fired=None if fired is None else tuple(fired),
+        considered=tuple(considered),
+    )
+
+
+def _step(part: PhysicalPlan, path: Path, spelling: Spelling, rows: Mapping[Path, float]) -> Step:
+    node = part.node
+    inner = Spelling.of(node.query) if isinstance(node, Subquery) else spelling
+    # a window right over a stream is one line: the stream has nothing to say of its own
+    below = () if isinstance(node, Window) and isinstance(node.input, Scan) else part.inputs
+    label = None if isinstance(node, TableScan) else node.label
+    return Step(
+        operator=operator_text(node, spelling),
+        pattern=label.pattern if label else None,
+        expiry=label.reason if label else "",
+        physical=part.physical,
+        state_rows=rows.get(path) if part.physical.keeps_state else None,
+        inputs=tuple(_step(each, (*path, place), inner, rows) for place, each in enumerate(below)),
+    )
+
+
+def _windows(emit: Emit) -> Iterator[WindowFact]:
+    """The windows of a query, then those of its nested queries."""
+    spelling = Spelling.of(emit)
+    for leaf in emit.leaves:
+        panes = _panes(leaf.spec)
+        unit = Domain.NUMBER if leaf.spec.reports_positions else leaf.domain
+        yield WindowFact(
+            window_text(leaf, spelling),
+            classify(leaf.spec),
+            panes.per_window if panes else None,
+            _width(panes.width, unit, leaf.spec) if panes else None,
+        )
+        for origin in leaf.origins:
+            yield from _windows(origin.query) if isinstance(origin, Subquery) else ()
+
+
+def _panes(spec: WindowSpec) -> Panes | None:
+    try:
+        return Panes.of(spec)
+    except QueryError:
+        return None
+
+
+def _width(ticks: int, unit: Domain, spec: WindowSpec) -> str:
+    return f"{ticks} ROWS" if spec.reports_positions else quantity(ticks, unit)

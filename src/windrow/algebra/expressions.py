@@ -1,0 +1,162 @@
+"""Scalar expressions: immutable, typed trees that every executor evaluates alike.
+
+There are few node kinds. Operators, functions, CASE and conditionals are all `Call`s, named as in
+the function registry (`windrow.algebra.functions`), so that a new function is a registry entry and
+never a new node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.types import BOOLEAN, DataType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@dataclass(frozen=True)
+class Expression:
+    """The root of all expressions; `type` is known when the node is made."""
+
+    @property
+    def type(self) -> DataType:
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return ()
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same node over other children."""
+        assert not children
+        return self
+
+    def walk(self) -> Iterator[Expression]:
+        """This node and all below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def rewrite(self, change: Callable[[Expression], Expression]) -> Expression:
+        """The tree with `change` applied to every node, children first."""
+        children = tuple(child.rewrite(change) for child in self.children)
+        return change(self if children == self.children else self.with_children(children))
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The names of all columns it reads."""
+        return frozenset(node.name for node in self.walk() if isinstance(node, Column))
+
+
+@dataclass(frozen=True)
+class Literal(Expression):
+    """A constant. TIMESTAMP, DATE and INTERVAL constants are integer microseconds."""
+
+    value: Any
+    data_type: DataType
+
+    @property
+    def type(self) -> DataType:
+        return self.data_type
+
+    def __eq__(self, other: object) -> bool:
+        # 1, 1.0, TRUE and -0.0 compare equal in Python, but are different constants.
+        return (
+            isinstance(other, Literal)
+            and self.data_type == other.data_type
+            and repr(self.value) == repr(other.value)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.data_type, repr(self.value)))
+
+
+@dataclass(frozen=True)
+class Column(Expression):
+    """A column of the input, by its unique name in the input's schema."""
+
+    name: str
+    data_type: DataType
+
+    @property
+    def type(self) -> DataType:
+        return self.data_type
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """An operator or function of the registry, applied; `data_type` follows from it and the arguments."""
+
+    function: str
+    args: tuple[Expression, ...]
+    data_type: DataType
+
+    @property
+    def type(self) -> DataType:
+        return self.data_type
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.args
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, args=children)
+
+
+@dataclass(frozen=True)
+class Cast(Expression):
+    """CAST, or TRY_CAST (`safe`), which gives NULL where CAST would fail."""
+
+    arg: Expression
+    data_type: DataType
+    safe: bool = False
+
+    @property
+    def type(self) -> DataType:
+        return self.data_type
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.arg,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, arg=children[0])
+
+
+@dataclass(frozen=True)
+class WindowBound(Expression):
+    """`window_start` or `window_end`: a fact of the reported extent, not of a row."""
+
+    which: str
+    data_type: DataType
+
+    @property
+    def type(self) -> DataType:
+        return self.data_type
+
+
+TRUE = Literal(True, BOOLEAN)
+
+
+def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
+    """The parts of a predicate that must all hold.
+
+    >>> a, b = Column("a", BOOLEAN), Column("b", BOOLEAN)
+    >>> [part.name for part in conjuncts(conjunction((a, b)))]
+    ['a', 'b']
+    """
+    if isinstance(predicate, Call) and predicate.function == "and":
+        return tuple(part for arg in predicate.args for part in conjuncts(arg))
+    return () if predicate == TRUE else (predicate,)
+
+
+def conjunction(parts: tuple[Expression, ...]) -> Expression:
+    """The predicate that holds where all `parts` hold; TRUE for none."""
+    if not parts:
+        return TRUE
+    result = parts[0]
+    for part in parts[1:]:
+        result = Call("and", (result, part), BOOLEAN)
+    return result

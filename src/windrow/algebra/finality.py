@@ -1,0 +1,52 @@
+"""When groups are final one by one: a segment that is done is reported while others wait (WID, section 2).
+
+If GROUP BY contains the column that punctuation is PER, each group has a clock of its own. That is sound
+where a group's answer depends on the rows of its own source only: the column must reach the grouping
+unchanged, from the only scan of that stream, through a window that does not count other sources' rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.algebra.expressions import Column
+from windrow.algebra.operators import Aggregate, Filter, Join, Project, TableJoin
+from windrow.algebra.plan import Emit, Plan, Scan, Window
+from windrow.windows.spec import OwnInterval
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream
+
+
+def is_final_by_group(emit: Emit, stream: Stream, column: str) -> bool:
+    """Whether the answers of this query are final for each value of `column` by itself."""
+    scans = [node for node in emit.walk() if isinstance(node, Scan) and node.stream.name == stream.name]
+    top = emit.input
+    while isinstance(top, Filter | Project):
+        top = top.input
+    if len(scans) != 1 or not isinstance(top, Aggregate):
+        return False
+    wanted = f"{scans[0].alias}.{column}"
+    return any(
+        _origin(key.name, top.input, column) == wanted for _, key in top.keys if isinstance(key, Column)
+    )
+
+
+def _origin(name: str, plan: Plan, column: str) -> str | None:
+    """The scanned column that a column of the plan is, if it is one and its window keeps sources apart."""
+    match plan:
+        case Window():
+            apart = isinstance(plan.spec, OwnInterval) or column in getattr(plan.spec, "partition_by", ())
+            return _origin(name, plan.input, column) if apart else None
+        case Scan():
+            return name
+        case Project(outputs=outputs):
+            source = dict(outputs).get(name)
+            return _origin(source.name, plan.input, column) if isinstance(source, Column) else None
+        case Join(inputs=inputs):
+            part = next((part for part in inputs if name in part.schema), None)
+            return _origin(name, part, column) if part else None
+        case Filter() | TableJoin():
+            return _origin(name, plan.input, column) if name in plan.input.schema else None
+        case _:
+            return None

@@ -1,0 +1,49 @@
+"""Scalar functions and operators: their names, their types, and how they are written in Spark SQL.
+
+`call("upper", [column])` is the way to build an expression: it checks the arguments and writes out the
+implicit casts, so that no executor has to guess a type.
+
+>>> from windrow.algebra.expressions import Column, Literal
+>>> from windrow.algebra.types import INT, STRING, parse_type
+>>> price, rate = Column("price", INT), Column("rate", parse_type("decimal(5, 2)"))
+>>> call("*", [price, rate]).type
+DECIMAL(16,2)
+>>> call("uper", [Column("item", STRING)])
+Traceback (most recent call last):
+windrow.errors.QueryError: no function `uper` (did you mean `upper`?)
+"""
+
+from windrow.algebra.functions import (
+    arithmetic,
+    bits,
+    casts,
+    comparison,
+    conditional,
+    extraction,
+    logic,
+    numeric,
+    patterns,
+    refused,
+    strings,
+    times,
+)
+from windrow.algebra.functions.casts import castable, explicit_cast
+from windrow.algebra.functions.registry import Function, call, catalogue, install, lookup
+
+__all__ = ["Function", "call", "castable", "catalogue", "explicit_cast", "lookup"]
+
+for _category, _family in (
+    ("arithmetic", arithmetic),
+    ("comparison", comparison),
+    ("logic", logic),
+    ("conditional", conditional),
+    ("numbers", numeric),
+    ("bits", bits),
+    ("text", strings),
+    ("patterns", patterns),
+    ("time", times),
+    ("time", extraction),
+    ("casts", casts),
+    ("refused", refused),
+):
+    install(_category, _family.FUNCTIONS)

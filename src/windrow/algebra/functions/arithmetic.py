@@ -1,0 +1,255 @@
+"""Arithmetic on numbers, times and intervals, with Spark's result types.
+
+A decimal result has the digits an exact result needs; where that is more than 38, digits after the
+point give way first, down to six (`spark.sql.decimalOperations.allowPrecisionLoss`, the default).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from windrow.algebra.expressions import Call, Expression, Literal
+from windrow.algebra.functions.coercion import cast, is_text_literal, mismatch
+from windrow.algebra.functions.registry import Function
+from windrow.algebra.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    MAX_PRECISION,
+    TIMESTAMP,
+    DataType,
+    Kind,
+    as_decimal,
+    common_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LEAST_SCALE = 6
+_DAY_FORMS = {"+": "date_add", "-": "date_sub"}
+Pair = tuple[Expression, Expression]
+
+
+def bounded(precision: int, scale: int) -> DataType:
+    """The DECIMAL type for a result of that many digits, shortened to what a decimal can hold."""
+    if precision > MAX_PRECISION:
+        whole = precision - scale
+        scale = max(MAX_PRECISION - whole, min(scale, _LEAST_SCALE))
+        precision = MAX_PRECISION
+    return DataType(Kind.DECIMAL, precision, scale)
+
+
+def _sum_type(left: DataType, right: DataType) -> DataType:
+    scale = max(left.scale, right.scale)
+    return bounded(max(left.precision - left.scale, right.precision - right.scale) + scale + 1, scale)
+
+
+def _product_type(left: DataType, right: DataType) -> DataType:
+    return bounded(left.precision + right.precision + 1, left.scale + right.scale)
+
+
+def _quotient_type(left: DataType, right: DataType) -> DataType:
+    scale = max(_LEAST_SCALE, left.scale + right.precision + 1)
+    return bounded(left.precision - left.scale + right.scale + scale, scale)
+
+
+def _remainder_type(left: DataType, right: DataType) -> DataType:
+    scale = max(left.scale, right.scale)
+    return bounded(min(left.precision - left.scale, right.precision - right.scale) + scale, scale)
+
+
+def exact_literal(expression: Expression) -> Expression:
+    """An integer next to a decimal becomes one: a literal with its own digits, a column with its type's."""
+    if not expression.type.is_integer:
+        return expression
+    if isinstance(expression, Literal) and expression.value is not None:
+        return cast(expression, DataType(Kind.DECIMAL, len(str(abs(expression.value))), 0))
+    return cast(expression, as_decimal(expression.type))
+
+
+def numbers(name: str, args: Pair) -> Pair:
+    """Both operands as numbers of one type; two decimals may keep their own."""
+    left, right = args
+    target = common_type(left.type, right.type)
+    if target is None or not (target.is_numeric or target.kind is Kind.NULL):
+        mismatch(name, args)
+    if target.kind is Kind.NULL:
+        target = DOUBLE
+    if target.kind is Kind.DECIMAL and Kind.NULL not in (left.type.kind, right.type.kind):
+        return exact_literal(left), exact_literal(right)
+    return cast(left, target), cast(right, target)
+
+
+def _numeric(decimal_type: Callable[[DataType, DataType], DataType], name: str, args: Pair) -> Expression:
+    left, right = numbers(name, args)
+    result = left.type
+    if result.kind is Kind.DECIMAL:
+        result = decimal_type(left.type, right.type)
+    return Call(name, (left, right), result)
+
+
+def _read_time(args: Pair) -> Pair:
+    left, right = args
+    if is_text_literal(left) and right.type.is_time:
+        return cast(left, right.type), right
+    if is_text_literal(right) and left.type.is_time:
+        return left, cast(right, left.type)
+    return left, right
+
+
+def _day_plus(name: str, day: Expression, days: Expression) -> Expression:
+    if name not in _DAY_FORMS:
+        mismatch(name, (day, days))
+    return Call(_DAY_FORMS[name], (day, cast(days, INT)), DATE)
+
+
+def _add(name: str, args: tuple[Expression, ...]) -> Expression:
+    left, right = args[0], args[1]
+    match left.type.kind, right.type.kind:
+        case Kind.INTERVAL, Kind.INTERVAL | Kind.NULL:
+            return Call(name, (left, cast(right, INTERVAL)), INTERVAL)
+        case ((Kind.DATE | Kind.TIMESTAMP), Kind.INTERVAL):
+            return Call(name, (cast(left, TIMESTAMP), right), TIMESTAMP)
+        case (Kind.INTERVAL, Kind.DATE | Kind.TIMESTAMP) if name in ("+", "try_add"):
+            return _add(name, (right, left))
+        case Kind.DATE, (Kind.TINYINT | Kind.SMALLINT | Kind.INT):
+            return _day_plus(name, left, right)
+        case ((Kind.TINYINT | Kind.SMALLINT | Kind.INT), Kind.DATE) if name == "+":
+            return _day_plus(name, right, left)
+    return _numeric(_sum_type, name, (left, right))
+
+
+def _subtract(name: str, args: tuple[Expression, ...]) -> Expression:
+    left, right = _read_time((args[0], args[1]))
+    if left.type.is_time and right.type.is_time:
+        target = common_type(left.type, right.type)
+        assert target is not None
+        return Call(name, (cast(left, target), cast(right, target)), INTERVAL)
+    return _add(name, (left, right))
+
+
+def _multiply(name: str, args: tuple[Expression, ...]) -> Expression:
+    left, right = args[0], args[1]
+    if left.type.is_numeric and right.type == INTERVAL:
+        left, right = right, left
+    if left.type == INTERVAL and right.type.is_numeric:
+        return Call(name, (left, right), INTERVAL)
+    return _numeric(_product_type, name, (left, right))
+
+
+def _divide(name: str, args: tuple[Expression, ...]) -> Expression:
+    left, right = args[0], args[1]
+    if left.type == INTERVAL and right.type.is_numeric:
+        return Call(name, (left, right), INTERVAL)
+    left, right = numbers(name, (left, right))
+    if left.type.kind is Kind.DECIMAL:
+        return Call(name, (left, right), _quotient_type(left.type, right.type))
+    return Call(name, (cast(left, DOUBLE), cast(right, DOUBLE)), DOUBLE)
+
+
+def _whole_quotient(name: str, args: tuple[Expression, ...]) -> Expression:
+    left, right = args[0], args[1]
+    if left.type == INTERVAL and right.type == INTERVAL:
+        return Call(name, args, BIGINT)
+    if left.type.kind is Kind.NULL and right.type.kind is Kind.NULL:
+        left = cast(left, BIGINT)
+    left, right = numbers(name, (left, right))
+    if left.type.is_fractional:
+        mismatch(name, args, "integers, decimals or intervals")
+    if left.type.kind is not Kind.DECIMAL:
+        left, right = cast(left, BIGINT), cast(right, BIGINT)
+    return Call(name, (left, right), BIGINT)
+
+
+def _remainder(name: str, args: tuple[Expression, ...]) -> Expression:
+    return _numeric(_remainder_type, name, (args[0], args[1]))
+
+
+def _negate(name: str, args: tuple[Expression, ...]) -> Expression:
+    (arg,) = args
+    if not (arg.type.is_numeric or arg.type.kind in (Kind.INTERVAL, Kind.NULL)):
+        mismatch(name, args, "a number or an interval")
+    arg = cast(arg, DOUBLE) if arg.type.kind is Kind.NULL else arg
+    return Call(name, (arg,), arg.type)
+
+
+_binary = partial(Function, arity=(2, 2), can_fail=True)
+
+FUNCTIONS = (
+    _binary(
+        name="+",
+        rule=_add,
+        sql="{0} + {1}",
+        precedence=70,
+        try_form="try_add",
+        description="the sum; a time moved later",
+        example="1 + 2 -> 3",
+    ),
+    _binary(
+        name="-",
+        rule=_subtract,
+        sql="{0} - {1}",
+        precedence=70,
+        try_form="try_subtract",
+        description="the difference; of two times, an interval",
+        example="3 - 5 -> -2",
+    ),
+    _binary(
+        name="*",
+        rule=_multiply,
+        sql="{0} * {1}",
+        precedence=80,
+        try_form="try_multiply",
+        description="the product",
+        example="1.5 * 3 -> 4.5",
+    ),
+    _binary(
+        name="/",
+        rule=_divide,
+        sql="{0} / {1}",
+        precedence=80,
+        try_form="try_divide",
+        description="the quotient, a DOUBLE for integers",
+        example="3 / 2 -> 1.5",
+    ),
+    _binary(
+        name="%",
+        rule=_remainder,
+        sql="{0} % {1}",
+        precedence=80,
+        aliases=("mod",),
+        try_form="try_mod",
+        description="the remainder, signed as the dividend",
+        example="-7 % 3 -> -1",
+    ),
+    _binary(
+        name="div",
+        rule=_whole_quotient,
+        sql="{0} div {1}",
+        precedence=80,
+        description="the quotient without its fraction",
+        example="-7 div 2 -> -3",
+    ),
+    _binary(
+        name="pmod",
+        rule=_remainder,
+        description="the remainder, not negative for a positive divisor",
+        example="pmod(-7, 3) -> 2",
+    ),
+    Function("neg", (1, 1), _negate, "the opposite", "-(5) -> -5", sql="-{0}", precedence=90, can_fail=True),
+    Function(
+        "try_add", (2, 2), _add, "the sum, or NULL where it overflows", "try_add(2147483647, 1) -> NULL"
+    ),
+    Function(
+        "try_subtract", (2, 2), _subtract, "the difference, or NULL", "try_subtract(-2147483648, 1) -> NULL"
+    ),
+    Function(
+        "try_multiply", (2, 2), _multiply, "the product, or NULL", "try_multiply(2147483647, 2) -> NULL"
+    ),
+    Function("try_divide", (2, 2), _divide, "the quotient, or NULL", "try_divide(1, 0) -> NULL"),
+    Function("try_mod", (2, 2), _remainder, "the remainder, or NULL", "try_mod(1, 0) -> NULL"),
+)

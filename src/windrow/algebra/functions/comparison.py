@@ -1,0 +1,99 @@
+"""Comparisons. NaN equals NaN and exceeds every number; -0.0 equals 0.0; text compares by its bytes."""
+
+from __future__ import annotations
+
+from windrow.algebra.expressions import Call, Expression
+from windrow.algebra.functions.arithmetic import exact_literal
+from windrow.algebra.functions.coercion import cast, mismatch, unify, widest
+from windrow.algebra.functions.registry import Function, call
+from windrow.algebra.functions.rules import REAL, returns
+from windrow.algebra.types import BOOLEAN, Kind
+
+
+def _operands(name: str, args: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """Both sides as one type; next to a decimal an integer literal counts with its own digits."""
+    if any(each.type.kind is Kind.DECIMAL for each in args) and not any(
+        each.type.is_fractional for each in args
+    ):
+        args = tuple(exact_literal(each) for each in args)
+    return unify(name, args)
+
+
+def _compare(name: str, args: tuple[Expression, ...]) -> Expression:
+    return Call(name, _operands(name, args), BOOLEAN)
+
+
+def _in(name: str, args: tuple[Expression, ...]) -> Expression:
+    return Call(name, unify(name, args), BOOLEAN)
+
+
+def _between(_: str, args: tuple[Expression, ...]) -> Expression:
+    value, low, high = args
+    return call("and", (call(">=", (value, low)), call("<=", (value, high))))
+
+
+def _extremum(name: str, args: tuple[Expression, ...]) -> Expression:
+    target = widest(name, args)
+    if target.kind is Kind.STRUCT:
+        mismatch(name, args)
+    return Call(name, tuple(cast(each, target) for each in args), target)
+
+
+def _operator(sign: str, description: str, example: str, *aliases: str, strict: bool = True) -> Function:
+    return Function(
+        sign,
+        (2, 2),
+        _compare,
+        description,
+        example,
+        sql=f"{{0}} {sign} {{1}}",
+        precedence=50,
+        aliases=aliases,
+        null_propagating=strict,
+    )
+
+
+FUNCTIONS = (
+    _operator("=", "equal", "1 = 1.0 -> TRUE", "=="),
+    _operator("<>", "not equal", "1 <> 2 -> TRUE", "!="),
+    _operator("<", "less", "'a' < 'b' -> TRUE"),
+    _operator("<=", "less or equal", "2 <= 1 -> FALSE"),
+    _operator(">", "greater", "DATE '2024-03-01' > '2024-02-29' -> TRUE"),
+    _operator(">=", "greater or equal", "2 >= NULL -> NULL"),
+    _operator("<=>", "equal, where NULL equals NULL", "NULL <=> 1 -> FALSE", strict=False),
+    Function(
+        "in",
+        (2, None),
+        _in,
+        "equal to one of the others",
+        "3 IN (1, 2, 3) -> TRUE",
+        sql="{0} IN ({1*})",
+        precedence=50,
+        null_propagating=False,
+    ),
+    Function("between", (3, 3), _between, "within two bounds, both included", "2 BETWEEN 1 AND 3 -> TRUE"),
+    Function(
+        "greatest",
+        (2, None),
+        _extremum,
+        "the greatest argument that is not NULL",
+        "greatest(1, NULL, 3) -> 3",
+        null_propagating=False,
+    ),
+    Function(
+        "least",
+        (2, None),
+        _extremum,
+        "the least argument that is not NULL",
+        "least(1, NULL, 3) -> 1",
+        null_propagating=False,
+    ),
+    Function(
+        "isnan",
+        (1, 1),
+        returns(BOOLEAN, REAL),
+        "whether it is NaN; FALSE for NULL",
+        "isnan(double('NaN')) -> TRUE",
+        null_propagating=False,
+    ),
+)

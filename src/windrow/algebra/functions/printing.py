@@ -1,0 +1,101 @@
+"""Expressions back to Spark SQL: canonical, typed, with no more parentheses than needed.
+
+The text is made of the tree alone. No user text passes through: names come from the caller's `names`,
+constants are written afresh, and functions are spelled by the registry.
+
+>>> from windrow.algebra.expressions import Column, Literal
+>>> from windrow.algebra.functions import call
+>>> from windrow.algebra.types import INT
+>>> a, two = Column("a", INT), Literal(2, INT)
+>>> to_sql(call(">", [call("*", [call("+", [a, two]), two]), a]), str.upper)
+'(A + 2) * 2 > A'
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal, WindowBound
+from windrow.algebra.functions.literals import literal_text, type_text
+from windrow.algebra.functions.registry import ATOM, lookup
+from windrow.algebra.types import DATE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_HOLE = re.compile(r"\{(\d*)(\*?)\}")
+_OPTIONAL = re.compile(r"\[([^\]]*\{(\d)\}[^\]]*)\]")
+_NEGATIVE = 90
+#: operators whose chains need no parentheses: a AND b AND c
+_ASSOCIATIVE = frozenset({"and", "or", "||"})
+
+
+def to_sql(expression: Expression, names: Callable[[str], str]) -> str:
+    """The expression as text that Spark reads back as the same tree; `names` spells the columns."""
+    match expression:
+        case Literal(value, kind):
+            return literal_text(value, kind)
+        case Column(name) | WindowBound(name):
+            return names(name)
+        case Cast(arg, kind, safe):
+            return f"{'TRY_CAST' if safe else 'CAST'}({to_sql(arg, names)} AS {type_text(kind)})"
+        case Call("case", args):
+            return _case([to_sql(arg, names) for arg in args])
+        case Call("-", (left, right)) if left.type == DATE:
+            # Spark's difference of days is an interval of whole days; ours has one interval type.
+            return f"CAST({to_sql(left, names)} - {to_sql(right, names)} AS INTERVAL DAY TO SECOND)"
+        case Call():
+            return _call(expression, names)
+    raise AssertionError(f"cannot print {type(expression).__name__}")
+
+
+def _call(expression: Call, names: Callable[[str], str]) -> str:
+    function = lookup(expression.function)
+    texts = [
+        _operand(function.name, function.precedence, index, arg, names)
+        for index, arg in enumerate(expression.args)
+    ]
+
+    def fill(hole: re.Match[str]) -> str:
+        first = int(hole[1] or 0)
+        return ", ".join(texts[first:]) if hole[2] else texts[first]
+
+    def keep(part: re.Match[str]) -> str:
+        return part[1] if int(part[2]) < len(texts) else ""
+
+    return _HOLE.sub(fill, _OPTIONAL.sub(keep, function.template))
+
+
+def _operand(name: str, precedence: int, index: int, arg: Expression, names: Callable[[str], str]) -> str:
+    text = to_sql(arg, names)
+    inner = _precedence(arg)
+    chained = inner == precedence and index == 0 and _chains(name, arg)
+    return text if precedence == ATOM or inner > precedence or chained else f"({text})"
+
+
+def _chains(name: str, arg: Expression) -> bool:
+    """Whether it may stand on the left unbracketed: Spark's operators associate to the left."""
+    return isinstance(arg, Call) and ((arg.function == name and name in _ASSOCIATIVE) or name in "+-*/%")
+
+
+def _precedence(expression: Expression) -> int:
+    match expression:
+        case Literal(bool()):
+            return ATOM
+        case Literal(value) if isinstance(value, str | bytes | tuple) or value is None:
+            return ATOM
+        case Literal(value, kind) if kind.is_numeric and str(value).startswith("-"):
+            return _NEGATIVE
+        case Call("-", (left, _)) if left.type == DATE:
+            return ATOM
+        case Call(name):
+            return lookup(name).precedence
+    return ATOM
+
+
+def _case(texts: list[str]) -> str:
+    pairs = zip(texts[::2], texts[1::2], strict=False)
+    branches = "".join(f" WHEN {condition} THEN {value}" for condition, value in pairs)
+    last = f" ELSE {texts[-1]}" if len(texts) % 2 else ""
+    return f"CASE{branches}{last} END"

@@ -1,0 +1,232 @@
+"""Functions of DATE and TIMESTAMP, in UTC.
+
+Nothing here asks what time it is: a standing query's answer must depend on its input alone.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from windrow.algebra.expressions import Call, Expression, Literal
+from windrow.algebra.functions.coercion import cast, mismatch
+from windrow.algebra.functions.registry import Function, Rule
+from windrow.algebra.functions.rules import (
+    DAY,
+    INSTANT,
+    INSTANT_ONLY,
+    LONG,
+    NUMBER,
+    SHORT,
+    accept,
+    constant,
+    plain,
+)
+from windrow.algebra.types import BIGINT, DATE, INT, STRING, TIMESTAMP, DataType, Kind, decimal
+from windrow.errors import QueryError, nearest
+
+#: every unit that DATE_TRUNC knows, by each of its names
+UNITS = {
+    **dict.fromkeys(("YEAR", "YYYY", "YY"), "YEAR"),
+    **dict.fromkeys(("MONTH", "MON", "MM"), "MONTH"),
+    **dict.fromkeys(("DAY", "DD"), "DAY"),
+    **{unit: unit for unit in ("QUARTER", "WEEK", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")},
+}
+_DATE_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK")
+
+
+def _unit(name: str, arg: Expression, allowed: tuple[str, ...]) -> Literal:
+    text = str(constant(name, arg, "the unit")).upper()
+    unit = UNITS.get(text)
+    if unit not in allowed:
+        raise QueryError(f"`{name}` knows no unit `{text}`", code="bad-unit", hint=nearest(text, allowed))
+    return Literal(unit, STRING)
+
+
+def _date_trunc(name: str, args: tuple[Expression, ...]) -> Expression:
+    unit = _unit(name, args[0], tuple(UNITS.values()))
+    return Call(name, (unit, *accept(name, args[1:], (INSTANT,))), TIMESTAMP)
+
+
+def _trunc(name: str, args: tuple[Expression, ...]) -> Expression:
+    return Call(name, (*accept(name, args[:1], (DAY,)), _unit(name, args[1], _DATE_UNITS)), DATE)
+
+
+def _reading(target: DataType) -> Rule:
+    def rule(name: str, args: tuple[Expression, ...]) -> Expression:
+        (arg,) = args
+        if not (arg.type.is_time or arg.type.kind in (Kind.STRING, Kind.NULL)):
+            mismatch(name, args, "text or a time")
+        return cast(arg, target)
+
+    return rule
+
+
+def _timestamp_seconds(name: str, args: tuple[Expression, ...]) -> Expression:
+    (arg,) = accept(name, args, (NUMBER,))
+    return Call(name, (arg,), TIMESTAMP)
+
+
+_field = partial(plain, result=INT, params=(DAY,))
+_clock = partial(plain, result=INT, params=(INSTANT,))
+_moved = partial(plain, result=DATE, params=(DAY, SHORT))
+_since = partial(plain, result=BIGINT, params=(INSTANT_ONLY,))
+_SAMPLE = "TIMESTAMP '2024-02-29 13:14:15.5'"
+
+FUNCTIONS = (
+    _field("year", description="the year", example="year(DATE '2024-02-29') -> 2024"),
+    _field(
+        "quarter", description="the quarter of the year, 1 to 4", example="quarter(DATE '2024-02-29') -> 1"
+    ),
+    _field("month", description="the month of the year", example="month(DATE '2024-02-29') -> 2"),
+    _field(
+        "day",
+        description="the day of the month",
+        example="day(DATE '2024-02-29') -> 29",
+        aliases=("dayofmonth",),
+    ),
+    _field("dayofweek", description="the weekday, 1 for Sunday", example="dayofweek(DATE '2024-02-29') -> 5"),
+    _field("weekday", description="the weekday, 0 for Monday", example="weekday(DATE '2024-02-29') -> 3"),
+    _field("dayofyear", description="the day of the year", example="dayofyear(DATE '2024-02-29') -> 60"),
+    _field(
+        "weekofyear", description="the ISO week of the year", example="weekofyear(DATE '2024-12-31') -> 1"
+    ),
+    _field(
+        "yearofweek",
+        description="the year its ISO week belongs to",
+        example="EXTRACT(YEAROFWEEK FROM DATE '2024-12-31') -> 2025",
+        sql="EXTRACT(YEAROFWEEK FROM {0})",
+    ),
+    _clock("hour", description="the hour of the day", example=f"hour({_SAMPLE}) -> 13"),
+    _clock("minute", description="the minute of the hour", example=f"minute({_SAMPLE}) -> 14"),
+    _clock("second", description="the whole second of the minute", example=f"second({_SAMPLE}) -> 15"),
+    plain(
+        "exact_second",
+        decimal(8, 6),
+        (INSTANT,),
+        "the second of the minute with its fraction",
+        f"EXTRACT(SECOND FROM {_SAMPLE}) -> 15.5",
+        sql="EXTRACT(SECOND FROM {0})",
+    ),
+    Function(
+        "date_trunc",
+        (2, 2),
+        _date_trunc,
+        "the start of the unit (YEAR to MICROSECOND) it lies in",
+        f"date_trunc('HOUR', {_SAMPLE}) -> TIMESTAMP '2024-02-29 13:00:00'",
+        can_fail=True,
+    ),
+    Function(
+        "trunc",
+        (2, 2),
+        _trunc,
+        "the first day of the YEAR, QUARTER, MONTH or WEEK it lies in",
+        "trunc(DATE '2024-02-29', 'WEEK') -> DATE '2024-02-26'",
+    ),
+    Function(
+        "to_date",
+        (1, 1),
+        _reading(DATE),
+        "text or a timestamp as a DATE",
+        "to_date('2024-02-29') -> DATE '2024-02-29'",
+        can_fail=True,
+    ),
+    Function(
+        "to_timestamp",
+        (1, 1),
+        _reading(TIMESTAMP),
+        "text or a date as a TIMESTAMP",
+        "to_timestamp('2024-02-29 13:14') -> TIMESTAMP '2024-02-29 13:14:00'",
+        can_fail=True,
+    ),
+    _moved(
+        "date_add",
+        description="days later",
+        example="date_add(DATE '2024-02-28', 2) -> DATE '2024-03-01'",
+        aliases=("dateadd",),
+    ),
+    _moved(
+        "date_sub", description="days earlier", example="date_sub(DATE '2024-03-01', 1) -> DATE '2024-02-29'"
+    ),
+    _moved(
+        "add_months",
+        description="months later, on the same day or the last of the month",
+        example="add_months(DATE '2024-01-31', 1) -> DATE '2024-02-29'",
+        can_fail=True,
+    ),
+    plain(
+        "datediff",
+        INT,
+        (DAY, DAY),
+        "the days from the second to the first",
+        "datediff(DATE '2024-03-01', DATE '2024-02-28') -> 2",
+        aliases=("date_diff",),
+    ),
+    plain(
+        "last_day",
+        DATE,
+        (DAY,),
+        "the last day of its month",
+        "last_day(DATE '2024-02-01') -> DATE '2024-02-29'",
+    ),
+    plain(
+        "make_date",
+        DATE,
+        (SHORT, SHORT, SHORT),
+        "the DATE of a year, month and day",
+        "make_date(2024, 2, 29) -> DATE '2024-02-29'",
+        can_fail=True,
+    ),
+    plain("unix_date", INT, (DAY,), "days since 1970-01-01", "unix_date(DATE '1970-01-02') -> 1"),
+    plain(
+        "date_from_unix_date",
+        DATE,
+        (SHORT,),
+        "a day counted from 1970-01-01",
+        "date_from_unix_date(1) -> DATE '1970-01-02'",
+    ),
+    _since(
+        "unix_seconds",
+        description="whole seconds since 1970",
+        example="unix_seconds(TIMESTAMP '1970-01-01 00:01:00.5') -> 60",
+    ),
+    _since(
+        "unix_millis",
+        description="whole milliseconds since 1970",
+        example="unix_millis(TIMESTAMP '1970-01-01 00:00:01') -> 1000",
+    ),
+    _since(
+        "unix_micros",
+        description="microseconds since 1970",
+        example="unix_micros(TIMESTAMP '1970-01-01 00:00:01') -> 1000000",
+    ),
+    Function(
+        "timestamp_seconds",
+        (1, 1),
+        _timestamp_seconds,
+        "the time so many seconds after 1970 began",
+        "timestamp_seconds(1.5) -> TIMESTAMP '1970-01-01 00:00:01.5'",
+        can_fail=True,
+    ),
+    plain(
+        "timestamp_millis",
+        TIMESTAMP,
+        (LONG,),
+        "the time so many milliseconds after 1970 began",
+        "timestamp_millis(1500) -> TIMESTAMP '1970-01-01 00:00:01.5'",
+        can_fail=True,
+    ),
+    plain(
+        "timestamp_micros",
+        TIMESTAMP,
+        (LONG,),
+        "the time so many microseconds after 1970 began",
+        "timestamp_micros(1500000) -> TIMESTAMP '1970-01-01 00:00:01.5'",
+    ),
+    plain(
+        "from_unixtime",
+        STRING,
+        (LONG,),
+        "seconds since 1970 as text",
+        "from_unixtime(60) -> '1970-01-01 00:01:00'",
+    ),
+)

@@ -1,0 +1,292 @@
+"""The relational operators, on multisets of rows whose validity changes over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra import checks, patterns
+from windrow.algebra.catalog import TableKind
+from windrow.algebra.expressions import TRUE, Expression
+from windrow.algebra.plan import Plan, TableScan
+from windrow.algebra.schema import Field, Schema
+
+if TYPE_CHECKING:
+    from windrow.algebra.patterns import Label
+    from windrow.algebra.types import DataType
+
+
+@dataclass(frozen=True)
+class Filter(Plan):
+    """σ: the rows for which the predicate is true."""
+
+    input: Plan
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        checks.reads_only(self.input.schema, self.predicate)
+        checks.is_predicate(self.predicate, "WHERE")
+        checks.window_bounds_are_defined(self, [self.predicate])
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def is_stream(self) -> bool:
+        return self.input.is_stream
+
+    @property
+    def label(self) -> Label:
+        return patterns.neutral(self.input.label)
+
+
+@dataclass(frozen=True)
+class Project(Plan):
+    """π, duplicates kept: named expressions over each row."""
+
+    input: Plan
+    outputs: tuple[tuple[str, Expression], ...]
+
+    def __post_init__(self) -> None:
+        checks.reads_only(self.input.schema, *(expression for _, expression in self.outputs))
+        checks.window_bounds_are_defined(self, [expression for _, expression in self.outputs])
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(tuple(Field(name, expression.type) for name, expression in self.outputs))
+
+    @property
+    def is_stream(self) -> bool:
+        return self.input.is_stream
+
+    @property
+    def label(self) -> Label:
+        return patterns.neutral(self.input.label)
+
+
+@dataclass(frozen=True)
+class Union(Plan):
+    """∪ ALL."""
+
+    inputs: tuple[Plan, ...]
+
+    def __post_init__(self) -> None:
+        checks.has_inputs(self.inputs, 2, "UNION ALL")
+        checks.same_columns(self.inputs, "UNION ALL")
+
+    @property
+    def schema(self) -> Schema:
+        return self.inputs[0].schema
+
+    @property
+    def is_stream(self) -> bool:
+        return all(part.is_stream for part in self.inputs)
+
+    @cached_property
+    def label(self) -> Label:
+        return patterns.merged([part.label for part in self.inputs])
+
+
+@dataclass(frozen=True)
+class Distinct(Plan):
+    """δ: each row value once, for as long as any copy is valid.
+
+    Its result is kept as pieces, the current row and after it the youngest duplicate (thesis, 3.5.2);
+    the label describes the pieces.
+    """
+
+    input: Plan
+
+    def __post_init__(self) -> None:
+        checks.no_internal_windows(self.input, "DISTINCT")
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @cached_property
+    def label(self) -> Label:
+        return patterns.interfering(
+            [self.input.label], "a distinct value is replaced by its youngest duplicate"
+        )
+
+    @property
+    def has_wattr(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """One aggregate of a γ: function, arguments, constant parameters, DISTINCT, FILTER (WHERE …)."""
+
+    function: str
+    args: tuple[Expression, ...]
+    data_type: DataType
+    params: tuple[Any, ...] = ()
+    distinct: bool = False
+    where: Expression = TRUE
+
+
+@dataclass(frozen=True)
+class Aggregate(Plan):
+    """γ: one row per group of keys that has rows. No rows, no row: also without keys."""
+
+    input: Plan
+    keys: tuple[tuple[str, Expression], ...]
+    aggregates: tuple[tuple[str, AggregateCall], ...]
+
+    def __post_init__(self) -> None:
+        checks.reads_only(self.input.schema, *(key for _, key in self.keys))
+        for _, call in self.aggregates:
+            checks.reads_only(self.input.schema, *call.args, call.where)
+            checks.order_is_known(self.input, call)
+
+    @cached_property
+    def schema(self) -> Schema:
+        keys = tuple(Field(name, expression.type) for name, expression in self.keys)
+        return Schema(keys + tuple(Field(name, call.data_type) for name, call in self.aggregates))
+
+    @cached_property
+    def label(self) -> Label:
+        return patterns.aggregated()
+
+    @property
+    def has_wattr(self) -> bool:
+        return False
+
+    @property
+    def aggregates_rows(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Join(Plan):
+    """n-way ⋈ on any predicate; NULL never joins by equality."""
+
+    inputs: tuple[Plan, ...]
+    predicate: Expression = TRUE
+
+    def __post_init__(self) -> None:
+        checks.has_inputs(self.inputs, 2, "a join")
+        checks.reads_only(self.schema, self.predicate)
+        checks.is_predicate(self.predicate, "ON")
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(tuple(field for part in self.inputs for field in part.schema))
+
+    @cached_property
+    def label(self) -> Label:
+        return patterns.interfering(
+            [part.label for part in self.inputs], "a result expires with its first part"
+        )
+
+
+@dataclass(frozen=True)
+class TableJoin(Plan):
+    """⋈ with a table: NRR sees the changes before each result's rows, RELATION reaches back."""
+
+    input: Plan
+    table: TableScan
+    predicate: Expression = TRUE
+
+    def __post_init__(self) -> None:
+        checks.reads_only(self.schema, self.predicate)
+        checks.is_predicate(self.predicate, "ON")
+        checks.table_takes_input(self)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.input.schema + self.table.schema
+
+    @cached_property
+    def label(self) -> Label:
+        if self.is_retroactive:
+            return patterns.strict("changes of a RELATION table reach back to earlier results")
+        return patterns.neutral(self.input.label)
+
+    @property
+    def is_retroactive(self) -> bool:
+        return self.table.table.kind is TableKind.RELATION
+
+    @property
+    def has_wattr(self) -> bool:
+        return self.input.has_wattr
+
+
+@dataclass(frozen=True)
+class Except(Plan):
+    """EXCEPT ALL: max(0, k1 - k2) copies of each row."""
+
+    left: Plan
+    right: Plan
+
+    def __post_init__(self) -> None:
+        checks.same_columns((self.left, self.right), "EXCEPT ALL")
+        for side in (self.left, self.right):
+            checks.no_internal_windows(side, "EXCEPT")
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+    @cached_property
+    def label(self) -> Label:
+        return patterns.strict("a row of the right side withdraws one of the left")
+
+    @property
+    def has_wattr(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Exists(Plan):
+    """EXISTS (semi-join) or, `negated`, NOT EXISTS (anti-join)."""
+
+    left: Plan
+    right: Plan
+    predicate: Expression = TRUE
+    negated: bool = False
+
+    def __post_init__(self) -> None:
+        checks.reads_only(self.left.schema + self.right.schema, self.predicate)
+        checks.is_predicate(self.predicate, "EXISTS")
+        for side in (self.left, self.right) if self.negated else ():
+            checks.no_internal_windows(side, "NOT EXISTS")
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+    @cached_property
+    def label(self) -> Label:
+        if self.negated:
+            return patterns.strict("a match on the right withdraws a row of the left")
+        return patterns.interfering([self.left.label, self.right.label], "a row lives from match to match")
+
+    @property
+    def has_wattr(self) -> bool:
+        return self.left.has_wattr
+
+
+@dataclass(frozen=True)
+class Limit(Plan):
+    """The first `count` rows by `order` (expression, descending), ties by the remaining columns."""
+
+    input: Plan
+    order: tuple[tuple[Expression, bool], ...]
+    count: int
+
+    def __post_init__(self) -> None:
+        checks.reads_only(self.input.schema, *(expression for expression, _ in self.order))
+        checks.positive_limit(self.count)
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @cached_property
+    def label(self) -> Label:
+        return patterns.strict("a row of higher rank pushes another out")

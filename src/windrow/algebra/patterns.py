@@ -1,0 +1,136 @@
+"""Update patterns: in which order, and how predictably, the rows of an edge expire.
+
+    MON  rows never expire
+    WKS  rows expire first in, first out, all after the same lifetime
+    WK   the expiry of a row is known when it is born, but lifetimes differ
+    STR  expiry depends on what comes later: only negative rows can announce it
+
+The combinators below are the propagation rules of Golab's thesis, section 3.5.1, made safe for
+windows of different lengths: a union of a one-minute and a five-minute window is WK, since its rows
+do not live equally long. A label is never more optimistic than what is observed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from windrow.windows.landmark import LandmarkWindow
+from windrow.windows.lifetime import LifetimeWindow
+from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.rows import RowsWindow
+from windrow.windows.session import SessionWindow
+from windrow.windows.slide_by_tuple import SlideByTupleWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windrow.windows.spec import WindowSpec
+
+
+class Pattern(IntEnum):
+    """Ordered from the simplest to the most demanding."""
+
+    MON = 0
+    WKS = 1
+    WK = 2
+    STR = 3
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Label:
+    """A pattern, why it holds, the common lifetime of WKS rows, and whether order of expiry is FIFO."""
+
+    pattern: Pattern
+    reason: str
+    lifetime: int | None = None
+    fifo: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.pattern}: {self.reason}"
+
+
+def of_window(spec: WindowSpec, keeps_late_rows: bool) -> Label:
+    """The label of the edge above a base window."""
+    label = _of_spec(spec)
+    if keeps_late_rows and label.pattern is Pattern.WKS:
+        return Label(Pattern.WK, "late rows are kept, so they live shorter than the others")
+    return label
+
+
+def _of_spec(spec: WindowSpec) -> Label:
+    match spec:
+        case LandmarkWindow() | UnboundedWindow():
+            return Label(Pattern.MON, "rows never leave this window", fifo=True)
+        case NowWindow():
+            return Label(Pattern.WKS, "every row lives for one instant", lifetime=1, fifo=True)
+        case RangeWindow():
+            return _of_range(spec)
+        case LifetimeWindow():
+            return Label(Pattern.WK, "every row brings its own lifetime")
+        case RowsWindow(partition_by=()):
+            return Label(Pattern.STR, "count-based window: expiry depends on future arrivals", fifo=True)
+        case RowsWindow():
+            return Label(Pattern.STR, "count-based per partition: expiry depends on future arrivals")
+        case SlideByTupleWindow():
+            return Label(
+                Pattern.STR, "the window slides by rows: expiry depends on future arrivals", fifo=True
+            )
+        case SessionWindow():
+            return Label(Pattern.STR, "a session grows while rows arrive: its end is not known at birth")
+        case _:
+            raise TypeError(f"no update pattern is declared for {type(spec).__name__}")
+
+
+def _of_range(spec: RangeWindow) -> Label:
+    if spec.slide is None:
+        return Label(Pattern.WKS, "every row lives for RANGE", lifetime=spec.range, fifo=True)
+    if spec.range % spec.slide == 0:
+        return Label(
+            Pattern.WKS, "SLIDE divides RANGE: every row lives for RANGE", lifetime=spec.range, fifo=True
+        )
+    return Label(Pattern.WK, "SLIDE does not divide RANGE: lifetimes differ, in FIFO order", fifo=True)
+
+
+def append_only() -> Label:
+    """A stream, before any window."""
+    return Label(Pattern.MON, "a stream only grows", fifo=True)
+
+
+def neutral(label: Label) -> Label:
+    """σ, π and the join with an NRR table leave expiry alone (rule 1)."""
+    return label
+
+
+def merged(labels: Sequence[Label]) -> Label:
+    """∪ ALL: as demanding as its most demanding input (rule 2), WKS only with one common lifetime."""
+    worst = max(labels, key=lambda label: label.pattern)
+    if worst.pattern is Pattern.WKS and len({label.lifetime for label in labels}) > 1:
+        return Label(Pattern.WK, "the inputs' rows live for different times")
+    if worst.pattern is Pattern.MON:
+        return Label(Pattern.MON, "no input's rows ever expire", fifo=True)
+    return replace(worst, fifo=worst.pattern is Pattern.WKS)
+
+
+def interfering(labels: Sequence[Label], what: str) -> Label:
+    """⋈, δ and EXISTS expire results as soon as a part expires (rule 3)."""
+    worst = max(labels, key=lambda label: label.pattern)
+    if worst.pattern is Pattern.STR:
+        return Label(Pattern.STR, worst.reason)
+    if worst.pattern is Pattern.MON:
+        return Label(Pattern.MON, "nothing below ever expires")
+    return Label(Pattern.WK, f"{what}: expiry is known at birth, but is not in order of birth")
+
+
+def strict(reason: str) -> Label:
+    """Difference, NOT EXISTS and joins with a RELATION table (rule 4)."""
+    return Label(Pattern.STR, reason)
+
+
+def aggregated() -> Label:
+    """γ: a value lives until the next one replaces it."""
+    return Label(Pattern.STR, "a group's value is replaced when it changes; no negative rows are needed")

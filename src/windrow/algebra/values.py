@@ -1,0 +1,120 @@
+"""Python values of columns, in the one form all executors compare: see `windrow.algebra.types`."""
+
+from __future__ import annotations
+
+import math
+import struct
+from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.types import DataType, Kind
+from windrow.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windrow.algebra.schema import Schema
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_DAY = 86_400_000_000
+
+
+def canonical_row(schema: Schema, values: tuple[Any, ...], where: str) -> tuple[Any, ...]:
+    """A row a user wrote, as its schema has it; an error names the column."""
+    if len(values) != len(schema):
+        raise DataError(
+            f"{where}: a row has {len(values)} values, but there are {len(schema)} columns",
+            hint="the columns are " + ", ".join(schema.names),
+        )
+    return tuple(
+        canonical(value, field.type, f"{where}.{field.name}")
+        for value, field in zip(values, schema, strict=True)
+    )
+
+
+def canonical(value: Any, kind: DataType, where: str) -> Any:
+    """A value a user wrote, as its type has it.
+
+    >>> from windrow.algebra.types import DOUBLE, TIMESTAMP
+    >>> canonical(datetime(1970, 1, 1, 0, 0, 2), TIMESTAMP, "s.ts"), canonical(3, DOUBLE, "s.x")
+    (2000000, 3.0)
+    """
+    if value is None:
+        return None
+    convert = _CONVERTERS.get(kind.kind)
+    result = convert(value, kind) if convert else value
+    if result is None:
+        raise DataError(f"{where} is {kind}, but the value is {value!r}", code="bad-value")
+    return result
+
+
+def micros(moment: datetime) -> int:
+    """Microseconds since the epoch; a datetime without a zone is UTC."""
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (zoned - _EPOCH) // _MICROSECOND
+
+
+def _boolean(value: Any, _: DataType) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _integer(value: Any, kind: DataType) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    least, greatest = kind.bounds
+    return value if least <= value <= greatest else None
+
+
+def _float(value: Any, kind: DataType) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    number = float(value)
+    if kind.kind is Kind.FLOAT and math.isfinite(number):
+        number = struct.unpack("f", struct.pack("f", number))[0]
+    return math.nan if number != number else number
+
+
+def _decimal(value: Any, kind: DataType) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    number = Decimal(value).quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP)
+    return number if number.is_finite() and number.adjusted() < kind.precision - kind.scale else None
+
+
+def _text(value: Any, _: DataType) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _bytes(value: Any, _: DataType) -> bytes | None:
+    return value if isinstance(value, bytes) else None
+
+
+def _timestamp(value: Any, _: DataType) -> int | None:
+    if isinstance(value, datetime):
+        return micros(value)
+    return None if isinstance(value, bool) or not isinstance(value, int) else value
+
+
+def _date(value: Any, _: DataType) -> int | None:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return micros(datetime(value.year, value.month, value.day))
+    whole = not isinstance(value, bool) and isinstance(value, int) and value % _DAY == 0
+    return value if whole else None
+
+
+_CONVERTERS: dict[Kind, Callable[[Any, DataType], Any]] = {
+    Kind.BOOLEAN: _boolean,
+    Kind.TINYINT: _integer,
+    Kind.SMALLINT: _integer,
+    Kind.INT: _integer,
+    Kind.BIGINT: _integer,
+    Kind.FLOAT: _float,
+    Kind.DOUBLE: _float,
+    Kind.DECIMAL: _decimal,
+    Kind.STRING: _text,
+    Kind.BINARY: _bytes,
+    Kind.TIMESTAMP: _timestamp,
+    Kind.DATE: _date,
+}

@@ -1,0 +1,171 @@
+"""Functions of DATE and TIMESTAMP: integer arithmetic on microseconds in UTC."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from windrow.algebra.functions.calendar import (
+    DAY,
+    HOUR,
+    MICROS,
+    MINUTE,
+    civil,
+    days,
+    month_length,
+    timestamp_text,
+)
+from windrow.algebra.types import Kind
+from windrow.errors import DataError
+from windrow.reference.functions.base import Strict, Value, plain
+from windrow.reference.functions.bits import wrapped
+from windrow.reference.functions.numbers import EXACT, long, overflow, saturated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windrow.algebra.expressions import Call
+
+_FIXED_UNITS = {
+    "DAY": DAY,
+    "HOUR": HOUR,
+    "MINUTE": MINUTE,
+    "SECOND": MICROS,
+    "MILLISECOND": 1000,
+    "MICROSECOND": 1,
+}
+_MONTHS_PER_UNIT = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
+
+
+def _year(date: int) -> int:
+    return civil(date // DAY)[0]
+
+
+def _month(date: int) -> int:
+    return civil(date // DAY)[1]
+
+
+def _weekday(date: int) -> int:
+    """0 for Monday; the epoch was a Thursday."""
+    return (date // DAY + 3) % 7
+
+
+def _day_of_year(date: int) -> int:
+    return date // DAY - days(_year(date), 1, 1) + 1
+
+
+def _week(date: int) -> tuple[int, int]:
+    """ISO year and week: both are those of the week's Thursday."""
+    thursday = date // DAY - _weekday(date) + 3
+    return civil(thursday)[0], (thursday - days(civil(thursday)[0], 1, 1)) // 7 + 1
+
+
+def truncate(unit: str, time: int) -> int:
+    """The start of the unit that a time lies in."""
+    if unit in _FIXED_UNITS:
+        return time - time % _FIXED_UNITS[unit]
+    if unit == "WEEK":
+        return (time // DAY - _weekday(time)) * DAY
+    year, month, _ = civil(time // DAY)
+    width = _MONTHS_PER_UNIT[unit]
+    return days(year, (month - 1) // width * width + 1, 1) * DAY
+
+
+def _date(day: int) -> int:
+    """A DATE, checked: Spark counts days in 32 bits."""
+    if -(1 << 31) <= day < 1 << 31:
+        return day * DAY
+    raise overflow("the date")
+
+
+def add_months(date: int, months: int) -> int:
+    """The same day of a later month, or that month's last.
+
+    >>> add_months(days(2024, 1, 31) * DAY, 1) == days(2024, 2, 29) * DAY
+    True
+    """
+    year, month, day = civil(date // DAY)
+    years, month = divmod(year * 12 + month - 1 + months, 12)
+    return _date(days(years, month + 1, min(day, month_length(years, month + 1))))
+
+
+def _last_day(date: int) -> int:
+    year, month, _ = civil(date // DAY)
+    return days(year, month, month_length(year, month)) * DAY
+
+
+def _moved(date: int, by: int) -> int:
+    return wrapped(date // DAY + by, 32) * DAY
+
+
+def _make_date(year: int, month: int, day: int) -> int:
+    if 1 <= month <= 12 and 1 <= day <= month_length(year, month):
+        return _date(days(year, month, day))
+    raise DataError(f"there is no date {year}-{month}-{day}", code="bad-date")
+
+
+def _timestamp_seconds(call: Call) -> Callable[..., Value]:
+    kind = call.args[0].type
+    if kind.is_integer:
+        return lambda seconds: long(seconds * MICROS, "the time")
+    if kind.kind is Kind.DECIMAL:
+        return _exact_seconds
+    return lambda seconds: saturated(seconds * MICROS) if math.isfinite(seconds) else None
+
+
+def _exact_seconds(seconds: Decimal) -> int:
+    micros = EXACT.multiply(seconds, Decimal(MICROS))
+    if micros != micros.to_integral_value():
+        raise DataError(
+            f"{seconds:f} seconds are no whole number of microseconds", code="inexact", hint="round(…, 6)"
+        )
+    return long(int(micros), "the time")
+
+
+def _part(unit: int, below: int | None) -> Callable[[int], int]:
+    """A field of an interval, signed as the interval."""
+
+    def field(interval: int) -> int:
+        size = abs(interval) if below is None else abs(interval) % below
+        return int(math.copysign(1, interval)) * (size // unit)
+
+    return field
+
+
+FUNCTIONS: dict[str, Strict] = {
+    "year": plain(_year),
+    "quarter": plain(lambda date: (_month(date) + 2) // 3),
+    "month": plain(_month),
+    "day": plain(lambda date: civil(date // DAY)[2]),
+    "dayofweek": plain(lambda date: (_weekday(date) + 1) % 7 + 1),
+    "weekday": plain(_weekday),
+    "dayofyear": plain(_day_of_year),
+    "weekofyear": plain(lambda date: _week(date)[1]),
+    "yearofweek": plain(lambda date: _week(date)[0]),
+    "hour": plain(lambda time: time // HOUR % 24),
+    "minute": plain(lambda time: time // MINUTE % 60),
+    "second": plain(lambda time: time // MICROS % 60),
+    "exact_second": plain(lambda time: Decimal(time % MINUTE).scaleb(-6)),
+    "date_trunc": plain(lambda unit, time: long(truncate(unit, time), "the time")),
+    "trunc": plain(lambda date, unit: truncate(unit, date)),
+    "date_add": plain(_moved),
+    "date_sub": plain(lambda date, by: _moved(date, -by)),
+    "add_months": plain(add_months),
+    "datediff": plain(lambda end, start: wrapped((end - start) // DAY, 32)),
+    "last_day": plain(_last_day),
+    "make_date": plain(_make_date),
+    "unix_date": plain(lambda date: date // DAY),
+    "date_from_unix_date": plain(lambda day: day * DAY),
+    "unix_seconds": plain(lambda time: time // MICROS),
+    "unix_millis": plain(lambda time: time // 1000),
+    "unix_micros": plain(lambda time: time),
+    "timestamp_seconds": _timestamp_seconds,
+    "timestamp_millis": plain(lambda millis: long(millis * 1000, "the time")),
+    "timestamp_micros": plain(lambda micros: micros),
+    "from_unixtime": plain(lambda seconds: timestamp_text(wrapped(seconds * MICROS, 64) // MICROS * MICROS)),
+    "interval_day": plain(_part(DAY, None)),
+    "interval_hour": plain(_part(HOUR, DAY)),
+    "interval_minute": plain(_part(MINUTE, HOUR)),
+    "interval_second": plain(lambda interval: Decimal(_part(1, MINUTE)(interval)).scaleb(-6)),
+}

@@ -1,0 +1,128 @@
+"""What a stream accepts: lateness is judged against the punctuation committed before each micro-batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.catalog import Late, Stream
+from windrow.algebra.values import canonical, canonical_row
+from windrow.errors import DataError
+from windrow.reference.expressions import compile_expression
+from windrow.reference.world import Arrival, Values
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
+from windrow.windows.progress import Batch, Progress, is_late
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from windrow.algebra.expressions import Expression
+
+
+@dataclass
+class StreamIntake:
+    """One stream's accepted rows, late rows and progress."""
+
+    stream: Stream
+    rows: list[Arrival] = field(default_factory=list)
+    late: list[Values] = field(default_factory=list)
+    sealed: bool = False
+
+    def __post_init__(self) -> None:
+        self.progress = self.stream.progress.policy.start()
+        self.per = self.stream.progress.per
+        self._last_arrival: Instant = -INFINITY
+
+    def push(self, batch: Sequence[Sequence[Any]], now: int, kept_from: Instant) -> None:
+        """Take a micro-batch. A late row that is kept becomes visible at `kept_from`."""
+        if self.sealed:
+            raise DataError(
+                f"stream `{self.stream.name}` is sealed: its end was announced",
+                code="sealed",
+                hint="push before finish()",
+            )
+        where = f"stream `{self.stream.name}`"
+        values = [canonical_row(self.stream.schema, tuple(row), where) for row in batch]
+        only_marks = [self._evaluated(self.stream.progress.when, row) is True for row in values]
+        moments = self._moments(values, only_marks, now)
+        before = self.progress
+        data = [(row, t) for row, t, only in zip(values, moments, only_marks, strict=True) if not only]
+        self._accept(data, before, now, kept_from)
+        self._observe(values, moments, only_marks, now)
+
+    def _accept(
+        self, data: Sequence[tuple[Values, int | None]], before: Progress, now: int, kept_from: Instant
+    ) -> None:
+        for place, (row, moment) in enumerate(data, start=1):
+            if moment is None:
+                raise DataError(
+                    f"stream `{self.stream.name}`: row {place} of the batch has no `{self.stream.wattr}`",
+                    code="null-wattr",
+                    hint="the windowing attribute cannot be NULL; filter such rows out before",
+                )
+            late = is_late(before, moment, self._source(row))
+            if late and self.stream.late is not Late.KEEP:
+                self.late.append(row)
+            else:
+                self.rows.append(Arrival(row, len(self.rows) + 1, now, kept_from if late else -INFINITY))
+
+    def _observe(
+        self, values: Sequence[Values], moments: Sequence[int | None], only_marks: Sequence[bool], now: int
+    ) -> None:
+        rule = self.stream.progress
+        batch = Batch(
+            wattr=moments,
+            sources=[self._source(row) for row in values] if self.per else None,
+            marks=[self._evaluated(rule.mark, row) for row in values] if rule.mark else None,
+            only_mark=only_marks,
+        )
+        self.progress = rule.policy.observe(self.progress, batch, now)
+        self._last_arrival = max(self._last_arrival, now)
+
+    def tick(self, now: int) -> None:
+        """Wall-clock time passed without rows: idle sources may be left out."""
+        self.progress = self.stream.progress.policy.observe(self.progress, Batch(wattr=()), now)
+
+    def progress_on(self, attribute: str) -> Instant:
+        """P for a window on an attribute: the stream's own, arrival time, or nothing known until the end."""
+        if self.sealed:
+            return INFINITY
+        if attribute == self.stream.wattr:
+            return self.progress.progress
+        return self._last_arrival if attribute == ARRIVAL_TS else -INFINITY
+
+    def punctuate(self, progress: Instant, where: Mapping[str, Any] | None) -> None:
+        """A promise from outside: no more rows (with this value in this column) below `progress`."""
+        if where is None:
+            self.progress = self.progress.with_progress(progress)
+            return
+        column, value = self._promised(where)
+        field = self.stream.schema.column(column)
+        self.per = column
+        self.progress = self.progress.with_progress_of(canonical(value, field.type, column), progress)
+
+    def _promised(self, where: Mapping[str, Any]) -> tuple[str, Any]:
+        if len(where) != 1 or self.per not in (None, *where):
+            raise DataError(
+                f"punctuation of stream `{self.stream.name}` can be on the values of one column only",
+                code="bad-punctuation",
+                hint=f"use `{self.per or next(iter(where), '…')}` throughout",
+            )
+        return next(iter(where.items()))
+
+    def _moments(
+        self, values: Sequence[Values], only_marks: Sequence[bool], now: int
+    ) -> Sequence[int | None]:
+        """The windowing attribute of each row of a batch."""
+        if self.stream.wattr == ARRIVAL_TS:
+            return [now] * len(values)
+        if self.stream.wattr == ROW_NUM:
+            return [*accumulate((not only for only in only_marks), initial=len(self.rows))][1:]
+        return [row[self.stream.schema.index(self.stream.wattr)] for row in values]
+
+    def _source(self, row: Values) -> Any:
+        return row[self.stream.schema.index(self.per)] if self.per else None
+
+    def _evaluated(self, expression: Expression | None, row: Values) -> Any:
+        return compile_expression(expression, self.stream.schema.names)(row, None) if expression else None

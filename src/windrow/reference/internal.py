@@ -1,0 +1,34 @@
+"""INTERNAL windows: results need their parts to meet, but outlive them (thesis, 3.3.2).
+
+Inside the plan everything is as with external windows; only the final result stays, until the first
+of its external windows lets go of it, or for ever.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from windrow.reference.pieces import Piece, Pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from windrow.algebra.plan import Emit, Window
+    from windrow.reference.rows import LeafRows
+    from windrow.reference.world import Values, World
+
+
+def results(
+    emit: Emit, leaves: Mapping[Window, LeafRows], world: World, extents: Iterable[int]
+) -> list[Piece]:
+    """All results, with how long they stay.
+
+    Every extent of a periodic aggregate is a result of its own, also when its value is the last one's.
+    """
+    return Pieces(leaves, world, breaks=extents).of(emit.input)
+
+
+def staying(pieces: Iterable[Piece], at: int) -> Counter[Values]:
+    """The results produced up to an instant that still stay then."""
+    return Counter(piece.fact.values for piece in pieces if piece.vs <= at < piece.stays)

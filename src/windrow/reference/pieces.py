@@ -1,0 +1,293 @@
+"""The same algebra on validity intervals: every operator takes and gives rows valid in [vs, ve).
+
+Selection and projection keep the interval, join intersects, DISTINCT unites, aggregation and
+difference sweep the endpoints. The snapshot of the result at any instant equals the relational
+operator on the snapshots (tests hold it to that). Pieces also show what snapshots cannot: which copy
+of a distinct value is the current one, and how long a result of INTERNAL windows stays.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from functools import singledispatchmethod
+from itertools import pairwise, product
+from typing import TYPE_CHECKING
+
+from windrow.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Except,
+    Exists,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    TableJoin,
+    Union,
+)
+from windrow.algebra.plan import Plan, Window
+from windrow.reference.expressions import compile_expression
+from windrow.reference.snapshot import Snapshot, grouped, table_rows, together
+from windrow.reference.world import Fact, Values, World
+from windrow.windows.domain import INFINITY, Instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from windrow.algebra.expressions import Expression
+    from windrow.reference.rows import LeafRows
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A row valid in [vs, ve). `stays` is the least ve of its external windows: with INTERNAL windows a
+    result stays until then, although its parts have left their windows."""
+
+    fact: Fact
+    vs: Instant
+    ve: Instant
+    stays: Instant
+
+    def __contains__(self, instant: Instant) -> bool:
+        return self.vs <= instant < self.ve
+
+
+class Pieces:
+    """A plan evaluated as pieces. `lag` is 1 where RELATION tables are read one instant earlier.
+
+    `breaks` are instants at which an aggregate's value counts as a new result although it is the same
+    (the extents of a periodic plan over INTERNAL windows).
+    """
+
+    def __init__(
+        self,
+        leaves: Mapping[Window, LeafRows],
+        world: World,
+        lag: int = 0,
+        breaks: Iterable[int] = (),
+        uniting: bool = False,
+    ) -> None:
+        self.leaves = leaves
+        self.world = world
+        self.lag = lag
+        self.breaks = frozenset(breaks)
+        self.uniting = uniting
+        #: aggregates and ranks over the rows of one instant are the snapshot's own definitions
+        self.moment = Snapshot(leaves, world, 0, 0)
+
+    @singledispatchmethod
+    def of(self, plan: Plan) -> list[Piece]:
+        """The pieces of the plan."""
+        raise TypeError(f"no interval algebra is defined for {type(plan).__name__}")
+
+    @of.register
+    def _(self, plan: Window) -> list[Piece]:
+        rows = self.leaves[plan]
+        return [
+            Piece(fact, interval.vs, interval.ve, INFINITY if plan.spec.internal else interval.ve)
+            for fact, interval in zip(rows.facts, plan.spec.intervals(rows.elements), strict=True)
+            if interval
+        ]
+
+    @of.register
+    def _(self, plan: Filter) -> list[Piece]:
+        return [
+            piece
+            for piece in self.of(plan.input)
+            if self._holds(plan.predicate, plan.input, piece.fact.values)
+        ]
+
+    @of.register
+    def _(self, plan: Project) -> list[Piece]:
+        columns = [compile_expression(expression, plan.input.schema.names) for _, expression in plan.outputs]
+        return [
+            replace(
+                piece, fact=Fact(tuple(column(piece.fact.values, None) for column in columns), piece.fact.ts)
+            )
+            for piece in self.of(plan.input)
+        ]
+
+    @of.register
+    def _(self, plan: Union) -> list[Piece]:
+        return [piece for part in plan.inputs for piece in self.of(part)]
+
+    @of.register
+    def _(self, plan: Join) -> list[Piece]:
+        return [
+            met
+            for parts in product(*(self.of(part) for part in plan.inputs))
+            if (met := intersection(parts)) and self._holds(plan.predicate, plan, met.fact.values)
+        ]
+
+    @of.register
+    def _(self, plan: TableJoin) -> list[Piece]:
+        found = []
+        for piece in self.of(plan.input):
+            for part in self._table_pieces(plan, piece):
+                if self._holds(plan.predicate, plan, part.fact.values):
+                    found.append(part)
+        return found
+
+    def _table_pieces(self, plan: TableJoin, piece: Piece) -> Iterator[Piece]:
+        if not plan.is_retroactive:
+            for row in table_rows(self.world, plan.table, piece.fact.ts):
+                yield replace(piece, fact=Fact(piece.fact.values + row, piece.fact.ts))
+            return
+        changes = self.world.tables.get(plan.table.table.name, ())
+        moments = sorted({change.at + self.lag for change in changes} | {-INFINITY, INFINITY})
+        for start, stop in pairwise(moments):
+            for row in table_rows(self.world, plan.table, start - self.lag):
+                table = Piece(Fact(row, -INFINITY), start, stop, stop)
+                if met := intersection((piece, table)):
+                    yield met
+
+    @of.register
+    def _(self, plan: Distinct) -> list[Piece]:
+        """δ*: the current row stays until it expires, then the youngest duplicate takes over."""
+        copies: dict[Values, list[Piece]] = defaultdict(list)
+        for piece in self.of(plan.input):
+            copies[grouped(piece.fact.values)].append(piece)
+        found = [piece for value, group in copies.items() for piece in _replaced(group, Fact(value, 0))]
+        return united(found) if self.uniting else found
+
+    @of.register
+    def _(self, plan: Except) -> list[Piece]:
+        left, right = self._by_value(plan.left), self._by_value(plan.right)
+        found = []
+        for value, copies in left.items():
+            taken = right.get(value, [])
+            for start, stop in elementary(copies + taken):
+                count = sum(start in piece for piece in copies) - sum(start in piece for piece in taken)
+                found += [Piece(Fact(copies[0].fact.values, -INFINITY), start, stop, stop)] * max(0, count)
+        return levelled(found)
+
+    def _by_value(self, plan: Plan) -> dict[Values, list[Piece]]:
+        found: dict[Values, list[Piece]] = defaultdict(list)
+        for piece in self.of(plan):
+            found[grouped(piece.fact.values)].append(piece)
+        return found
+
+    @of.register
+    def _(self, plan: Exists) -> list[Piece]:
+        right = self.of(plan.right)
+        test = compile_expression(plan.predicate, plan.left.schema.names + plan.right.schema.names)
+        found = []
+        for piece in self.of(plan.left):
+            matches = [other for other in right if test(piece.fact.values + other.fact.values, None) is True]
+            met = [
+                part for other in matches if (part := intersection((piece, replace(other, stays=INFINITY))))
+            ]
+            found += list(_without(piece, met) if plan.negated else _replaced(met, piece.fact))
+        return united(found) if self.uniting else found
+
+    @of.register
+    def _(self, plan: Aggregate) -> list[Piece]:
+        keys = [compile_expression(key, plan.input.schema.names) for _, key in plan.keys]
+        groups: dict[Values, list[Piece]] = defaultdict(list)
+        for piece in self.of(plan.input):
+            groups[grouped(tuple(key(piece.fact.values, None) for key in keys))].append(piece)
+        return [piece for group, rows in groups.items() for piece in self._values(plan, group, rows)]
+
+    def _values(self, plan: Aggregate, group: Values, rows: list[Piece]) -> Iterator[Piece]:
+        """One piece for as long as the group's value stays the same."""
+        current: Piece | None = None
+        for start, stop in elementary(rows, self.breaks):
+            alive = [piece for piece in rows if start in piece]
+            if not alive:
+                continue
+            value = group + self.moment.aggregate_row(plan, [piece.fact for piece in alive])
+            stays = max(stop, min(piece.stays for piece in alive)) if plan.is_internal else stop
+            goes_on = current is not None and current.ve == start and start not in self.breaks
+            if current is not None and goes_on and current.fact.values == value:
+                current = replace(current, ve=stop, stays=max(current.stays, stays))
+                continue
+            if current is not None:
+                yield current
+            current = Piece(Fact(value, max(piece.fact.ts for piece in alive)), start, stop, stays)
+        if current is not None:
+            yield current
+
+    @of.register
+    def _(self, plan: Limit) -> list[Piece]:
+        rows = self.of(plan.input)
+        found = []
+        for start, stop in elementary(rows):
+            alive = [piece.fact for piece in rows if start in piece]
+            found += [Piece(fact, start, stop, stop) for fact in self.moment.first_rows(plan, alive)]
+        return levelled(found)
+
+    def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
+        return compile_expression(predicate, source.schema.names)(values, None) is True
+
+
+def intersection(parts: Iterable[Piece]) -> Piece | None:
+    """The join of pieces that are all valid at some instant."""
+    chosen = tuple(parts)
+    vs, ve = max(part.vs for part in chosen), min(part.ve for part in chosen)
+    if vs >= ve:
+        return None
+    return Piece(together(part.fact for part in chosen), vs, ve, min(part.stays for part in chosen))
+
+
+def elementary(pieces: Iterable[Piece], also: Iterable[int] = ()) -> list[tuple[Instant, Instant]]:
+    """The intervals between neighbouring endpoints: nothing changes inside one."""
+    chosen = list(pieces)
+    ends = {end for piece in chosen for end in (piece.vs, piece.ve)}
+    ends |= {at for at in also if any(at in piece for piece in chosen)}
+    return list(pairwise(sorted(ends)))
+
+
+def _replaced(copies: list[Piece], shown: Fact) -> Iterator[Piece]:
+    """One of the copies at a time: the current one until it expires, then the one that lives longest."""
+    now: Instant = min((piece.vs for piece in copies), default=INFINITY)
+    while now < INFINITY:
+        alive = [piece for piece in copies if now in piece]
+        if alive:
+            youngest = max(alive, key=lambda piece: (piece.ve, piece.fact.ts))
+            fact = Fact(shown.values, max(shown.ts, youngest.fact.ts))
+            yield Piece(fact, now, youngest.ve, max(youngest.ve, youngest.stays))
+            now = youngest.ve
+        else:
+            now = min((piece.vs for piece in copies if piece.vs > now), default=INFINITY)
+
+
+def _without(piece: Piece, matches: list[Piece]) -> Iterator[Piece]:
+    """The parts of a piece in which it has no match, as long as may be."""
+    ends = {end for other in matches for end in (other.vs, other.ve)}
+    free = [
+        replace(piece, vs=start, ve=stop, stays=stop)
+        for start, stop in pairwise(sorted(ends | {piece.vs, piece.ve}))
+        if not any(start in other for other in matches)
+    ]
+    yield from united(free)
+
+
+def united(pieces: Iterable[Piece]) -> list[Piece]:
+    """Adjacent pieces of one value as one: being replaced by a duplicate is no change."""
+    found: list[Piece] = []
+    for piece in sorted(pieces, key=lambda piece: (repr(piece.fact.values), piece.vs)):
+        last = found[-1] if found else None
+        if last and last.fact.values == piece.fact.values and last.ve == piece.vs:
+            found[-1] = replace(last, ve=piece.ve, stays=piece.stays)
+        else:
+            found.append(piece)
+    return found
+
+
+def levelled(pieces: Iterable[Piece]) -> list[Piece]:
+    """Elementary copies joined into as few pieces as possible: the i-th copy goes on as the i-th."""
+    at: dict[Values, Counter[tuple[Instant, Instant]]] = defaultdict(Counter)
+    for piece in pieces:
+        at[piece.fact.values][piece.vs, piece.ve] += 1
+    found = []
+    for value, spans in at.items():
+        for level in range(max(spans.values())):
+            run = [Piece(Fact(value, -INFINITY), vs, ve, ve) for (vs, ve), n in spans.items() if n > level]
+            found += united(run)
+    return found
+
+
+def snapshot_of(pieces: Iterable[Piece], instant: int) -> Counter[Values]:
+    """The rows valid at an instant."""
+    return Counter(piece.fact.values for piece in pieces if instant in piece)

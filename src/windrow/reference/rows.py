@@ -1,0 +1,116 @@
+"""The rows below a window: of streams, of nested queries, and of stateless operators on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import singledispatchmethod
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.catalog import PSEUDO_COLUMNS
+from windrow.algebra.operators import Filter, Project, Union
+from windrow.algebra.plan import Plan, Scan, Subquery, Window
+from windrow.reference.expressions import compile_expression
+from windrow.reference.world import Fact, Values, World
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
+from windrow.windows.element import Element, sort_key
+from windrow.windows.lifetime import LifetimeWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from windrow.algebra.changes import Change
+    from windrow.algebra.plan import Emit
+
+
+@dataclass(frozen=True)
+class LeafRows:
+    """The rows below one window, as facts and, place by place, as the window sees them."""
+
+    facts: tuple[Fact, ...]
+    elements: tuple[Element, ...]
+
+
+@dataclass(frozen=True)
+class StreamRow:
+    """A row on its way to a window. `order` is the row as it was declared: dropping columns does not
+    change in which order equal instants are counted."""
+
+    fact: Fact
+    order: Values
+    row_num: int
+    not_before: Instant = -INFINITY
+
+
+class RowsBelow:
+    """Collects the rows that enter a window; `emitted` evaluates a nested query, at its `lag`."""
+
+    def __init__(
+        self, window: Window, world: World, emitted: Callable[[Emit], tuple[Sequence[Change], int]]
+    ) -> None:
+        self.window = window
+        self.world = world
+        self.emitted = emitted
+
+    def collect(self) -> LeafRows:
+        """All of them."""
+        rows = self.of(self.window.input)
+        return LeafRows(tuple(row.fact for row in rows), tuple(self._element(row) for row in rows))
+
+    @singledispatchmethod
+    def of(self, plan: Plan) -> list[StreamRow]:
+        """The rows of a stream."""
+        raise TypeError(f"{type(plan).__name__} is not a stream")
+
+    @of.register
+    def _(self, plan: Scan) -> list[StreamRow]:
+        """Accepted rows; one whose windowing attribute is NULL is never in the window."""
+        attribute = self.window.attribute_of(plan)
+        found = []
+        for arrival in self.world.streams.get(plan.stream.name, ()):
+            known: dict[str, Any] = dict(zip(plan.stream.schema.names, arrival.values, strict=True))
+            known |= {ROW_NUM: arrival.row_num, ARRIVAL_TS: arrival.arrival_ts}
+            values = arrival.values + tuple(known[name] for name in PSEUDO_COLUMNS if name in plan.pseudo)
+            if known[attribute] is not None:
+                fact = Fact(values, known[attribute])
+                found.append(StreamRow(fact, arrival.values, arrival.row_num, arrival.not_before))
+        return found
+
+    @of.register
+    def _(self, plan: Subquery) -> list[StreamRow]:
+        changes, lag = self.emitted(plan.query)
+        return [StreamRow(Fact(change.row, change.at - lag), change.row, 0) for change in changes]
+
+    @of.register
+    def _(self, plan: Filter) -> list[StreamRow]:
+        holds = compile_expression(plan.predicate, plan.input.schema.names)
+        return [row for row in self.of(plan.input) if holds(row.fact.values, None) is True]
+
+    @of.register
+    def _(self, plan: Project) -> list[StreamRow]:
+        columns = [compile_expression(expression, plan.input.schema.names) for _, expression in plan.outputs]
+        return [
+            replace(row, fact=Fact(tuple(column(row.fact.values, None) for column in columns), row.fact.ts))
+            for row in self.of(plan.input)
+        ]
+
+    @of.register
+    def _(self, plan: Union) -> list[StreamRow]:
+        return [row for part in plan.inputs for row in self.of(part)]
+
+    def _element(self, row: StreamRow) -> Element:
+        spec, schema = self.window.spec, self.window.schema
+        partition = getattr(spec, "partition_by", ())
+        lifetime = None
+        if isinstance(spec, LifetimeWindow):
+            lifetime = compile_expression(spec.expression, schema.names)(row.fact.values, None)
+        return Element(
+            t=int(row.fact.ts),
+            row_num=row.row_num,
+            key=tuple(row.fact.values[schema.index(self._qualified(name))] for name in partition),
+            order=sort_key(row.order),
+            lifetime=lifetime,
+            not_before=row.not_before,
+        )
+
+    def _qualified(self, name: str) -> str:
+        return f"{self.window.origins[0].alias}.{name}"

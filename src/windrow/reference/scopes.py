@@ -1,0 +1,143 @@
+"""Which rows are in a window at an instant: the scope functions of Patroumpas and Sellis, section 3.
+
+Written from the definitions of the window states, not from validity intervals, so that the two can
+be held against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import singledispatch
+from itertools import accumulate
+
+from windrow.windows.element import Element
+from windrow.windows.landmark import LandmarkWindow
+from windrow.windows.lifetime import LifetimeWindow
+from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.rows import RowsWindow
+from windrow.windows.session import SessionWindow
+from windrow.windows.slide_by_tuple import SlideByTupleWindow
+from windrow.windows.spec import WindowSpec
+
+
+def members(spec: WindowSpec, rows: Sequence[Element], instant: int) -> list[int]:
+    """The positions in `rows` of those that are in the window at `instant`."""
+    inside = _state(spec, rows, instant)
+    return [place for place in inside if instant >= rows[place].not_before]
+
+
+@singledispatch
+def _state(spec: WindowSpec, rows: Sequence[Element], instant: int) -> list[int]:
+    raise TypeError(f"no scope is defined for {type(spec).__name__}")
+
+
+@_state.register
+def _(spec: RangeWindow, rows: Sequence[Element], instant: int) -> list[int]:
+    if spec.slide is None:
+        return [place for place, row in enumerate(rows) if instant - spec.range < row.t <= instant]
+    end = last_slide(spec, instant)
+    return [place for place, row in enumerate(rows) if end - spec.range <= row.t < end]
+
+
+@_state.register
+def _(spec: NowWindow, rows: Sequence[Element], instant: int) -> list[int]:
+    return [place for place, row in enumerate(rows) if row.t == instant]
+
+
+@_state.register
+def _(spec: UnboundedWindow, rows: Sequence[Element], instant: int) -> list[int]:
+    return [place for place, row in enumerate(rows) if row.t <= instant]
+
+
+@_state.register
+def _(spec: LandmarkWindow, rows: Sequence[Element], instant: int) -> list[int]:
+    seen = instant if spec.grid is None else last_slide(spec, instant) - 1
+    return [
+        place
+        for place, row in enumerate(rows)
+        if (spec.start is None or spec.start <= row.t)
+        and (spec.until is None or row.t <= spec.until)
+        and row.t <= seen
+    ]
+
+
+@_state.register
+def _(spec: LifetimeWindow, rows: Sequence[Element], instant: int) -> list[int]:
+    return [
+        place
+        for place, row in enumerate(rows)
+        if row.lifetime is not None and row.t <= instant < row.t + row.lifetime * spec.scale
+    ]
+
+
+@_state.register
+def _(spec: RowsWindow, rows: Sequence[Element], instant: int) -> list[int]:
+    """The last n of the rows seen so far, or seen at the last slide, of each partition."""
+    seen = instant if spec.grid is None else last_slide(spec, instant) - 1
+    found: list[int] = []
+    for part in _partitions(rows, range(len(rows))):
+        order = _counting_order(spec, rows, part)
+        moments = accumulate((rows[place].t for place in order), max)
+        count = sum(1 for moment in moments if moment <= seen)
+        end = count - count % (spec.slide_rows or 1)
+        found += order[max(0, end - spec.rows) : end]
+    return sorted(found)
+
+
+def _counting_order(spec: RowsWindow, rows: Sequence[Element], places: Iterable[int]) -> list[int]:
+    if spec.arrival_order:
+        return sorted(places, key=lambda place: rows[place].row_num)
+    return sorted(places, key=lambda place: (rows[place].t, rows[place].order))
+
+
+@_state.register
+def _(spec: SlideByTupleWindow, rows: Sequence[Element], instant: int) -> list[int]:
+    """The rows of (w - RANGE, w], where w is the last value that moved the window."""
+    passed = [w for w in moving_values(spec, rows) if w <= instant]
+    if not passed:
+        return []
+    return [place for place, row in enumerate(rows) if max(passed) - spec.range < row.t <= max(passed)]
+
+
+def moving_values(spec: SlideByTupleWindow, rows: Sequence[Element]) -> list[int]:
+    """The attribute values of every n-th row, by arrival or by rank: the ids of the extents."""
+    if spec.by_rank:
+        order = sorted(range(len(rows)), key=lambda place: (rows[place].t, rows[place].order))
+        moving = [place for rank, place in enumerate(order, start=1) if rank % spec.every == 0]
+    else:
+        moving = [place for place, row in enumerate(rows) if row.row_num % spec.every == 0]
+    return sorted({rows[place].t for place in moving})
+
+
+@_state.register
+def _(spec: SessionWindow, rows: Sequence[Element], instant: int) -> list[int]:
+    """The rows seen so far of the sessions that have not ended."""
+    found: list[int] = []
+    for part in _partitions(rows, range(len(rows))):
+        for session in _sessions(spec, rows, part):
+            end = max(rows[place].t for place in session) + spec.gap
+            found += [place for place in session if rows[place].t <= instant < end]
+    return sorted(found)
+
+
+def _sessions(spec: SessionWindow, rows: Sequence[Element], places: Iterable[int]) -> list[list[int]]:
+    sessions: list[list[int]] = []
+    for place in sorted(places, key=lambda place: rows[place].t):
+        if sessions and rows[place].t - rows[sessions[-1][-1]].t < spec.gap:
+            sessions[-1].append(place)
+        else:
+            sessions.append([place])
+    return sessions
+
+
+def _partitions(rows: Sequence[Element], places: Iterable[int]) -> list[list[int]]:
+    parts: dict[tuple[object, ...], list[int]] = {}
+    for place in places:
+        parts.setdefault(rows[place].key, []).append(place)
+    return list(parts.values())
+
+
+def last_slide(spec: WindowSpec, instant: int) -> int:
+    """The last slide instant at or before `instant`."""
+    assert spec.grid is not None
+    return spec.grid.origin + (instant - spec.grid.origin) // spec.grid.period * spec.grid.period

@@ -1,0 +1,220 @@
+"""The answer relation at one instant, from scratch: each operator on multisets, by its definition.
+
+Definition 3.1 of Golab's thesis: at each instant a query equals the relational query over the current
+states of its windows and tables, and each result sees an NRR table as it was before its own rows came.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import singledispatchmethod
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.catalog import TableKind
+from windrow.algebra.operators import (
+    Aggregate,
+    AggregateCall,
+    Distinct,
+    Except,
+    Exists,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    TableJoin,
+    Union,
+)
+from windrow.algebra.plan import Plan, TableScan, Window
+from windrow.reference import aggregates
+from windrow.reference.expressions import WindowContext, compile_expression
+from windrow.reference.scopes import members
+from windrow.reference.world import Fact, Values, World
+from windrow.windows.element import sort_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from windrow.algebra.expressions import Expression
+    from windrow.reference.rows import LeafRows
+    from windrow.windows.domain import Instant
+
+
+class Snapshot:
+    """A plan evaluated at one instant.
+
+    `leaves` are the rows below each window. `instant` picks the window states; `tables_at` is the
+    instant at which RELATION tables are read. `states` replaces window states where an extent is
+    reported by itself. `bounds` are the reported extent's.
+    """
+
+    def __init__(
+        self,
+        leaves: Mapping[Window, LeafRows],
+        world: World,
+        instant: int,
+        tables_at: Instant,
+        bounds: WindowContext | None = None,
+        states: Mapping[Window, Sequence[int]] | None = None,
+    ) -> None:
+        self.leaves = leaves
+        self.world = world
+        self.instant = instant
+        self.tables_at = tables_at
+        self.bounds = bounds
+        self.states = states or {}
+
+    def relation(self, plan: Plan) -> Counter[Values]:
+        """The multiset of rows of the plan."""
+        return Counter(fact.values for fact in self.facts(plan))
+
+    @singledispatchmethod
+    def facts(self, plan: Plan) -> list[Fact]:
+        """The rows of the plan, one entry per copy."""
+        raise TypeError(f"no evaluation is defined for {type(plan).__name__}")
+
+    @facts.register
+    def _(self, plan: Window) -> list[Fact]:
+        rows = self.leaves[plan]
+        inside = self.states.get(plan)
+        if inside is None:
+            inside = members(plan.spec, rows.elements, self.instant)
+        return [rows.facts[place] for place in inside]
+
+    @facts.register
+    def _(self, plan: Filter) -> list[Fact]:
+        return [
+            fact for fact in self.facts(plan.input) if self._holds(plan.predicate, plan.input, fact.values)
+        ]
+
+    @facts.register
+    def _(self, plan: Project) -> list[Fact]:
+        columns = [self._compiled(expression, plan.input) for _, expression in plan.outputs]
+        return [
+            Fact(tuple(column(fact.values, self.bounds) for column in columns), fact.ts)
+            for fact in self.facts(plan.input)
+        ]
+
+    @facts.register
+    def _(self, plan: Union) -> list[Fact]:
+        return [fact for part in plan.inputs for fact in self.facts(part)]
+
+    @facts.register
+    def _(self, plan: Distinct) -> list[Fact]:
+        youngest: dict[Values, Fact] = {}
+        for fact in sorted(self.facts(plan.input), key=lambda fact: fact.ts):
+            youngest[grouped(fact.values)] = Fact(grouped(fact.values), fact.ts)
+        return list(youngest.values())
+
+    @facts.register
+    def _(self, plan: Join) -> list[Fact]:
+        return [
+            joined
+            for parts in product(*(self.facts(part) for part in plan.inputs))
+            if self._holds(plan.predicate, plan, (joined := together(parts)).values)
+        ]
+
+    @facts.register
+    def _(self, plan: TableJoin) -> list[Fact]:
+        found = []
+        for fact in self.facts(plan.input):
+            before = self.tables_at if plan.is_retroactive else fact.ts
+            for row in table_rows(self.world, plan.table, before):
+                if self._holds(plan.predicate, plan, fact.values + row):
+                    found.append(Fact(fact.values + row, fact.ts))
+        return found
+
+    @facts.register
+    def _(self, plan: Except) -> list[Fact]:
+        """max(0, k1 - k2) copies; which of equal rows stay is not to be seen."""
+        taken = Counter(grouped(fact.values) for fact in self.facts(plan.right))
+        left = []
+        for fact in self.facts(plan.left):
+            if taken[grouped(fact.values)] > 0:
+                taken[grouped(fact.values)] -= 1
+            else:
+                left.append(fact)
+        return left
+
+    @facts.register
+    def _(self, plan: Exists) -> list[Fact]:
+        right = self.facts(plan.right)
+        names = plan.left.schema.names + plan.right.schema.names
+        test = compile_expression(plan.predicate, names)
+        return [
+            fact
+            for fact in self.facts(plan.left)
+            if any(test(fact.values + other.values, self.bounds) is True for other in right) != plan.negated
+        ]
+
+    @facts.register
+    def _(self, plan: Aggregate) -> list[Fact]:
+        groups: dict[Values, list[Fact]] = {}
+        keys = [self._compiled(key, plan.input) for _, key in plan.keys]
+        for fact in self.facts(plan.input):
+            group = grouped(tuple(key(fact.values, self.bounds) for key in keys))
+            groups.setdefault(group, []).append(fact)
+        return [
+            Fact(group + self.aggregate_row(plan, rows), max(row.ts for row in rows))
+            for group, rows in groups.items()
+        ]
+
+    def aggregate_row(self, plan: Aggregate, rows: Sequence[Fact]) -> Values:
+        """The aggregates of one group, its rows in window order."""
+        in_order = sorted(rows, key=lambda fact: (fact.ts, sort_key(fact.values)))
+        return tuple(self._aggregate(call, plan.input, in_order) for _, call in plan.aggregates)
+
+    def _aggregate(self, call: AggregateCall, source: Plan, rows: Sequence[Fact]) -> Any:
+        args = [self._compiled(arg, source) for arg in call.args]
+        chosen = [fact.values for fact in rows if self._holds(call.where, source, fact.values)]
+        values = [tuple(arg(row, self.bounds) for arg in args) for row in chosen]
+        types = tuple(arg.type for arg in call.args)
+        return aggregates.evaluate(call.function, call.params, call.distinct, values, types)
+
+    @facts.register
+    def _(self, plan: Limit) -> list[Fact]:
+        return self.first_rows(plan, self.facts(plan.input))
+
+    def first_rows(self, plan: Limit, rows: Sequence[Fact]) -> list[Fact]:
+        """The rows that stay: by the given order, last the remaining columns."""
+        ranked = sorted(rows, key=lambda fact: sort_key(fact.values))
+        for expression, descending in reversed(plan.order):
+            ranked = _ranked(ranked, self._reader(expression, plan.input), descending)
+        return ranked[: plan.count]
+
+    def _compiled(self, expression: Expression, source: Plan) -> Any:
+        return compile_expression(expression, source.schema.names)
+
+    def _reader(self, expression: Expression, source: Plan) -> Callable[[Fact], Any]:
+        compiled = self._compiled(expression, source)
+        return lambda fact: compiled(fact.values, self.bounds)
+
+    def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
+        return self._compiled(predicate, source)(values, self.bounds) is True
+
+
+def _ranked(rows: list[Fact], value: Callable[[Fact], Any], descending: bool) -> list[Fact]:
+    """Sorted by a value; where values are equal, the order stays."""
+    return sorted(rows, key=lambda fact: sort_key((value(fact),)), reverse=descending)
+
+
+def together(parts: Iterable[Fact]) -> Fact:
+    """The concatenation of the parts of a join result."""
+    chosen = tuple(parts)
+    return Fact(tuple(v for part in chosen for v in part.values), max(part.ts for part in chosen))
+
+
+def grouped(values: Values) -> Values:
+    """Values as grouping sees them: -0.0 and 0.0 are one group (every NaN already is one object)."""
+    return tuple(0.0 if isinstance(value, float) and value == 0 else value for value in values)
+
+
+def table_rows(world: World, scan: TableScan, before: Instant) -> list[Values]:
+    """The rows of a table: an NRR counts changes before an instant, a RELATION those up to it."""
+    strict = scan.table.kind is TableKind.NRR
+    rows: Counter[Values] = Counter()
+    for change in world.tables.get(scan.table.name, ()):
+        if change.at < before or (change.at == before and not strict):
+            rows.subtract(change.delete)
+            rows.update(change.insert)
+    return [row for row, copies in rows.items() for _ in range(copies)]

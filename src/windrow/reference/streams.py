@@ -1,0 +1,187 @@
+"""From the changing relation to streams: when an answer is reported, and which changes it brings.
+
+ISTREAM(i) = R(i) - R(i-1), DSTREAM(i) = R(i-1) - R(i) as multiset differences; RSTREAM is R at each
+reporting instant. R is evaluated from scratch wherever it can have changed; between two endpoints of
+validity intervals it cannot.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from windrow.algebra.changes import Change
+from windrow.algebra.operators import TableJoin
+from windrow.algebra.plan import Emit, StreamWord, Window
+from windrow.reference import internal, restore
+from windrow.reference.expressions import WindowContext
+from windrow.reference.rows import LeafRows, RowsBelow
+from windrow.reference.scopes import last_slide, moving_values
+from windrow.reference.snapshot import Snapshot
+from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.rows import RowsWindow
+from windrow.windows.session import SessionWindow
+from windrow.windows.slide_by_tuple import SlideByTupleWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from windrow.reference.pieces import Piece
+    from windrow.reference.world import Values, World
+    from windrow.windows.element import Report
+
+Relation = Counter["Values"]
+
+
+class Evaluation:
+    """One query over one world, up to a clock: what is final is what `clock` says is final."""
+
+    def __init__(self, emit: Emit, world: World, clock: Instant = INFINITY) -> None:
+        self.emit = emit
+        self.world = world
+        self.clock = clock
+        self.leaves: dict[Window, LeafRows] = {leaf: self._rows(leaf) for leaf in emit.leaves}
+
+    def _rows(self, leaf: Window) -> LeafRows:
+        return RowsBelow(leaf, self.world, self._emitted).collect()
+
+    def _emitted(self, inner: Emit) -> tuple[list[Change], int]:
+        return Evaluation(inner, self.world, self.clock).changes(), lag_of(inner)
+
+    def changes(self) -> list[Change]:
+        """Every final change, in order of delivery."""
+        word = self.emit.meaning
+        if word.restores:
+            found: Iterable[Change] = restore.changes(self.emit, self.leaves, self.world)
+        elif word is StreamWord.RSTREAM and self._reported() is not None:
+            found = self._each_report()
+        else:
+            found = self._differences(word)
+        return sorted((change for change in found if self.is_final(change.at)), key=lambda c: c.place)
+
+    def is_final(self, at: int) -> bool:
+        """An extent [.., E) is final when the clock reaches E, a change at an instant when it has passed."""
+        return at <= self.clock if lag_of(self.emit) else at < self.clock
+
+    # The relation.
+
+    def relation(self, at: int) -> Relation:
+        """R(at): the state of the answer at an instant."""
+        if self.emit.is_internal:
+            return internal.staying(self._internal_results, at)
+        return self._snapshot(at).relation(self.emit.input)
+
+    @cached_property
+    def _internal_results(self) -> list[Piece]:
+        extents = self._slides() if self.emit.is_periodic else ()
+        return internal.results(self.emit, self.leaves, self.world, extents)
+
+    def _snapshot(self, at: int) -> Snapshot:
+        lag = lag_of(self.emit)
+        return Snapshot(self.leaves, self.world, at, at - lag, bounds=self._bounds(at))
+
+    def _bounds(self, at: int) -> WindowContext | None:
+        leaf = self.emit.leaves[0]
+        return WindowContext(*leaf.spec.bounds(last_slide(leaf.spec, at))) if leaf.spec.grid else None
+
+    # Reports of extents by themselves: counted rows and sessions.
+
+    def _reported(self) -> list[Report] | None:
+        leaf = self.emit.leaves[0]
+        if len(self.emit.leaves) > 1 or self.emit.is_internal:
+            return None
+        if isinstance(leaf.spec, RowsWindow) and leaf.spec.reports_positions:
+            return leaf.spec.reports(self.leaves[leaf].elements)
+        if isinstance(leaf.spec, SessionWindow) and self.emit.reports_sessions:
+            return leaf.spec.sessions(self.leaves[leaf].elements)
+        return None
+
+    def _each_report(self) -> Iterator[Change]:
+        leaf = self.emit.leaves[0]
+        elements = self.leaves[leaf].elements
+        for report in self._reported() or ():
+            inside = [next(p for p, e in enumerate(elements) if e is member) for member in report.elements]
+            bounds = WindowContext(report.start, report.end)
+            snapshot = Snapshot(self.leaves, self.world, report.at, report.at, bounds, {leaf: inside})
+            yield from _rows("+", snapshot.relation(self.emit.input), report.at)
+
+    # Reports at instants.
+
+    def _differences(self, word: StreamWord) -> Iterator[Change]:
+        before: Relation = Counter()
+        whole = word is StreamWord.RSTREAM
+        for at in self._slides() if self.emit.is_periodic else self._endpoints():
+            if not self.is_final(at):
+                return
+            now = self.relation(at)
+            if whole and (self.emit.is_periodic or now != before):
+                yield from _rows("+", now, at)
+            if word in (StreamWord.ISTREAM, StreamWord.AUTO):
+                yield from _rows("+", now - before, at)
+            if word in (StreamWord.DSTREAM, StreamWord.AUTO):
+                yield from _rows("-" if word is StreamWord.AUTO else "+", before - now, at)
+            before = now
+
+    def _endpoints(self) -> list[int]:
+        """The instants at which R can change, in order."""
+        found = {end for leaf in self.emit.leaves for end in self._ends_of(leaf)}
+        for join in (node for node in self.emit.walk() if isinstance(node, TableJoin)):
+            if join.is_retroactive:
+                changes = self.world.tables.get(join.table.table.name, ())
+                found |= {int(change.at) + lag_of(self.emit) for change in changes if change.at > -INFINITY}
+        return sorted(found)
+
+    def _ends_of(self, leaf: Window) -> set[int]:
+        intervals = leaf.spec.intervals(self.leaves[leaf].elements)
+        ends = {end for interval in intervals if interval for end in (interval.vs, interval.ve)}
+        return {int(end) for end in ends if end != INFINITY}
+
+    def _slides(self) -> list[int]:
+        """The reporting instants of a periodic plan at which some window has rows, or has just lost them."""
+        ends = self._endpoints()
+        if not ends:
+            return []
+        found: set[int] = set()
+        last = self._last_report(ends[-1])
+        for start, stop in zip(ends, [*ends[1:], last + 1], strict=True):
+            found |= {start} & self._slides_within(start - 1, start)
+            if self._any_window_has_rows(start):
+                found |= self._slides_within(start, min(stop - 1, last))
+        return sorted(found)
+
+    def _any_window_has_rows(self, at: int) -> bool:
+        snapshot = self._snapshot(at)
+        return any(snapshot.facts(leaf) for leaf in self.emit.leaves)
+
+    def _slides_within(self, after: int, until: int) -> set[int]:
+        return {at for leaf in self.emit.leaves for at in self._slides_of(leaf, after, until)}
+
+    def _slides_of(self, leaf: Window, after: int, until: int) -> Iterable[int]:
+        spec, rows = leaf.spec, self.leaves[leaf].elements
+        if spec.grid is not None:
+            return spec.slide_instants(after, until)
+        if isinstance(spec, SlideByTupleWindow):
+            return [w for w in moving_values(spec, rows) if after < w <= until]
+        assert isinstance(spec, RowsWindow)
+        return [report.at for report in spec.reports(rows) if after < report.at <= until]
+
+    def _last_report(self, last_end: int) -> int:
+        """Up to the clock; at the end of input, the first reporting instant at or after the last endpoint."""
+        if self.clock != INFINITY:
+            return int(self.clock)
+        grids = [leaf.spec for leaf in self.emit.leaves if leaf.spec.grid]
+        return min((spec.first_after(last_end - 1) for spec in grids), default=last_end)
+
+
+def lag_of(emit: Emit) -> int:
+    """1 where the answer at E is about the instant before E: half-open extents and ended sessions."""
+    if emit.reports_sessions or emit.word.restores:
+        return 1
+    return int(all(leaf.spec.grid is not None for leaf in emit.leaves))
+
+
+def _rows(op: str, relation: Relation, at: int) -> Iterator[Change]:
+    for row, copies in relation.items():
+        for _ in range(copies):
+            yield Change(op, row, at)

@@ -1,0 +1,109 @@
+"""Harness: a query, pushed rows, promised progress, and the changes that come out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.plan import Emit, Plan
+from windrow.algebra.values import micros
+from windrow.errors import QueryError, nearest
+from windrow.language.catalog import Catalog
+from windrow.language.compile import compile_query, declare_stream, declare_table
+from windrow.reference.executor import ReferenceExecutor
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from windrow.algebra.changes import Change
+
+EXECUTORS = {"reference": ReferenceExecutor}
+
+
+class Harness:
+    """One standing query under test. One `push` is one micro-batch.
+
+    TIMESTAMP and DATE values may be pushed as datetimes or as integer microseconds; rows and instants
+    that come out have them as integer microseconds, in UTC.
+
+    >>> h = Harness("SELECT ISTREAM(a) FROM s [RANGE 5 SECONDS]", streams={"s": "a BIGINT, ts TIMESTAMP"})
+    >>> h.push("s", [(1, 0), (2, 1_500_000)])
+    >>> h.punctuate("s", 1_000_000)
+    >>> h.take()
+    [Change(op='+', row=(1,), at=0)]
+    >>> h.finish()
+    >>> h.take()
+    [Change(op='+', row=(2,), at=1500000)]
+    """
+
+    def __init__(
+        self,
+        query: str | Plan,
+        streams: Mapping[str, str | tuple[str, str]] | None = None,
+        tables: Mapping[str, str | tuple[str, ...]] | None = None,
+        executor: str = "reference",
+    ) -> None:
+        if executor not in EXECUTORS:
+            raise QueryError(
+                f"no executor `{executor}`", code="unknown-executor", hint=nearest(executor, EXECUTORS)
+            )
+        self.plan = _planned(query, streams or {}, tables or {})
+        self._executor = EXECUTORS[executor](self.plan)
+
+    def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
+        """A micro-batch of arrivals."""
+        self._executor.push(stream, rows)
+
+    def punctuate(self, name: str, progress: int | datetime, where: Mapping[str, Any] | None = None) -> None:
+        """No more rows of a stream with its windowing attribute below `progress` (and with these values)."""
+        self._executor.punctuate(name, _instant(progress), where)
+
+    def update(
+        self,
+        table: str,
+        at: int | datetime,
+        insert: Sequence[Sequence[Any]] = (),
+        delete: Sequence[Sequence[Any]] = (),
+    ) -> None:
+        """A table changes at an instant."""
+        self._executor.update(table, _instant(at), [tuple(r) for r in insert], [tuple(r) for r in delete])
+
+    def advance(self, micros: int) -> None:
+        """Wall-clock time passes; only idle timeouts and `arrival_ts` notice."""
+        self._executor.advance(micros)
+
+    def finish(self) -> None:
+        """The end of all inputs."""
+        self._executor.finish()
+
+    def take(self) -> list[Change]:
+        """The changes that became final since the last take, by (at, op, row)."""
+        return self._executor.take()
+
+    def relation(self, at: int | datetime) -> Counter[tuple[Any, ...]]:
+        """The answer relation at an instant, as a multiset; an error if it is not final yet."""
+        return self._executor.relation(_instant(at))
+
+    def late(self, stream: str) -> list[tuple[Any, ...]]:
+        """The rows that came too late and were not kept."""
+        return self._executor.late(stream)
+
+
+def _instant(moment: int | datetime) -> int:
+    return moment if isinstance(moment, int) else micros(moment)
+
+
+def _planned(
+    query: str | Plan,
+    streams: Mapping[str, str | tuple[str, str]],
+    tables: Mapping[str, str | tuple[str, ...]],
+) -> Emit:
+    if isinstance(query, Plan):
+        return query if isinstance(query, Emit) else Emit(query)
+    catalog = Catalog()
+    for name, declared in streams.items():
+        catalog.add_stream(declare_stream(name, *((declared,) if isinstance(declared, str) else declared)))
+    for name, declared in tables.items():
+        catalog.add_table(declare_table(name, *((declared,) if isinstance(declared, str) else declared)))
+    return compile_query(query, catalog)
