@@ -2,9 +2,11 @@
 
 What happens to a block depends on its language, the word after the three backticks:
 
-    python      All blocks of a page are run in order, in one namespace, in an empty working directory.
+    python      All blocks of a page are run in order, in one namespace, in a working directory that has
+                nothing but `examples/`.
                 A block with `>>>` is run as a doctest in the same namespace: its output has to match.
-    sql         `check_sql` has to accept it.
+    sql         All statements of a page are compiled in order, in one catalog, and every query is run on the
+                oracle over a few sample rows.
     console     A line `$ windrow ...` is run; the lines below it, up to the next `$ `, are its exact output
                 (both streams, `...` stands for anything). Any other line after `$ ` must begin with a word
                 of `SHOWN_ONLY`; it is not run, nor is its output compared.
@@ -27,7 +29,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.sample_rows import run_on_samples
 from windrow.cli.main import main
+from windrow.language.binder.bound import ExplainQuery, RegisterQuery, RunOnce
+from windrow.language.catalog import Catalog
+from windrow.language.compile import compile_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,12 +109,13 @@ def _run_doctest(block: Block, namespace: dict[str, Any]) -> None:
 
 
 def run_sql(block: Block, namespace: dict[str, Any]) -> None:
-    """Hand the statements to `check_sql`."""
-    check_sql(block.text, block.page)
-
-
-def check_sql(text: str, page: Path) -> None:
-    """Raise if `text` is not a statement that Windrow understands. To be filled in by the language."""
+    """Compile the statements in the page's catalog, and run the queries."""
+    catalog = namespace.setdefault("__catalog__", Catalog())
+    for statement in compile_script(block.text, catalog):
+        if isinstance(statement, RegisterQuery):
+            run_on_samples(statement.query.plan).take()
+        elif isinstance(statement, RunOnce | ExplainQuery):
+            run_on_samples(statement.plan).take()
 
 
 def run_shell(block: Block, namespace: dict[str, Any]) -> None:
@@ -158,6 +165,7 @@ RUNNERS: dict[str, Callable[[Block, dict[str, Any]], None]] = {
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("examples").symlink_to(ROOT / "examples")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
     namespace: dict[str, Any] = {"__name__": "__page__"}

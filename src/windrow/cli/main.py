@@ -25,13 +25,16 @@ from typing import Annotated
 
 import typer
 
+from windrow.cli.check import check
+from windrow.cli.demo import demo
+from windrow.cli.explain import explain
 from windrow.errors import WindrowError
 
 ENGINE_FAILED = 3
 DEBUG_VARIABLE = "WINDROW_DEBUG"
 
 #: every command, in the order of the help text
-COMMANDS: tuple[Callable[..., None], ...] = ()
+COMMANDS: tuple[Callable[..., None], ...] = (demo, explain, check)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

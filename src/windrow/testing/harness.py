@@ -103,7 +103,7 @@ def _planned(
         return query if isinstance(query, Emit) else Emit(query)
     catalog = Catalog()
     for name, declared in streams.items():
-        catalog.add_stream(declare_stream(name, *((declared,) if isinstance(declared, str) else declared)))
+        catalog.add(declare_stream(name, *((declared,) if isinstance(declared, str) else declared)))
     for name, declared in tables.items():
-        catalog.add_table(declare_table(name, *((declared,) if isinstance(declared, str) else declared)))
+        catalog.add(declare_table(name, *((declared,) if isinstance(declared, str) else declared)))
     return compile_query(query, catalog)

@@ -1,0 +1,42 @@
+"""Windrow: fresh answers of standing queries over sliding windows of streams.
+
+>>> import windrow as wr
+>>> plan = wr.explain("SELECT ISTREAM(a) FROM s [RANGE 5 SECONDS]", streams={"s": "a BIGINT, ts TIMESTAMP"})
+>>> plan.word, plan.final
+('ISTREAM', 'a change, when the clock has passed its instant')
+
+Names are loaded when they are first used, so that `import windrow` is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from windrow.errors import DataError, QueryError, SinkError, SourceError, StateError, WindrowError
+
+if TYPE_CHECKING:
+    from windrow.algebra.changes import Change
+    from windrow.engine import explain
+
+__all__ = [
+    "Change",
+    "DataError",
+    "QueryError",
+    "SinkError",
+    "SourceError",
+    "StateError",
+    "WindrowError",
+    "explain",
+]
+
+#: where the names are that are loaded later
+_HOMES = {"Change": "windrow.algebra.changes", "explain": "windrow.engine"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module `windrow` has no attribute `{name}`")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

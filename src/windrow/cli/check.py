@@ -1,0 +1,69 @@
+"""`windrow check`: does a script mean something? Nothing is run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from windrow.cli.scripts import name_of, read_script, within
+
+if TYPE_CHECKING:
+    from windrow.algebra.schema import Schema
+    from windrow.language.binder.bound import BoundStatement
+
+_PLURALS = {"query": "queries"}
+
+
+def check(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE.cql", dir_okay=False, help="A script; - reads from standard input."),
+    ],
+) -> None:
+    """Parse, bind and type every statement of a script."""
+    from windrow.language.compile import Catalog, compile_script
+
+    with within(name_of(file)):
+        described = [_described(statement) for statement in compile_script(read_script(file), Catalog())]
+    widest = max((len(name) for _, name, _ in described), default=0)
+    for kind, name, about in described:
+        print(f"{kind:<8}{name:<{widest}}  {about}".rstrip())
+    print(_summary([kind for kind, _, _ in described]))
+
+
+def _described(statement: BoundStatement) -> tuple[str, str, str]:
+    """Kind, name and what it comes to."""
+    from windrow.language.binder.bound import DeclareStream, DeclareTable, Dropped, RegisterQuery, ShowAll
+
+    match statement:
+        case DeclareStream(stream):
+            return "stream", stream.name, _columns(stream.schema)
+        case DeclareTable(table):
+            return "table", table.name, _columns(table.schema)
+        case RegisterQuery(query):
+            return "query", query.name, _columns(query.plan.schema)
+        case Dropped(kind, name):
+            return "drop", name, kind.lower()
+        case ShowAll(kind):
+            return "show", "", kind.lower()
+    return "query", "", _columns(statement.plan.schema)
+
+
+def _columns(schema: Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def _summary(kinds: list[str]) -> str:
+    """
+    >>> _summary(["stream", "query", "query"]), _summary([])
+    ('ok  3 statements: 1 stream, 2 queries', 'ok  0 statements')
+    """
+    counts = [_counted(count, kind) for kind, count in Counter(kinds).items()]
+    return f"ok  {_counted(len(kinds), 'statement')}" + (f": {', '.join(counts)}" if counts else "")
+
+
+def _counted(count: int, kind: str) -> str:
+    return f"{count} {kind if count == 1 else _PLURALS.get(kind, kind + 's')}"

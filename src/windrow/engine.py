@@ -1,0 +1,120 @@
+"""The way of a query, put together: text becomes a plan, a better plan, and an explanation of it.
+
+Every step is one call of the package that knows how:
+
+    compile     windrow.language    text -> plan
+    optimise    windrow.rules       plan -> better plan, and how it came about
+    explain     windrow.algebra     plan -> facts for people
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.algebra.explain import Alternative, Explanation, Size, gather
+from windrow.errors import QueryError
+from windrow.language.binder.bound import ExplainQuery, RegisterQuery, RunOnce
+from windrow.language.catalog import Catalog, StandingQuery
+from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
+from windrow.rules.cost import estimate, total_cost
+from windrow.rules.optimise import normalise, optimise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from windrow.algebra.plan import Emit
+    from windrow.language.binder.bound import BoundStatement
+    from windrow.rules.optimise import Optimised
+    from windrow.rules.statistics import Statistics
+
+#: columns, or columns and options, as they stand in CREATE STREAM or CREATE TABLE
+Declared = str | tuple[str, str]
+
+
+def explain(
+    query: str,
+    streams: Mapping[str, Declared] | None = None,
+    tables: Mapping[str, Declared] | None = None,
+    *,
+    sink: str | None = None,
+    statistics: Statistics | None = None,
+) -> Explanation:
+    """How Windrow would run a query. Printed, it is text for people; its fields hold the same facts.
+
+    >>> found = explain("SELECT DISTINCT a, ts FROM s [ROWS 9]", streams={"s": "a BIGINT, ts TIMESTAMP"})
+    >>> for step in found.plan.walk():
+    ...     print(f"{step.operator:<20}{step.pattern!s:<5}{step.physical.layout.value}")
+    emit '+' and '-'    STR  none
+    δ DISTINCT          STR  count per value, negative rows
+    π a, ts             STR  none
+    window s [ROWS 9]   STR  FIFO by position, negative rows
+    """
+    emit = compile_query(query, declared(streams or {}, tables or {}))
+    return explain_plan(emit, sink=sink, statistics=statistics)
+
+
+def declared(streams: Mapping[str, Declared], tables: Mapping[str, Declared]) -> Catalog:
+    """A catalog of these streams and tables."""
+    catalog = Catalog()
+    for name, parts in streams.items():
+        catalog.add(declare_stream(name, *_as_tuple(parts)))
+    for name, parts in tables.items():
+        catalog.add(declare_table(name, *_as_tuple(parts)))
+    return catalog
+
+
+def explain_script(text: str, catalog: Catalog, statistics: Statistics | None = None) -> list[Explanation]:
+    """The explanation of every query of a script, in order; its declarations change the catalog."""
+    queries = list(_queries(compile_script(text, catalog)))
+    if not queries:
+        raise QueryError(
+            "there is no query to explain",
+            code="no-query",
+            hint="add a SELECT, or CREATE QUERY name AS SELECT …",
+        )
+    return [
+        explain_plan(query.plan, name=query.name or None, sink=query.sink, statistics=statistics)
+        for query in queries
+    ]
+
+
+def explain_plan(
+    emit: Emit, *, name: str | None = None, sink: str | None = None, statistics: Statistics | None = None
+) -> Explanation:
+    """The explanation of a query, with the plan it is optimised to."""
+    chosen = optimise(emit, statistics)
+    estimates = estimate(chosen.plan, statistics) if statistics else {}
+    return gather(
+        emit,
+        chosen=chosen.plan,
+        name=name,
+        sink=sink,
+        fired=chosen.fired,
+        considered=_alternatives(emit, chosen, statistics),
+        sizes={path: Size(found.rows, found.state_rows) for path, found in estimates.items()},
+    )
+
+
+def _queries(statements: list[BoundStatement]) -> Iterator[StandingQuery]:
+    """The queries of a script; those without a name are numbered if there are others."""
+    plans = [s for s in statements if isinstance(s, RegisterQuery | ExplainQuery | RunOnce)]
+    for number, statement in enumerate(plans, start=1):
+        if isinstance(statement, RegisterQuery):
+            yield statement.query
+        else:
+            yield StandingQuery(f"#{number}" if len(plans) > 1 else "", statement.plan)
+
+
+def _alternatives(emit: Emit, chosen: Optimised, statistics: Statistics | None) -> list[Alternative]:
+    """What was costed, and the plan that the rules alone give; none if there was no choice."""
+    if not chosen.considered:
+        return []
+    plain = total_cost(normalise(emit).plan, statistics)
+    least = total_cost(chosen.plan, statistics)
+    plans = dict.fromkeys([("the rules alone", plain), *chosen.considered])
+    winner = next((plan for plan in plans if plan[1] == least), None)
+    return [Alternative(name, cost, (name, cost) == winner) for name, cost in plans]
+
+
+def _as_tuple(parts: Declared) -> tuple[str, ...]:
+    return (parts,) if isinstance(parts, str) else parts

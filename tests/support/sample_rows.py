@@ -1,0 +1,50 @@
+"""A few rows of any schema, the same every time: enough to see that a query runs."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from windrow.algebra.plan import Emit
+from windrow.algebra.schema import Schema
+from windrow.algebra.types import Kind
+from windrow.reference.executor import ReferenceExecutor
+
+SECOND = 1_000_000
+_DAY = 86_400 * SECOND
+
+
+def sample(schema: Schema, count: int = 6) -> list[tuple[Any, ...]]:
+    """Rows in which neighbours often share values, times are some seconds apart, and one row has NULLs."""
+    return [tuple(_value(field.type.kind, field.type.scale, n) for field in schema) for n in range(1, count + 1)]
+
+
+def _value(kind: Kind, scale: int, n: int) -> Any:
+    match kind:
+        case Kind.BOOLEAN:
+            return n % 2 == 0
+        case Kind.STRING:
+            return f"k{n % 3}"
+        case Kind.FLOAT | Kind.DOUBLE:
+            return 1.5 * n
+        case Kind.DECIMAL:
+            return Decimal(n).scaleb(-scale)
+        case Kind.TIMESTAMP:
+            return n * 7 * SECOND
+        case Kind.DATE:
+            return n * _DAY
+        case Kind.BINARY:
+            return bytes([n])
+        case _:
+            return 1 + n // 2
+
+
+def run_on_samples(plan: Emit) -> ReferenceExecutor:
+    """The query, run to the end over sample rows of its streams and tables."""
+    executor = ReferenceExecutor(plan)
+    for name, table in executor.tables.items():
+        executor.update(name, 0, sample(table.table.schema, count=2), [])
+    for name, stream in executor.streams.items():
+        executor.push(name, sample(stream.stream.schema))
+    executor.finish()
+    return executor
