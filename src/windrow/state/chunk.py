@@ -1,0 +1,171 @@
+"""A chunk: one immutable file of several Arrow tables, each readable without touching the others.
+
+    head        64 bytes: `windrow chunk 1`, padded with zeros
+    sections    each one Arrow IPC stream, padded with zeros to 64 bytes
+    directory   JSON: for each section key, offset, length, checksum and facts; metadata of the file
+    trailer     48 bytes: offset and length of the directory, length of the file, checksum, magic
+
+The checksums form a tree: the trailer's covers the head, the directory and the trailer itself, the directory
+holds those of the sections, and sections leave no byte between them. So the one checksum in a `ChunkRef`
+stands for the whole file, though opening it reads only the two ends.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+import pyarrow as pa
+
+from windrow.errors import StateError
+from windrow.state.crash import crash_point
+from windrow.state.refs import ChunkRef, Facts
+from windrow.windows.domain import INFINITY, Instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from windrow.state.store import Store
+
+#: names a section: the operator first, then what it likes (a bucket, a part of its state)
+Key: TypeAlias = tuple[str | int, ...]
+
+FORMAT = 1
+ALIGNMENT = 64
+MARK = b"windrow chunk "
+HEAD = (MARK + b"%d\n" % FORMAT).ljust(ALIGNMENT, b"\0")
+#: directory offset, directory length, file length, checksum, magic
+TRAILER = struct.Struct("<QQQ16s8s")
+MAGIC = b"wrchunk\n"
+
+
+@dataclass(frozen=True)
+class Section:
+    """Where a table is in its file, and what is known of it."""
+
+    key: Key
+    offset: int
+    checksum: int
+    facts: Facts
+
+    @property
+    def end(self) -> int:
+        """The offset of the first byte after it."""
+        return self.offset + self.facts.bytes
+
+    def to_json(self) -> list[Any]:
+        """Plain JSON values."""
+        return [list(self.key), self.offset, self.checksum, self.facts.to_json()]
+
+    @classmethod
+    def from_json(cls, stored: list[Any]) -> Section:
+        """What `to_json` wrote."""
+        key, offset, checksum, facts = stored
+        return cls(tuple(key), offset, checksum, Facts.from_json(facts))
+
+
+class ChunkWriter:
+    """A chunk being written. Sections of one key may come in several pieces; they must have one schema."""
+
+    def __init__(self, name: str, file: BinaryIO, metadata: Mapping[str, Any]) -> None:
+        self._name, self._file, self._metadata = name, file, dict(metadata)
+        self._sections: list[Section] = []
+        self._schemas: dict[Key, pa.Schema] = {}
+        self._end = len(HEAD)
+        self._ref: ChunkRef | None = None
+        file.write(HEAD)
+
+    @property
+    def ref(self) -> ChunkRef:
+        """What a manifest needs to name the finished chunk."""
+        if self._ref is None:
+            raise ValueError(f"the chunk {self._name} is not finished")
+        return self._ref
+
+    def add(
+        self,
+        key: Key | str,
+        table: pa.Table,
+        lowest: Instant = -INFINITY,
+        highest: Instant = INFINITY,
+        tombstones: int = 0,
+    ) -> None:
+        """Write a table. The instants are what the layout of the operator wants to know of its rows."""
+        key = (key,) if isinstance(key, str) else key
+        if table.schema != self._schemas.setdefault(key, table.schema):
+            raise ValueError(f"section {key} has two schemas in the chunk {self._name}")
+        data = _stream(table)
+        facts = Facts(table.num_rows, data.size, lowest, highest, tombstones)
+        self._sections.append(Section(key, self._end, zlib.crc32(data), facts))
+        self._file.write(data)
+        self._end += data.size
+        crash_point("chunk-partly-written")
+
+    def finish(self) -> None:
+        """Write the directory and the trailer."""
+        listed = {"sections": [s.to_json() for s in self._sections], "metadata": self._metadata}
+        directory = json.dumps(listed, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+        length = self._end + len(directory) + TRAILER.size
+        checksum = root_checksum(directory, self._end, length)
+        self._file.write(directory)
+        self._file.write(TRAILER.pack(self._end, len(directory), length, checksum, MAGIC))
+        operators: dict[str, Facts] = {}
+        for section in self._sections:
+            operator = str(section.key[0])
+            known = operators.get(operator)
+            operators[operator] = known.merged(section.facts) if known else section.facts
+        rows = sum(section.facts.rows for section in self._sections)
+        self._ref = ChunkRef(self._name, length, checksum.hex(), rows, operators, self._metadata)
+
+
+@contextmanager
+def chunk_writer(store: Store, name: str, metadata: Mapping[str, Any] | None = None) -> Iterator[ChunkWriter]:
+    """A chunk to add sections to, piece by piece; at the end of the block it is on the disk, or gone."""
+    try:
+        with store.writer(name) as file:
+            writer = ChunkWriter(name, file, metadata or {})
+            yield writer
+            writer.finish()
+    except FileExistsError:
+        hint = "every attempt to write a chunk needs a name of its own: use new_chunk_name"
+        raise StateError(f"{store.place(name)} exists already", code="chunk-exists", hint=hint) from None
+    crash_point("chunk-written")
+
+
+def write_chunk(
+    store: Store, name: str, sections: Iterable[tuple[Key | str, pa.Table]], **metadata: Any
+) -> ChunkRef:
+    """Write tables that need no facts, all at once.
+
+    >>> from pathlib import Path; from tempfile import TemporaryDirectory
+    >>> from windrow.state.reading import open_chunk; from windrow.state.store import LocalStore
+    >>> with TemporaryDirectory() as folder:
+    ...     store = LocalStore(Path(folder)); store.prepare()
+    ...     ref = write_chunk(store, "chunks/a", [(("sum", 0), pa.table({"n": [1, 2]}))], epoch=4)
+    ...     with_facts = open_chunk(store, ref)
+    ...     print(ref.rows, with_facts.keys, with_facts.read(("sum", 0))["n"].to_pylist())
+    2 (('sum', 0),) [1, 2]
+    """
+    with chunk_writer(store, name, metadata) as writer:
+        for key, table in sections:
+            writer.add(key, table)
+    return writer.ref
+
+
+def root_checksum(directory: bytes, offset: int, length: int) -> bytes:
+    """The checksum that stands for the whole file."""
+    ends = struct.pack("<QQQ", offset, len(directory), length)
+    return blake2b(HEAD + ends + directory, digest_size=16).digest()
+
+
+def _stream(table: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    sink.write(bytes(-sink.tell() % ALIGNMENT))
+    return sink.getvalue()

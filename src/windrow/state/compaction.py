@@ -1,0 +1,78 @@
+"""Few files instead of many: which neighbours to merge, and merging them.
+
+Files are merged only with neighbours in age, so that rows that will expire together stay together. Of all
+neighbours the smallest pairs go first: a file is rewritten about as often as the state has doubled since, not
+once per epoch.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+
+from windrow.state.chunk import chunk_writer
+from windrow.state.crash import crash_point
+from windrow.state.reading import open_chunk
+from windrow.state.refs import ChunkRef, Facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from windrow.state.chunk import Key, Section
+    from windrow.state.reading import Chunk
+    from windrow.state.store import Store
+
+Group: TypeAlias = tuple[ChunkRef, ...]
+
+
+def plan_compaction(chunks: Sequence[ChunkRef], most_files: int = 64) -> list[Group]:
+    """Groups of neighbours to merge, if there are more than `most_files`; three quarters of that remain.
+
+    >>> files = [ChunkRef(f"chunks/{size}", size, "", 1) for size in (90, 80, 5, 6, 7)]
+    >>> [[ref.bytes for ref in group] for group in plan_compaction(files, most_files=4)]
+    [[5, 6, 7]]
+    >>> plan_compaction(files, most_files=5)
+    []
+    """
+    if most_files < 1:
+        raise ValueError("there is always at least one file")
+    if len(chunks) <= most_files:
+        return []
+    groups: list[Group] = [(ref,) for ref in chunks]
+    sizes = [_cost(ref) for ref in chunks]
+    while len(groups) > max(1, most_files * 3 // 4):
+        pairs = list(map(add, sizes, sizes[1:]))
+        at = pairs.index(min(pairs))
+        groups[at : at + 2] = [groups[at] + groups[at + 1]]
+        sizes[at : at + 2] = [pairs[at]]
+    return [group for group in groups if len(group) > 1]
+
+
+def _cost(ref: ChunkRef) -> int:
+    """What of a file would be written again."""
+    return ref.live_bytes or ref.bytes
+
+
+def merge_chunks(
+    store: Store, group: Sequence[ChunkRef], name: str, keep: Callable[[Section], bool] | None = None
+) -> ChunkRef:
+    """One chunk with what is live in a group: per key one section, its rows in the order of the group.
+
+    Left out are the parts of operators that the refs no longer name, and the sections that `keep` refuses.
+    """
+    pieces: dict[Key, list[tuple[Chunk, Section]]] = {}
+    for ref in group:
+        chunk = open_chunk(store, ref)
+        for section in chunk.sections:
+            if str(section.key[0]) in ref.operators and (keep is None or keep(section)):
+                pieces.setdefault(section.key, []).append((chunk, section))
+    with chunk_writer(store, name, {"merged": [ref.name for ref in group]}) as writer:
+        for key, found in pieces.items():
+            table = pa.concat_tables([chunk.table(section) for chunk, section in found])
+            facts = reduce(Facts.merged, (section.facts for _, section in found))
+            writer.add(key, table.combine_chunks(), facts.lowest, facts.highest, facts.tombstones)
+    crash_point("compaction-written")
+    return writer.ref

@@ -1,0 +1,130 @@
+"""A manifest: everything that is true after one commit.
+
+It is the only thing a commit writes by name, so it decides alone what exists. It is never changed; the next
+one is made from it by `successor`. The file is one line of JSON:
+
+    {"format":1,"checksum":"…","body":{…}}
+
+with the body in canonical form (sorted keys, no spaces), and the checksum over format and body.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from windrow.state.entries import OutboxEntry, QueryState, StreamState, flat
+from windrow.state.failures import damaged, too_new
+from windrow.state.refs import ChunkRef
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FORMAT = 1
+
+_ENVELOPE = re.compile(rb'\{"format":([0-9]{1,9}),"checksum":"([0-9a-f]{32})","body":(.*)\}\n', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The state after commit `number`, made under owner epoch `owner`.
+
+    >>> first = Manifest().successor(shards=2)
+    >>> first.number, Manifest.decode(first.encode(), "commits/1") == first
+    (1, True)
+    """
+
+    number: int = 0
+    owner: int = 0
+    #: how many shards there are; 0 as long as it is not decided
+    shards: int = 0
+    streams: Mapping[str, StreamState] = field(default_factory=dict)
+    tables: Mapping[str, StreamState] = field(default_factory=dict)
+    queries: Mapping[str, QueryState] = field(default_factory=dict)
+    #: the live chunks of each shard, oldest first; under `names.DRIVER` those of the engine as a whole
+    chunks: Mapping[int, tuple[ChunkRef, ...]] = field(default_factory=dict)
+    outbox: tuple[OutboxEntry, ...] = ()
+    #: what was decided by the wall clock, by shedding, by scheduling: a replay repeats it
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+
+    def successor(self, **changes: Any) -> Manifest:
+        """The next manifest: the same but for the changes, and for the decisions, which are of one epoch."""
+        return replace(self, **{"number": self.number + 1, "decisions": {}, **changes})
+
+    def with_chunks(
+        self, shard: int, added: Iterable[ChunkRef] = (), removed: Iterable[str] = ()
+    ) -> Mapping[int, tuple[ChunkRef, ...]]:
+        """The chunks after a change in one shard, for `successor(chunks=…)`; new ones are the youngest.
+
+        >>> old, new = ChunkRef("chunks/old", 1, "", 1), ChunkRef("chunks/new", 1, "", 1)
+        >>> state = Manifest(chunks={0: (old,)})
+        >>> [ref.name for ref in state.with_chunks(0, added=[new], removed=["chunks/old"])[0]]
+        ['chunks/new']
+        """
+        gone = set(removed)
+        kept = tuple(ref for ref in self.chunks.get(shard, ()) if ref.name not in gone)
+        changed = {**self.chunks, shard: (*kept, *added)}
+        return {number: refs for number, refs in changed.items() if refs}
+
+    @property
+    def files(self) -> dict[str, ChunkRef]:
+        """Every file that is named, state and output."""
+        state = [ref for refs in self.chunks.values() for ref in refs]
+        return {ref.name: ref for ref in [*state, *(entry.ref for entry in self.outbox)]}
+
+    def encode(self) -> bytes:
+        """The contents of the file; equal manifests are written alike."""
+        body = _canonical(self.to_json())
+        return b'{"format":%d,"checksum":"%s","body":%s}\n' % (FORMAT, _checksum(FORMAT, body), body)
+
+    @classmethod
+    def decode(cls, data: bytes, place: str) -> Manifest:
+        """What `encode` wrote; `place` is named in errors."""
+        found = _ENVELOPE.fullmatch(data)
+        if not found:
+            raise damaged(place, "it is cut off, or not a manifest at all")
+        version, checksum, body = int(found[1]), found[2], found[3]
+        if _checksum(version, body) != checksum:
+            raise damaged(place, "it does not match its checksum")
+        if version > FORMAT:
+            raise too_new(place, version, FORMAT)
+        try:
+            return cls.from_json(json.loads(body))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise damaged(place, f"its contents make no sense ({error})") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """The body as plain JSON values."""
+        return {
+            **flat(self),
+            "streams": {name: stream.to_json() for name, stream in self.streams.items()},
+            "tables": {name: table.to_json() for name, table in self.tables.items()},
+            "queries": {name: query.to_json() for name, query in self.queries.items()},
+            "chunks": {str(shard): [ref.to_json() for ref in refs] for shard, refs in self.chunks.items()},
+            "outbox": [entry.to_json() for entry in self.outbox],
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Manifest:
+        """What `to_json` wrote."""
+        chunks = {int(s): tuple(ChunkRef.from_json(r) for r in refs) for s, refs in stored["chunks"].items()}
+        read = {
+            "streams": {name: StreamState.from_json(s) for name, s in stored["streams"].items()},
+            "tables": {name: StreamState.from_json(s) for name, s in stored["tables"].items()},
+            "queries": {name: QueryState.from_json(q) for name, q in stored["queries"].items()},
+            "chunks": chunks,
+            "outbox": tuple(OutboxEntry.from_json(entry) for entry in stored["outbox"]),
+        }
+        return cls(**{**stored, **read})
+
+
+def _canonical(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _checksum(version: int, body: bytes) -> bytes:
+    return blake2b(b"%d\n" % version + body, digest_size=16).hexdigest().encode()

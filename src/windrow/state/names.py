@@ -1,0 +1,94 @@
+"""The names of files in a state directory; a name says for which commit, and by which owner, a file was made.
+
+    commits/000000000007.json                          the manifest of commit 7
+    owners/000002.json, owners/000002.released         owner epoch 2, and that it ended in order
+    owners/lock                                        held by the living owner
+    chunks/000000000007-000002-s0003-5f0c9a1e.chunk    state of shard 3, made for commit 7 under owner 2
+    outbox/000000000007-000002-s0003-77d1b2c4.chunk    output, likewise
+
+Names of chunks end in random digits: two attempts of one task never write to the same file.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+
+COMMITS, OWNERS, CHUNKS, OUTBOX, TEMPORARY = "commits", "owners", "chunks", "outbox", "tmp"
+FOLDERS = (COMMITS, OWNERS, CHUNKS, OUTBOX, TEMPORARY)
+LOCK = f"{OWNERS}/lock"
+
+#: in place of a shard: what belongs to the engine as a whole (contents of tables, lists of consumed files)
+DRIVER = -1
+
+_CHUNK = re.compile(r"(chunks|outbox)/(\d{12,})-(\d{6,})-(?:s(\d{4,})|driver)-([0-9a-z]+)\.chunk")
+_COMMIT = re.compile(rf"{COMMITS}/(\d{{12,}})\.json")
+_OWNER = re.compile(rf"{OWNERS}/(\d{{6,}})\.json")
+
+
+@dataclass(frozen=True)
+class ChunkName:
+    """What the name of a chunk tells.
+
+    >>> name = ChunkName(commit=7, owner=2, shard=3, token="5f0c9a1e")
+    >>> str(name)
+    'chunks/000000000007-000002-s0003-5f0c9a1e.chunk'
+    >>> ChunkName.parse(str(name)) == name
+    True
+    """
+
+    commit: int
+    owner: int
+    shard: int
+    token: str
+    folder: str = CHUNKS
+
+    def __str__(self) -> str:
+        shard = "driver" if self.shard == DRIVER else f"s{self.shard:04d}"
+        return f"{self.folder}/{self.commit:012d}-{self.owner:06d}-{shard}-{self.token}.chunk"
+
+    @classmethod
+    def parse(cls, name: str) -> ChunkName | None:
+        """The parts of a name, or None if it is not the name of a chunk."""
+        found = _CHUNK.fullmatch(name)
+        if not found:
+            return None
+        folder, commit, owner, shard, token = found.groups()
+        return cls(int(commit), int(owner), DRIVER if shard is None else int(shard), token, folder)
+
+
+def new_chunk_name(commit: int, owner: int, shard: int, folder: str = CHUNKS) -> str:
+    """A name nobody else has, for a chunk that commit `commit` is going to name."""
+    return str(ChunkName(commit, owner, shard, secrets.token_hex(5), folder))
+
+
+def commit_name(number: int) -> str:
+    """Where the manifest of a commit is."""
+    return f"{COMMITS}/{number:012d}.json"
+
+
+def commit_number(name: str) -> int | None:
+    """Which commit a file is the manifest of, if it is one.
+
+    >>> commit_number(commit_name(7)), commit_number("commits/notes.txt")
+    (7, None)
+    """
+    found = _COMMIT.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def owner_name(epoch: int) -> str:
+    """Where the owner of an epoch has written who it is."""
+    return f"{OWNERS}/{epoch:06d}.json"
+
+
+def released_name(epoch: int) -> str:
+    """Where the owner of an epoch writes that it ended in order."""
+    return f"{OWNERS}/{epoch:06d}.released"
+
+
+def owner_epoch(name: str) -> int | None:
+    """Which owner epoch a file is about, if it is about one."""
+    found = _OWNER.fullmatch(name)
+    return int(found[1]) if found else None

@@ -1,0 +1,139 @@
+"""Who may commit: one engine at a time. Each that comes gets the next owner epoch.
+
+Whether the last owner still lives is told by the best evidence there is:
+- it wrote that it ended in order: it is gone;
+- it holds the lock (which the kernel releases at its death): it lives;
+- it ran on this machine: it lives if its process does, told from a later one of the same number by its start;
+- it ran on this machine before the last boot: it is gone;
+- it ran elsewhere: nobody can tell from here, so only the user can say so, with `takeover`.
+
+A wrong guess costs nothing but the loser's unfinished epoch: see `windrow.state.log` for why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from windrow.errors import StateError
+from windrow.state.failures import damaged
+from windrow.state.names import OWNERS, owner_epoch, owner_name, released_name
+
+if TYPE_CHECKING:
+    from windrow.state.store import Store
+
+
+@dataclass(frozen=True)
+class Owner:
+    """An engine that owns, or has owned, a state directory."""
+
+    epoch: int
+    pid: int
+    host: str
+    #: when it came, for messages
+    since: str
+    #: of the running kernel, where the system tells
+    boot: str | None = None
+    #: when the process began, in the system's own units, where the system tells
+    born: str | None = None
+    #: the last commit there was when it came
+    after: int = 0
+
+    @classmethod
+    def this_process(cls, epoch: int = 0, after: int = 0) -> Self:
+        """The process that calls."""
+        since = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
+        host, pid = socket.gethostname(), os.getpid()
+        return cls(epoch, pid, host, since, _boot(), _born(pid), after)
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}, since {self.since}"
+
+    def same_machine(self, me: Owner) -> bool:
+        """Whether both run on one machine that was not started anew in between."""
+        return self.boot == me.boot if self.boot and me.boot else self.host == me.host
+
+    def certainly_gone(self, me: Owner, locked: bool) -> bool:
+        """Whether this owner is known not to run any more; `locked` if the lock is now held by `me`."""
+        if (self.pid, self.born, self.host, self.boot) == (me.pid, me.born, me.host, me.boot):
+            return locked
+        if not self.same_machine(me):
+            return self.host == me.host  # the same machine after all, before it was last started
+        born = _born(self.pid)
+        if born is not None and self.born is not None:
+            return born != self.born
+        return locked or not _exists(self.pid)
+
+
+def last_owner(store: Store) -> Owner | None:
+    """The owner with the greatest epoch, if there was ever one."""
+    epochs = [epoch for name in store.list(OWNERS) if (epoch := owner_epoch(name)) is not None]
+    return read_owner(store, max(epochs)) if epochs else None
+
+
+def read_owner(store: Store, epoch: int) -> Owner:
+    """Who had an epoch."""
+    name = owner_name(epoch)
+    try:
+        owner = Owner(**json.loads(store.read(name)))
+    except (ValueError, TypeError) as error:
+        raise damaged(store.place(name), "it does not tell who the owner is") from error
+    return replace(owner, epoch=epoch)
+
+
+def write_owner(store: Store, owner: Owner) -> None:
+    """Take an epoch; FileExistsError if somebody else has just done so."""
+    store.create(owner_name(owner.epoch), json.dumps(asdict(owner)).encode(), "owner")
+
+
+def write_released(store: Store, epoch: int) -> None:
+    """Say that the owner of an epoch has ended in order."""
+    store.create(released_name(epoch), b"", "owner")
+
+
+def was_released(store: Store, epoch: int) -> bool:
+    """Whether the owner of an epoch has ended in order."""
+    return released_name(epoch) in store.list(OWNERS)
+
+
+def two_owners(place: str, owner: Owner | None, *, alive: bool) -> StateError:
+    """The refusal of a second owner."""
+    who = str(owner) if owner else "a process that has just started"
+    if alive:
+        hint = "stop that engine first, or give this one a state directory of its own"
+        return StateError(f"{place} is in use by {who}", code="two-owners", hint=hint)
+    return StateError(
+        f"{place} belongs to {who}, and it cannot be told from here whether that still runs",
+        code="two-owners",
+        hint="stop that engine; if it is gone for good, open the state with takeover=True",
+    )
+
+
+def _boot() -> str | None:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+
+
+def _born(pid: int) -> str | None:
+    """The start of a process, in ticks since boot: field 22; field 2, in parentheses, may hold spaces."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return None
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

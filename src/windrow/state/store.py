@@ -1,0 +1,217 @@
+"""The few operations on files that everything in `state` rests on.
+
+The one that matters is `create`: of all who create a name, exactly one succeeds, and nobody ever sees part of
+the contents. On a local disk that is a hard link to a temporary file that is already durable; on an object
+store it is a conditional put, which is why nothing here renames, appends or overwrites.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+import pyarrow as pa
+
+from windrow.errors import StateError
+from windrow.state.crash import crash_point
+from windrow.state.failures import explained
+from windrow.state.filelock import FileLock, Lock
+from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+_NAME = re.compile(r"[a-z]+/[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class Store(Protocol):
+    """A place for immutable files, named `folder/file`."""
+
+    def place(self, name: str) -> str:
+        """The full name, for messages."""
+
+    def prepare(self) -> None:
+        """Make the place, if it is not there."""
+
+    def create(self, name: str, data: bytes, what: str) -> None:
+        """Create the file, durably and all at once; FileExistsError if the name is taken."""
+
+    def writer(self, name: str) -> AbstractContextManager[BinaryIO]:
+        """A new file to write to; durable at the end of the block, gone if the block fails."""
+
+    def read(self, name: str) -> bytes:
+        """The contents."""
+
+    def map(self, name: str) -> pa.Buffer:
+        """The contents without copying them, where that is possible."""
+
+    def list(self, folder: str) -> dict[str, int]:
+        """The names in a folder, each with its size in bytes."""
+
+    def remove(self, name: str) -> None:
+        """Remove the file, if it is there; durable after `sync`."""
+
+    def sync(self, folder: str) -> None:
+        """Make what was removed from the folder, or added to it, durable."""
+
+    def lock(self, name: str) -> Lock | None:
+        """Hold a lock until it is released or the process ends; BlockingIOError if somebody else holds it.
+        None where there are no locks."""
+
+    def clear(self) -> None:
+        """Remove what interrupted `create` calls have left. Only for the owner, before its first commit."""
+
+
+@dataclass(frozen=True)
+class LocalStore:
+    """A directory of this machine, or of a file system that has hard links. Can be sent to other processes.
+
+    >>> LocalStore(Path("state")).place("commits/../../passwords")
+    Traceback (most recent call last):
+        ...
+    windrow.errors.StateError: `commits/../../passwords` is not a name of a file in a state directory
+    """
+
+    root: Path
+
+    def place(self, name: str) -> str:
+        return str(self._path(name))
+
+    def prepare(self) -> None:
+        with explained("make the state directory", self.root):
+            try:
+                self.root.mkdir(parents=True, exist_ok=True)
+            except FileExistsError:
+                raise _not_a_directory(self.root) from None
+            self._refuse_foreign()
+            missing = [path for folder in FOLDERS if not (path := self.root / folder).is_dir()]
+            for path in missing:
+                path.mkdir(exist_ok=True)
+            if missing:
+                _sync_path(self.root)
+                _sync_path(self.root.resolve().parent)
+
+    def create(self, name: str, data: bytes, what: str) -> None:
+        path = self._path(name)
+        temporary = self.root / TEMPORARY / f"{path.name}-{secrets.token_hex(8)}"
+        with explained("write", path):
+            try:
+                with temporary.open("xb") as file:
+                    _write_through(file, data)
+                crash_point(f"{what}-temp-written")
+                path.hardlink_to(temporary)
+            finally:
+                temporary.unlink(missing_ok=True)
+        crash_point(f"{what}-linked")
+        self.sync(path.parent.name)
+
+    @contextmanager
+    def writer(self, name: str) -> Iterator[BinaryIO]:
+        path = self._path(name)
+        with explained("write", path):
+            with path.open("xb") as file:
+                try:
+                    yield file
+                    file.flush()
+                    os.fsync(file.fileno())
+                except BaseException:
+                    path.unlink(missing_ok=True)
+                    raise
+            self.sync(path.parent.name)
+
+    def read(self, name: str) -> bytes:
+        path = self._path(name)
+        with explained("read", path):
+            return path.read_bytes()
+
+    def map(self, name: str) -> pa.Buffer:
+        path = self._path(name)
+        with explained("read", path):
+            if path.stat().st_size == 0:  # an empty file cannot be mapped
+                return pa.py_buffer(b"")
+            with pa.memory_map(str(path)) as file:
+                return file.read_buffer()
+
+    def list(self, folder: str) -> dict[str, int]:
+        if folder not in FOLDERS:
+            raise StateError(f"`{folder}` is not a folder of a state directory", code="bad-name")
+        with explained("list", self.root / folder):
+            if not self.root.is_dir():
+                raise _no_such_directory(self.root)
+            if not (self.root / folder).is_dir():
+                return {}
+            with os.scandir(self.root / folder) as entries:
+                files = [entry for entry in entries if entry.is_file()]
+            return {f"{folder}/{entry.name}": _size(entry) for entry in sorted(files, key=lambda e: e.name)}
+
+    def remove(self, name: str) -> None:
+        path = self._path(name)
+        with explained("remove", path):
+            path.unlink(missing_ok=True)
+
+    def sync(self, folder: str) -> None:
+        crash_point("before-directory-sync")
+        with explained("write", self.root / folder):
+            _sync_path(self.root / folder)
+        crash_point("after-directory-sync")
+
+    def lock(self, name: str) -> Lock | None:
+        path = self._path(name)
+        with explained("lock", path):
+            return FileLock.hold(path)
+
+    def clear(self) -> None:
+        for name in self.list(TEMPORARY):
+            self.remove(name)
+
+    def _path(self, name: str) -> Path:
+        if not _NAME.fullmatch(name) or name.partition("/")[0] not in FOLDERS:
+            raise StateError(f"`{name}` is not a name of a file in a state directory", code="bad-name")
+        return self.root / name
+
+    def _refuse_foreign(self) -> None:
+        """A directory that holds other things is never made a state directory by mistake."""
+        found = {entry.name for entry in self.root.iterdir()}
+        if COMMITS not in found and not found <= set(FOLDERS):
+            raise StateError(
+                f"{self.root} is not a state directory: it holds `{min(found - set(FOLDERS))}`",
+                code="foreign-directory",
+                hint="give a directory that is empty or does not exist yet",
+            )
+
+
+def _write_through(file: BinaryIO, data: bytes) -> None:
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_path(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat().st_size
+    except FileNotFoundError:  # removed between the listing and here
+        return 0
+
+
+def _not_a_directory(root: Path) -> StateError:
+    hint = "give a directory that is empty or does not exist yet"
+    return StateError(f"the state directory {root} is a file", code="foreign-directory", hint=hint)
+
+
+def _no_such_directory(root: Path) -> StateError:
+    hint = "check the path; if the engine has never run with it, there is no state to read yet"
+    return StateError(f"the state directory {root} does not exist", code="directory-missing", hint=hint)

@@ -1,0 +1,98 @@
+"""Removing what no kept commit names.
+
+Manifests go first, oldest first, each durably before the next; then the files that no manifest left names. So
+at every point the manifests that are there follow each other without a gap, and all they name is there: a
+sweep that is interrupted is simply continued by the next one.
+
+A file nobody names may still be wanted: by the commit that is about to name it. Such a file was made by this
+owner for a commit that is not older than the floor, and the log refuses to name any other. So everything else
+can go, even while tasks write and commits happen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.state.crash import crash_point
+from windrow.state.names import (
+    CHUNKS,
+    COMMITS,
+    OUTBOX,
+    OWNERS,
+    ChunkName,
+    commit_name,
+    owner_epoch,
+    released_name,
+)
+
+if TYPE_CHECKING:
+    from windrow.state.log import CommitLog
+    from windrow.state.store import Store
+
+#: earlier owners that are remembered, for whoever wonders what happened
+_OWNERS_KEPT = 8
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What was removed."""
+
+    commits: tuple[int, ...] = ()
+    files: tuple[str, ...] = ()
+    bytes: int = 0
+
+
+def sweep(log: CommitLog, keep: int = 8) -> Swept:
+    """Keep the last `keep` commits and what readers hold; remove the others, and what only they name."""
+    if keep < 1:
+        raise ValueError("the last commit is always kept")
+    log.check_owner()
+    store = log.store
+    floor = log.leases.raise_floor(log.last.number - keep + 1)
+    commits = _remove_commits(log, floor)
+    orphans = find_orphans(log, floor)
+    _remove_files(store, orphans)
+    _forget_owners(store, log.owner.epoch)
+    return Swept(commits, tuple(orphans), sum(orphans.values()))
+
+
+def find_orphans(log: CommitLog, floor: int) -> dict[str, int]:
+    """The files that no commit from `floor` on names, nor can ever name; with their sizes."""
+    found = {**log.store.list(CHUNKS), **log.store.list(OUTBOX)}
+    candidates = {name: size for name, size in found.items() if _is_past(name, log.owner.epoch, floor)}
+    if not candidates:
+        return {}
+    named = log.named_since(floor)
+    return {name: size for name, size in candidates.items() if name not in named}
+
+
+def _is_past(name: str, owner: int, floor: int) -> bool:
+    """Whether no commit to come can name the file anew. Files of unknown names are nobody's business."""
+    made = ChunkName.parse(name)
+    return made is not None and (made.owner < owner or (made.owner == owner and made.commit < floor))
+
+
+def _remove_commits(log: CommitLog, floor: int) -> tuple[int, ...]:
+    old = tuple(number for number in log.history.numbers() if number < floor)
+    for number in old:
+        log.store.remove(commit_name(number))
+        log.store.sync(COMMITS)
+        crash_point("sweep-between-removals")
+    return old
+
+
+def _remove_files(store: Store, names: dict[str, int]) -> None:
+    for name in names:
+        store.remove(name)
+        crash_point("sweep-between-removals")
+    for folder in sorted({name.partition("/")[0] for name in names}):
+        store.sync(folder)
+
+
+def _forget_owners(store: Store, current: int) -> None:
+    for name in store.list(OWNERS):
+        epoch = owner_epoch(name)
+        if epoch is not None and epoch <= current - _OWNERS_KEPT:
+            store.remove(released_name(epoch))
+            store.remove(name)

@@ -1,0 +1,29 @@
+"""Processes to be killed, forked from a server that has imported all they need: each costs little."""
+
+from __future__ import annotations
+
+import multiprocessing
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from multiprocessing.process import BaseProcess
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(
+    ["pytest", "pandas", "windrow.state.compaction", "windrow.state.log", "windrow.state.sweep"]
+)  # pyarrow imports pandas the first time it makes an array
+
+
+def start(target: Callable[..., Any], *arguments: Any) -> BaseProcess:
+    """A process that calls the function."""
+    process = CONTEXT.Process(target=target, args=arguments)
+    process.start()
+    return process
+
+
+def run(target: Callable[..., Any], *arguments: Any) -> int | None:
+    """Call the function in a process of its own; how that ended."""
+    process = start(target, *arguments)
+    process.join(60)
+    return process.exitcode

@@ -1,0 +1,173 @@
+"""Tables come back from a chunk as they were, one without the others, and nothing else passes for a chunk."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.state.memory_store import MemoryStore
+from tests.state.support import numbers
+
+from windrow.errors import StateError
+from windrow.state.chunk import chunk_writer, write_chunk
+from windrow.state.reading import open_chunk
+from windrow.state.refs import ChunkRef, Facts
+from windrow.state.store import LocalStore
+
+NAMES = pa.table(
+    {
+        "name": pa.array(["a", None, "c"]),
+        "price": pa.array([Decimal("1.50"), None, Decimal("-2.25")], pa.decimal128(20, 2)),
+        "tags": pa.array([["x"], [], None], pa.list_(pa.string())),
+        "kind": pa.array(["p", "q", "p"]).dictionary_encode(),
+        "at": pa.array([1, 2, None], pa.timestamp("us")),
+    }
+)
+
+
+def write_two(store: LocalStore) -> ChunkRef:
+    with chunk_writer(store, "chunks/two", {"epoch": 4}) as writer:
+        writer.add(("sum", 0), numbers(range(1000)), 10, 19)
+        writer.add(("sum", 1), numbers(range(5)), 20, 29, tombstones=2)
+        writer.add("join", NAMES)
+    return writer.ref
+
+
+def test_each_table_comes_back_with_its_own_schema(store: LocalStore) -> None:
+    chunk = open_chunk(store, write_two(store))
+    assert chunk.keys == (("sum", 0), ("sum", 1), ("join",))
+    assert chunk.read("join").equals(NAMES)
+    assert chunk.read(("sum", 1)).equals(numbers(range(5)))
+    assert chunk.metadata == {"epoch": 4}
+    chunk.verify()
+
+
+def test_the_ref_tells_what_a_manifest_wants_to_know(store: LocalStore) -> None:
+    ref = write_two(store)
+    chunk = open_chunk(store, ref)
+    first, second, join = (section.facts for section in chunk.sections)
+    assert ref.operators == {"sum": first.merged(second), "join": join}
+    assert (ref.operators["sum"].lowest, ref.operators["sum"].highest) == (10, 29)
+    assert (ref.rows, ref.bytes) == (1008, Path(store.place(ref.name)).stat().st_size)
+    assert ChunkRef.from_json(ref.to_json()) == ref
+
+
+def test_reading_copies_nothing_and_outlives_the_file(store: LocalStore) -> None:
+    before = pa.total_allocated_bytes()
+    with chunk_writer(store, "chunks/big") as writer:
+        writer.add("sum", numbers(range(200_000)))
+    table = open_chunk(store, writer.ref).read("sum")
+    assert pa.total_allocated_bytes() - before < 100_000
+    store.remove("chunks/big")
+    assert table["n"][199_999].as_py() == 199_999
+
+
+def test_sections_are_aligned_for_vector_instructions(store: LocalStore) -> None:
+    sections = open_chunk(store, write_two(store)).sections
+    assert all(section.offset % 64 == section.facts.bytes % 64 == 0 for section in sections)
+
+
+def test_one_section_is_read_though_another_is_damaged(store: LocalStore) -> None:
+    ref = write_two(store)
+    path = Path(store.place(ref.name))
+    data = bytearray(path.read_bytes())
+    second = open_chunk(store, ref).sections[1]
+    data[second.offset + 5] ^= 1
+    path.write_bytes(data)
+    chunk = open_chunk(store, ref)
+    assert chunk.read("join").equals(NAMES)
+    with pytest.raises(StateError, match=r"chunks/two is damaged: section \('sum', 1\)"):
+        chunk.read(("sum", 1))
+    with pytest.raises(StateError, match="chunks/two"):
+        chunk.verify()
+
+
+def test_a_key_may_come_in_pieces_of_one_schema(store: LocalStore) -> None:
+    with chunk_writer(store, "chunks/a") as writer:
+        for start in (0, 10, 20):
+            writer.add("out", numbers(range(start, start + 10)), start, start + 9)
+        with pytest.raises(ValueError, match="two schemas"):
+            writer.add("out", NAMES)
+    chunk = open_chunk(store, writer.ref)
+    assert chunk.keys == (("out",),)
+    assert chunk.read("out")["n"].to_pylist() == list(range(30))
+
+
+def test_a_chunk_of_nothing_and_a_table_of_no_rows_are_chunks_too(store: LocalStore) -> None:
+    assert open_chunk(store, write_chunk(store, "chunks/none", [])).keys == ()
+    empty = open_chunk(store, write_chunk(store, "chunks/empty", [("sum", NAMES.slice(0, 0))]))
+    assert empty.read("sum").equals(NAMES.slice(0, 0))
+    with pytest.raises(KeyError):
+        empty.read("join")
+
+
+def test_a_name_is_used_once(store: LocalStore) -> None:
+    write_chunk(store, "chunks/a", [])
+    with pytest.raises(StateError, match=r"chunks/a exists already.*new_chunk_name"):
+        write_chunk(store, "chunks/a", [])
+
+
+def test_an_unfinished_chunk_is_not_there(store: LocalStore) -> None:
+    with suppress(RuntimeError), chunk_writer(store, "chunks/a") as writer:
+        writer.add("sum", numbers([1]))
+        raise RuntimeError("the task fails")
+    assert store.list("chunks") == {}
+    with pytest.raises(ValueError, match="not finished"):
+        _ = writer.ref
+
+
+@pytest.mark.parametrize(
+    ("contents", "says"),
+    [
+        (b"", "is damaged: it is cut off after 0 bytes"),
+        (b"windrow chunk 1\n", "is damaged: it is cut off after 16 bytes"),
+        (b"PAR1" + bytes(500), "does not begin as a chunk does"),
+        (b"windrow chunk 7\n".ljust(500, b"\0"), "has format 7, .* reads formats up to 1"),
+    ],
+)
+def test_foreign_files_are_named(store: LocalStore, contents: bytes, says: str) -> None:
+    store.create("chunks/odd", contents, "manifest")
+    with pytest.raises(StateError, match=f"chunks/odd .*{says}"):
+        open_chunk(store, "chunks/odd")
+
+
+def test_a_missing_or_exchanged_chunk_is_named(store: LocalStore) -> None:
+    one = write_chunk(store, "chunks/one", [("sum", numbers([1]))])
+    two = write_chunk(store, "chunks/two", [("sum", numbers([2]))])
+    Path(store.place("chunks/two")).replace(store.place("chunks/one"))
+    with pytest.raises(StateError, match="chunks/one is damaged: it is not the file that was committed"):
+        open_chunk(store, one)
+    with pytest.raises(StateError, match=r"chunks/two is missing, .*restore") as caught:
+        open_chunk(store, two)
+    assert caught.value.code == "chunk-missing"
+
+
+tables = st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), max_size=20).map(
+    lambda values: pa.table({"n": pa.array(values, pa.int64()), "t": [str(value) for value in values]})
+)
+keys = st.tuples(st.text(max_size=5), st.integers())
+instants = st.one_of(st.integers(-(2**63), 2**63), st.sampled_from([float("inf"), float("-inf")]))
+
+
+@given(sections=st.dictionaries(keys, st.tuples(tables, instants, instants), max_size=5))
+def test_any_tables_under_any_keys_come_back(sections: Any) -> None:
+    store = MemoryStore()
+    with chunk_writer(store, "chunks/a") as writer:
+        for key, (table, lowest, highest) in sections.items():
+            writer.add(key, table, lowest, highest)
+    chunk = open_chunk(store, ChunkRef.from_json(writer.ref.to_json()))
+    assert {key: chunk.read(key) for key in chunk.keys} == {
+        key: table for key, (table, *_) in sections.items()
+    }
+    found = {s.key: (s.facts.lowest, s.facts.highest) for s in chunk.sections}
+    assert found == {key: ends for key, (_, *rest) in sections.items() for ends in [tuple(rest)]}
+
+
+def test_facts_of_many_are_facts_of_each() -> None:
+    assert Facts(1, 64).merged(Facts(2, 64, 5, 6)) == Facts(3, 128)

@@ -1,0 +1,82 @@
+"""SIGKILL anywhere: what was committed is there, what was not has never been, and life goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.state.processes import run
+from tests.state.support import values_of
+from tests.state.victim import ROUNDS, live, noted
+
+from windrow.errors import StateError
+from windrow.state import crash
+from windrow.state.history import History
+from windrow.state.log import CommitLog
+from windrow.state.store import LocalStore
+from windrow.state.sweep import sweep
+
+PASSAGES = (1, 2, 3, 5, 8)
+REPOSITORY = Path(__file__).parents[2]
+
+
+def check(root: Path) -> None:
+    """Every commit that returned is there, whole; at most the one after it, whole too."""
+    store = LocalStore(root)
+    for manifest in History(store):
+        done = manifest.decisions.get("round", 0)
+        assert values_of(store, manifest) == list(range(1, done + 1))
+    last = History(store).latest()
+    assert (last.decisions.get("round", 0) if last else 0) - noted(str(root)) in (0, 1)
+
+
+@pytest.mark.parametrize("point", crash.POINTS)
+def test_killed_at_a_crash_point_and_reopened(directory: Path, point: str) -> None:
+    killed = 0
+    for passage in PASSAGES:
+        root = directory / f"after-{passage}"
+        root.mkdir()
+        if run(live, str(root), f"{point}:{passage}") == -signal.SIGKILL:
+            killed += 1
+            check(root)
+        assert run(live, str(root)) == 0
+        check(root)
+        check_clean(root)
+    assert killed >= 2
+
+
+def check_clean(root: Path) -> None:
+    """Of all the interrupted lives nothing is left over after a sweep."""
+    store = LocalStore(root)
+    with CommitLog.open(store) as log:
+        sweep(log, keep=1)
+        assert values_of(store, log.last) == list(range(1, ROUNDS + 1))
+        assert set(store.list("chunks")) == set(log.last.files)
+        assert store.list("tmp") == {}
+
+
+def test_killed_again_and_again(directory: Path) -> None:
+    root = directory / "state"
+    for life, point in enumerate(crash.POINTS * 2):
+        run(live, str(root), f"{point}:{1 + life % 3}")
+        check(root)
+    assert run(live, str(root)) == 0
+    check_clean(root)
+
+
+def test_the_environment_variable_is_enough(directory: Path) -> None:
+    environment = {**os.environ, crash.VARIABLE: "manifest-linked:3", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "tests.state.victim", str(directory / "state")]
+    ended = subprocess.run(command, env=environment, cwd=REPOSITORY, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    check(directory / "state")
+
+
+def test_a_crash_point_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(crash.VARIABLE, "manifest-link")
+    with pytest.raises(StateError, match="did you mean `manifest-linked`"):
+        crash.crash_point("chunk-written")

@@ -1,0 +1,201 @@
+"""One engine at a time: a second is refused, a dead one is succeeded, one that comes back is too late."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.state.processes import CONTEXT, run, start
+from tests.state.support import commit_values, values_of, write_next
+from tests.state.victim import fork_and_reopen, hold
+
+from windrow.errors import StateError
+from windrow.state import owner as owner_module
+from windrow.state.log import CommitLog
+from windrow.state.owner import Owner, last_owner
+from windrow.state.store import LocalStore
+from windrow.state.sweep import sweep
+
+if TYPE_CHECKING:
+    from windrow.state.filelock import Lock
+
+
+class NoLocks(LocalStore):
+    """A directory on a file system that knows no locks, or not across machines."""
+
+    def lock(self, name: str) -> Lock | None:
+        return None
+
+
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on this is another machine."""
+    monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
+    monkeypatch.setattr(owner_module, "_boot", lambda: "another boot")
+
+
+ME = Owner(0, 100, "here", "noon", boot="b1", born="77")
+
+
+@pytest.mark.parametrize(
+    ("before", "locked", "gone"),
+    [
+        (ME, True, True),  # this process: the lock tells that its last log was closed
+        (ME, False, False),
+        (replace(ME, pid=os.getpid(), born="1"), False, True),  # a later process has the number
+        (replace(ME, pid=os.getpid(), born=owner_module._born(os.getpid())), True, False),  # it lives
+        (replace(ME, pid=os.getpid(), born=None), True, True),
+        (replace(ME, pid=os.getpid(), born=None), False, False),
+        (replace(ME, pid=2**22 + 1), False, True),  # no such process
+        (replace(ME, boot="b0"), False, True),  # before the last start of the machine
+        (replace(ME, host="there", boot="b1", pid=2**22 + 1), True, True),  # another container, same kernel
+        (replace(ME, host="there", boot="b2"), True, False),
+        (replace(ME, host="there", boot=None), True, False),
+    ],
+)
+def test_what_tells_that_an_owner_is_gone(before: Owner, locked: bool, gone: bool) -> None:
+    assert before.certainly_gone(ME, locked) is gone
+
+
+def test_a_second_engine_is_refused_and_told_who_is_first(store: LocalStore) -> None:
+    with CommitLog.open(store):
+        with pytest.raises(StateError, match=rf"in use by process {os.getpid()} on .*, since 20") as caught:
+            CommitLog.open(store, takeover=True)
+        assert caught.value.code == "two-owners"
+        assert "a state directory of its own" in str(caught.value)
+    with CommitLog.open(store) as log:
+        assert log.owner.epoch == 2
+
+
+def test_an_engine_of_another_process_is_refused_until_it_is_killed(store: LocalStore) -> None:
+    ready = CONTEXT.Event()
+    process = start(hold, str(store.root), ready)
+    assert ready.wait(30)
+    with pytest.raises(StateError, match=f"in use by process {process.pid} "):
+        CommitLog.open(store)
+    os.kill(process.pid or 0, signal.SIGKILL)
+    process.join()
+    with CommitLog.open(store) as log:
+        assert (log.owner.epoch, values_of(store, log.last)) == (2, [1, 2, 3])
+
+
+def test_without_locks_the_process_itself_is_the_evidence(store: LocalStore) -> None:
+    store = NoLocks(store.root)
+    first = CommitLog.open(store)
+    with pytest.raises(StateError, match="in use by process"):
+        CommitLog.open(store)
+    first.close()
+    CommitLog.open(store).close()
+
+
+def test_an_owner_elsewhere_needs_the_users_word(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = NoLocks(store.root)
+    with monkeypatch.context() as there:
+        elsewhere(there)
+        CommitLog.open(store)
+    with pytest.raises(StateError, match=r"elsewhere.*cannot be told.*takeover=True") as caught:
+        CommitLog.open(store)
+    assert caught.value.code == "two-owners"
+    with CommitLog.open(store, takeover=True) as log:
+        assert log.owner.epoch == 2
+
+
+def test_an_owner_elsewhere_that_ended_in_order_is_succeeded(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as there:
+        elsewhere(there)
+        CommitLog.open(store).close()
+    CommitLog.open(store).close()
+
+
+def test_an_owner_that_comes_back_commits_and_sweeps_no_more(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = NoLocks(store.root)
+    with monkeypatch.context() as there:
+        elsewhere(there)
+        old = CommitLog.open(store)
+        commit_values(old, [1])
+    prepared = write_next(old, [2])
+    with CommitLog.open(store, takeover=True) as new:
+        commit_values(new, [3])
+        next_of_old = old.last.successor(chunks=old.last.with_chunks(0, added=[prepared]))
+        for _ in range(2):
+            with pytest.raises(StateError, match=r"taken over by process .* commits no more") as caught:
+                old.commit(next_of_old)
+            assert caught.value.code == "owner-lost"
+        with pytest.raises(StateError, match="taken over"):
+            sweep(old, keep=1)
+        old.close()
+        assert values_of(store, new.last) == [1, 3]
+        sweep(new, keep=1)
+        assert prepared.name not in store.list("chunks")
+
+
+def test_a_last_commit_of_the_old_owner_is_not_lost_in_the_takeover(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old owner commits after the new one has looked, before the new one has made its first commit."""
+    store = NoLocks(store.root)
+    with monkeypatch.context() as there:
+        elsewhere(there)
+        old = CommitLog.open(store)
+    real, late = LocalStore.create, []
+
+    def create(self: LocalStore, name: str, data: bytes, what: str) -> None:
+        if what == "manifest" and not late:
+            late.append(True)
+            commit_values(old, [1])
+        real(self, name, data, what)
+
+    monkeypatch.setattr(LocalStore, "create", create)
+    with CommitLog.open(store, takeover=True) as new:
+        assert values_of(store, new.last) == [1]
+        assert (new.last.number, new.last.owner) == (3, 2)
+
+
+def test_of_two_who_take_over_at_once_the_later_epoch_wins(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = NoLocks(store.root)
+    real, rivals = LocalStore.create, []
+
+    def create(self: LocalStore, name: str, data: bytes, what: str) -> None:
+        if what == "manifest" and not rivals:
+            rivals.append(None)
+            with monkeypatch.context() as there:
+                elsewhere(there)
+                rivals.append(CommitLog.open(store, takeover=True))
+        real(self, name, data, what)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "create", create)
+        patch.setattr(Owner, "certainly_gone", lambda *_: True)
+        with pytest.raises(StateError, match=r"taken over by process .* on elsewhere"):
+            CommitLog.open(store)
+    commit_values(rivals[1], [1])
+
+
+def test_a_forked_child_does_not_keep_the_lock(store: LocalStore) -> None:
+    assert run(fork_and_reopen, str(store.root)) == 0
+
+
+def test_an_owner_file_that_tells_nothing_is_named(store: LocalStore) -> None:
+    Path(store.place("owners/000007.json")).write_text("?")
+    with pytest.raises(StateError, match=r"owners/000007.json is damaged"):
+        CommitLog.open(store)
+
+
+def test_epochs_grow_even_if_the_owner_files_are_gone(store: LocalStore) -> None:
+    CommitLog.open(store).close()
+    CommitLog.open(store).close()
+    for name in store.list("owners"):
+        store.remove(name)
+    with CommitLog.open(store) as log:
+        assert log.owner.epoch == 3
+        known: Any = last_owner(store)
+        assert known.after == 2
