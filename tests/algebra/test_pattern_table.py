@@ -1,4 +1,4 @@
-"""Table 1 of Patroumpas and Sellis, from our rules; where we differ, the difference is listed and explained."""
+"""Table 1 of Patroumpas and Sellis, from our rules; where we differ, the difference is listed."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from tests.support.sample_rows import run_on_samples
+
 from windrow.cli.main import main
 from windrow.language.binder.bound import ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog

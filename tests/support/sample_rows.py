@@ -15,8 +15,10 @@ _DAY = 86_400 * SECOND
 
 
 def sample(schema: Schema, count: int = 6) -> list[tuple[Any, ...]]:
-    """Rows in which neighbours often share values, times are some seconds apart, and one row has NULLs."""
-    return [tuple(_value(field.type.kind, field.type.scale, n) for field in schema) for n in range(1, count + 1)]
+    """Rows in which neighbours often share values, and times are some seconds apart."""
+    return [
+        tuple(_value(field.type.kind, field.type.scale, n) for field in schema) for n in range(1, count + 1)
+    ]
 
 
 def _value(kind: Kind, scale: int, n: int) -> Any:

@@ -8,6 +8,7 @@ never a new node.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.types import BOOLEAN, DataType
@@ -138,6 +139,8 @@ class WindowBound(Expression):
 
 
 TRUE = Literal(True, BOOLEAN)
+#: so many parts of a conjunction may stand in a row, each a level deeper than the last
+_MANY = 64
 
 
 def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
@@ -153,10 +156,8 @@ def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
 
 
 def conjunction(parts: tuple[Expression, ...]) -> Expression:
-    """The predicate that holds where all `parts` hold; TRUE for none."""
-    if not parts:
-        return TRUE
-    result = parts[0]
-    for part in parts[1:]:
-        result = Call("and", (result, part), BOOLEAN)
-    return result
+    """The predicate that holds where all `parts` hold; TRUE for none. Many parts make no deep tree."""
+    if len(parts) > _MANY:
+        middle = len(parts) // 2
+        return Call("and", (conjunction(parts[:middle]), conjunction(parts[middle:])), BOOLEAN)
+    return reduce(lambda left, right: Call("and", (left, right), BOOLEAN), parts) if parts else TRUE

@@ -4,8 +4,8 @@ It is Table 1 of Patroumpas and Sellis for Windrow's windows; the documentation 
 why it differs from the paper.
 
 >>> table = pattern_table()
->>> str(table["sliding"]["⋈"].pattern), str(table["landmark"]["δ"].pattern), str(table["sliding"]["−"].pattern)
-('WK', 'MON', 'STR')
+>>> [str(table[window]["⋈"].pattern) for window in ("sliding", "landmark", "count-based")]
+['WK', 'MON', 'STR']
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.plan import Emit, Plan
 from windrow.algebra.values import micros
+from windrow.engine import Declared, declared
 from windrow.errors import QueryError, nearest
-from windrow.language.catalog import Catalog
-from windrow.language.compile import compile_query, declare_stream, declare_table
+from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class Harness:
     def __init__(
         self,
         query: str | Plan,
-        streams: Mapping[str, str | tuple[str, str]] | None = None,
-        tables: Mapping[str, str | tuple[str, ...]] | None = None,
+        streams: Mapping[str, Declared] | None = None,
+        tables: Mapping[str, Declared] | None = None,
         executor: str = "reference",
     ) -> None:
         if executor not in EXECUTORS:
@@ -94,16 +94,7 @@ def _instant(moment: int | datetime) -> int:
     return moment if isinstance(moment, int) else micros(moment)
 
 
-def _planned(
-    query: str | Plan,
-    streams: Mapping[str, str | tuple[str, str]],
-    tables: Mapping[str, str | tuple[str, ...]],
-) -> Emit:
+def _planned(query: str | Plan, streams: Mapping[str, Declared], tables: Mapping[str, Declared]) -> Emit:
     if isinstance(query, Plan):
         return query if isinstance(query, Emit) else Emit(query)
-    catalog = Catalog()
-    for name, declared in streams.items():
-        catalog.add(declare_stream(name, *((declared,) if isinstance(declared, str) else declared)))
-    for name, declared in tables.items():
-        catalog.add(declare_table(name, *((declared,) if isinstance(declared, str) else declared)))
-    return compile_query(query, catalog)
+    return compile_query(query, declared(streams, tables))

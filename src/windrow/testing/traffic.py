@@ -15,14 +15,16 @@ SEGMENTS = ("s1", "s2", "s3", "s4")
 _FREE_FLOW = 65.0
 
 
-def readings(seconds: int, rate: int, start: int, disorder: int = 5, seed: int = 7) -> list[tuple[str, float, int]]:
+def readings(
+    seconds: int, rate: int, start: int, disorder: int = 5, seed: int = 7
+) -> list[tuple[str, float, int]]:
     """`rate` readings a second for `seconds` seconds, in the order in which they arrive.
 
     >>> rows = readings(seconds=60, rate=2, start=0)
     >>> len(rows), rows == sorted(rows, key=lambda row: row[2])
     (120, False)
     """
-    dice = random.Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
+    dice = random.Random(seed)
     stamped = [(start + n * SECOND // rate, dice.randrange(disorder * SECOND)) for n in range(seconds * rate)]
     arriving = sorted(stamped, key=lambda moment: sum(moment))
     return [_reading(dice, ts, (ts - start) // SECOND) for ts, _ in arriving]

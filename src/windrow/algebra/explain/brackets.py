@@ -53,7 +53,8 @@ def _parts(spec: WindowSpec, domain: Domain, wattr: str, names: Callable[[str], 
         case SessionWindow():
             return [f"SESSION {quantity(spec.gap, domain)}", *_partitions(spec.partition_by)]
         case LifetimeWindow():
-            return [f"LIFETIME {to_sql(spec.expression, names)}"]
+            unit = next((name for name, size in MICROSECONDS.items() if 1 < size == spec.scale), "")
+            return [f"LIFETIME {to_sql(spec.expression, names)} {unit}".rstrip()]
         case NowWindow() | UnboundedWindow():
             return [type(spec).__name__.removesuffix("Window").upper()]
     raise TypeError(f"no bracket for {type(spec).__name__}")

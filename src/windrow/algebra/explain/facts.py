@@ -15,7 +15,7 @@ from windrow.algebra.explain.meaning import clocks, finality, guarantee, why_wor
 from windrow.algebra.explain.operators import Spelling, operator_text, window_text, word_text
 from windrow.algebra.explain.text import as_text
 from windrow.algebra.physical import Layout, choose
-from windrow.algebra.plan import Emit, Scan, Subquery, TableScan, Window
+from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
 from windrow.errors import QueryError
 from windrow.windows.classes import WindowClass, classify
 from windrow.windows.domain import Domain
@@ -28,6 +28,34 @@ if TYPE_CHECKING:
 
 #: the place of a node: the number of the child, from the root down
 Path = tuple[int, ...]
+
+
+#: layouts that hold the operator's answer, row by row or value by value
+_OF_ANSWERS = frozenset(
+    {
+        Layout.APPEND,
+        Layout.FIFO,
+        Layout.CALENDAR,
+        Layout.POSITIONS,
+        Layout.HASH,
+        Layout.CATALOGUES,
+        Layout.CALENDAR_NEGATIVE,
+        Layout.VALUES,
+        Layout.COUNTS,
+        Layout.GROUPS,
+        Layout.TABLE,
+    }
+)
+#: layouts of which the cost model knows the size
+_OF_STATES = frozenset({Layout.YOUNGEST})
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a cost model expects of an operator: rows of its answer, and rows that it has to work with."""
+
+    answer: float
+    state: float
 
 
 @dataclass(frozen=True)
@@ -46,10 +74,6 @@ class Step:
         yield self
         for part in self.inputs:
             yield from part.walk()
-
-    @property
-    def keeps_state(self) -> bool:
-        return self.physical.layout is not Layout.NONE
 
 
 @dataclass(frozen=True)
@@ -105,13 +129,13 @@ def gather(
     sink: str | None = None,
     fired: Sequence[str] | None = None,
     considered: Sequence[Alternative] = (),
-    state_rows: Mapping[Path, float] | None = None,
+    sizes: Mapping[Path, Size] | None = None,
 ) -> Explanation:
-    """The explanation of a query: its answers follow from the plan as written, its steps from the chosen one."""
+    """The explanation of a query: of its answers by the plan as written, of its steps by the chosen one."""
     run = chosen or emit
     return Explanation(
         name=name,
-        plan=_step(choose(run), (), Spelling.of(run), state_rows or {}),
+        plan=_step(choose(run), (), Spelling.of(run), sizes or {}),
         columns=tuple((field.name, str(field.type)) for field in emit.schema),
         word=word_text(emit),
         word_because=why_word(emit),
@@ -126,7 +150,7 @@ def gather(
     )
 
 
-def _step(part: PhysicalPlan, path: Path, spelling: Spelling, rows: Mapping[Path, float]) -> Step:
+def _step(part: PhysicalPlan, path: Path, spelling: Spelling, sizes: Mapping[Path, Size]) -> Step:
     node = part.node
     inner = Spelling.of(node.query) if isinstance(node, Subquery) else spelling
     # a window right over a stream is one line: the stream has nothing to say of its own
@@ -137,9 +161,18 @@ def _step(part: PhysicalPlan, path: Path, spelling: Spelling, rows: Mapping[Path
         pattern=label.pattern if label else None,
         expiry=label.reason if label else "",
         physical=part.physical,
-        state_rows=rows.get(path) if part.physical.keeps_state else None,
-        inputs=tuple(_step(each, (*path, place), inner, rows) for place, each in enumerate(below)),
+        state_rows=_state_rows(node, part.physical.layout, sizes.get(path)),
+        inputs=tuple(_step(each, (*path, place), inner, sizes) for place, each in enumerate(below)),
     )
+
+
+def _state_rows(node: Plan, layout: Layout, size: Size | None) -> float | None:
+    """How many rows a layout is expected to hold; None where nothing is known, or nothing kept."""
+    if size is None:
+        return None
+    if layout is Layout.PANES:
+        return size.answer * Panes.of(node.leaves[0].spec).per_window
+    return size.answer if layout in _OF_ANSWERS else size.state if layout in _OF_STATES else None
 
 
 def _windows(emit: Emit) -> Iterator[WindowFact]:

@@ -46,27 +46,29 @@ def why_word(emit: Emit) -> str | None:
         return "every window has a SLIDE" if emit.is_periodic else "sessions are reported as they end"
     if emit.meaning is StreamWord.ISTREAM:
         return "nothing ever leaves the answer"
-    return "a window moves continuously, and answers expire"
+    return "not every window has a SLIDE, and answers expire"
 
 
 def finality(emit: Emit) -> str:
-    """When an answer is final and therefore emitted.
+    """When an answer is final and therefore emitted; the clock is the least punctuation of all inputs."""
+    per = next((s.progress.per for s in streams_of(emit) if _final_by_group(emit, s)), None)
+    return _final(emit) + (f"; each `{per}` has a clock of its own" if per else "")
 
-    The clock is the least punctuation of all inputs; "its own" clock where groups are final one by one.
-    """
-    stream = next((s for s in streams_of(emit) if s.progress.per is not None), None)
-    per = stream.progress.per if stream else None
-    own = stream is not None and per is not None and is_final_by_group(emit, stream, per)
-    clock = f"the clock of its own `{per}`" if own else "the clock"
+
+def _final(emit: Emit) -> str:
     if emit.reports_sessions:
-        return f"a session, when {clock} reaches its end, a gap after its last row"
+        return "a session, when the clock reaches its end, a gap after its last row"
     if emit.word.restores:
-        return f"a refresh, when {clock} reaches it"
-    if emit.is_periodic and all(leaf.spec.grid is not None for leaf in emit.leaves):
-        return f"an extent, when {clock} reaches its end"
-    if emit.is_periodic:
-        return f"an extent, when {clock} has passed the row that closes it"
-    return f"a change, when {clock} has passed its instant"
+        return "a refresh, when the clock reaches it"
+    if not emit.is_periodic:
+        return "a change, when the clock has passed its instant"
+    if all(leaf.spec.grid is not None for leaf in emit.leaves):
+        return "an extent, when the clock reaches its end"
+    return "an extent, when the clock has passed the row that closes it"
+
+
+def _final_by_group(emit: Emit, stream: Stream) -> bool:
+    return stream.progress.per is not None and is_final_by_group(emit, stream, stream.progress.per)
 
 
 def clocks(emit: Emit) -> tuple[tuple[str, str], ...]:

@@ -34,7 +34,7 @@ def _tree(step: Step, first: str, rest: str) -> Iterator[str]:
 def _details(step: Step) -> Iterator[str]:
     """Expiry, state and method; operators that only pass rows on have nothing to say but their pattern."""
     physical = step.physical
-    if not step.keeps_state and not step.operator.startswith("window"):
+    if physical.passes_on:
         return
     if step.pattern is not None:
         yield f"expiry  {step.pattern}: {step.expiry}"
@@ -54,12 +54,13 @@ def _sections(explanation: Explanation) -> Iterator[str]:
     if explanation.fired is not None:
         yield _entry("rules", ", ".join(explanation.fired) or "none fired")
     yield from _list("considered", list(_considered(explanation.considered)))
-    to = f"{explanation.sink}, " if explanation.sink else ""
-    yield _entry("sink", to + explanation.guarantee)
+    sink = [explanation.sink, "  " + explanation.guarantee] if explanation.sink else [explanation.guarantee]
+    yield from _list("sink", sink)
 
 
 def _window(fact: WindowFact) -> Iterator[str]:
-    yield f"{fact.window}: {fact.window_class.name}, {fact.window_class.value}"
+    yield fact.window
+    yield f"  {fact.window_class.name}, {fact.window_class.value}"
     if fact.panes_per_extent is not None:
         plural = "pane" if fact.panes_per_extent == 1 else "panes"
         yield f"  {fact.panes_per_extent} {plural} of {fact.pane} per extent"

@@ -102,7 +102,7 @@ def _distinct(node: Distinct, around: Around) -> Physical:
         case Pattern.STR:
             why = "rows below may expire early, so all copies are counted"
             return Physical(Implementation.COUNTING, Layout.COUNTS, why)
-    why = "no row below expires early: the youngest duplicate takes over, at most twice the output is kept"
+    why = "no row below expires early, so at most twice the output is kept"
     return Physical(Implementation.DELTA_STAR, Layout.YOUNGEST, why)
 
 
@@ -125,7 +125,7 @@ _NESTED = Physical(Implementation.NESTED, Layout.NONE, "its answers are rows of 
 _ROW = Physical(Implementation.PER_ROW, Layout.NONE, "leaves expiry alone")
 _MERGED = Physical(Implementation.MERGE, Layout.NONE, "rows keep their intervals")
 _SOURCE = Physical(Implementation.SOURCE, Layout.NONE, "a stream only grows")
-_TABLE = Physical(Implementation.SOURCE, Layout.TABLE, "as of each instant that a row may ask for")
+_TABLE = Physical(Implementation.VERSIONS, Layout.TABLE, "as of each instant that a row may ask for")
 
 _FAMILIES: dict[type[Plan], Callable[[Any, Around], Physical]] = {
     Scan: _always(_SOURCE),

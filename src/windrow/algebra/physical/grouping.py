@@ -150,8 +150,8 @@ def _only_candidates(node: Aggregate) -> bool:
 def _why_panes(node: Aggregate) -> str:
     holistic = [call for _, call in node.aggregates if function_of(call).size is Size.HOLISTIC]
     bounded = [call for _, call in node.aggregates if call not in holistic]
-    parts = [f"{_listed(bounded)}: one small state per pane"] if bounded else []
-    parts += [f"{_listed(holistic)}: counts of values per pane"] if holistic else []
+    parts = [f"of constant size for {_listed(bounded)}"] if bounded else []
+    parts += [f"counts of values for {_listed(holistic)}"] if holistic else []
     return "; ".join(parts) or "one mark per pane and group"
 
 

@@ -48,6 +48,7 @@ class Implementation(Enum):
     """How an operator works."""
 
     SOURCE = "source"
+    VERSIONS = "versions by instant"
     NESTED = "rows of the nested query"
     INTERVALS = "interval of each row, known when it arrives"
     NUMBERING = "rows numbered in order"
@@ -75,6 +76,20 @@ class Implementation(Enum):
     CHANGES = "differences between instants"
 
 
+_PASSING = frozenset(
+    {
+        Implementation.SOURCE,
+        Implementation.NESTED,
+        Implementation.PER_ROW,
+        Implementation.MERGE,
+        Implementation.RANK,
+        Implementation.APPEND,
+        Implementation.SNAPSHOTS,
+        Implementation.CHANGES,
+    }
+)
+
+
 @dataclass(frozen=True)
 class Physical:
     """The choice for one operator, why its state is kept so, and, where it needs saying, what it works on."""
@@ -88,6 +103,11 @@ class Physical:
     def keeps_state(self) -> bool:
         return self.layout is not Layout.NONE
 
+    @property
+    def passes_on(self) -> bool:
+        """Rows go through one by one: there is nothing to know about this operator but its pattern."""
+        return self.implementation in _PASSING
+
 
 #: what each layout of `stored` rests on
 WHY = {
@@ -95,7 +115,7 @@ WHY = {
     Layout.FIFO: "rows leave in the order they came",
     Layout.CALENDAR: "rows leave at known instants, in another order than they came",
     Layout.POSITIONS: "the oldest row leaves when another comes",
-    Layout.HASH: "only when a row leaves is it known which: a negative row finds it by key",
+    Layout.HASH: "which row leaves is known only when it does: a negative row finds it by key",
 }
 
 

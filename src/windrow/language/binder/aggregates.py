@@ -1,0 +1,153 @@
+"""Groups: the keys of GROUP BY, the aggregate calls, and expressions over both.
+
+An expression about groups reads keys and aggregates only. Whatever part of it equals a key is that key;
+whatever is an aggregate call becomes a column of the γ below, one column for equal calls. `window_start`
+and `window_end` are the same for all rows of an extent, so as keys they change nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra import aggregates
+from windrow.algebra.checks import order_is_known
+from windrow.algebra.expressions import TRUE, Column, Expression, Literal, WindowBound
+from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.operators import Aggregate, AggregateCall, Filter
+from windrow.errors import QueryError
+from windrow.language.binder.bounds import bounds_over
+from windrow.language.binder.expressions import Values, has_aggregate, is_bound
+from windrow.language.binder.places import at, mistake, refuse
+from windrow.language.binder.select_list import SelectList
+from windrow.language.printing.calls import call_sql
+from windrow.language.syntax import Apply, Name, Node, Select, Star
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Plan
+    from windrow.language.binder.scope import Scope
+
+
+def is_grouped(select: Select, of_items: bool = True) -> bool:
+    """Whether a SELECT is about groups; `of_items` says whether its select list counts."""
+    if select.group_by or select.having is not None:
+        return True
+    written = [item.expression for item in select.items] + [key for key, _ in select.order_by]
+    return of_items and any(has_aggregate(node) for node in written)
+
+
+def group_rows(select: Select, plan: Plan, scope: Scope) -> Plan:
+    """GROUP BY and HAVING alone, for a query whose select list does not matter."""
+    groups = Groups(select, plan, scope, SelectList())
+    having = groups.having(select)
+    return groups.plan(having)
+
+
+class Groups(Values):
+    """Binds expressions about groups, and collects what the γ below them must compute."""
+
+    def __init__(self, select: Select, rows: Plan, scope: Scope, outputs: SelectList) -> None:
+        super().__init__(scope, "the select list", bounds_over(rows))
+        self.rows = rows
+        self.outputs = outputs
+        self.keys: dict[Expression, str] = {}
+        self.calls: dict[AggregateCall, str] = {}
+        for key in select.group_by:
+            self._add_key(outputs.dereferenced(key, columns_win=scope))
+
+    def having(self, select: Select) -> Expression | None:
+        if select.having is None:
+            return None
+        self.clause = "HAVING"
+        return self.condition(self.outputs.without_aliases(select.having, columns_win=self.scope))
+
+    def plan(self, having: Expression | None) -> Plan:
+        """The γ with all that was asked of it, and HAVING above."""
+        keys = tuple((name, key) for key, name in self.keys.items())
+        grouped = Aggregate(self.rows, keys, tuple((name, call) for call, name in self.calls.items()))
+        return Filter(grouped, having) if having is not None and having != TRUE else grouped
+
+    def bind(self, node: Node) -> Expression:
+        return self._as_key(node) or super().bind(node)
+
+    def name(self, node: Name) -> Expression:
+        if is_bound(node) and not self.scope.knows(node):
+            return self.window_bound(node)
+        column = self.scope.resolve(node)
+        raise mistake(
+            node,
+            f"`{column.name}` is neither grouped nor aggregated, so a group has no one value of it",
+            "ungrouped-column",
+            f"add it to GROUP BY, or take ANY_VALUE({'.'.join(node.parts)})",
+        )
+
+    def aggregate(self, node: Apply) -> Expression:
+        call = _call(node, self.scope)
+        order_is_known(self.rows, call)
+        name = self.calls.setdefault(call, self._free(call_sql(call, str)))
+        return Column(name, call.data_type)
+
+    def _add_key(self, node: Node) -> None:
+        key = Values(self.scope, "GROUP BY", self.bound).bind(node)
+        if not key.columns or key in self.keys:
+            return  # the same for all rows, or a key already: it changes nothing
+        if any(isinstance(part, WindowBound) for part in key.walk()):
+            message = "a key is about rows, and a bound of the window about the answer: this is about both"
+            refuse(
+                node,
+                message,
+                "window-bounds",
+                "group by the columns alone, and combine them in the select list",
+            )
+        self.keys[key] = self._free(key.name if isinstance(key, Column) else to_sql(key, str))
+
+    def _as_key(self, node: Node) -> Expression | None:
+        if not self.keys or has_aggregate(node):
+            return None
+        try:
+            key = Values(self.scope, self.clause, self.bound).bind(node)
+        except QueryError:
+            return None  # binding it as an expression about groups says why
+        return Column(self.keys[key], key.type) if key in self.keys else None
+
+    def _free(self, name: str) -> str:
+        used = {*self.keys.values(), *self.calls.values()}
+        candidates = [name, *(f"{name} #{number}" for number in range(2, len(used) + 3))]
+        return next(candidate for candidate in candidates if candidate not in used)
+
+
+def _call(node: Apply, scope: Scope) -> AggregateCall:
+    kind = aggregates.lookup(node.function)
+    written, constants = _arguments(node, len(kind.parameters))
+    values = Values(scope, "the argument of an aggregate")
+    args = tuple(values.bind(arg) for arg in written)
+    where = Values(scope, "FILTER").condition(node.where) if node.where is not None else TRUE
+    with at(node):
+        plain = aggregates.make(node.function, tuple(_constant(node, part, scope) for part in constants))
+        bound = plain.bind(tuple(arg.type for arg in args))
+    assert bound.result is not None
+    distinct = node.distinct and not plain.duplicate_insensitive
+    return AggregateCall(plain.name.lower(), args, bound.result, plain.params, distinct, where)
+
+
+def _arguments(node: Apply, constants: int) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """The arguments, and the constant parameters behind them."""
+    name = node.function.upper()
+    if any(isinstance(arg, Star) for arg in node.args):
+        if name != "COUNT" or len(node.args) > 1 or node.distinct:
+            refuse(node, f"{name} cannot take `*` here", "bad-aggregate", "only COUNT(*) does; name a column")
+        return (), ()
+    if constants and len(node.args) <= constants:
+        hint = f"for example {name}(x, {'0.95' if name in ('QUANTILE', 'PERCENTILE') else '5'})"
+        refuse(node, f"{name} takes a value and then a constant", "bad-aggregate", hint)
+    if not node.args:
+        refuse(node, f"{name} of nothing", "bad-aggregate", "COUNT(*) counts rows; others take a value")
+    split = len(node.args) - constants
+    return node.args[:split], node.args[split:]
+
+
+def _constant(call: Apply, node: Node, scope: Scope) -> Any:
+    bound = Values(scope, "an aggregate").bind(node)
+    if not isinstance(bound, Literal):
+        message = f"the last argument of {call.function.upper()} must be a constant"
+        refuse(node, message, "not-constant", "write the number itself")
+    return bound.value

@@ -1,0 +1,66 @@
+"""Bound statements: what is left for an engine to do once text and names are understood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.plan import Emit
+    from windrow.language.catalog import StandingQuery
+
+
+@dataclass(frozen=True)
+class DeclareStream:
+    """CREATE STREAM: the catalog has it already."""
+
+    stream: Stream
+
+
+@dataclass(frozen=True)
+class DeclareTable:
+    """CREATE TABLE: the catalog has it already."""
+
+    table: Table
+
+
+@dataclass(frozen=True)
+class RegisterQuery:
+    """CREATE QUERY: the catalog has it already; start it."""
+
+    query: StandingQuery
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """DROP STREAM, TABLE or QUERY: the catalog has forgotten it already; stop it. `name` as declared."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class ShowAll:
+    """SHOW STREAMS, TABLES or QUERIES; `kind` is STREAM, TABLE or QUERY."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class ExplainQuery:
+    """EXPLAIN: show the plan."""
+
+    plan: Emit
+
+
+@dataclass(frozen=True)
+class RunOnce:
+    """A bare SELECT: answer it once, over the live windows."""
+
+    plan: Emit
+
+
+BoundStatement: TypeAlias = (
+    DeclareStream | DeclareTable | RegisterQuery | Dropped | ShowAll | ExplainQuery | RunOnce
+)

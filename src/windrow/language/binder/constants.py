@@ -1,0 +1,120 @@
+"""Literals and types as they are written: which type a constant has, as in Spark.
+
+A number without a point is the least of INT, BIGINT and DECIMAL that holds it; one with a point is an
+exact DECIMAL; one with an exponent is a DOUBLE.
+
+>>> from windrow.errors import Span
+>>> [literal(Constant(Span(0, 1), text, "NUMBER")).type for text in ("7", "3000000000", "0.95", "1e3")]
+[INT, BIGINT, DECIMAL(2,2), DOUBLE]
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from windrow.algebra.expressions import Literal
+from windrow.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    MAX_PRECISION,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    decimal,
+    parse_type,
+)
+from windrow.errors import QueryError
+from windrow.language.binder.places import refuse
+from windrow.language.instants import DAY, instant
+from windrow.language.syntax import Constant
+
+if TYPE_CHECKING:
+    from windrow.language.syntax import Node
+
+_PLAIN = {"STRING": STRING, "BOOLEAN": BOOLEAN, "NULL": NULL, "INTERVAL": INTERVAL}
+_READ_AS = {"TIMESTAMP": TIMESTAMP, "DATE": DATE}
+
+
+def literal(node: Constant) -> Literal:
+    """The typed constant."""
+    if node.kind in _PLAIN:
+        return Literal(node.value, _PLAIN[node.kind])
+    if node.kind in _READ_AS:
+        return Literal(_instant(node), _READ_AS[node.kind])
+    return _number(node)
+
+
+def _instant(node: Constant) -> int:
+    """Microseconds since the epoch; a DATE is its midnight."""
+    found = instant(str(node.value), node.span)
+    return found - found % DAY if node.kind == "DATE" else found
+
+
+def suffixed(node: Constant, target: DataType) -> Literal:
+    """A number with a suffix for its type: 10L, 1.5D, 2BD."""
+    if target.is_fractional:
+        return Literal(float(node.value), target)
+    if not target.is_integer:
+        return Literal(Decimal(node.value), target)
+    low, high = target.bounds
+    if "." in node.value or not low <= int(node.value) <= high:
+        refuse(node, f"{node.value} is no {target}", "bad-number", f"a {target} is whole, {low} to {high}")
+    return Literal(int(node.value), target)
+
+
+def _number(node: Constant) -> Literal:
+    text = str(node.value)
+    if "e" in text.lower():
+        return Literal(float(text), DOUBLE)
+    if "." in text:
+        return _decimal(node, Decimal(text))
+    fitting = next((kind for kind in (INT, BIGINT) if kind.bounds[0] <= int(text) <= kind.bounds[1]), None)
+    return Literal(int(text), fitting) if fitting else _decimal(node, Decimal(text))
+
+
+def _decimal(node: Constant, value: Decimal) -> Literal:
+    scale = max(0, -int(value.as_tuple().exponent))
+    whole = len(f"{abs(value):f}".replace(".", "").lstrip("0"))
+    return Literal(value, _exact(node, max(whole, scale, 1), scale))
+
+
+def _exact(node: Constant, digits: int, scale: int) -> DataType:
+    if digits > MAX_PRECISION:
+        refuse(
+            node,
+            f"{node.value} has {digits} digits, more than a DECIMAL holds",
+            "bad-number",
+            "write it with an exponent to make it a DOUBLE",
+        )
+    return decimal(digits, scale)
+
+
+def whole_number(node: Node) -> int | None:
+    """The value of a constant that is a plain whole number, such as a position in GROUP BY 1."""
+    if isinstance(node, Constant) and node.kind == "NUMBER" and str(node.value).isdigit():
+        return int(node.value)
+    return None
+
+
+def written_type(text: str) -> DataType:
+    """The type a text names. Spark's intervals name their fields; here they are of one type.
+
+    >>> written_type("interval day to second"), written_type("decimal(5, 2)")
+    (INTERVAL, DECIMAL(5,2))
+    >>> written_type("money")
+    Traceback (most recent call last):
+    windrow.errors.QueryError: no type `money` (types are BIGINT, DOUBLE, DECIMAL(10,2), STRING, TIMESTAMP, …)
+    """
+    if text.upper().startswith("INTERVAL "):
+        return INTERVAL
+    try:
+        return parse_type(text)
+    except QueryError as error:
+        error.hint = error.hint or "types are BIGINT, DOUBLE, DECIMAL(10,2), STRING, TIMESTAMP, …"
+        raise

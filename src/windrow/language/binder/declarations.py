@@ -1,0 +1,148 @@
+"""CREATE STREAM and CREATE TABLE: columns, the windowing attribute, progress, keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.algebra.catalog import Late, ProgressRule, Stream, Table, TableKind, domain_of
+from windrow.algebra.schema import Field, Schema
+from windrow.algebra.types import Kind
+from windrow.errors import QueryError, nearest
+from windrow.language.binder.constants import written_type
+from windrow.language.binder.expressions import Values
+from windrow.language.binder.places import at, refuse
+from windrow.language.binder.scope import Entry, Scope
+from windrow.windows.domain import Domain
+from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
+    from windrow.language.syntax import ColumnDef, CreateStream, CreateTable, Node, ProgressSyntax
+
+
+def bind_stream(statement: CreateStream) -> Stream:
+    """The stream a CREATE STREAM declares."""
+    schema = _schema(statement.columns)
+    with at(statement):
+        named = _declared(statement.wattr, schema) if statement.wattr else None
+        wattr = named or _default_wattr(statement.name, schema)
+        plain = Stream(statement.name, schema, wattr)
+    return Stream(
+        statement.name,
+        schema,
+        wattr,
+        _progress(statement.progress, plain),
+        Late(statement.late),
+        statement.late_sink,
+        statement.sheddable,
+        statement.source,
+    )
+
+
+def bind_table(statement: CreateTable) -> Table:
+    """The table a CREATE TABLE declares."""
+    schema = _schema(statement.columns)
+    with at(statement):
+        owner = f"table `{statement.name}`"
+        key = tuple(_column(name, schema, owner, "be its KEY") for name in statement.key)
+        return Table(statement.name, schema, TableKind(statement.kind), key, statement.source)
+
+
+def _schema(columns: tuple[ColumnDef, ...]) -> Schema:
+    fields: dict[str, Field] = {}
+    for column in columns:
+        with at(column):
+            kind = written_type(column.type_text)
+        if kind.kind is Kind.NULL:
+            refuse(column, f"`{column.name}` would only ever be NULL", "bad-type", "give it a type of values")
+        if column.name.lower() in fields:
+            refuse(column, f"two columns are called `{column.name}`", "duplicate-column", "rename one")
+        fields[column.name.lower()] = Field(column.name, kind)
+    return Schema(tuple(fields.values()))
+
+
+def _declared(name: str, schema: Schema) -> str:
+    """A column as it is spelled in the declaration; unknown names are left for others to refuse."""
+    return next((known for known in schema.names if known.lower() == name.lower()), name)
+
+
+def _column(name: str, schema: Schema, owner: str, purpose: str) -> str:
+    """A column that must be there, as it is spelled in the declaration."""
+    found = _declared(name, schema)
+    if found not in schema:
+        raise QueryError(
+            f"{owner} has no column `{name}` to {purpose}",
+            code="unknown-column",
+            hint=nearest(name, schema.names),
+        )
+    return found
+
+
+def _default_wattr(stream: str, schema: Schema) -> str:
+    """The only time column; where there is none, the last integer column."""
+    times = [field.name for field in schema if domain_of(field.type) is Domain.TIME]
+    numbers = [field.name for field in schema if domain_of(field.type) is Domain.NUMBER]
+    if len(times) > 1:
+        listed = " and ".join(f"`{name}`" for name in times)
+        raise QueryError(
+            f"stream `{stream}` could be ordered by {listed}",
+            code="which-wattr",
+            hint=f"say which: WATTR {times[-1]}",
+        )
+    if not times and not numbers:
+        raise QueryError(
+            f"stream `{stream}` has no column it could be ordered by",
+            code="which-wattr",
+            hint="add a TIMESTAMP, a DATE or an integer column, or say WATTR arrival_ts",
+        )
+    return times[0] if times else numbers[-1]
+
+
+def _progress(written: ProgressSyntax | None, stream: Stream) -> ProgressRule:
+    if written is None:
+        return ProgressRule()
+    values = Values(_own_columns(stream), "PUNCTUATED BY")
+    with at(written):
+        per = _per(written, stream)
+        mark = _mark(written.mark, values, stream) if written.mark is not None else None
+        when = Values(values.scope, "WHEN").condition(written.when) if written.when is not None else None
+        return ProgressRule(_policy(written, stream.domain), per, mark, when)
+
+
+def _policy(written: ProgressSyntax, domain: Domain) -> Policy:
+    match written.kind:
+        case "SLACK" if written.amount.in_rows:
+            return SlackRows(written.amount.count())
+        case "SLACK":
+            return Slack(written.amount.ticks(domain))
+        case "ORDERED" if written.per is not None:
+            return OrderedPer(written.idle.ticks(Domain.TIME) if written.idle is not None else None)
+        case "ORDERED":
+            return Ordered()
+        case "PUNCTUATED":
+            return Punctuated(per=written.per is not None)
+    return NoPolicy()
+
+
+def _per(written: ProgressSyntax, stream: Stream) -> str | None:
+    if written.per is None:
+        return None
+    return _column(written.per, stream.schema, f"stream `{stream.name}`", "tell sources apart by")
+
+
+def _mark(node: Node, values: Values, stream: Stream) -> Expression:
+    mark = values.bind(node)
+    if domain_of(mark.type) is not stream.domain:
+        wanted = "a TIMESTAMP or a DATE" if stream.domain is Domain.TIME else "an integer"
+        refuse(
+            node,
+            f"punctuation on `{stream.wattr}` is {wanted}, but this is {mark.type}",
+            "bad-punctuation",
+            f"it says up to where `{stream.wattr}` is complete",
+        )
+    return mark
+
+
+def _own_columns(stream: Stream) -> Scope:
+    columns = (stream.schema.column(name) for name in stream.schema.names)
+    return Scope(tuple(Entry(stream.name, column.name, column) for column in columns))

@@ -1,0 +1,132 @@
+"""Expressions: syntax to typed trees, one node at a time.
+
+`Values` binds what is written about rows. What is written about groups (`aggregates.Grouped`) is the
+same, except that names must be grouped and aggregates have a meaning.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.algebra import aggregates
+from windrow.algebra.expressions import Cast, Expression, WindowBound
+from windrow.algebra.functions import call
+from windrow.algebra.functions.coercion import cast
+from windrow.algebra.types import BOOLEAN, Kind
+from windrow.language.binder.constants import literal, suffixed, written_type
+from windrow.language.binder.places import at, mistake, refuse, walk
+from windrow.language.syntax import Apply, CastTo, Constant, ExistsTest, Name, Node, Star, WStream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windrow.errors import QueryError
+    from windrow.language.binder.scope import Scope
+
+_INSTEAD_OF_AGGREGATE = {
+    "WHERE": "put it in HAVING, which is about groups",
+    "the argument of an aggregate": "aggregate in a nested query, or write WSTREAM(…)[…] around it",
+}
+
+BOUNDS = ("window_start", "window_end")
+
+
+class Values:
+    """Binds expressions about the rows of one scope, in the clause called `clause`."""
+
+    def __init__(self, scope: Scope, clause: str, bound: Callable[[str], WindowBound] | None = None) -> None:
+        self.scope = scope
+        self.clause = clause
+        #: makes `window_start` and `window_end`; None where they mean nothing
+        self.bound = bound
+
+    def bind(self, node: Node) -> Expression:
+        """The expression a node means; errors point at the innermost node they are about."""
+        with at(node):
+            match node:
+                case Constant():
+                    return literal(node)
+                case Name():
+                    return self.name(node)
+                case CastTo():
+                    return self._cast(node)
+                case Apply() if aggregates.is_aggregate(node.function):
+                    return self.aggregate(node)
+                case Apply():
+                    return self._function(node)
+        raise _misplaced(node)
+
+    def condition(self, node: Node) -> Expression:
+        """An expression that holds or not."""
+        bound = self.bind(node)
+        if bound.type.kind not in (Kind.BOOLEAN, Kind.NULL):
+            message = f"{self.clause} needs a condition, but this is {bound.type}"
+            refuse(node, message, "not-a-condition", "compare it with something")
+        return cast(bound, BOOLEAN)
+
+    def name(self, node: Name) -> Expression:
+        """A column, or a bound of the window where no column is called so."""
+        if is_bound(node) and not self.scope.knows(node):
+            return self.window_bound(node)
+        return self.scope.resolve(node)
+
+    def window_bound(self, node: Name) -> Expression:
+        which = node.parts[0].lower()
+        if self.bound is None:
+            message = f"`{which}` is about the answer, not about a row of {self.clause}"
+            refuse(node, message, "window-bounds", "it can stand in the select list, HAVING and GROUP BY")
+        return self.bound(which)
+
+    def aggregate(self, node: Apply) -> Expression:
+        """Refused: there are only rows here."""
+        elsewhere = "aggregates stand in the select list, HAVING and ORDER BY"
+        hint = _INSTEAD_OF_AGGREGATE.get(self.clause, elsewhere)
+        message = f"{node.function.upper()} is about a group of rows, but {self.clause} is about one row"
+        refuse(node, message, "misplaced-aggregate", hint)
+
+    def _function(self, node: Apply) -> Expression:
+        if node.distinct or node.where is not None:
+            word = "DISTINCT" if node.distinct else "FILTER"
+            refuse(node, f"`{node.function}` takes no {word}", "not-an-aggregate", "only aggregates do")
+        return call(node.function, [self.bind(arg) for arg in node.args])
+
+    def _cast(self, node: CastTo) -> Expression:
+        target = written_type(node.type_text)
+        if isinstance(node.arg, Constant) and node.arg.kind == "NUMBER" and node.arg.span == node.span:
+            return suffixed(node.arg, target)
+        arg = self.bind(node.arg)
+        return Cast(arg, target, safe=True) if node.safe and arg.type != target else cast(arg, target)
+
+
+def _misplaced(node: Node) -> QueryError:
+    match node:
+        case ExistsTest():
+            message = "EXISTS has a meaning only as one of the conditions joined by AND in WHERE"
+            hint = "write it there, not under OR, NOT (…) or in an expression"
+        case Star():
+            message, hint = "`*` is not a value", "name a column; COUNT(*) counts rows"
+        case WStream():
+            message = "WSTREAM is the whole select list, or inside an aggregate of it"
+            hint = "put the rest into its parentheses, or into a query around it"
+        case _:
+            message, hint = "this cannot stand in an expression", "write a column, a constant or a function"
+    return mistake(node, message, "misplaced", hint)
+
+
+def is_bound(node: Node) -> bool:
+    """Whether a node could be `window_start` or `window_end`."""
+    return isinstance(node, Name) and len(node.parts) == 1 and node.parts[0].lower() in BOUNDS
+
+
+def has_aggregate(node: Node) -> bool:
+    """Whether any aggregate is called in an expression."""
+    return any(isinstance(part, Apply) and aggregates.is_aggregate(part.function) for part in walk(node))
+
+
+def conditions(node: Node | None) -> list[Node]:
+    """The written conditions that must all hold."""
+    if node is None:
+        return []
+    if isinstance(node, Apply) and node.function == "and":
+        return [part for arg in node.args for part in conditions(arg)]
+    return [node]

@@ -1,0 +1,83 @@
+"""FROM and WHERE: the rows a SELECT is about.
+
+EXISTS tests are conditions of WHERE, joined to the rest by AND; each becomes a semi-join or, negated,
+an anti-join above what the other conditions leave. The conditions inside that read the query around
+are its predicate; the rest filters inside. What such a query selects does not matter, nor does its
+stream word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from windrow.algebra.expressions import conjunction
+from windrow.algebra.operators import Exists
+from windrow.language.binder.aggregates import group_rows, is_grouped
+from windrow.language.binder.context import Context
+from windrow.language.binder.expressions import Values, conditions
+from windrow.language.binder.joins import Conditions
+from windrow.language.binder.places import at, refuse
+from windrow.language.binder.pseudo import pseudo_reads
+from windrow.language.binder.scope import Scope
+from windrow.language.binder.sources import bind_sources
+from windrow.language.syntax import ExistsTest, Select
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.plan import Plan
+    from windrow.language.binder.sources import FromItem
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of FROM and WHERE, their names, and the conditions that read the query around."""
+
+    plan: Plan
+    scope: Scope
+    foreign: tuple[Expression, ...] = ()
+
+
+def bind_rows(select: Select, context: Context) -> Rows:
+    """FROM … WHERE …."""
+    items = bind_sources(select.sources, pseudo_reads(select), context)
+    scope = Scope(tuple(entry for item in items for entry in item.entries), context.outer)
+    placed = _sorted_conditions(select, items, scope)
+    with at(select):
+        plan = placed.plan()
+    inside = context.inside(scope, [item.plan_alias for item in items])
+    for test in conditions(select.where):
+        if isinstance(test, ExistsTest):
+            with at(test):
+                plan = _exists(plan, test, inside)
+    return Rows(plan, scope, tuple(placed.foreign))
+
+
+def _sorted_conditions(select: Select, items: list[FromItem], scope: Scope) -> Conditions:
+    placed = Conditions(items)
+    for written in select.on:
+        for part in conditions(written):
+            placed.add(Values(scope, "ON").condition(part), on=True)
+    for part in conditions(select.where):
+        if not isinstance(part, ExistsTest):
+            placed.add(Values(scope, "WHERE").condition(part), on=False)
+    return placed
+
+
+def _exists(left: Plan, test: ExistsTest, context: Context) -> Plan:
+    query = test.query
+    if not isinstance(query, Select):
+        right = context.bind(query, context.nested()).plan
+        return Exists(left, right, negated=test.negated)
+    rows = bind_rows(query, context)
+    right = rows.plan
+    if is_grouped(query, of_items=False):
+        if rows.foreign:
+            refuse(
+                query,
+                "this EXISTS groups its rows, so its WHERE cannot read the query around it",
+                "grouped-correlation",
+                "leave GROUP BY and HAVING out, or join with a nested query that groups",
+            )
+        right = group_rows(query, rows.plan, replace(rows.scope, outer=None))
+    return Exists(left, right, conjunction(tuple(rows.foreign)), test.negated)

@@ -1,0 +1,86 @@
+"""Where each condition goes once the sources are known.
+
+Streams are joined first, in one n-way join, then the tables in the order of FROM: the NRR tables before
+the RELATION ones, since an NRR table cannot stand above rows that expire unpredictably. A condition that
+reads several sources belongs to the join that first has them all, a condition on one source of WHERE to
+the filter above. Rules may push it down later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from windrow.algebra.expressions import conjunction, conjuncts
+from windrow.algebra.operators import Filter, Join, TableJoin
+from windrow.errors import QueryError
+from windrow.language.binder.places import at
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.plan import Plan
+    from windrow.language.binder.sources import FromItem
+
+
+@dataclass
+class Conditions:
+    """The conditions of ON and WHERE, sorted by where they go; those on other queries are `foreign`."""
+
+    items: list[FromItem]
+    #: of the join of streams
+    join: list[Expression] = field(default_factory=list)
+    #: of the join with each table, by its alias
+    tables: dict[str, list[Expression]] = field(default_factory=dict)
+    filter: list[Expression] = field(default_factory=list)
+    foreign: list[Expression] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.order = _tables_in_order(self.items)
+        self.tables = {item.alias: [] for item in self.order}
+        self.streams = [item for item in self.items if item.table is None]
+
+    def add(self, predicate: Expression, on: bool) -> None:
+        """Sort the parts of a condition of ON or of WHERE."""
+        for part in conjuncts(predicate):
+            self._place(part, on).append(part)
+
+    def _place(self, part: Expression, on: bool) -> list[Expression]:
+        read = [item for item in self.items if item.names & part.columns]
+        if part.columns - frozenset().union(*(item.names for item in self.items)):
+            return self.foreign
+        if not on and len(read) < 2:
+            return self.filter
+        tables = [item for item in self.order if item in read]
+        if tables:
+            return self.tables[tables[-1].alias]
+        if len(self.streams) > 1:
+            return self.join
+        return self.tables[self.order[0].alias] if self.order else self.filter
+
+    def plan(self) -> Plan:
+        """All sources joined and filtered."""
+        plan = self._joined_streams()
+        for item in self.order:
+            assert item.table is not None
+            with at(item.node):
+                plan = TableJoin(plan, item.table, conjunction(tuple(self.tables[item.alias])))
+        return Filter(plan, conjunction(tuple(self.filter))) if self.filter else plan
+
+    def _joined_streams(self) -> Plan:
+        plans = tuple(item.plan for item in self.streams)
+        if not self.items:
+            raise QueryError(
+                "this query has no FROM", code="no-stream", hint="name a stream, as in FROM bids [NOW]"
+            )
+        if not plans:
+            raise QueryError(
+                "this query reads tables only: nothing would ever arrive",
+                code="no-stream",
+                hint="a query, also one in EXISTS, needs a stream in FROM; tables are joined to it",
+            )
+        return Join(plans, conjunction(tuple(self.join))) if len(plans) > 1 else plans[0]
+
+
+def _tables_in_order(items: list[FromItem]) -> list[FromItem]:
+    tables = [item for item in items if item.table is not None]
+    return sorted(tables, key=lambda item: item.is_relation_table)

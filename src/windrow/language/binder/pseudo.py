@@ -1,0 +1,68 @@
+"""Which pseudo columns a query reads, found in its text before its plan is made.
+
+`row_num` and `arrival_ts` are columns of every stream, but a scan brings them along only for a query
+that names them. A name in an EXISTS belongs to the query around it if its alias does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, TypeAlias
+
+from windrow.algebra.catalog import PSEUDO_COLUMNS
+from windrow.language.binder.places import walk
+from windrow.language.syntax import ExistsTest, Name, Node, Query, Select, SetOperation, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: (alias or None, pseudo column), in small letters
+Reads: TypeAlias = frozenset[tuple[str | None, str]]
+
+
+def pseudo_reads(select: Select) -> Reads:
+    """The pseudo columns named anywhere in a SELECT, with the alias they were named by."""
+    found = set(_named(select))
+    for part in _parts(select):
+        for node in walk(part):
+            if isinstance(node, ExistsTest):
+                found |= {(alias, name) for alias, name in _around(node.query) if alias is not None}
+    return frozenset(found)
+
+
+def pseudo_of(source: Source, alias: str, reads: Reads) -> tuple[str, ...]:
+    """Those that a source must bring, its own LIFETIME included."""
+    if source.window is not None and source.window.lifetime is not None:
+        reads |= frozenset(_names(source.window.lifetime))
+    return tuple(name for name in PSEUDO_COLUMNS if (None, name) in reads or (alias.lower(), name) in reads)
+
+
+def _around(query: Query) -> set[tuple[str | None, str]]:
+    """What a nested query names that is not its own."""
+    if isinstance(query, SetOperation):
+        return _around(query.left) | _around(query.right)
+    assert isinstance(query, Select)
+    own = {(source.alias or source.name or "").lower() for source in query.sources}
+    return {(alias, name) for alias, name in pseudo_reads(query) if alias is not None and alias not in own}
+
+
+def _named(select: Select) -> Iterator[tuple[str | None, str]]:
+    for part in _parts(select):
+        yield from _names(part)
+
+
+def _names(part: Node) -> Iterator[tuple[str | None, str]]:
+    for node in walk(part):
+        if isinstance(node, Name) and node.parts[-1].lower() in PSEUDO_COLUMNS and len(node.parts) <= 2:
+            alias = node.parts[0].lower() if len(node.parts) == 2 else None
+            yield alias, node.parts[-1].lower()
+
+
+def _parts(select: Select) -> Iterator[Node]:
+    """Everything but FROM."""
+    for field in fields(select):
+        value = getattr(select, field.name)
+        for item in value if isinstance(value, tuple) else (value,):
+            part = item[0] if isinstance(item, tuple) else item
+            if isinstance(part, Node) and not isinstance(part, Source):
+                yield part

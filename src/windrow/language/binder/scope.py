@@ -1,0 +1,126 @@
+"""Names and what they stand for: the columns of a FROM clause, under the aliases of their sources.
+
+A column's name in the plan is `alias.column`, unique in the whole query. Names are found in any case.
+A nested EXISTS sees the columns of the query around it, behind its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.algebra.expressions import Column
+from windrow.errors import QueryError, nearest
+
+if TYPE_CHECKING:
+    from windrow.language.syntax import Name
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A column that can be named. Pseudo columns are not part of `*`."""
+
+    source: str
+    name: str
+    column: Column
+    pseudo: bool = False
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.source}.{self.name}"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns that can be named here, in the order of FROM.
+
+    >>> from windrow.algebra.types import INT
+    >>> from windrow.language.syntax import Name
+    >>> from windrow.errors import Span
+    >>> scope = Scope((Entry("S", "a", Column("S.a", INT)), Entry("T", "a", Column("T.a", INT))))
+    >>> scope.resolve(Name(Span(0, 3), ("s", "A"))).name
+    'S.a'
+    >>> scope.resolve(Name(Span(0, 1), ("a",)))
+    Traceback (most recent call last):
+    windrow.errors.QueryError: `a` could be `S.a` or `T.a` (say which, as in S.a)
+    """
+
+    entries: tuple[Entry, ...]
+    outer: Scope | None = None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(entry.source for entry in self.entries))
+
+    @property
+    def plan_names(self) -> frozenset[str]:
+        return frozenset(entry.column.name for entry in self.entries)
+
+    def find(self, parts: tuple[str, ...]) -> list[Entry]:
+        """The own columns that a written name could mean."""
+        *qualifier, name = (part.lower() for part in parts)
+        return [
+            entry
+            for entry in self.entries
+            if entry.name.lower() == name and (not qualifier or [entry.source.lower()] == qualifier)
+        ]
+
+    def knows(self, name: Name) -> bool:
+        return bool(self.find(name.parts)) or (self.outer is not None and self.outer.knows(name))
+
+    def resolve(self, name: Name) -> Column:
+        """The column a name stands for; the query around is asked if there is none here."""
+        found = self.find(name.parts)
+        if len(found) > 1:
+            raise _ambiguous(name, found)
+        if found:
+            return found[0].column
+        if self.outer is None or not self.outer.knows(name):
+            raise self._unknown(name)
+        if not self.outer.find(name.parts):
+            raise QueryError(
+                f"`{'.'.join(name.parts)}` belongs to a query two levels around this EXISTS",
+                code="correlation-depth",
+                span=name.span,
+                hint="an EXISTS can only read the query right around it",
+            )
+        return self.outer.resolve(name)
+
+    def of_source(self, qualifier: str | None) -> list[Entry]:
+        """What `*` or `alias.*` stands for."""
+        return [
+            entry
+            for entry in self.entries
+            if not entry.pseudo and (qualifier is None or entry.source.lower() == qualifier.lower())
+        ]
+
+    def _unknown(self, name: Name) -> QueryError:
+        written = ".".join(name.parts)
+        if len(name.parts) > 2:
+            message, hint = f"`{written}` has too many parts", "write `column` or `alias.column`"
+            return QueryError(message, code="unknown-column", span=name.span, hint=hint)
+        if len(name.parts) == 2 and not any(s.lower() == name.parts[0].lower() for s in self._all_sources):
+            hint = nearest(name.parts[0], self._all_sources) or "FROM names the sources"
+            message = f"nothing in FROM is called `{name.parts[0]}`"
+            return QueryError(message, code="unknown-source", span=name.span, hint=hint)
+        own = [entry for entry in self.entries if len(name.parts) == 1 or _same(entry.source, name.parts[0])]
+        near = nearest(name.parts[-1], [entry.name for entry in own])
+        return QueryError(f"no column `{written}`", code="unknown-column", span=name.span, hint=near)
+
+    @property
+    def _all_sources(self) -> tuple[str, ...]:
+        return self.sources + (self.outer.sources if self.outer else ())
+
+
+def _same(one: str, other: str) -> bool:
+    return one.lower() == other.lower()
+
+
+def _ambiguous(name: Name, found: list[Entry]) -> QueryError:
+    candidates = " or ".join(f"`{entry.full_name}`" for entry in found)
+    return QueryError(
+        f"`{'.'.join(name.parts)}` could be {candidates}",
+        code="ambiguous-column",
+        span=name.span,
+        hint=f"say which, as in {found[0].full_name}",
+    )

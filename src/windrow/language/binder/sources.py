@@ -1,0 +1,152 @@
+"""The entries of FROM: streams under windows, tables, nested and registered queries.
+
+A nested query without a window is a relation: its columns are renamed `alias.column` and that is all.
+With a window it is a stream, and its window is a leaf of the plan like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windrow.algebra.catalog import Stream, Table, TableKind
+from windrow.algebra.operators import Project
+from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan
+from windrow.language.binder.context import Relation
+from windrow.language.binder.places import at, refuse
+from windrow.language.binder.pseudo import Reads, pseudo_of
+from windrow.language.binder.scope import Entry, Scope
+from windrow.language.binder.windows import window
+
+if TYPE_CHECKING:
+    from windrow.language.binder.context import Context
+    from windrow.language.syntax import Source
+
+#: the alias of a nested query that has none
+NESTED = "nested"
+
+
+@dataclass(frozen=True)
+class FromItem:
+    """A source: what the query calls it, its plan, and its columns."""
+
+    node: Source
+    alias: str
+    #: the alias in the plan, where an EXISTS must not reuse one of the query around it
+    plan_alias: str
+    plan: Plan
+    entries: tuple[Entry, ...]
+
+    @property
+    def table(self) -> TableScan | None:
+        return self.plan if isinstance(self.plan, TableScan) else None
+
+    @property
+    def is_relation_table(self) -> bool:
+        return self.table is not None and self.table.table.kind is TableKind.RELATION
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(entry.column.name for entry in self.entries)
+
+
+def bind_sources(sources: tuple[Source, ...], reads: Reads, context: Context) -> list[FromItem]:
+    """All of FROM, each under an alias of its own."""
+    items: list[FromItem] = []
+    for source in sources:
+        with at(source):
+            item = _Binding(source, reads, context, tuple(item.plan_alias for item in items)).bind()
+        _refuse_second(item, items)
+        items.append(item)
+    return items
+
+
+def entries_of(plan: Plan, plan_alias: str, alias: str) -> tuple[Entry, ...]:
+    """The columns of a plan, called `plan_alias.column` there, under an alias of the query."""
+    pseudo = next((node.pseudo for node in (plan, *plan.children) if isinstance(node, Scan)), ())
+    found = []
+    for full in plan.schema.names:
+        name = full.removeprefix(plan_alias + ".")
+        found.append(Entry(alias, name, plan.schema.column(full), name in pseudo))
+    return tuple(found)
+
+
+def renamed(plan: Plan, alias: str) -> Project:
+    """A relation whose columns are called `alias.column`."""
+    schema = plan.schema
+    return Project(plan, tuple((f"{alias}.{name}", schema.column(name)) for name in schema.names))
+
+
+def _refuse_second(item: FromItem, before: list[FromItem]) -> None:
+    if any(other.alias.lower() == item.alias.lower() for other in before):
+        refuse(
+            item.node,
+            f"two sources are called `{item.alias}`",
+            "duplicate-alias",
+            "give one of them another name with AS",
+        )
+
+
+@dataclass(frozen=True)
+class _Binding:
+    """One source on its way."""
+
+    source: Source
+    reads: Reads
+    context: Context
+    used: tuple[str, ...]
+
+    def bind(self) -> FromItem:
+        if self.source.query is not None:
+            relation = self.context.bind(self.source.query, self._inner_context())
+            return self._query(relation, self.source.alias or self._free(NESTED))
+        assert self.source.name is not None
+        match self.context.catalog.find(self.source.name):
+            case Stream() as stream:
+                return self._stream(stream, self.source.alias or stream.name)
+            case Table() as table:
+                return self._table(table, self.source.alias or table.name)
+            case query:
+                relation = Relation(query.plan.input, query.plan.word)
+                return self._query(relation, self.source.alias or query.name)
+
+    def _inner_context(self) -> Context:
+        return self.context.nested(as_stream=self.source.window is not None)
+
+    def _stream(self, stream: Stream, alias: str) -> FromItem:
+        pseudo = pseudo_of(self.source, alias, self.reads)
+        return self._windowed(Scan(stream, self._free(alias), pseudo), alias)
+
+    def _table(self, table: Table, alias: str) -> FromItem:
+        if self.source.window is not None:
+            refuse(
+                self.source.window,
+                f"`{table.name}` is a table: it has no order in which a window could move",
+                "table-window",
+                "leave the window out; a table is joined as it is",
+            )
+        return self._item(TableScan(table, self._free(alias)), alias)
+
+    def _query(self, relation: Relation, alias: str) -> FromItem:
+        if self.source.window is not None:
+            return self._windowed(Subquery(Emit(relation.plan, relation.word), self._free(alias)), alias)
+        if relation.word is not StreamWord.AUTO:
+            word = relation.word.value
+            refuse(
+                self.source,
+                f"{word} makes this nested query a stream, and no window makes it a relation again",
+                "stream-without-window",
+                f"drop {word} inside, or add a window such as [UNBOUNDED] behind it",
+            )
+        return self._item(renamed(relation.plan, self._free(alias)), alias)
+
+    def _windowed(self, input: Scan | Subquery, alias: str) -> FromItem:
+        scope = Scope(entries_of(input, self._free(alias), alias))
+        return self._item(window(input, self.source.window, scope), alias)
+
+    def _item(self, plan: Plan, alias: str) -> FromItem:
+        plan_alias = self._free(alias)
+        return FromItem(self.source, alias, plan_alias, plan, entries_of(plan, plan_alias, alias))
+
+    def _free(self, alias: str) -> str:
+        return self.context.free(alias, self.used)

@@ -1,0 +1,98 @@
+"""Statements, one after the other: each sees the catalog as those before it left it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.errors import QueryError
+from windrow.language.binder.bound import (
+    BoundStatement,
+    DeclareStream,
+    DeclareTable,
+    Dropped,
+    ExplainQuery,
+    RegisterQuery,
+    RunOnce,
+    ShowAll,
+)
+from windrow.language.binder.declarations import bind_stream, bind_table
+from windrow.language.binder.places import at
+from windrow.language.binder.queries import bind_query
+from windrow.language.catalog import StandingQuery
+from windrow.language.syntax import (
+    CreateQuery,
+    CreateStream,
+    CreateTable,
+    Drop,
+    Explain,
+    SelectOnce,
+    Show,
+    Statement,
+)
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Emit
+    from windrow.language.catalog import Catalog
+
+_SHOWN = {"STREAMS": "STREAM", "TABLES": "TABLE", "QUERIES": "QUERY"}
+
+
+def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
+    """What a statement means; declarations change the catalog."""
+    with at(statement):
+        match statement:
+            case CreateStream():
+                stream = bind_stream(statement)
+                catalog.add(stream)
+                return DeclareStream(stream)
+            case CreateTable():
+                table = bind_table(statement)
+                catalog.add(table)
+                return DeclareTable(table)
+            case CreateQuery():
+                query = _standing(statement, catalog)
+                catalog.add(query)
+                return RegisterQuery(query)
+            case Drop():
+                return Dropped(statement.kind, catalog.drop(statement.kind, statement.name).name)
+            case Show():
+                return ShowAll(_SHOWN.get(statement.kind, statement.kind))
+            case Explain():
+                return ExplainQuery(bind_query(statement.query, catalog))
+            case SelectOnce():
+                return RunOnce(bind_query(statement.query, catalog))
+    raise TypeError(f"no statement {type(statement).__name__}")
+
+
+def _standing(statement: CreateQuery, catalog: Catalog) -> StandingQuery:
+    plan = bind_query(statement.query, catalog)
+    if statement.max_gap is not None:
+        _may_shed(plan, statement.max_gap)
+    return StandingQuery(
+        statement.name, plan, statement.sink, statement.priority, statement.max_gap, _every(statement, plan)
+    )
+
+
+def _may_shed(plan: Emit, max_gap: int) -> None:
+    """MAX GAP lets whole windows be dropped, so there must be windows, each with an answer of its own."""
+    if max_gap < 1:
+        raise QueryError(
+            f"MAX GAP {max_gap} allows nothing",
+            code="bad-max-gap",
+            hint="MAX GAP counts windows from 1 on; leave it out to lose none",
+        )
+    if not plan.reports_extents or any(not leaf.spec.is_logical for leaf in plan.leaves):
+        raise QueryError(
+            "MAX GAP lets whole windows be dropped, but this query has no answer per window of time",
+            code="bad-max-gap",
+            hint="give its windows RANGE and SLIDE, or leave MAX GAP out",
+        )
+
+
+def _every(statement: CreateQuery, plan: Emit) -> int | None:
+    if statement.every is None:
+        return None
+    period: int = statement.every.ticks(plan.leaves[0].domain)
+    if period < 1:
+        raise QueryError(f"EVERY {statement.every} is no period", code="bad-every", hint="1 or more")
+    return period

@@ -1,0 +1,93 @@
+"""Window brackets: the clause as written, with its columns found and its LIFETIME typed.
+
+A stream without a bracket has the window UNBOUNDED, as in CQL. A nested query's rows have no attribute
+of their own: they are windowed by the instants they are about, called `at`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from windrow.algebra.plan import Scan, Subquery, Window
+from windrow.algebra.types import INTERVAL
+from windrow.errors import QueryError, nearest
+from windrow.language.binder.expressions import Values
+from windrow.language.binder.places import at, refuse
+from windrow.windows.clause import resolve
+from windrow.windows.domain import ROW_NUM, Domain
+from windrow.windows.ranges import UnboundedWindow
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.schema import Schema
+    from windrow.language.binder.scope import Scope
+    from windrow.language.syntax import WindowSyntax
+    from windrow.windows.clause import WindowClause
+
+#: what the instants of a nested query's rows are called
+INSTANT = "at"
+
+
+def window(input: Scan | Subquery, written: WindowSyntax | None, scope: Scope) -> Window:
+    """The input under its window; `scope` holds the input's columns, for LIFETIME."""
+    if written is None:
+        return Window(input, UnboundedWindow())
+    with at(written):
+        if isinstance(input, Scan):
+            return _over_stream(input, written, scope)
+        return _over_query(input, written, scope)
+
+
+def _over_stream(scan: Scan, written: WindowSyntax, scope: Scope) -> Window:
+    stream = scan.stream
+    attributes = stream.attributes
+    clause = _with_columns(written.clause, stream.schema, f"stream `{stream.name}`")
+    domain = attributes.get(clause.wattr or stream.wattr, stream.domain)
+    clause = replace(clause, lifetime=_lifetime(written, scope, domain))
+    return Window(scan, resolve(clause, attributes, stream.wattr))
+
+
+def _over_query(subquery: Subquery, written: WindowSyntax, scope: Scope) -> Window:
+    wattr = written.clause.wattr or written.clause.rattr
+    if wattr is not None and wattr.lower() not in (ROW_NUM, INSTANT):
+        raise QueryError(
+            f"rows of a nested query are windowed by the instants they are about, not by `{wattr}`",
+            code="window-attribute",
+            hint="leave it out, or window the stream inside by it",
+        )
+    domain = subquery.query.leaves[0].domain
+    clause = _with_columns(written.clause, subquery.query.schema, "the nested query")
+    clause = replace(clause, lifetime=_lifetime(written, scope, domain))
+    return Window(subquery, resolve(clause, {INSTANT: domain}, INSTANT))
+
+
+def _with_columns(clause: WindowClause, schema: Schema, owner: str) -> WindowClause:
+    """PARTITION BY, spelled as declared."""
+    known = {name.lower(): name for name in schema.names}
+    for name in clause.partition_by:
+        if name.lower() not in known:
+            raise QueryError(
+                f"{owner} has no column `{name}` to partition by",
+                code="unknown-column",
+                hint=nearest(name, schema.names),
+            )
+    return replace(clause, partition_by=tuple(known[name.lower()] for name in clause.partition_by))
+
+
+def _lifetime(written: WindowSyntax, scope: Scope, domain: Domain) -> Expression | None:
+    if written.lifetime is None:
+        return None
+    bound = Values(scope, "LIFETIME").bind(written.lifetime)
+    timed = bound.type == INTERVAL and domain is Domain.TIME
+    if not (timed or bound.type.is_integer):
+        wanted = "an INTERVAL or an integer" if domain is Domain.TIME else "an integer, as the attribute is"
+        refuse(
+            written.lifetime,
+            f"LIFETIME is {wanted}, but this is {bound.type}",
+            "bad-lifetime",
+            "for example LIFETIME INTERVAL '5' MINUTES, or a column of that type",
+        )
+    if timed and written.clause.lifetime_scale != 1:
+        refuse(written.lifetime, "an INTERVAL has its unit already", "bad-lifetime", "leave the unit out")
+    return bound

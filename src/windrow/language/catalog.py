@@ -1,0 +1,134 @@
+"""What queries may be asked about: streams, tables and registered queries, in one name space.
+
+Names are found in any case and kept as they were declared.
+
+>>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.types import TIMESTAMP
+>>> catalog = Catalog(Stream("Bids", Schema((Field("ts", TIMESTAMP),)), "ts"))
+>>> catalog.find("bids").name
+'Bids'
+>>> catalog.find("bid")
+Traceback (most recent call last):
+windrow.errors.QueryError: no stream, table or query `bid` (did you mean `Bids`?)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.plan import Emit, Scan, TableScan
+from windrow.errors import QueryError, nearest
+
+
+@dataclass(frozen=True)
+class StandingQuery:
+    """A registered query: its plan, where its answers go, and what it allows the engine to do.
+
+    `max_gap` is how many windows in a row may be shed (None: no window), `every` the period of refreshes
+    in ticks.
+    """
+
+    name: str
+    plan: Emit
+    sink: str | None = None
+    priority: int = 0
+    max_gap: int | None = None
+    every: int | None = None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The names of the streams and tables below, in small letters."""
+        nodes = list(self.plan.walk())
+        streams = {node.stream.name.lower() for node in nodes if isinstance(node, Scan)}
+        return frozenset(streams | {node.table.name.lower() for node in nodes if isinstance(node, TableScan)})
+
+
+Entry: TypeAlias = Stream | Table | StandingQuery
+
+_KINDS: dict[str, type[Entry]] = {"STREAM": Stream, "TABLE": Table, "QUERY": StandingQuery}
+
+
+def kind_of(entry: Entry) -> str:
+    """What an entry is called in a statement: STREAM, TABLE or QUERY."""
+    return next(word for word, kind in _KINDS.items() if isinstance(entry, kind))
+
+
+class Catalog:
+    """The declared things, by name."""
+
+    def __init__(self, *entries: Entry) -> None:
+        self._entries: dict[str, Entry] = {}
+        for entry in entries:
+            self.add(entry)
+
+    @property
+    def streams(self) -> dict[str, Stream]:
+        return {entry.name: entry for entry in self._entries.values() if isinstance(entry, Stream)}
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        return {entry.name: entry for entry in self._entries.values() if isinstance(entry, Table)}
+
+    @property
+    def queries(self) -> dict[str, StandingQuery]:
+        return {entry.name: entry for entry in self._entries.values() if isinstance(entry, StandingQuery)}
+
+    def copy(self) -> Catalog:
+        return Catalog(*self._entries.values())
+
+    def adopt(self, other: Catalog) -> None:
+        """Become equal to another catalog."""
+        self._entries = dict(other._entries)
+
+    def add(self, entry: Entry) -> None:
+        """Declare something under a name that is still free."""
+        taken = self._entries.get(entry.name.lower())
+        if taken is not None:
+            raise QueryError(
+                f"there is a {kind_of(taken).lower()} `{taken.name}` already",
+                code="duplicate-name",
+                hint=f"DROP {kind_of(taken)} {taken.name}, or choose another name",
+            )
+        self._entries[entry.name.lower()] = entry
+
+    def add_stream(self, stream: Stream) -> None:
+        self.add(stream)
+
+    def add_table(self, table: Table) -> None:
+        self.add(table)
+
+    def add_query(self, query: StandingQuery) -> None:
+        self.add(query)
+
+    def find(self, name: str) -> Entry:
+        """What a name in FROM stands for."""
+        found = self._entries.get(name.lower())
+        if found is None:
+            known = [entry.name for entry in self._entries.values()]
+            hint = nearest(name, known) or "declare it first, with CREATE STREAM or CREATE TABLE"
+            raise QueryError(f"no stream, table or query `{name}`", code="unknown-source", hint=hint)
+        return found
+
+    def drop(self, kind: str, name: str) -> Entry:
+        """Take a declaration back, unless a registered query still reads it."""
+        found = self._entries.get(name.lower())
+        if found is None or kind_of(found) != kind:
+            raise self._nothing_to_drop(kind, name, found)
+        readers = sorted(query.name for query in self.queries.values() if name.lower() in query.reads)
+        if readers and kind != "QUERY":
+            raise QueryError(
+                f"{kind.lower()} `{found.name}` is read by query `{readers[0]}`",
+                code="still-read",
+                hint=f"DROP QUERY {readers[0]} first",
+            )
+        return self._entries.pop(name.lower())
+
+    def _nothing_to_drop(self, kind: str, name: str, found: Entry | None) -> QueryError:
+        if found is not None:
+            word = kind_of(found)
+            hint: str | None = f"`{found.name}` is a {word.lower()}: DROP {word} {found.name}"
+        else:
+            hint = nearest(name, [entry.name for entry in self._entries.values() if kind_of(entry) == kind])
+        return QueryError(f"no {kind.lower()} `{name}` to drop", code="unknown-source", hint=hint)

@@ -1,0 +1,143 @@
+"""Points in time and spans of it as text: `'07:00:00'`, `'2024-01-01 07:00'`, `'1 hour 30 minutes'`.
+
+Times without a zone are UTC. Months and years have no fixed length and are no INTERVAL here.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from windrow.errors import QueryError, Span
+from windrow.language.places import placed, words
+from windrow.windows.units import MICROSECONDS, unit_name
+
+DAY = MICROSECONDS["DAYS"]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME = r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?"
+_TIME_OF_DAY = re.compile(_TIME, re.ASCII)
+_DATE_AND_TIME = re.compile(
+    rf"\d{{4}}-\d{{2}}-\d{{2}}(?:[ T]{_TIME}(?:\s*(?:Z|UTC|[+-]\d{{2}}:?\d{{2}}))?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_SPAN_PART = re.compile(r"\s*([+-]?)\s*(\d{1,12}(?:\.\d{1,6})?)\s*([A-Za-z]+)\s*", re.ASCII)
+_DAY_TO_SECOND = re.compile(rf"([+-]?)\s*(?:(\d{{1,9}})\s+)?{_TIME}", re.ASCII)
+CALENDAR = words("MONTH MONTHS YEAR YEARS QUARTER QUARTERS")
+
+
+def instant(text: str, span: Span, day: int = 0) -> int:
+    """The microsecond a text names; a bare time of day is on the given day (its first microsecond).
+
+    >>> instant("00:00:01", Span(0, 0)), instant("1970-01-02", Span(0, 0)) == DAY
+    (1000000, True)
+    """
+    written = text.strip()
+    try:
+        if match := _TIME_OF_DAY.fullmatch(written):
+            return day + _time_of_day(match.groups(), hours=24)
+        if _DATE_AND_TIME.fullmatch(written):
+            return _date_and_time(written)
+    except (ValueError, OverflowError):
+        pass
+    raise QueryError(
+        f"'{_short(written)}' is not a point in time",
+        code="bad-time",
+        span=span,
+        hint="write '2024-01-31', '2024-01-31 07:00:00' or '07:00:00'",
+    )
+
+
+def interval(text: str, units: tuple[str, ...], span: Span) -> int:
+    """The microseconds of an interval; `units` is what follows the text, such as (DAY, SECOND).
+
+    >>> interval("5", ("SECONDS",), Span(0, 0))
+    5000000
+    >>> interval("1 2:03:04", ("DAY", "SECOND"), Span(0, 0)) == DAY + 7_384_000_000
+    True
+    >>> interval("1 hour 30 minutes", (), Span(0, 0)) // MICROSECONDS["MINUTES"]
+    90
+    """
+    refused = next((unit for unit in units if unit.upper() in CALENDAR), None)
+    if len(units) == 2 and not refused:
+        return _day_to_second(text, units, span)
+    return _sum_of_parts(f"{text} {units[0]}" if units else text, span)
+
+
+def _sum_of_parts(text: str, span: Span) -> int:
+    total, place = 0, 0
+    while match := _SPAN_PART.match(text, place):
+        sign, number, unit = match.groups()
+        if unit.upper() in CALENDAR:
+            raise QueryError(
+                f"an interval in {unit.upper()} has no fixed length",
+                code="bad-interval",
+                span=span,
+                hint="write it in DAYS or WEEKS",
+            )
+        total += _ticks(Decimal(number), unit, span) * (-1 if sign == "-" else 1)
+        place = match.end()
+    if place == 0 or place != len(text):
+        raise _bad_interval(text, span)
+    return total
+
+
+def _ticks(number: Decimal, unit: str, span: Span) -> int:
+    try:
+        name = unit_name(unit)
+    except QueryError:
+        name = ""
+    if name not in MICROSECONDS:
+        raise _bad_interval(f"{number} {unit}", span)
+    ticks = number * MICROSECONDS[name]
+    if ticks != int(ticks):
+        raise _bad_interval(f"{number} {unit}", span)
+    return int(ticks)
+
+
+def _day_to_second(text: str, units: tuple[str, ...], span: Span) -> int:
+    match = _DAY_TO_SECOND.fullmatch(text.strip())
+    with placed(span):
+        names = tuple(unit_name(unit) for unit in units)
+    if match is None or names not in _COMPOUND:
+        raise _bad_interval(f"{text} {units[0]} TO {units[1]}", span)
+    sign, days, *time = match.groups()
+    begins_with_day = names[0] == "DAYS"
+    if (days is not None) != begins_with_day:
+        raise _bad_interval(f"{text} {units[0]} TO {units[1]}", span)
+    try:
+        total = int(days or 0) * DAY + _time_of_day(tuple(time), hours=24 if begins_with_day else 100)
+    except ValueError:
+        raise _bad_interval(text, span) from None
+    return -total if sign == "-" else total
+
+
+_COMPOUND = {(first, last) for first in ("DAYS", "HOURS") for last in ("MINUTES", "SECONDS")}
+
+
+def _time_of_day(parts: tuple[str | None, ...], hours: int) -> int:
+    hour, minute, second, fraction = parts
+    if int(hour or 0) >= hours or int(minute or 0) >= 60 or int(second or 0) >= 60:
+        raise ValueError("no such time")
+    seconds = (int(hour or 0) * 60 + int(minute or 0)) * 60 + int(second or 0)
+    return seconds * MICROSECONDS["SECONDS"] + int((fraction or "0").ljust(6, "0"))
+
+
+def _date_and_time(text: str) -> int:
+    normal = re.sub(r"\s*UTC$", "Z", text.upper().replace(" ", "T", 1) if ":" in text else text)
+    moment = datetime.fromisoformat(re.sub(r"\s+", "", normal))
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _bad_interval(text: str, span: Span) -> QueryError:
+    return QueryError(
+        f"`{_short(text)}` is not an interval",
+        code="bad-interval",
+        span=span,
+        hint="write INTERVAL '5' SECOND, INTERVAL 5 SECONDS or INTERVAL '1 02:03:04' DAY TO SECOND",
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"

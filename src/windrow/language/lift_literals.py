@@ -1,0 +1,188 @@
+"""Literals and types that are more than one token: INTERVAL '5' SECOND, DATE '…', CAST(x AS DECIMAL(10,2)).
+
+Also here: calls with keywords between their arguments, which become plain calls (`EXTRACT(HOUR FROM ts)`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.errors import QueryError
+from windrow.language.instants import CALENDAR, interval
+from windrow.language.shape import unexpected
+from windrow.language.syntax import Constant
+from windrow.language.tokens import MAX_NESTING, Kind, Tokens, too_deep
+from windrow.language.vocabulary import begins_operand, is_keyword
+from windrow.windows.units import unit_name
+
+if TYPE_CHECKING:
+    from windrow.language.lift import Lifted
+
+_TIMES = {"DATE": "DATE", **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"), "TIMESTAMP")}
+_CONSTANTS = {"TRUE": (True, "BOOLEAN"), "FALSE": (False, "BOOLEAN"), "NULL": (None, "NULL")}
+
+
+def lift_literals(lifted: Lifted) -> None:
+    """Read the literals and types of a SELECT."""
+    tokens = lifted.tokens
+    for index, token in enumerate(tokens):
+        if token.word in _LIFTERS and tokens.word(index - 1) != ".":
+            _LIFTERS[token.word](lifted, index)
+
+
+def _constant(lifted: Lifted, index: int) -> None:
+    tokens = lifted.tokens
+    if "IS" in (tokens.word(index - 1), *tokens.words(index - 2, 1)) or tokens.word(index + 1) == ".":
+        return
+    value, kind = _CONSTANTS[tokens.word(index)]
+    lifted.atoms[tokens[index].start] = Constant(lifted.cover(index, index), value, kind)
+
+
+def _time(lifted: Lifted, index: int) -> None:
+    tokens = lifted.tokens
+    if tokens.is_kind(index + 1, Kind.STRING):
+        span = lifted.cover(index, index + 1)
+        lifted.atoms[span.start] = Constant(span, tokens[index + 1].value, _TIMES[tokens.word(index)])
+
+
+def _interval(lifted: Lifted, index: int) -> None:
+    tokens = lifted.tokens
+    sign = tokens.word(index + 1) if tokens.word(index + 1) in ("-", "+") else ""
+    first = index + 1 + bool(sign)
+    if not tokens.is_kind(first, Kind.STRING, Kind.NUMBER):
+        return
+    texts, units, last = _amounts(tokens, first)
+    span = tokens[index].span.to(tokens[last].span)
+    total = sum(interval(text, unit, span) for text, unit in zip(texts, units, strict=True))
+    lifted.cover(index, last)
+    lifted.atoms[span.start] = Constant(span, -total if sign == "-" else total, "INTERVAL")
+
+
+def _amounts(tokens: Tokens, first: int) -> tuple[list[str], list[tuple[str, ...]], int]:
+    """The amounts from an index on, the units of each, and the last index."""
+    texts, units, index = [], [], first
+    while True:
+        token = tokens[index]
+        texts.append(token.value if token.kind is Kind.STRING else token.text)
+        units.append(_units(tokens, index + 1))
+        index += {0: 0, 1: 1, 2: 3}[len(units[-1])]
+        if not (units[-1] and tokens.is_kind(index + 1, Kind.NUMBER) and _units(tokens, index + 2)):
+            return texts, units, index
+        index += 1
+
+
+def _units(tokens: Tokens, index: int) -> tuple[str, ...]:
+    """`SECOND`, `DAY TO SECOND` or nothing."""
+    if not _is_unit(tokens, index):
+        return ()
+    if tokens.word(index + 1) == "TO" and _is_unit(tokens, index + 2):
+        return tokens.word(index), tokens.word(index + 2)
+    return (tokens.word(index),)
+
+
+def _is_unit(tokens: Tokens, index: int) -> bool:
+    word = tokens.word(index)
+    if not tokens.is_kind(index, Kind.WORD):
+        return False
+    if word in CALENDAR:
+        return True
+    try:
+        return unit_name(word) != "ROWS"
+    except QueryError:
+        return False
+
+
+def _cast(lifted: Lifted, index: int) -> None:
+    tokens = lifted.tokens
+    if tokens.word(index + 1) != "(":
+        return
+    close = tokens.partner[index + 1]
+    (as_at,) = _at_depth_one(tokens, index + 1, {"AS"})[-1:] or (None,)
+    if as_at is None or as_at + 1 == close or not tokens[as_at + 1].is_name:
+        raise QueryError(
+            f"{tokens.word(index)} does not say which type",
+            code="bad-cast",
+            span=tokens[index].span.to(tokens[close].span),
+            hint=f"write {tokens.word(index)}(x AS BIGINT)",
+        )
+    lifted.swapped[as_at] = ","
+    lifted.types[tokens[index].start] = lifted.cover(as_at + 1, close - 1)
+
+
+def _postfix_cast(lifted: Lifted, index: int) -> None:
+    tokens = lifted.tokens
+    typed = tokens.is_kind(index + 1, Kind.WORD) and not is_keyword(tokens, index + 1)
+    if not typed or len(tokens[index + 1].text) < 3:
+        raise QueryError(
+            "a type follows `::`",
+            code="bad-cast",
+            span=tokens[index].span,
+            hint="write x::BIGINT or CAST(x AS BIGINT)",
+        )
+    last = tokens.partner[index + 2] if tokens.word(index + 2) == "(" else index + 1
+    if tokens.word(last + 1) == "(":
+        raise unexpected(tokens, tokens[last + 1].start)
+    lifted.casts[last] = lifted.casts.get(index - 1, 0) + 1
+    if lifted.casts[last] > MAX_NESTING:
+        raise too_deep(tokens[index].span)
+    lifted.swapped[index + 1] = "INT"
+    lifted.blank(*range(index + 2, last + 1))
+    lifted.types[tokens[index].start] = tokens[index + 1].span.to(tokens[last].span)
+
+
+def _extract(lifted: Lifted, index: int) -> None:
+    tokens = lifted.tokens
+    if tokens.word(index + 1) == "(" and tokens.word(index + 3) == "FROM":
+        _comma(lifted, index + 3)
+        unit = tokens[index + 2]
+        text = unit.value if unit.kind is Kind.STRING else unit.name
+        lifted.atoms[unit.start] = Constant(lifted.cover(index + 2, index + 2), text.upper(), "STRING")
+
+
+def _substring(lifted: Lifted, index: int) -> None:
+    if lifted.tokens.word(index + 1) == "(":
+        for found in _at_depth_one(lifted.tokens, index + 1, {"FROM", "FOR"}):
+            _comma(lifted, found)
+
+
+def _comma(lifted: Lifted, index: int) -> None:
+    """A keyword between arguments becomes a comma, if an argument follows."""
+    after = index + 1
+    if not (begins_operand(lifted.tokens, after) or lifted.tokens.word(after) in ("-", "+", "~")):
+        raise unexpected(lifted.tokens, lifted.tokens[after].start)
+    lifted.swapped[index] = ","
+
+
+def _trim(lifted: Lifted, index: int) -> None:
+    tokens = lifted.tokens
+    if tokens.word(index + 1) == "(" and _at_depth_one(tokens, index + 1, {"FROM"}):
+        raise QueryError(
+            "TRIM(… FROM …) is not part of the language",
+            code="not-supported",
+            span=tokens[index].span,
+            hint="write trim(x), ltrim(x) or rtrim(x)",
+        )
+
+
+def _at_depth_one(tokens: Tokens, open_at: int, words: set[str]) -> list[int]:
+    """The indexes of these words directly inside a parenthesis."""
+    found, index, close = [], open_at + 1, tokens.partner[open_at]
+    while index < close:
+        if tokens.word(index) in words:
+            found.append(index)
+        index = tokens.partner[index] + 1 if tokens.word(index) == "(" else index + 1
+    return found
+
+
+_LIFTERS = {
+    **dict.fromkeys(_CONSTANTS, _constant),
+    **dict.fromkeys(_TIMES, _time),
+    "INTERVAL": _interval,
+    "CAST": _cast,
+    "TRY_CAST": _cast,
+    "::": _postfix_cast,
+    "EXTRACT": _extract,
+    "SUBSTRING": _substring,
+    "SUBSTR": _substring,
+    "TRIM": _trim,
+}

@@ -1,0 +1,227 @@
+"""Plans back to SQL: canonical text that binds to the same plan again.
+
+Every operator of a bound plan has its clause; where a rewritten plan stacks them in another order, the
+lower ones become a nested query. A plan that no SQL can say raises a `QueryError`.
+
+>>> from windrow.language.compile import Catalog, compile_query, declare_stream
+>>> catalog = Catalog(declare_stream("bids", "item BIGINT, price DOUBLE, ts TIMESTAMP"))
+>>> written = "select item, max(price) top from Bids[range 300 sec slide 1 min] b where price>1 group by 1"
+>>> print(print_query(compile_query(written, catalog)))
+SELECT item, MAX(price) AS top
+FROM bids [RANGE 5 MINUTES SLIDE 1 MINUTE] AS b
+WHERE price > 1.0D
+GROUP BY item
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.algebra.expressions import TRUE, Column, Expression, Literal, conjunction, conjuncts
+from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.operators import Aggregate, Except, Exists, Limit, Project, Union
+from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, Window
+from windrow.errors import QueryError
+from windrow.language.binder.naming import describe
+from windrow.language.parse import parse_expression
+from windrow.language.printing.calls import call_sql
+from windrow.language.printing.names import Names, columns_under, quoted
+from windrow.language.printing.shape import (
+    RowsShape,
+    SelectShape,
+    group_shape,
+    renaming_alias,
+    rows_shape,
+    select_shape,
+)
+from windrow.language.printing.windows import window_text
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Emit
+
+
+def print_query(emit: Emit) -> str:
+    """The canonical SQL of a plan."""
+    return _relation(emit.input, emit.word)
+
+
+def _relation(plan: Plan, word: StreamWord) -> str:
+    match plan:
+        case Union(inputs):
+            return "\nUNION ALL\n".join(_side(part, word) for part in inputs)
+        case Except(left, right):
+            return f"{_side(left, word)}\nEXCEPT ALL\n{_side(right, word)}"
+    return _Select(select_shape(plan), word).text()
+
+
+def _side(plan: Plan, word: StreamWord) -> str:
+    text = _relation(plan, word)
+    limited = isinstance(plan, Limit) or (isinstance(plan, Project) and isinstance(plan.input, Limit))
+    return _nested(text) if limited or isinstance(plan, Union | Except) else text
+
+
+def _nested(text: str) -> str:
+    return "(\n  " + text.replace("\n", "\n  ") + "\n)"
+
+
+class _Rows:
+    """FROM and WHERE of one SELECT; `around` are the names of a query that an EXISTS stands in."""
+
+    def __init__(self, shape: RowsShape, around: Names | None) -> None:
+        self.shape = shape
+        self.around = around
+        self.sources = [self._source(plan, number) for number, plan in enumerate(shape.sources, 1)]
+        known = {name: column for _, columns in self.sources for name, column in columns.items()}
+        for join in shape.tables:
+            known |= columns_under(join.table, join.table.alias)
+        several = len(shape.sources) + len(shape.tables) > 1
+        self.names = Names(known, qualified=several or bool(shape.exists) or around is not None)
+        self.reach = self.names.inside(around) if around else self.names
+
+    def text(self, foreign: Expression = TRUE) -> str:
+        """The two clauses; `foreign` conditions read the query around."""
+        where = [self._sql(part) for part in (*conjuncts(self.shape.where), *conjuncts(foreign))]
+        where += [self._exists(test) for test in self.shape.exists]
+        return f"\nFROM {self._from()}" + (f"\nWHERE {' AND '.join(where)}" if where else "")
+
+    def _from(self) -> str:
+        """The sources, each condition of the join at the first one that has all it reads, but in order."""
+        placed: list[list[Expression]] = [[] for _ in self.sources]
+        place = 1
+        for part in conjuncts(self.shape.join):
+            needed = [i for i, (_, columns) in enumerate(self.sources) if columns.keys() & part.columns]
+            place = max([place, *needed])
+            placed[place].append(part)
+        text = self.sources[0][0]
+        for (source, _), conditions in zip(self.sources[1:], placed[1:], strict=True):
+            text += self._joined(source, conjunction(tuple(conditions)))
+        for join in self.shape.tables:
+            table = join.table
+            text += self._joined(_aliased(table.table.name, table.alias), join.predicate)
+        return text
+
+    def _joined(self, source: str, condition: Expression) -> str:
+        if condition == TRUE:
+            return f"\nCROSS JOIN {source}"
+        return f"\nJOIN {source} ON {' AND '.join(self._sql(part) for part in conjuncts(condition))}"
+
+    def _sql(self, part: Expression) -> str:
+        text = to_sql(part, self.reach)
+        return f"({text})" if getattr(part, "function", "") == "or" else text
+
+    def _exists(self, test: Exists) -> str:
+        word = "NOT EXISTS" if test.negated else "EXISTS"
+        if isinstance(test.right, Union | Except):
+            return f"{word} {_nested(_relation(test.right, StreamWord.AUTO))}"
+        aggregate, having, plan = group_shape(test.right)
+        rows = _Rows(rows_shape(plan), self.names)
+        text = f"SELECT *{rows.text(test.predicate)}" if aggregate is None else f"SELECT 1{rows.text()}"
+        text += _Groups(aggregate, rows.names).text(having) if aggregate else ""
+        return f"{word} {_nested(text)}"
+
+    def _source(self, plan: Plan, number: int) -> tuple[str, dict[str, tuple[str, str]]]:
+        """An entry of FROM, and its columns: their names in the plan, and alias and name in the text."""
+        alias = renaming_alias(plan)
+        if alias is not None:
+            text = _nested(_relation(plan.children[0], StreamWord.AUTO))
+            return f"{text} AS {quoted(alias)}", columns_under(plan, alias)
+        if isinstance(plan, Window):
+            return self._windowed(plan)
+        alias = f"nested_{number}"
+        columns = {name: (alias, name) for name in plan.schema.names}
+        return f"{_nested(_relation(plan, StreamWord.AUTO))} AS {alias}", columns
+
+    def _windowed(self, window: Window) -> tuple[str, dict[str, tuple[str, str]]]:
+        match window.input:
+            case Scan(stream, alias):
+                columns = columns_under(window, alias)
+                return _aliased(stream.name, alias, window_text(window, Names(columns))), columns
+            case Subquery(query, alias):
+                columns = columns_under(window, alias)
+                text = _nested(_relation(query.input, query.word))
+                return f"{text} {window_text(window, Names(columns))} AS {quoted(alias)}", columns
+        raise QueryError(
+            f"a window over a {type(window.input).__name__} has no SQL form",
+            code="not-printable",
+            hint="print the plan before it is rewritten",
+        )
+
+
+class _Groups:
+    """GROUP BY and HAVING; expressions over groups are printed with keys and aggregates in place."""
+
+    def __init__(self, aggregate: Aggregate, names: Names) -> None:
+        self.aggregate = aggregate
+        self.names = names
+        self.keys = dict(aggregate.keys)
+        self.calls = dict(aggregate.aggregates)
+
+    def sql(self, expression: Expression, names: Names | None = None) -> str:
+        spelled = names or self.names
+        return to_sql(expression.rewrite(self._with_key), lambda name: self._spell(name, spelled))
+
+    def text(self, having: Expression) -> str:
+        keys = ", ".join(to_sql(key, self.names) for key in self.keys.values())
+        if not keys and not self.calls:
+            keys = "TRUE"
+        text = f"\nGROUP BY {keys}" if keys else ""
+        return text + (f"\nHAVING {self.sql(having)}" if having != TRUE else "")
+
+    def _with_key(self, node: Expression) -> Expression:
+        return self.keys.get(node.name, node) if isinstance(node, Column) else node
+
+    def _spell(self, name: str, names: Names) -> str:
+        return call_sql(self.calls[name], names) if name in self.calls else names(name)
+
+
+class _Select:
+    """One SELECT."""
+
+    def __init__(self, shape: SelectShape, word: StreamWord) -> None:
+        self.shape = shape
+        self.word = word
+        self.rows = _Rows(shape.rows, None)
+        self.groups = _Groups(shape.aggregate, self.rows.names) if shape.aggregate else None
+
+    def text(self) -> str:
+        items = ", ".join(self._item(name, expression) for name, expression in self.shape.outputs)
+        items = f"DISTINCT {items}" if self.shape.distinct else items
+        text = f"SELECT {self.word.value}({items})" if self.word.value else f"SELECT {items}"
+        text += self.rows.text()
+        text += self.groups.text(self.shape.having) if self.groups else ""
+        return text + self._limit()
+
+    def _item(self, name: str, expression: Expression) -> str:
+        text = self._sql(expression, self.rows.names)
+        likely = text.endswith(quoted(name)) or text == name
+        # A constant keeps its alias, by which ORDER BY can name it.
+        constant = isinstance(expression, Literal)
+        named = likely and not constant and describe(parse_expression(text)) == name
+        return text if named else f"{text} AS {quoted(name)}"
+
+    def _sql(self, expression: Expression, names: Names) -> str:
+        return self.groups.sql(expression, names) if self.groups else to_sql(expression, names)
+
+    def _limit(self) -> str:
+        limit = self.shape.limit
+        if limit is None:
+            return ""
+        everything = tuple((limit.schema.column(name), False) for name in limit.schema.names)
+        keys = [] if limit.order == everything else [self._key(*key) for key in limit.order]
+        order = f"\nORDER BY {', '.join(keys)}" if keys else ""
+        return f"{order}\nLIMIT {limit.count}"
+
+    def _key(self, key: Expression, descending: bool) -> str:
+        outputs = dict(self.shape.outputs + self.shape.hidden)
+        meant = key.rewrite(lambda node: outputs[node.name] if isinstance(node, Column) else node)
+        # A number would be a position; an output that is one always has an alias.
+        if isinstance(meant, Literal) and isinstance(key, Column):
+            text = quoted(key.name)
+        else:
+            text = self._sql(meant, self.rows.names.with_aliases())
+        return f"{text} DESC" if descending else text
+
+
+def _aliased(name: str, alias: str, window: str = "") -> str:
+    text = f"{quoted(name)} {window}".rstrip()
+    return text if alias == name else f"{text} AS {quoted(alias)}"

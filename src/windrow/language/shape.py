@@ -1,0 +1,210 @@
+"""What must follow what: mistakes that sqlglot would let pass, or describe in its own terms.
+
+sqlglot reads many dialects and forgives much: `SELECT FROM t`, `JOIN u ON` without a condition, a
+trailing comma. A standing query runs for months, so nothing is forgiven here. Each rule looks at a token
+and its neighbours only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from windrow.errors import QueryError, nearest
+from windrow.language.places import words
+from windrow.language.tokens import Kind, Tokens
+from windrow.language.vocabulary import RESERVED, begins_operand, ends_operand, is_keyword, refuse_foreign
+
+_SIGNED = frozenset({"-", "+", "~", "!"})
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What must follow a token, in words and as the keywords and signs that are fine besides an operand."""
+
+    what: str
+    besides: frozenset[str] = _SIGNED
+    operand: bool = True
+    #: of operands, only names
+    name: bool = False
+
+
+_OPERATORS = words("LIKE ILIKE RLIKE DIV - + / % = == <> != < <= > >= <=> || | & ^ ~ << >>")
+_VALUE = Wanted("an expression")
+_CONDITION = Wanted("a condition")
+_SOURCE = Wanted("a stream or a nested query", frozenset({"("}), name=True)
+_WANTED: dict[str, Wanted] = {
+    **dict.fromkeys(("WHERE", "ON", "HAVING", "WHEN", "AND", "OR"), _CONDITION),
+    **dict.fromkeys(_OPERATORS | {"THEN", "ELSE", "LIMIT", "BETWEEN"}, _VALUE),
+    **dict.fromkeys(("FROM", "JOIN"), _SOURCE),
+    "NOT": Wanted("a condition", _SIGNED | words("IN LIKE ILIKE RLIKE BETWEEN NULL DISTINCT UNKNOWN")),
+    "BY": Wanted("an expression", _SIGNED),
+    "CASE": Wanted("WHEN or an expression", _SIGNED | {"WHEN"}),
+    "SELECT": Wanted("a column or an expression", _SIGNED | {"*", "DISTINCT", "ALL"}),
+    "DISTINCT": Wanted("a column or an expression", _SIGNED | {"*", "SELECT"}),
+    "ALL": Wanted("a query or an expression", _SIGNED | {"*", "SELECT", "WITH"}),
+    ",": Wanted("another item", _SIGNED | {"*"}),
+    "(": Wanted("an expression or a query", _SIGNED | {"*", "SELECT", "DISTINCT", "WITH", "WHERE", ")"}),
+    "GROUP": Wanted("BY", frozenset({"BY"}), operand=False),
+    "ORDER": Wanted("BY", frozenset({"BY"}), operand=False),
+    "IN": Wanted("a list in parentheses", frozenset({"("}), operand=False),
+    "EXISTS": Wanted("a query in parentheses", frozenset({"("}), operand=False),
+    "IS": Wanted("NULL, TRUE or FALSE", words("NULL NOT TRUE FALSE UNKNOWN DISTINCT"), operand=False),
+    "AS": Wanted("a name", frozenset({"("}), name=True),
+    ".": Wanted("a name", frozenset({"*"}), name=True),
+}
+_ENDS_JOIN = words(
+    "JOIN INNER CROSS LEFT RIGHT FULL NATURAL , WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT MINUS )"
+)
+
+
+def check_shape(tokens: Tokens, ignored: Collection[int]) -> None:
+    """Refuse a SELECT in which something is missing; the tokens `ignored` are no keywords there."""
+    refuse_foreign(tokens)
+    for index, token in enumerate(tokens):
+        if index in ignored:
+            continue
+        _check_next(tokens, index)
+        _check_beside(tokens, index)
+        if token.word == "JOIN" and is_keyword(tokens, index):
+            _check_join(tokens, index)
+        if token.word == "FROM" and (index == 0 or tokens.word(index - 1) == "("):
+            raise QueryError(
+                "there is no SELECT before FROM", code="syntax", span=token.span, hint="write SELECT … FROM …"
+            )
+
+
+def _check_next(tokens: Tokens, index: int) -> None:
+    token = tokens[index]
+    wanted = _wanted(tokens, index)
+    if wanted is None or (token.kind is Kind.WORD and not is_keyword(tokens, index)):
+        return
+    after = tokens.word(index + 1)
+    if after in wanted.besides or _is_operand(tokens, index + 1, wanted):
+        if (token.word, after) == ("(", ")") and not _may_be_empty(tokens, index):
+            raise QueryError(
+                "nothing stands between these parentheses",
+                code="syntax",
+                span=token.span.to(tokens[index + 1].span),
+                hint="remove them, or put something between",
+            )
+        return
+    raise _missing(tokens, index, wanted)
+
+
+def _is_operand(tokens: Tokens, index: int, wanted: Wanted) -> bool:
+    if not wanted.operand or not begins_operand(tokens, index):
+        return False
+    return tokens[index].is_name and not is_keyword(tokens, index) if wanted.name else True
+
+
+def _wanted(tokens: Tokens, index: int) -> Wanted | None:
+    word = tokens.word(index)
+    if word == "*":
+        return _VALUE if ends_operand(tokens, index - 1) and tokens.word(index - 1) != "*" else None
+    if "IS" in tokens.words(index - 2, 2) and word == "DISTINCT":
+        return Wanted("FROM", frozenset({"FROM"}), operand=False)
+    if "IS" in tokens.words(index - 3, 2) and tokens.word(index - 1) == "DISTINCT":
+        return _VALUE
+    return _WANTED.get(word)
+
+
+def _may_be_empty(tokens: Tokens, index: int) -> bool:
+    before = index - 1
+    named = index > 0 and tokens[before].is_name and not is_keyword(tokens, before)
+    return named or tokens.word(before) == "BY"
+
+
+def _missing(tokens: Tokens, index: int, wanted: Wanted) -> QueryError:
+    token = tokens[index]
+    if index + 1 >= len(tokens):
+        return QueryError(
+            f"the text ends after `{token.text}`, where {wanted.what} should follow",
+            code="syntax",
+            span=token.span,
+            hint="complete it",
+        )
+    found = tokens[index + 1]
+    if token.word == "," and is_keyword(tokens, index + 1):
+        message, span = f"a comma before `{found.text}`", token.span
+        return QueryError(message, code="syntax", span=span, hint="remove the comma, or add another item")
+    hint = f"add it, or remove `{token.text}`"
+    if wanted.name and found.kind is Kind.WORD:
+        hint = f"`{found.text}` is a word of the language; as a name it is written in backticks"
+    message = f"after `{token.text}` {wanted.what} should follow, not `{found.text}`"
+    return QueryError(message, code="syntax", span=found.span, hint=hint)
+
+
+def _check_beside(tokens: Tokens, index: int) -> None:
+    """Two tokens that make no sense beside each other."""
+    if index + 1 >= len(tokens):
+        return
+    token, after = tokens[index], tokens[index + 1]
+    if token.kind is after.kind is Kind.STRING:
+        message = "two strings beside each other"
+        hint = "join them with ||; a quote inside a string is written ''"
+    elif token.end == after.start and Kind.SIGN not in (token.kind, after.kind):
+        message = f"`{token.text}{after.text}` is not one thing"
+        hint = "put a space between, or the whole name in backticks; strings take no prefix"
+    else:
+        return
+    raise QueryError(message, code="syntax", span=token.span.to(after.span), hint=hint)
+
+
+def _check_join(tokens: Tokens, index: int) -> None:
+    before = tokens.word(index - 1)
+    if before == "NATURAL" or tokens.word(index - 2) == "NATURAL":
+        raise QueryError(
+            "NATURAL JOIN is not part of the language",
+            code="not-supported",
+            span=tokens[index - 1].span.to(tokens[index].span),
+            hint="write JOIN … ON, so that a new column cannot change the query",
+        )
+    if before == "CROSS":
+        return
+    at = index + 1
+    while at < len(tokens) and tokens.word(at) not in _ENDS_JOIN:
+        if tokens.word(at) in ("ON", "USING"):
+            return
+        at = tokens.partner[at] + 1 if tokens.word(at) == "(" else at + 1
+    raise QueryError(
+        "this JOIN has no condition",
+        code="syntax",
+        span=tokens[index].span,
+        hint="add ON …, or write CROSS JOIN for all pairs",
+    )
+
+
+_SUGGESTED = RESERVED - {"BY", "IS", "OR", "ON", "IN", "AS", "DIV", "END", "ALL", "ASC"}
+#: what sqlglot says, and what to say instead
+_ADVICE = {
+    "Expected END": "CASE … WHEN … THEN … ends with END",
+    "'high' missing": "write BETWEEN low AND high",
+    "Found multiple": "each clause stands once; join conditions with AND",
+}
+
+
+def unexpected(tokens: Tokens, offset: int, description: str = "") -> QueryError:
+    """The error for SQL that stopped making sense at an offset; `description` is what sqlglot said."""
+    index = min(tokens.around(offset), len(tokens) - 1)
+    hint = next((advice for said, advice in _ADVICE.items() if said in description), None)
+    for at in (index, index - 1, index - 2):
+        close = _meant(tokens, at) if hint is None else None
+        if close is not None:
+            index, hint = at, close
+    token = tokens[index]
+    if index == len(tokens) - 1 and not ends_operand(tokens, index):
+        message = f"the text ends too early, after `{token.text}`"
+    else:
+        message = f"unexpected `{token.text}`"
+    if hint is None and ends_operand(tokens, index) and ends_operand(tokens, index - 1):
+        hint = "a comma or an operator may be missing before it"
+    return QueryError(message, code="syntax", span=token.span, hint=hint)
+
+
+def _meant(tokens: Tokens, index: int) -> str | None:
+    """The keyword that a name may have been meant to be."""
+    if not 0 <= index < len(tokens) or tokens[index].kind is not Kind.WORD or is_keyword(tokens, index):
+        return None
+    hint = nearest(tokens.word(index), _SUGGESTED)
+    return hint if hint and hint.startswith("did") else None

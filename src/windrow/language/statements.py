@@ -1,0 +1,202 @@
+"""Statements: CREATE STREAM, TABLE and QUERY, DROP, SHOW, EXPLAIN, and a SELECT by itself.
+
+`_STATEMENTS` says which word begins which statement; the SELECT inside one is handed to `sql`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from windrow.errors import QueryError, nearest
+from windrow.language.columns import declared_columns
+from windrow.language.cursor import Cursor
+from windrow.language.sql import read_query
+from windrow.language.stream_options import read_stream_options
+from windrow.language.syntax import (
+    CreateQuery,
+    CreateStream,
+    CreateTable,
+    Drop,
+    Explain,
+    SelectOnce,
+    Show,
+    Statement,
+)
+from windrow.language.tokens import Kind, Tokens, check_nesting
+
+
+def read_script(tokens: Tokens) -> Iterator[Statement]:
+    """The statements of a script, separated by `;`."""
+    begin = 0
+    for index in range(len(tokens) + 1):
+        if index == len(tokens) or tokens.word(index) == ";":
+            if index > begin:
+                yield read_statement(tokens.cut(begin, index))
+            begin = index + 1
+
+
+def read_statement(tokens: Tokens) -> Statement:
+    """One statement, from all of the tokens."""
+    check_nesting(tokens)
+    tokens.partner  # noqa: B018  # refuses parentheses without a partner
+    reader = _STATEMENTS.get(tokens.word(0))
+    if reader is None:
+        raise _unknown(tokens)
+    return reader(Cursor(tokens))
+
+
+def _unknown(tokens: Tokens) -> QueryError:
+    first = tokens[0]
+    close = nearest(first.text, _STATEMENTS)
+    hint = _INSTEAD.get(first.word) or (close if close and close.startswith("did") else None)
+    return QueryError(
+        f"no statement begins with `{first.text}`",
+        code="syntax",
+        span=first.span,
+        hint=hint or "statements begin with CREATE, DROP, SHOW, EXPLAIN or SELECT",
+    )
+
+
+_INSTEAD = {
+    "INSERT": "rows come from the source of a stream; write CREATE QUERY … INTO 'sink' to write answers",
+    "UPDATE": "a stream only grows; tables change through their source",
+    "DELETE": "a stream only grows; tables change through their source",
+    "ALTER": "drop the query or stream and create it again",
+    "DESCRIBE": "write SHOW STREAMS, SHOW TABLES or SHOW QUERIES",
+    "FROM": "write SELECT … FROM …",
+}
+
+
+# CREATE.
+
+
+def _create(cursor: Cursor) -> Statement:
+    cursor.expect("CREATE")
+    kind = cursor.choose(_CREATED, "STREAM, TABLE or QUERY", _CREATE_INSTEAD)
+    return _CREATED[kind](cursor)
+
+
+def _create_stream(cursor: Cursor) -> Statement:
+    name = cursor.name("the name of the stream")
+    columns, key = declared_columns(cursor)
+    if key is not None:
+        raise QueryError(
+            "a stream has no KEY",
+            code="syntax",
+            span=key.span,
+            hint="its rows are ordered by WATTR; keys are for tables",
+        )
+    options = read_stream_options(cursor)
+    return CreateStream(
+        cursor.tokens.span,
+        name=name,
+        columns=columns,
+        wattr=options.wattr,
+        progress=options.progress,
+        late=options.late,
+        late_sink=options.late_sink,
+        sheddable=options.sheddable,
+        source=options.source,
+    )
+
+
+def _create_table(cursor: Cursor) -> Statement:
+    name = cursor.name("the name of the table")
+    columns, key = declared_columns(cursor)
+    plain = cursor.done or cursor.word == "FROM"
+    kind = "NRR" if plain else cursor.choose(("NRR", "RELATION"), "NRR, RELATION or FROM")
+    source = cursor.string("the source") if cursor.take("FROM") else None
+    cursor.finish()
+    return CreateTable(cursor.tokens.span, name, columns, key.names if key else (), kind, source)
+
+
+def _create_query(cursor: Cursor) -> Statement:
+    name = cursor.name("the name of the query")
+    cursor.expect("AS")
+    begin = cursor.index
+    while not cursor.done and not _begins_option(cursor):
+        cursor.index = cursor.tokens.partner[cursor.index] + 1 if cursor.word == "(" else cursor.index + 1
+    if cursor.index == begin:
+        cursor.fail("a query", hint="write AS SELECT …")
+    query = read_query(cursor.tokens.cut(begin, cursor.index))
+    options: dict[str, Any] = {"sink": None, "priority": 0, "max_gap": None}
+    seen: set[str] = set()
+    while not cursor.done:
+        word = cursor.choose(_QUERY_OPTIONS, "INTO, PRIORITY, MAX GAP or EVERY")
+        if word in seen:
+            span = cursor.tokens[cursor.index - 1].span
+            raise QueryError(f"{word} is there twice", code="syntax", span=span, hint="leave one out")
+        seen.add(word)
+        options |= _QUERY_OPTIONS[word](cursor)
+    return CreateQuery(cursor.tokens.span, name=name, query=query, **options)
+
+
+def _begins_option(cursor: Cursor) -> bool:
+    """Whether the SELECT ends here. The words of the options may be names inside it."""
+    after = cursor.tokens.items[cursor.index + 1 : cursor.index + 2]
+    if cursor.word == "MAX":
+        return cursor.next_is("MAX", "GAP")
+    wanted = {"INTO": Kind.STRING, "PRIORITY": Kind.NUMBER, "EVERY": Kind.NUMBER}.get(cursor.word)
+    if cursor.word == "PRIORITY" and cursor.tokens.word(cursor.index + 1) == "-":
+        return True
+    return wanted is not None and bool(after) and after[0].kind is wanted
+
+
+def _max_gap(cursor: Cursor) -> dict[str, Any]:
+    cursor.expect("GAP")
+    return {"max_gap": cursor.whole("how many windows in a row may be dropped")}
+
+
+_QUERY_OPTIONS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
+    "INTO": lambda cursor: {"sink": cursor.string("the sink")},
+    "PRIORITY": lambda cursor: {"priority": cursor.whole("a whole number")},
+    "MAX": _max_gap,
+    "EVERY": lambda cursor: {"every": cursor.quantity("a period, as in EVERY 10 SECONDS,", _QUERY_OPTIONS)},
+}
+_CREATE_INSTEAD = {
+    "VIEW": "write CREATE QUERY name AS SELECT …",
+    "OR": "there is no OR REPLACE: DROP it first",
+    "SOURCE": "write CREATE STREAM",
+}
+_CREATED = {"STREAM": _create_stream, "TABLE": _create_table, "QUERY": _create_query}
+
+
+# The others.
+
+
+def _drop(cursor: Cursor) -> Statement:
+    cursor.expect("DROP")
+    kind = cursor.choose(("QUERY", "STREAM", "TABLE"), "QUERY, STREAM or TABLE")
+    name = cursor.name(f"the name of the {kind.lower()}")
+    cursor.finish()
+    return Drop(cursor.tokens.span, kind, name)
+
+
+def _show(cursor: Cursor) -> Statement:
+    cursor.expect("SHOW")
+    kind = cursor.choose(("QUERIES", "STREAMS", "TABLES"), "QUERIES, STREAMS or TABLES")
+    cursor.finish()
+    return Show(cursor.tokens.span, kind)
+
+
+def _explain(cursor: Cursor) -> Statement:
+    cursor.expect("EXPLAIN")
+    if cursor.done:
+        cursor.fail("a query")
+    return Explain(cursor.tokens.span, read_query(cursor.tokens.cut(1, len(cursor.tokens))))
+
+
+def _select(cursor: Cursor) -> Statement:
+    return SelectOnce(cursor.tokens.span, read_query(cursor.tokens))
+
+
+_STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
+    "CREATE": _create,
+    "DROP": _drop,
+    "SHOW": _show,
+    "EXPLAIN": _explain,
+    "SELECT": _select,
+    "WITH": _select,
+    "(": _select,
+}

@@ -1,0 +1,236 @@
+"""The syntax tree: what was written, with its place in the text, before any name has a meaning.
+
+It is Windrow's own: whatever parses the text (our grammar for window brackets and stream words,
+sqlglot for the SQL around them) ends here, and binding starts here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import StreamWord
+    from windrow.errors import Span
+    from windrow.windows.clause import WindowClause
+
+
+@dataclass(frozen=True)
+class Node:
+    """Anything that was written."""
+
+    span: Span
+
+
+# Expressions.
+
+
+@dataclass(frozen=True)
+class Name(Node):
+    """`price` or `bids.price`; quoted parts come unquoted."""
+
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Star(Node):
+    """`*` or `bids.*`."""
+
+    qualifier: str | None = None
+
+
+@dataclass(frozen=True)
+class Constant(Node):
+    """A literal: `kind` is NUMBER (value is its text), STRING, BOOLEAN, NULL, TIMESTAMP, DATE (text) or
+    INTERVAL (value is microseconds)."""
+
+    value: Any
+    kind: str
+
+
+@dataclass(frozen=True)
+class Apply(Node):
+    """An operator or function by its registry name (`+`, `and`, `case`, `upper`, `sum`, …), applied."""
+
+    function: str
+    args: tuple[Node, ...]
+    distinct: bool = False
+    where: Node | None = None
+
+
+@dataclass(frozen=True)
+class CastTo(Node):
+    """CAST or, `safe`, TRY_CAST."""
+
+    arg: Node
+    type_text: str
+    safe: bool = False
+
+
+@dataclass(frozen=True)
+class ExistsTest(Node):
+    """`[NOT] EXISTS (SELECT …)`."""
+
+    query: Query
+    negated: bool
+
+
+@dataclass(frozen=True)
+class WStream(Node):
+    """`WSTREAM(items)[window]`, as the whole select list or as the argument of an aggregate."""
+
+    items: tuple[SelectItem, ...]
+    window: WindowSyntax
+
+
+# Queries.
+
+
+@dataclass(frozen=True)
+class WindowSyntax(Node):
+    """A window bracket. LIFETIME's expression is syntax; all else is in the clause."""
+
+    clause: WindowClause
+    lifetime: Node | None = None
+
+
+@dataclass(frozen=True)
+class SelectItem(Node):
+    """An expression of the select list and its alias."""
+
+    expression: Node
+    alias: str | None
+
+
+@dataclass(frozen=True)
+class Source(Node):
+    """An entry of FROM: a named stream, table or query, or a nested query; with its window."""
+
+    name: str | None
+    query: Query | None
+    alias: str | None
+    window: WindowSyntax | None
+
+
+@dataclass(frozen=True)
+class Query(Node):
+    """A SELECT or a set operation."""
+
+
+@dataclass(frozen=True)
+class Select(Query):
+    """One SELECT. JOIN … ON and comma joins are both in `sources`, their conditions in `on`."""
+
+    items: tuple[SelectItem, ...]
+    sources: tuple[Source, ...]
+    word: StreamWord
+    distinct: bool = False
+    on: tuple[Node, ...] = ()
+    where: Node | None = None
+    group_by: tuple[Node, ...] = ()
+    having: Node | None = None
+    order_by: tuple[tuple[Node, bool], ...] = ()
+    limit: Node | None = None
+
+
+@dataclass(frozen=True)
+class SetOperation(Query):
+    """`left UNION ALL right` or `left EXCEPT ALL right`; `kind` is the keyword in capitals."""
+
+    kind: str
+    left: Query
+    right: Query
+
+
+# Statements.
+
+
+@dataclass(frozen=True)
+class Statement(Node):
+    """A statement of a script."""
+
+
+@dataclass(frozen=True)
+class ColumnDef(Node):
+    """`name TYPE` of a CREATE."""
+
+    name: str
+    type_text: str
+
+
+@dataclass(frozen=True)
+class ProgressSyntax(Node):
+    """SLACK, ORDERED or PUNCTUATED, with its parts. `amount` is the SLACK, `idle` the IDLE quantity."""
+
+    kind: str
+    amount: Any = None
+    per: str | None = None
+    idle: Any = None
+    mark: Node | None = None
+    when: Node | None = None
+
+
+@dataclass(frozen=True)
+class CreateStream(Statement):
+    """CREATE STREAM."""
+
+    name: str
+    columns: tuple[ColumnDef, ...]
+    wattr: str | None
+    progress: ProgressSyntax | None
+    late: str
+    late_sink: str | None
+    sheddable: bool
+    source: str | None
+
+
+@dataclass(frozen=True)
+class CreateTable(Statement):
+    """CREATE TABLE."""
+
+    name: str
+    columns: tuple[ColumnDef, ...]
+    key: tuple[str, ...]
+    kind: str
+    source: str | None
+
+
+@dataclass(frozen=True)
+class CreateQuery(Statement):
+    """CREATE QUERY; `every` is the EVERY quantity."""
+
+    name: str
+    query: Query
+    sink: str | None
+    priority: int
+    max_gap: int | None
+    every: Any = None
+
+
+@dataclass(frozen=True)
+class Drop(Statement):
+    """DROP QUERY | STREAM | TABLE name."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Show(Statement):
+    """SHOW QUERIES | STREAMS | TABLES."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Explain(Statement):
+    """EXPLAIN query."""
+
+    query: Query
+
+
+@dataclass(frozen=True)
+class SelectOnce(Statement):
+    """A bare SELECT: run once over the live windows."""
+
+    query: Query

@@ -1,0 +1,194 @@
+"""Tokens of a text: what each is, where it stands, which parenthesis closes which.
+
+What is nested too deeply is refused here, before anything that recurses sees it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from windrow.errors import QueryError, Span
+
+MAX_NESTING = 100
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    WORD = "word"
+    QUOTED = "quoted name"
+    STRING = "string"
+    NUMBER = "number"
+    SIGN = "sign"
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of the text; `word` is it in capitals, so that quoted names are never keywords."""
+
+    kind: Kind
+    text: str
+    start: int
+    word: str
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+    @property
+    def is_name(self) -> bool:
+        return self.kind in (Kind.WORD, Kind.QUOTED)
+
+    @property
+    def name(self) -> str:
+        """The name without its quotes."""
+        if self.kind is not Kind.QUOTED:
+            return self.text
+        quote = self.text[0]
+        return self.text[1:-1].replace(quote * 2, quote)
+
+    @property
+    def value(self) -> str:
+        """What a string stands for."""
+        return _ESCAPE.sub(_unescaped, self.text[1:-1])
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A stretch of tokens of a text, with what stands where."""
+
+    text: str
+    items: tuple[Token, ...]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Token]:
+        return iter(self.items)
+
+    def __getitem__(self, index: int) -> Token:
+        return self.items[index]
+
+    def cut(self, start: int, end: int) -> Tokens:
+        """The tokens from one index up to another."""
+        return Tokens(self.text, self.items[start:end])
+
+    def word(self, index: int) -> str:
+        """The keyword or sign at an index; nothing outside."""
+        return self.items[index].word if 0 <= index < len(self.items) else ""
+
+    def words(self, index: int, count: int) -> tuple[str, ...]:
+        return tuple(self.word(index + step) for step in range(count))
+
+    def is_kind(self, index: int, *kinds: Kind) -> bool:
+        """Whether the token at an index is of one of these kinds; none is outside."""
+        return 0 <= index < len(self.items) and self.items[index].kind in kinds
+
+    @property
+    def span(self) -> Span:
+        """Where the stretch is; just after the text if it is empty."""
+        if not self.items:
+            end = len(self.text.rstrip())
+            return Span(end, end + 1)
+        return self.items[0].span.to(self.items[-1].span)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [token.start for token in self.items]
+
+    def at(self, offset: int) -> int:
+        """The index of the first token at or after an offset."""
+        return bisect_left(self._starts, offset)
+
+    def before(self, offset: int) -> int:
+        """The index of the last token that starts before an offset; -1 if none does."""
+        return bisect_left(self._starts, offset) - 1
+
+    def around(self, offset: int) -> int:
+        """The index of the token an offset falls into or behind."""
+        return max(0, bisect_right(self._starts, offset) - 1)
+
+    @cached_property
+    def partner(self) -> dict[int, int]:
+        """Of each opening parenthesis or bracket the closing one, and back."""
+        return _pairs(self)
+
+
+def check_nesting(tokens: Tokens) -> None:
+    """Refuse a statement that is nested too deeply for what recurses over it."""
+    depth = unary = 0
+    for token in tokens:
+        depth += _DEEPER.get(token.word, 0)
+        unary = unary + 1 if token.word in _UNARY else 0
+        if depth + unary > MAX_NESTING:
+            raise too_deep(token.span)
+
+
+def too_deep(span: Span) -> QueryError:
+    """The refusal of what only a machine writes."""
+    return QueryError(
+        "this is nested too deeply",
+        code="too-deep",
+        span=span,
+        hint="take inner parts out into nested queries or WITH; write long chains of OR as IN (…)",
+    )
+
+
+_DEEPER = {"(": 1, "[": 1, "CASE": 1, ")": -1, "]": -1, "END": -1}
+_UNARY = frozenset({"NOT", "-", "+", "~", "!"})
+
+
+_ESCAPE = re.compile(r"''|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})|\\(.)", re.DOTALL)
+_CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    """As Spark reads escapes; `\\%` and `\\_` are left to LIKE."""
+    code = match[1] or match[2]
+    if code:
+        number = int(code, 16)
+        surrogate = 0xD800 <= number <= 0xDFFF
+        return chr(number) if number <= 0x10FFFF and not surrogate else match[0]
+    character = match[3]
+    return "'" if character is None else _CONTROLS.get(character, character)
+
+
+_CLOSES = {")": "(", "]": "["}
+
+
+def _pairs(tokens: Tokens) -> dict[int, int]:
+    found: dict[int, int] = {}
+    waiting: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.word in _CLOSES.values():
+            waiting.append(index)
+        elif token.word in _CLOSES:
+            if not waiting or tokens[waiting[-1]].word != _CLOSES[token.word]:
+                raise _unpaired(token, tokens[waiting[-1]] if waiting else None)
+            found[index] = waiting.pop()
+            found[found[index]] = index
+    if waiting:
+        raise _unpaired(tokens[waiting[-1]], None)
+    return found
+
+
+def _unpaired(token: Token, other: Token | None) -> QueryError:
+    if other is not None:
+        message, hint = f"`{token.text}` closes a `{other.text}`", f"close the `{other.text}` first"
+    elif token.word in _CLOSES:
+        message, hint = (
+            f"`{token.text}` closes nothing",
+            f"remove it, or open a `{_CLOSES[token.word]}` before",
+        )
+    else:
+        message, hint = f"`{token.text}` is never closed", f"add a `{')' if token.word == '(' else ']'}`"
+    return QueryError(message, code="unbalanced", span=token.span, hint=hint)

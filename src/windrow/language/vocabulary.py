@@ -1,0 +1,172 @@
+"""The words of a SELECT: which are keywords, where, and which belong to SQL that Windrow does not run.
+
+sqlglot knows hundreds of keywords; Windrow's are these. All other words are names, so that a column may
+be called `date`, `window` or `qualify`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from windrow.errors import QueryError
+from windrow.language.places import words
+from windrow.language.tokens import Kind, Tokens
+
+RESERVED = words(
+    "SELECT DISTINCT FROM WHERE GROUP BY HAVING ORDER LIMIT ASC DESC UNION EXCEPT INTERSECT ALL AS ON JOIN "
+    "AND OR NOT IN EXISTS BETWEEN LIKE ILIKE RLIKE IS NULL TRUE FALSE CASE WHEN THEN ELSE END DIV"
+)
+#: words that are keywords only in front of certain others
+_BEFORE = {
+    "INNER": {"JOIN"},
+    "CROSS": {"JOIN"},
+    "NATURAL": {"JOIN", "LEFT", "RIGHT", "FULL", "INNER"},
+    "LEFT": {"JOIN", "OUTER", "SEMI", "ANTI"},
+    "RIGHT": {"JOIN", "OUTER"},
+    "FULL": {"JOIN", "OUTER"},
+    "OUTER": {"JOIN"},
+    "SEMI": {"JOIN"},
+    "ANTI": {"JOIN"},
+    "USING": {"("},
+    "NULLS": {"FIRST", "LAST"},
+    "MINUS": {"SELECT", "ALL", "DISTINCT"},
+    "FILTER": {"("},
+}
+_AFTER = {"FIRST": {"NULLS"}, "LAST": {"NULLS"}, "FILTER": {")"}, "UNKNOWN": {"IS", "NOT"}}
+_BEGINS_OPERAND = frozenset({"(", "NOT", "CASE", "EXISTS", "NULL", "TRUE", "FALSE"})
+
+
+def is_keyword(tokens: Tokens, index: int) -> bool:
+    """Whether the word at an index is one of the language, and not somebody's name."""
+    word = tokens.word(index)
+    if tokens[index].kind is not Kind.WORD or "." in (tokens.word(index - 1), tokens.word(index + 1)):
+        return False
+    if word in RESERVED:
+        return True
+    if word == "WITH":
+        return index == 0 or tokens.word(index - 1) == "("
+    if word == "ESCAPE":
+        return tokens.is_kind(index + 1, Kind.STRING)
+    if word not in _AFTER and word not in _BEFORE:
+        return False
+    before, after = tokens.word(index - 1), tokens.word(index + 1)
+    return before in _AFTER.get(word, {before}) and after in _BEFORE.get(word, {after})
+
+
+def ends_operand(tokens: Tokens, index: int) -> bool:
+    """Whether an operand may end with the token at an index."""
+    if not 0 <= index < len(tokens):
+        return False
+    token = tokens[index]
+    if token.kind is Kind.SIGN:
+        return token.word in (")", "]", "*")
+    return not is_keyword(tokens, index) or token.word in ("END", "NULL", "TRUE", "FALSE")
+
+
+def begins_operand(tokens: Tokens, index: int) -> bool:
+    """Whether an operand may begin with the token at an index."""
+    if not 0 <= index < len(tokens):
+        return False
+    token = tokens[index]
+    if token.word in _BEGINS_OPERAND:
+        return True
+    return token.kind is not Kind.SIGN and not is_keyword(tokens, index)
+
+
+# SQL that is not Windrow's.
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A piece of SQL that means something elsewhere: how it is recognised, why not here, what to do."""
+
+    recognised: Callable[[Tokens, int], bool]
+    reason: str
+    hint: str
+
+
+def _infix(tokens: Tokens, index: int) -> bool:
+    return ends_operand(tokens, index - 1) and begins_operand(tokens, index + 1)
+
+
+def _then(*following: str) -> Callable[[Tokens, int], bool]:
+    return lambda tokens, index: tokens.words(index + 1, len(following)) == following
+
+
+def _after(*preceding: str) -> Callable[[Tokens, int], bool]:
+    def recognised(tokens: Tokens, index: int) -> bool:
+        return tokens.word(index - 1) in preceding and begins_operand(tokens, index + 1)
+
+    return recognised
+
+
+def _quantifier(tokens: Tokens, index: int) -> bool:
+    return tokens.word(index + 1) == "(" and tokens.word(index - 1) in _COMPARISONS
+
+
+def _misplaced_all(tokens: Tokens, index: int) -> bool:
+    return tokens.word(index - 1) == "BY" or _quantifier(tokens, index)
+
+
+_COMPARISONS = frozenset({"=", "==", "<>", "!=", "<", "<=", ">", ">=", "LIKE", "ILIKE", "RLIKE"})
+_NOT = "is not part of the language"
+_SORTED = "rows of a stream have no order to keep within a partition"
+FOREIGN: dict[str, Foreign] = {
+    "OVER": Foreign(
+        _infix,
+        "OVER windows are not part of the language",
+        "put a window in brackets after the stream and use GROUP BY",
+    ),
+    "QUALIFY": Foreign(_infix, f"QUALIFY {_NOT}", "filter in a query around this one"),
+    "LATERAL": Foreign(
+        lambda tokens, index: tokens.word(index + 1) in ("(", "VIEW"),
+        f"LATERAL {_NOT}",
+        "join the streams on a condition",
+    ),
+    "PIVOT": Foreign(_then("("), f"PIVOT {_NOT}", "use aggregates with FILTER (WHERE …)"),
+    "UNPIVOT": Foreign(_then("("), f"UNPIVOT {_NOT}", "use UNION ALL"),
+    "TABLESAMPLE": Foreign(_then("("), f"TABLESAMPLE {_NOT}", "filter by hash: WHERE hash(k) % 10 = 0"),
+    "INTO": Foreign(
+        _infix, "SELECT … INTO makes no table here", "write CREATE QUERY name AS SELECT … INTO 'sink'"
+    ),
+    "OFFSET": Foreign(_infix, f"OFFSET {_NOT}", "use ORDER BY … LIMIT"),
+    "WINDOW": Foreign(
+        _infix, "named windows are not part of the language", "put the window in brackets after the stream"
+    ),
+    "CLUSTER": Foreign(_then("BY"), f"CLUSTER BY {_NOT}", _SORTED),
+    "DISTRIBUTE": Foreign(_then("BY"), f"DISTRIBUTE BY {_NOT}", "Windrow chooses the partitions"),
+    "SORT": Foreign(_then("BY"), f"SORT BY {_NOT}", "use ORDER BY … LIMIT with RSTREAM"),
+    "TOP": Foreign(_after("SELECT", "DISTINCT"), f"TOP {_NOT}", "use ORDER BY … LIMIT with RSTREAM"),
+    "FETCH": Foreign(_infix, f"FETCH {_NOT}", "use LIMIT"),
+    "FOR": Foreign(_then("UPDATE"), f"FOR UPDATE {_NOT}", "a query only reads"),
+    "WITHIN": Foreign(_then("GROUP"), f"WITHIN GROUP {_NOT}", "write QUANTILE(x, 0.9) or MEDIAN(x)"),
+    "GROUPING": Foreign(
+        _then("SETS"),
+        "GROUPING SETS are not part of the language",
+        "use one query for each set, with UNION ALL",
+    ),
+    "ROLLUP": Foreign(_after("BY"), f"ROLLUP {_NOT}", "use one query for each level, with UNION ALL"),
+    "CUBE": Foreign(_after("BY"), f"CUBE {_NOT}", "use one query for each grouping, with UNION ALL"),
+    "RECURSIVE": Foreign(
+        _after("WITH"), "recursive queries are not part of the language", "leave out RECURSIVE"
+    ),
+    "AT": Foreign(_then("TIME", "ZONE"), f"AT TIME ZONE {_NOT}", "all times are UTC: add an INTERVAL"),
+    "ANY": Foreign(_quantifier, f"ANY (…) {_NOT}", "write IN (…) or EXISTS (SELECT …)"),
+    "ALL": Foreign(
+        _misplaced_all,
+        "ALL stands after SELECT, UNION and EXCEPT only",
+        "list the columns; compare with MAX or MIN",
+    ),
+    "SOME": Foreign(_quantifier, f"SOME (…) {_NOT}", "write IN (…) or EXISTS (SELECT …)"),
+    "VALUES": Foreign(_then("("), "VALUES makes no table here", "declare the rows with CREATE TABLE"),
+    "REGEXP": Foreign(_infix, f"REGEXP {_NOT}", "write RLIKE"),
+}
+
+
+def refuse_foreign(tokens: Tokens) -> None:
+    """Refuse SQL that the language leaves out, with the reason and the way out."""
+    for index, token in enumerate(tokens):
+        found = FOREIGN.get(token.word) if tokens.word(index - 1) != "." else None
+        if found and found.recognised(tokens, index):
+            raise QueryError(found.reason, code="not-supported", span=token.span, hint=found.hint)

@@ -1,0 +1,114 @@
+"""JSON and Graphviz say what the text says, for any plan."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from lark import Lark
+from tests.algebra.explain.cases import planned
+from tests.support.plans import plans
+
+from windrow.algebra.explain import FORMATS, Alternative, Size, as_dict, gather, render
+from windrow.algebra.explain.dot import COLOURS
+from windrow.algebra.patterns import Pattern
+from windrow.algebra.plan import Emit
+
+TOP = "SELECT item, MAX(price) AS top FROM bids [RANGE 5 MINUTES SLIDE 1 MINUTE] GROUP BY item"
+
+#: as much of the DOT language as Windrow writes (https://graphviz.org/doc/info/lang.html)
+DOT = Lark(
+    r"""
+    start: graph+
+    graph: "digraph" id "{" (statement ";")* "}"
+    statement: id attributes? | id "->" id attributes?
+    attributes: "[" id "=" id ("," id "=" id)* "]"
+    id: /[A-Za-z_][A-Za-z_0-9]*/ | /[0-9]+/ | /"(\\.|[^"\\])*"/s
+    %ignore /\s+/
+    """
+)
+
+
+def test_json_has_these_keys() -> None:
+    found = as_dict(gather(planned(TOP), name="top", sink="delta:///out"))
+    assert list(found) == [
+        "version",
+        "query",
+        "plan",
+        "columns",
+        "answers",
+        "final",
+        "clock",
+        "windows",
+        "rules",
+        "considered",
+        "sink",
+    ]
+    assert found["answers"]["word"] == "RSTREAM"
+    assert found["windows"] == [
+        {
+            "window": "bids [RANGE 5 MINUTES SLIDE 1 MINUTE]",
+            "class": "CF",
+            "panes_per_extent": 5,
+            "pane": "1 MINUTE",
+        }
+    ]
+    assert found["sink"]["guarantee"].startswith("exactly once")
+
+
+def test_a_step_in_json() -> None:
+    plan = as_dict(gather(planned(TOP)))["plan"]
+    grouping = plan["inputs"][0]["inputs"][0]
+    assert grouping.pop("inputs")[0]["operator"].startswith("window bids")
+    assert grouping == {
+        "operator": "γ item: MAX(price)",
+        "pattern": "STR",
+        "expiry": "a group's value is replaced when it changes; no negative rows are needed",
+        "layout": "PANES",
+        "state": "state per pane and group",
+        "state_rows": None,
+        "implementation": "PANES",
+        "method": "panes (PLQ, WLQ)",
+        "detail": None,
+        "reason": "of constant size for MAX",
+    }
+
+
+def test_what_the_optimiser_knows_is_shown() -> None:
+    considered = [Alternative("as it is", 1234567), Alternative("join_order", 12.5, chosen=True)]
+    shown = str(
+        gather(planned(TOP), fired=["push_filters"], considered=considered, sizes={(0, 0): Size(300, 9000)})
+    )
+    assert "state per pane and group, about 1 500 rows: of" in shown
+    assert "rules       push_filters\n" in shown
+    assert "considered  * cost 12.5       join_order\n              cost 1 230 000  as it is\n" in shown
+
+
+def test_many_alternatives_are_cut_short() -> None:
+    plans_considered = [Alternative(f"plan {n}", n) for n in range(20)]
+    shown = str(gather(planned(TOP), considered=plans_considered))
+    assert "plan 7\n" in shown
+    assert "plan 8\n" not in shown
+    assert "and 12 more" in shown
+
+
+@pytest.mark.parametrize("pattern", [*Pattern, None])
+def test_every_pattern_has_a_colour(pattern: Pattern | None) -> None:
+    assert COLOURS[pattern].startswith("#")
+
+
+def test_quotes_and_backslashes_do_not_break_the_picture() -> None:
+    query = r"""SELECT item FROM bids [NOW] WHERE bidder = 'say "a" \\ b'"""
+    DOT.parse(render(gather(planned(query), name='odd "name"'), "dot"))
+
+
+@given(plans())
+def test_every_plan_can_be_explained(emit: Emit) -> None:
+    explanation = gather(emit)
+    steps = len(list(explanation.plan.walk()))
+    text, data, picture = (FORMATS[form](explanation) for form in ("text", "json", "dot"))
+    assert all(step.operator in text for step in explanation.plan.walk())
+    assert json.loads(data)["plan"]["operator"] == explanation.plan.operator
+    tree = DOT.parse(picture)
+    assert sum(1 for _ in tree.find_data("statement")) == 3 + steps + (steps - 1)
