@@ -56,17 +56,20 @@ class Converter:
         if converter is None:
             raise self.refusal(node, *self.refused.get(type(node), _UNKNOWN))
         with self.deeper():
-            self._refuse_unclear(node)
+            self.refuse_unclear(node)
             return converter(self, node)
 
     def all(self, nodes: Collection[exp.Expr]) -> tuple[Node, ...]:
         return tuple(self.convert(node) for node in nodes)
 
-    def _refuse_unclear(self, node: exp.Expr) -> None:
+    def refuse_unclear(self, node: exp.Expr) -> None:
+        """Refuse operators beside each other that only parentheses can put in order."""
         unclear = self.unclear.get(type(node), frozenset())
         if any(type(node.args.get(part)) in unclear for part in _OPERANDS):
-            message = "it is not clear which of these operators comes first"
-            raise self.refusal(node, message, "write parentheses")
+            raise self.unclear_order(node)
+
+    def unclear_order(self, node: exp.Expr) -> QueryError:
+        return self.refusal(node, "it is not clear which of these operators comes first", "write parentheses")
 
     @contextmanager
     def deeper(self) -> Iterator[None]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from windrow.errors import QueryError, Span
 from windrow.language import lift_literals, lift_words
 from windrow.language.tokens import Kind, Token, Tokens
-from windrow.language.vocabulary import is_keyword
+from windrow.language.vocabulary import ends_operand, is_keyword
 from windrow.language.windows import ReadExpression, parse_window
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _without_brackets(tokens: Tokens, expression: ReadExpression) -> Lifted:
     index = 0
     while index < len(tokens):
         if tokens.word(index) != "[":
-            kept.append(tokens[index])
+            kept += [tokens[index]] if not _is_unary_plus(tokens, index) else []
             index += 1
             continue
         close = tokens.partner[index]
@@ -125,6 +125,10 @@ def _without_brackets(tokens: Tokens, expression: ReadExpression) -> Lifted:
         windows[kept[-1].start] = parse_window(bracket, expression)
         index = close + 1
     return Lifted(Tokens(tokens.text, tuple(kept)), windows)
+
+
+def _is_unary_plus(tokens: Tokens, index: int) -> bool:
+    return tokens.word(index) == "+" and not ends_operand(tokens, index - 1) and index + 1 < len(tokens)
 
 
 def _refuse_misplaced(kept: list[Token], windows: dict[int, WindowSyntax], bracket: Tokens) -> None:

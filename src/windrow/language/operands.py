@@ -67,7 +67,10 @@ def _literal(self: Converter, node: exp.Expr) -> Node:
 
 def _paren(self: Converter, node: exp.Expr) -> Node:
     inner = self.convert(node.this)
-    return replace(inner, span=enclosed(grown(inner.span, self.tokens, left=("+",)), self.tokens))
+    span = enclosed(inner.span, self.tokens)
+    if span == inner.span:
+        raise self.unclear_order(node)  # a parenthesis that sqlglot made up
+    return replace(inner, span=span)
 
 
 def _call(self: Converter, node: exp.Expr) -> Node:
@@ -110,13 +113,13 @@ def _filter(self: Converter, node: exp.Expr) -> Node:
     call, where = self.convert(node.this), self.convert(node.args["expression"].this)
     if not isinstance(call, Apply):
         raise self.refusal(node, "FILTER follows an aggregate", "write SUM(x) FILTER (WHERE …)")
-    return replace(call, span=grown(call.span.to(where.span), self.tokens, right=(")",)), where=where)
+    return replace(call, span=grown(call.span.to(where.span), self.tokens, right=[")"]), where=where)
 
 
 def _exists(self: Converter, node: exp.Expr) -> Node:
     self.only(node, {"this"}, "EXISTS takes a query", "write EXISTS (SELECT …)")
     query = self.query(node.this)
-    span = grown(enclosed(query.span, self.tokens), self.tokens, left=("EXISTS",))
+    span = grown(enclosed(query.span, self.tokens), self.tokens, left=[{"EXISTS"}])
     return ExistsTest(span, query, negated=False)
 
 

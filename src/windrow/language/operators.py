@@ -30,6 +30,7 @@ def _binary(sign: str) -> _Handler:
         kind, operands = type(node), list[exp.Expr]()
         while type(node) is kind:
             self.only(node, {"this", "expression", "safe", "typed"})
+            self.refuse_unclear(node)
             operands.append(node.args["expression"])
             node = node.this
         converted = [self.convert(part) for part in (node, *reversed(operands))]
@@ -50,13 +51,13 @@ def _chain(sign: str, operands: list[Node]) -> Node:
 
 def _neg(self: Converter, node: exp.Expr) -> Node:
     operand = self.convert(node.this)
-    span = grown(operand.span, self.tokens, left=("-", "+"))
+    span = grown(operand.span, self.tokens, left=["-"])
     return negated(operand, span) or Apply(span, "neg", (operand,))
 
 
 def _bitwise_not(self: Converter, node: exp.Expr) -> Node:
     operand = self.convert(node.this)
-    return Apply(grown(operand.span, self.tokens, left=("~",)), "~", (operand,))
+    return Apply(grown(operand.span, self.tokens, left=["~"]), "~", (operand,))
 
 
 def _not(self: Converter, node: exp.Expr) -> Node:
@@ -64,16 +65,19 @@ def _not(self: Converter, node: exp.Expr) -> Node:
     operand = self.convert(node.this)
     if isinstance(node.this, exp.Is) and isinstance(operand, Apply) and operand.function == "is_null":
         return replace(operand, function="is_not_null")
-    span = grown(operand.span, self.tokens, left=("NOT", "!"))
+    span = grown(operand.span, self.tokens, left=[{"NOT", "!"}])
     if isinstance(operand, ExistsTest):
         return replace(operand, span=span, negated=not operand.negated)
     return Apply(span, "not", (operand,))
 
 
+_TRUTH = frozenset({"NULL", "TRUE", "FALSE", "UNKNOWN"})
+
+
 def _is(self: Converter, node: exp.Expr) -> Node:
     self.only(node, {"this", "expression"})
     operand, test = self.convert(node.this), node.args["expression"]
-    span = grown(operand.span, self.tokens, right=("IS", "NOT", "NULL", "TRUE", "FALSE", "UNKNOWN"))
+    span = grown(operand.span, self.tokens, right=[{"IS"}, _TRUTH | {"NOT"}, _TRUTH])
     if isinstance(test, exp.Null):
         return Apply(span, "is_null", (operand,))
     if isinstance(test, exp.Boolean):
@@ -119,7 +123,7 @@ def _in(self: Converter, node: exp.Expr) -> Node:
         raise self.refusal(node, "IN (SELECT …) is not part of the language", hint)
     self.only(node, {"this", "expressions"}, "IN takes a list of values", "write x IN (1, 2, 3)")
     operands = (self.convert(node.this), *self.all(node.expressions))
-    return Apply(grown(hull(part.span for part in operands), self.tokens, right=(")",)), "in", operands)
+    return Apply(grown(hull(part.span for part in operands), self.tokens, right=[")"]), "in", operands)
 
 
 def _case(self: Converter, node: exp.Expr) -> Node:
@@ -135,7 +139,8 @@ def _case(self: Converter, node: exp.Expr) -> Node:
     if node.args.get("default") is not None:
         args.append(self.convert(node.args["default"]))
     span = hull(part.span for part in (*subject, *args))
-    return Apply(grown(span, self.tokens, left=("CASE", "WHEN"), right=("END",)), "case", tuple(args))
+    begin = [{"CASE"}] if subject else [{"WHEN"}, {"CASE"}]
+    return Apply(grown(span, self.tokens, left=begin, right=[{"END"}]), "case", tuple(args))
 
 
 _SIGNS: dict[type[exp.Expr], str] = {
@@ -179,9 +184,11 @@ OPERATORS: dict[type[exp.Expr], _Handler] = {
 
 _COMPARISONS = {exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ}
 _TESTS = _COMPARISONS | {exp.Is, exp.Between, exp.In, exp.Like, exp.ILike, exp.RegexpLike}
+_ARITHMETIC = {exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv, exp.Neg, exp.BitwiseNot}
 _BITS = {exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift}
+_CONDITIONS = _TESTS | {exp.Not, exp.Escape}
 UNCLEAR: dict[type[exp.Expr], frozenset[type[exp.Expr]]] = {
-    **dict.fromkeys(_TESTS, frozenset(_TESTS | {exp.Not, exp.Escape})),
-    **{kind: frozenset((_BITS | {exp.DPipe}) - {kind}) for kind in _BITS},
-    exp.DPipe: frozenset(_BITS | {exp.Add, exp.Sub}),
+    **dict.fromkeys(_TESTS | _ARITHMETIC | {exp.Cast, exp.TryCast}, frozenset(_CONDITIONS)),
+    **{kind: frozenset((_CONDITIONS | _BITS | {exp.DPipe}) - {kind}) for kind in _BITS},
+    exp.DPipe: frozenset(_CONDITIONS | _BITS | {exp.Add, exp.Sub}),
 }

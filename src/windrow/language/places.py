@@ -5,7 +5,7 @@ Also sets of words, which half of the language needs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -34,15 +34,21 @@ def hull(spans: Iterable[Span]) -> Span:
     return Span(min(span.start for span in every), max(span.end for span in every))
 
 
-def grown(span: Span, tokens: Tokens, left: Collection[str] = (), right: Collection[str] = ()) -> Span:
-    """The span with the keywords and signs beside it that belong to it."""
+def grown(
+    span: Span, tokens: Tokens, left: Sequence[Collection[str]] = (), right: Sequence[Collection[str]] = ()
+) -> Span:
+    """The span with the keywords and signs beside it that belong to it, one of each set, nearest first."""
     start, end = span.start, span.end
-    index = tokens.before(start)
-    while index >= 0 and tokens.word(index) in left:
-        start, index = tokens[index].start, index - 1
-    index = tokens.at(end)
-    while index < len(tokens) and tokens.word(index) in right:
-        end, index = tokens[index].end, index + 1
+    before = tokens.before(start)
+    for words_before in left:
+        if tokens.word(before) not in words_before:
+            break
+        start, before = tokens[before].start, before - 1
+    after = tokens.at(end)
+    for words_after in right:
+        if tokens.word(after) not in words_after:
+            break
+        end, after = tokens[after].end, after + 1
     return Span(start, end)
 
 
