@@ -151,12 +151,13 @@ def window_bounds_are_defined(plan: Plan, expressions: Iterable[Expression]) -> 
     bound = next((node for e in expressions for node in e.walk() if isinstance(node, WindowBound)), None)
     if bound is None:
         return
-    continuous = next((leaf for leaf in plan.leaves if not leaf.spec.has_bounds), None)
-    if continuous is not None:
+    boundless = next((leaf.spec for leaf in plan.leaves if not leaf.spec.has_bounds), None)
+    if boundless is not None:
+        periodic = boundless.is_periodic
         raise QueryError(
-            f"`{bound.which}` is not defined: a window here has no SLIDE, or no such bound",
+            f"`{bound.which}` is not defined: a window here has {'no first instant' if periodic else 'no SLIDE'}",
             code="window-bounds",
-            hint="give the window a SLIDE",
+            hint="the instant of each answer is in `at`" if periodic else "give the window a SLIDE",
         )
     if len({leaf.spec.period for leaf in plan.leaves}) > 1:
         raise QueryError(
@@ -171,6 +172,20 @@ def emission_is_defined(emit: Emit) -> None:
     _domains_agree(emit)
     if emit.word.restores:
         _restore_is_defined(emit)
+    if emit.reads_window_bounds:
+        _reports_one_extent_at_a_time(emit)
+
+
+def _reports_one_extent_at_a_time(emit: Emit) -> None:
+    by_themselves = all(leaf.spec.grid is not None for leaf in emit.leaves) or (
+        len(emit.leaves) == 1 and emit.reports_extents and emit.meaning.value == "RSTREAM"
+    )
+    if emit.word.restores or emit.is_internal or not by_themselves:
+        raise QueryError(
+            "`window_start` and `window_end` are not defined here: answers are not about one extent each",
+            code="window-bounds",
+            hint="leave them out, or report each extent by itself: RSTREAM over one window",
+        )
 
 
 def _domains_agree(emit: Emit) -> None:

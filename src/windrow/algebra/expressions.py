@@ -46,6 +46,11 @@ class Expression:
         return change(self if children == self.children else self.with_children(children))
 
     @property
+    def reads_window_bounds(self) -> bool:
+        """Whether it asks for the bounds of the reported extent."""
+        return any(isinstance(node, WindowBound) for node in self.walk())
+
+    @property
     def columns(self) -> frozenset[str]:
         """The names of all columns it reads."""
         return frozenset(node.name for node in self.walk() if isinstance(node, Column))

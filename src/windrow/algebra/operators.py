@@ -34,6 +34,10 @@ class Filter(Plan):
         return self.input.schema
 
     @property
+    def reads_window_bounds(self) -> bool:
+        return self.predicate.reads_window_bounds or self.input.reads_window_bounds
+
+    @property
     def is_stream(self) -> bool:
         return self.input.is_stream
 
@@ -56,6 +60,11 @@ class Project(Plan):
     @cached_property
     def schema(self) -> Schema:
         return Schema(tuple(Field(name, expression.type) for name, expression in self.outputs))
+
+    @property
+    def reads_window_bounds(self) -> bool:
+        reads = any(expression.reads_window_bounds for _, expression in self.outputs)
+        return reads or self.input.reads_window_bounds
 
     @property
     def is_stream(self) -> bool:

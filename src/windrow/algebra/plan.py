@@ -115,6 +115,11 @@ class Plan:
         return False
 
     @property
+    def reads_window_bounds(self) -> bool:
+        """Whether `window_start` or `window_end` is read in this query."""
+        return any(child.reads_window_bounds for child in self.children)
+
+    @property
     def is_internal(self) -> bool:
         """Whether any window is INTERNAL: results then outlive it."""
         return any(leaf.spec.internal for leaf in self.leaves)
@@ -189,6 +194,10 @@ class Window(Plan):
     @property
     def has_wattr(self) -> bool:
         return True
+
+    @property
+    def reads_window_bounds(self) -> bool:
+        return False
 
     @cached_property
     def origins(self) -> tuple[Scan | Subquery, ...]:
