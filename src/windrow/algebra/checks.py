@@ -50,6 +50,17 @@ def has_inputs(inputs: Sequence[Plan], least: int, what: str) -> None:
         raise QueryError(f"{what} needs at least {least} inputs, not {len(inputs)}", code="too-few-inputs")
 
 
+def no_table_below_a_join(inputs: Sequence[Plan]) -> None:
+    """A join result sees an NRR table as of its youngest row, so the table is joined last."""
+    if any(part.reads_as_of_rows for part in inputs):
+        raise QueryError(
+            "an NRR table is joined below a join of streams: a result would not see the table as of its"
+            " youngest row",
+            code="table-below-join",
+            hint="join the table in the outer query, after the streams",
+        )
+
+
 def same_columns(inputs: Sequence[Plan], what: str) -> None:
     """Set operations need rows of the same types."""
     first = inputs[0].schema
@@ -155,7 +166,7 @@ def window_bounds_are_defined(plan: Plan, expressions: Iterable[Expression]) -> 
     if boundless is not None:
         periodic = boundless.is_periodic
         raise QueryError(
-            f"`{bound.which}` is not defined: a window here has {'no first instant' if periodic else 'no SLIDE'}",
+            f"`{bound.which}` is not defined: a window has {'no first instant' if periodic else 'no SLIDE'}",
             code="window-bounds",
             hint="the instant of each answer is in `at`" if periodic else "give the window a SLIDE",
         )

@@ -2,7 +2,9 @@
 
 If GROUP BY contains the column that punctuation is PER, each group has a clock of its own. That is sound
 where a group's answer depends on the rows of its own source only: the column must reach the grouping
-unchanged, from the only scan of that stream, through a window that does not count other sources' rows.
+unchanged, from the only scan of that stream, through a window that does not count other sources' rows. It
+must also be in the answer, to tell whose answer a row is; and when something is reported must not depend on
+other groups, as it does in the RSTREAM of a continuous query.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import Column
 from windrow.algebra.operators import Aggregate, Filter, Join, Project, TableJoin
-from windrow.algebra.plan import Emit, Plan, Scan, Window
+from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.windows.spec import OwnInterval
 
 if TYPE_CHECKING:
@@ -20,16 +22,33 @@ if TYPE_CHECKING:
 
 def is_final_by_group(emit: Emit, stream: Stream, column: str) -> bool:
     """Whether the answers of this query are final for each value of `column` by itself."""
+    return group_place(emit, stream, column) is not None
+
+
+def group_place(emit: Emit, stream: Stream, column: str) -> int | None:
+    """The place in the answer of the column by whose values it becomes final; None if it does not."""
     scans = [node for node in emit.walk() if isinstance(node, Scan) and node.stream.name == stream.name]
-    top = emit.input
-    while isinstance(top, Filter | Project):
-        top = top.input
-    if len(scans) != 1 or not isinstance(top, Aggregate):
-        return False
+    depends_on_others = emit.meaning is StreamWord.RSTREAM and not emit.reports_extents
+    if len(scans) != 1 or depends_on_others or emit.word.restores or emit.is_internal:
+        return None
     wanted = f"{scans[0].alias}.{column}"
-    return any(
-        _origin(key.name, top.input, column) == wanted for _, key in top.keys if isinstance(key, Column)
-    )
+    places = range(len(emit.schema))
+    return next((p for p in places if _answered(emit.schema.names[p], emit.input, column) == wanted), None)
+
+
+def _answered(name: str, plan: Plan, column: str) -> str | None:
+    """The scanned column that an output of the query is, if the query groups by it."""
+    match plan:
+        case Filter():
+            return _answered(name, plan.input, column)
+        case Project(outputs=outputs):
+            source = dict(outputs)[name]
+            return _answered(source.name, plan.input, column) if isinstance(source, Column) else None
+        case Aggregate(keys=keys):
+            key = dict(keys).get(name)
+            return _origin(key.name, plan.input, column) if isinstance(key, Column) else None
+        case _:
+            return None
 
 
 def _origin(name: str, plan: Plan, column: str) -> str | None:

@@ -179,6 +179,7 @@ class Join(Plan):
 
     def __post_init__(self) -> None:
         checks.has_inputs(self.inputs, 2, "a join")
+        checks.no_table_below_a_join(self.inputs)
         checks.reads_only(self.schema, self.predicate)
         checks.is_predicate(self.predicate, "ON")
 
@@ -221,8 +222,16 @@ class TableJoin(Plan):
         return self.table.table.kind is TableKind.RELATION
 
     @property
+    def withdraws_results(self) -> bool:
+        return self.is_retroactive
+
+    @property
     def has_wattr(self) -> bool:
         return self.input.has_wattr
+
+    @property
+    def reads_as_of_rows(self) -> bool:
+        return not self.is_retroactive or self.input.reads_as_of_rows
 
 
 @dataclass(frozen=True)
@@ -299,3 +308,7 @@ class Limit(Plan):
     @cached_property
     def label(self) -> Label:
         return patterns.strict("a row of higher rank pushes another out")
+
+    @property
+    def withdraws_results(self) -> bool:
+        return True

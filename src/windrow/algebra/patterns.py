@@ -57,7 +57,7 @@ class Label:
 def of_window(spec: WindowSpec, keeps_late_rows: bool) -> Label:
     """The label of the edge above a base window."""
     label = _of_spec(spec)
-    if keeps_late_rows and label.pattern is Pattern.WKS:
+    if keeps_late_rows and label.pattern is not Pattern.MON:
         return Label(Pattern.WK, "late rows are kept, so they live shorter than the others")
     return label
 

@@ -115,6 +115,16 @@ class Plan:
         return False
 
     @property
+    def reads_as_of_rows(self) -> bool:
+        """Whether each row was joined with an NRR table as of its own WATTR."""
+        return self.has_wattr and any(child.reads_as_of_rows for child in self.children)
+
+    @property
+    def withdraws_results(self) -> bool:
+        """Whether this node takes results back for reasons other than expiry."""
+        return False
+
+    @property
     def reads_window_bounds(self) -> bool:
         """Whether `window_start` or `window_end` is read in this query."""
         return any(child.reads_window_bounds for child in self.children)
@@ -197,6 +207,10 @@ class Window(Plan):
 
     @property
     def reads_window_bounds(self) -> bool:
+        return False
+
+    @property
+    def reads_as_of_rows(self) -> bool:
         return False
 
     @cached_property
@@ -296,8 +310,12 @@ def _origins(plan: Plan) -> Iterator[Scan | Subquery]:
 
 
 def _internal_label(plan: Plan) -> Label:
+    if any(node.withdraws_results for node in _own_nodes(plan)):
+        return plan.label
     if all(leaf.spec.internal or leaf.label.pattern is patterns.Pattern.MON for leaf in plan.leaves):
         return Label(patterns.Pattern.MON, "all windows are INTERNAL: results outlive them")
+    if any(node.aggregates_rows for node in _own_nodes(plan)):
+        return patterns.aggregated()
     return patterns.interfering(
         [leaf.label for leaf in plan.leaves if not leaf.spec.internal], "external windows"
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.types import DataType, Kind
+from windrow.algebra.types import BIGINT, MAX_PRECISION, DataType, Kind
 from windrow.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,16 +22,25 @@ _MICROSECOND = timedelta(microseconds=1)
 _DAY = 86_400_000_000
 
 
-def canonical_row(schema: Schema, values: tuple[Any, ...], where: str) -> tuple[Any, ...]:
+def canonical_rows(schema: Schema, rows: Any, where: str) -> list[tuple[Any, ...]]:
+    """Rows a user wrote, as their schema has them."""
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+        raise DataError(f"{where}: a batch is a list of rows, not {rows!r}", code="bad-value")
+    return [canonical_row(schema, row, where) for row in rows]
+
+
+def canonical_row(schema: Schema, row: Any, where: str) -> tuple[Any, ...]:
     """A row a user wrote, as its schema has it; an error names the column."""
-    if len(values) != len(schema):
+    if isinstance(row, str | bytes) or not isinstance(row, Sequence):
+        raise DataError(f"{where}: a row is a tuple of values, not {row!r}", code="bad-value")
+    if len(row) != len(schema):
         raise DataError(
-            f"{where}: a row has {len(values)} values, but there are {len(schema)} columns",
+            f"{where}: a row has {len(row)} values, but there are {len(schema)} columns",
             hint="the columns are " + ", ".join(schema.names),
         )
     return tuple(
         canonical(value, field.type, f"{where}.{field.name}")
-        for value, field in zip(values, schema, strict=True)
+        for value, field in zip(row, schema, strict=True)
     )
 
 
@@ -48,6 +58,18 @@ def canonical(value: Any, kind: DataType, where: str) -> Any:
     if result is None:
         raise DataError(f"{where} is {kind}, but the value is {value!r}", code="bad-value")
     return result
+
+
+def instant(moment: Any) -> int:
+    """A point of time or a number a user wrote, as an instant."""
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    found = _timestamp(moment, BIGINT)
+    if found is None:
+        raise DataError(
+            f"{moment!r} is not an instant", code="bad-value", hint="give a datetime, a date or an integer"
+        )
+    return found
 
 
 def micros(moment: datetime) -> int:
@@ -70,7 +92,10 @@ def _integer(value: Any, kind: DataType) -> int | None:
 def _float(value: Any, kind: DataType) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
     if kind.kind is Kind.FLOAT and math.isfinite(number):
         number = struct.unpack("f", struct.pack("f", number))[0]
     return math.nan if number != number else number
@@ -79,8 +104,13 @@ def _float(value: Any, kind: DataType) -> float | None:
 def _decimal(value: Any, kind: DataType) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
-    number = Decimal(value).quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP)
-    return number if number.is_finite() and number.adjusted() < kind.precision - kind.scale else None
+    number = Decimal(value)
+    if not number.is_finite() or number.adjusted() > MAX_PRECISION:
+        return None
+    rounded = number.quantize(
+        Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, Context(prec=2 * MAX_PRECISION + 2)
+    )
+    return rounded if rounded == 0 or rounded.adjusted() < kind.precision - kind.scale else None
 
 
 def _text(value: Any, _: DataType) -> str | None:
@@ -92,16 +122,14 @@ def _bytes(value: Any, _: DataType) -> bytes | None:
 
 
 def _timestamp(value: Any, _: DataType) -> int | None:
-    if isinstance(value, datetime):
-        return micros(value)
-    return None if isinstance(value, bool) or not isinstance(value, int) else value
+    return micros(value) if isinstance(value, datetime) else _integer(value, BIGINT)
 
 
 def _date(value: Any, _: DataType) -> int | None:
     if isinstance(value, date) and not isinstance(value, datetime):
         return micros(datetime(value.year, value.month, value.day))
-    whole = not isinstance(value, bool) and isinstance(value, int) and value % _DAY == 0
-    return value if whole else None
+    whole = _integer(value, BIGINT)
+    return whole if whole is not None and whole % _DAY == 0 else None
 
 
 _CONVERTERS: dict[Kind, Callable[[Any, DataType], Any]] = {

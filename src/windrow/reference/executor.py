@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.finality import is_final_by_group
+from windrow.algebra.finality import group_place
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Scan, Window
 from windrow.errors import DataError, StateError, nearest
@@ -20,7 +20,7 @@ from windrow.reference.world import Values, World
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from windrow.algebra.changes import Change
 
@@ -36,28 +36,33 @@ class ReferenceExecutor:
         self.streams = {name: StreamIntake(stream) for name, stream in streams.items()}
         self.tables = {table.name: TableIntake(table) for table in tables}
         self.handed_out: Counter[Change] = Counter()
+        #: how far the clock had come before the input ended
+        self.reached: Instant = -INFINITY
         self.now = 0
 
     def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
         """One micro-batch of arrivals."""
-        clock = self.clock
-        kept_from = clock + 1 if all(leaf.spec.grid for leaf in self.emit.leaves) else clock
-        self._stream(stream).push(rows, self.now, kept_from)
+        intake = self._stream(stream)
+        own = intake if self._group_place(intake) is not None else None
+        intake.push(rows, self.now, lambda source: self._clock(own, source))
 
     def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None:
         """No more rows of a stream (or changes of a table) below `progress`."""
         if name in self.tables:
-            self.tables[name].punctuate(progress)
+            self.tables[name].punctuate(progress, self._furthest_clock())
         else:
-            self._stream(name).punctuate(progress, where)
+            self._stream(name).punctuate(progress, where, self.now)
 
-    def update(self, table: str, at: int, insert: Sequence[Values], delete: Sequence[Values]) -> None:
+    def update(
+        self, table: str, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
+    ) -> None:
         """A table changes at an instant, which must not lie in what is already answered."""
         if table not in self.tables:
             raise DataError(f"no table `{table}` in this query", hint=nearest(table, self.tables))
-        if at < self.clock:
+        clock = self._furthest_clock()
+        if at < clock:
             raise DataError(
-                f"table `{table}` cannot change at {at}: answers up to {self.clock} are given",
+                f"table `{table}` cannot change at {at}: answers up to {clock} are given",
                 code="late-update",
                 hint="update tables before their streams move on, or hold the clock with punctuate()",
             )
@@ -65,14 +70,19 @@ class ReferenceExecutor:
 
     def advance(self, micros: int) -> None:
         """Let wall-clock time pass: idle sources may be left out."""
+        if micros < 0:
+            raise DataError(f"time does not go back by {-micros} microseconds", code="bad-value")
         self.now += micros
         for intake in self.streams.values():
             intake.tick(self.now)
 
     def finish(self) -> None:
         """The end of all inputs."""
+        self.reached = max(self.reached, self._furthest_clock() if self.clock != INFINITY else -INFINITY)
         for intake in self.streams.values():
             intake.sealed = True
+        for table in self.tables.values():
+            table.progress = INFINITY
 
     def late(self, stream: str) -> list[Values]:
         """The rows that came too late and were not kept."""
@@ -85,8 +95,7 @@ class ReferenceExecutor:
 
     def take(self) -> list[Change]:
         """What became final since the last time, in order of delivery."""
-        final = [change for world, clock in self._worlds() for change in self._changes(world, clock)]
-        count = Counter(final)
+        count = Counter(self._final_changes())
         if self.handed_out - count:
             gone = next(iter(self.handed_out - count))
             raise StateError(f"{gone} was handed out as final, but is no longer part of the answer")
@@ -94,9 +103,24 @@ class ReferenceExecutor:
         self.handed_out = count
         return sorted(new.elements(), key=lambda change: change.place)
 
+    def _final_changes(self) -> list[Change]:
+        """What is final by the clock; or, where groups are final by themselves, by the clock of its group."""
+        evaluation = self._evaluation(self._furthest_clock())
+        if evaluation.clock == -INFINITY:
+            return []
+        grouped = ((intake, self._group_place(intake)) for intake in self.streams.values())
+        intake, place = next(((i, p) for i, p in grouped if p is not None), (None, None))
+        if place is None:
+            return evaluation.changes()
+        return [
+            change
+            for change in evaluation.changes()
+            if evaluation.is_final(change.at, self._clock(intake, change.row[place]))
+        ]
+
     def relation(self, at: int) -> Counter[Values]:
         """The answer relation at an instant."""
-        evaluation = Evaluation(self.emit, self._world(), self.clock)
+        evaluation = self._evaluation(self.clock)
         if not evaluation.is_final(at):
             raise DataError(
                 f"the answer at {at} is not final yet: the clock is at {self.clock}",
@@ -116,18 +140,20 @@ class ReferenceExecutor:
             {name: tuple(intake.changes) for name, intake in self.tables.items()},
         )
 
-    def _changes(self, world: World, clock: Instant) -> list[Change]:
-        return [] if clock == -INFINITY else Evaluation(self.emit, world, clock).changes()
+    def _evaluation(self, clock: Instant) -> Evaluation:
+        return Evaluation(self.emit, self._world(), clock, self.reached)
 
-    def _worlds(self) -> Iterator[tuple[World, Instant]]:
-        """The world and its clock; or, where groups are final by themselves, the part of each group."""
-        intake = next((i for i in self.streams.values() if i.per), None)
-        if intake is None or not is_final_by_group(self.emit, intake.stream, intake.per or ""):
-            yield self._world(), self.clock
-            return
-        column = intake.stream.schema.index(intake.per or "")
-        for value in dict.fromkeys(row.values[column] for row in intake.rows):
-            yield self._world().restricted(intake.stream.name, column, value), self._clock(intake, value)
+    def _group_place(self, intake: StreamIntake) -> int | None:
+        """Where in the answer the column is by whose values it becomes final, if it does so by group."""
+        return group_place(self.emit, intake.stream, intake.per) if intake.per else None
+
+    def _furthest_clock(self) -> Instant:
+        """How far any answer is given."""
+        clocks = [self.clock]
+        for intake in self.streams.values():
+            if self._group_place(intake) is not None:
+                clocks += [self._clock(intake, source) for source in intake.progress.sources]
+        return max(clocks)
 
     def _clock(self, own: StreamIntake | None, source: Any) -> Instant:
         """The least P of all inputs; of `own`, only what this source promises counts."""

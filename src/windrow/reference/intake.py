@@ -7,15 +7,15 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.catalog import Late, Stream
-from windrow.algebra.values import canonical, canonical_row
+from windrow.algebra.values import canonical, canonical_rows
 from windrow.errors import DataError
 from windrow.reference.expressions import compile_expression
 from windrow.reference.world import Arrival, Values
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
-from windrow.windows.progress import Batch, Progress, is_late
+from windrow.windows.progress import Batch, is_late
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from windrow.algebra.expressions import Expression
 
@@ -34,38 +34,42 @@ class StreamIntake:
         self.per = self.stream.progress.per
         self._last_arrival: Instant = -INFINITY
 
-    def push(self, batch: Sequence[Sequence[Any]], now: int, kept_from: Instant) -> None:
-        """Take a micro-batch. A late row that is kept becomes visible at `kept_from`."""
+    def push(self, batch: Sequence[Sequence[Any]], now: int, clock_of: Callable[[Any], Instant]) -> None:
+        """Take a micro-batch, or none of it. `clock_of` tells how far answers about a source are given."""
         if self.sealed:
             raise DataError(
                 f"stream `{self.stream.name}` is sealed: its end was announced",
                 code="sealed",
                 hint="push before finish()",
             )
-        where = f"stream `{self.stream.name}`"
-        values = [canonical_row(self.stream.schema, tuple(row), where) for row in batch]
+        values = canonical_rows(self.stream.schema, batch, f"stream `{self.stream.name}`")
         only_marks = [self._evaluated(self.stream.progress.when, row) is True for row in values]
         moments = self._moments(values, only_marks, now)
-        before = self.progress
         data = [(row, t) for row, t, only in zip(values, moments, only_marks, strict=True) if not only]
-        self._accept(data, before, now, kept_from)
+        self._refuse_missing_moments(data)
+        self._accept(data, now, clock_of)
         self._observe(values, moments, only_marks, now)
 
+    def _refuse_missing_moments(self, data: Sequence[tuple[Values, int | None]]) -> None:
+        missing = next((place for place, (_, moment) in enumerate(data, start=1) if moment is None), None)
+        if missing is not None:
+            raise DataError(
+                f"stream `{self.stream.name}`: row {missing} of the batch has no `{self.stream.wattr}`",
+                code="null-wattr",
+                hint="the windowing attribute cannot be NULL; filter such rows out before",
+            )
+
     def _accept(
-        self, data: Sequence[tuple[Values, int | None]], before: Progress, now: int, kept_from: Instant
+        self, data: Sequence[tuple[Values, int | None]], now: int, clock_of: Callable[[Any], Instant]
     ) -> None:
-        for place, (row, moment) in enumerate(data, start=1):
-            if moment is None:
-                raise DataError(
-                    f"stream `{self.stream.name}`: row {place} of the batch has no `{self.stream.wattr}`",
-                    code="null-wattr",
-                    hint="the windowing attribute cannot be NULL; filter such rows out before",
-                )
-            late = is_late(before, moment, self._source(row))
+        for row, moment in data:
+            source = self._source(row)
+            late = moment is not None and is_late(self.progress, moment, source)
             if late and self.stream.late is not Late.KEEP:
                 self.late.append(row)
             else:
-                self.rows.append(Arrival(row, len(self.rows) + 1, now, kept_from if late else -INFINITY))
+                kept_at = clock_of(source) if late else -INFINITY
+                self.rows.append(Arrival(row, len(self.rows) + 1, now, kept_at))
 
     def _observe(
         self, values: Sequence[Values], moments: Sequence[int | None], only_marks: Sequence[bool], now: int
@@ -92,7 +96,7 @@ class StreamIntake:
             return self.progress.progress
         return self._last_arrival if attribute == ARRIVAL_TS else -INFINITY
 
-    def punctuate(self, progress: Instant, where: Mapping[str, Any] | None) -> None:
+    def punctuate(self, progress: Instant, where: Mapping[str, Any] | None, now: int) -> None:
         """A promise from outside: no more rows (with this value in this column) below `progress`."""
         if where is None:
             self.progress = self.progress.with_progress(progress)
@@ -101,6 +105,7 @@ class StreamIntake:
         field = self.stream.schema.column(column)
         self.per = column
         self.progress = self.progress.with_progress_of(canonical(value, field.type, column), progress)
+        self.tick(now)
 
     def _promised(self, where: Mapping[str, Any]) -> tuple[str, Any]:
         if len(where) != 1 or self.per not in (None, *where):

@@ -20,15 +20,19 @@ if TYPE_CHECKING:
 
 
 def results(
-    emit: Emit, leaves: Mapping[Window, LeafRows], world: World, extents: Iterable[int]
+    emit: Emit, leaves: Mapping[Window, LeafRows], world: World, lag: int, extents: Iterable[int]
 ) -> list[Piece]:
     """All results, with how long they stay.
 
-    Every extent of a periodic aggregate is a result of its own, also when its value is the last one's.
+    Every extent of a periodic aggregate is a result of its own, also when its value is the last one's; and
+    only what is there at the end of some extent is a result of a periodic plan.
     """
-    return Pieces(leaves, world, breaks=extents).of(emit.input)
+    reports = frozenset(extents)
+    pieces = Pieces(leaves, world, lag=lag, breaks=reports).of(emit.input)
+    return [piece for piece in pieces if not emit.is_periodic or any(at in piece for at in reports)]
 
 
 def staying(pieces: Iterable[Piece], at: int) -> Counter[Values]:
-    """The results produced up to an instant that still stay then."""
-    return Counter(piece.fact.values for piece in pieces if piece.vs <= at < piece.stays)
+    """The results produced so far that still stay; one made of the same rows again is the same one."""
+    found = {(piece.origin, piece.fact.values) for piece in pieces if piece.vs <= at < piece.stays}
+    return Counter(values for _, values in found)

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from itertools import pairwise, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.operators import (
     Aggregate,
@@ -28,7 +28,7 @@ from windrow.algebra.operators import (
 )
 from windrow.algebra.plan import Plan, Window
 from windrow.reference.expressions import compile_expression
-from windrow.reference.snapshot import Snapshot, grouped, table_rows, together
+from windrow.reference.snapshot import Snapshot, grouped, lives, table_rows, together
 from windrow.reference.world import Fact, Values, World
 from windrow.windows.domain import INFINITY, Instant
 
@@ -42,12 +42,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Piece:
     """A row valid in [vs, ve). `stays` is the least ve of its external windows: with INTERNAL windows a
-    result stays until then, although its parts have left their windows."""
+    result stays until then, although its parts have left their windows. `origin` says what it is made of."""
 
     fact: Fact
     vs: Instant
     ve: Instant
     stays: Instant
+    origin: tuple[Any, ...] = ()
 
     def __contains__(self, instant: Instant) -> bool:
         return self.vs <= instant < self.ve
@@ -85,8 +86,10 @@ class Pieces:
     def _(self, plan: Window) -> list[Piece]:
         rows = self.leaves[plan]
         return [
-            Piece(fact, interval.vs, interval.ve, INFINITY if plan.spec.internal else interval.ve)
-            for fact, interval in zip(rows.facts, plan.spec.intervals(rows.elements), strict=True)
+            Piece(fact, interval.vs, interval.ve, INFINITY if plan.spec.internal else interval.ve, (place,))
+            for place, (fact, interval) in enumerate(
+                zip(rows.facts, plan.spec.intervals(rows.elements), strict=True)
+            )
             if interval
         ]
 
@@ -101,16 +104,21 @@ class Pieces:
     @of.register
     def _(self, plan: Project) -> list[Piece]:
         columns = [compile_expression(expression, plan.input.schema.names) for _, expression in plan.outputs]
-        return [
+        found = [
             replace(
-                piece, fact=Fact(tuple(column(piece.fact.values, None) for column in columns), piece.fact.ts)
+                piece, fact=replace(piece.fact, values=tuple(c(piece.fact.values, None) for c in columns))
             )
             for piece in self.of(plan.input)
         ]
+        return united(found) if self.uniting and not plan.has_wattr else found
 
     @of.register
     def _(self, plan: Union) -> list[Piece]:
-        return [piece for part in plan.inputs for piece in self.of(part)]
+        return [
+            replace(piece, origin=(branch, *piece.origin))
+            for branch, part in enumerate(plan.inputs)
+            for piece in self.of(part)
+        ]
 
     @of.register
     def _(self, plan: Join) -> list[Piece]:
@@ -131,16 +139,15 @@ class Pieces:
 
     def _table_pieces(self, plan: TableJoin, piece: Piece) -> Iterator[Piece]:
         if not plan.is_retroactive:
-            for row in table_rows(self.world, plan.table, piece.fact.ts):
-                yield replace(piece, fact=Fact(piece.fact.values + row, piece.fact.ts))
+            for place, row in enumerate(table_rows(self.world, plan.table, piece.fact.ts)):
+                joined = replace(piece.fact, values=piece.fact.values + row)
+                yield replace(piece, fact=joined, origin=(*piece.origin, place))
             return
-        changes = self.world.tables.get(plan.table.table.name, ())
-        moments = sorted({change.at + self.lag for change in changes} | {-INFINITY, INFINITY})
-        for start, stop in pairwise(moments):
-            for row in table_rows(self.world, plan.table, start - self.lag):
-                table = Piece(Fact(row, -INFINITY), start, stop, stop)
-                if met := intersection((piece, table)):
-                    yield met
+        for place, (row, start, stop) in enumerate(lives(self.world, plan.table)):
+            end = stop + self.lag
+            table = Piece(Fact(row, -INFINITY), start + self.lag, end, end, (place,))
+            if met := intersection((piece, table)):
+                yield met
 
     @of.register
     def _(self, plan: Distinct) -> list[Piece]:
@@ -175,11 +182,10 @@ class Pieces:
         found = []
         for piece in self.of(plan.left):
             matches = [other for other in right if test(piece.fact.values + other.fact.values, None) is True]
-            met = [
-                part for other in matches if (part := intersection((piece, replace(other, stays=INFINITY))))
-            ]
-            found += list(_without(piece, met) if plan.negated else _replaced(met, piece.fact))
-        return united(found) if self.uniting else found
+            met = [part for other in matches if (part := intersection((piece, other)))]
+            parts = list(_without(piece, met) if plan.negated else _replaced(met, piece.fact, piece.origin))
+            found += united(parts) if self.uniting else parts
+        return found
 
     @of.register
     def _(self, plan: Aggregate) -> list[Piece]:
@@ -204,7 +210,8 @@ class Pieces:
                 continue
             if current is not None:
                 yield current
-            current = Piece(Fact(value, max(piece.fact.ts for piece in alive)), start, stop, stays)
+            youngest = max(piece.fact.ts for piece in alive)
+            current = Piece(Fact(value, youngest), start, stop, stays, (group, start))
         if current is not None:
             yield current
 
@@ -227,7 +234,8 @@ def intersection(parts: Iterable[Piece]) -> Piece | None:
     vs, ve = max(part.vs for part in chosen), min(part.ve for part in chosen)
     if vs >= ve:
         return None
-    return Piece(together(part.fact for part in chosen), vs, ve, min(part.stays for part in chosen))
+    origin = tuple(part.origin for part in chosen)
+    return Piece(together(part.fact for part in chosen), vs, ve, min(part.stays for part in chosen), origin)
 
 
 def elementary(pieces: Iterable[Piece], also: Iterable[int] = ()) -> list[tuple[Instant, Instant]]:
@@ -238,7 +246,7 @@ def elementary(pieces: Iterable[Piece], also: Iterable[int] = ()) -> list[tuple[
     return list(pairwise(sorted(ends)))
 
 
-def _replaced(copies: list[Piece], shown: Fact) -> Iterator[Piece]:
+def _replaced(copies: list[Piece], shown: Fact, origin: tuple[Any, ...] = ()) -> Iterator[Piece]:
     """One of the copies at a time: the current one until it expires, then the one that lives longest."""
     now: Instant = min((piece.vs for piece in copies), default=INFINITY)
     while now < INFINITY:
@@ -246,7 +254,7 @@ def _replaced(copies: list[Piece], shown: Fact) -> Iterator[Piece]:
         if alive:
             youngest = max(alive, key=lambda piece: (piece.ve, piece.fact.ts))
             fact = Fact(shown.values, max(shown.ts, youngest.fact.ts))
-            yield Piece(fact, now, youngest.ve, max(youngest.ve, youngest.stays))
+            yield Piece(fact, now, youngest.ve, max(youngest.ve, youngest.stays), origin)
             now = youngest.ve
         else:
             now = min((piece.vs for piece in copies if piece.vs > now), default=INFINITY)

@@ -42,13 +42,19 @@ class StreamRow:
 
 
 class RowsBelow:
-    """Collects the rows that enter a window; `emitted` evaluates a nested query, at its `lag`."""
+    """Collects the rows that enter a window. `emitted` gives a nested query's changes and their instants;
+    `lag` is 1 where answers up to the clock are out: a late row is in time only for later ones."""
 
     def __init__(
-        self, window: Window, world: World, emitted: Callable[[Emit], tuple[Sequence[Change], int]]
+        self,
+        window: Window,
+        world: World,
+        lag: int,
+        emitted: Callable[[Emit], Sequence[tuple[Change, int]]],
     ) -> None:
         self.window = window
         self.world = world
+        self.lag = lag
         self.emitted = emitted
 
     def collect(self) -> LeafRows:
@@ -71,14 +77,14 @@ class RowsBelow:
             known |= {ROW_NUM: arrival.row_num, ARRIVAL_TS: arrival.arrival_ts}
             values = arrival.values + tuple(known[name] for name in PSEUDO_COLUMNS if name in plan.pseudo)
             if known[attribute] is not None:
-                fact = Fact(values, known[attribute])
-                found.append(StreamRow(fact, arrival.values, arrival.row_num, arrival.not_before))
+                turn = arrival.row_num if self.window.spec.counts_arrivals else 0
+                fact = Fact(values, known[attribute], turn)
+                found.append(StreamRow(fact, arrival.values, arrival.row_num, arrival.clock + self.lag))
         return found
 
     @of.register
     def _(self, plan: Subquery) -> list[StreamRow]:
-        changes, lag = self.emitted(plan.query)
-        return [StreamRow(Fact(change.row, change.at - lag), change.row, 0) for change in changes]
+        return [StreamRow(Fact(change.row, t), change.row, 0) for change, t in self.emitted(plan.query)]
 
     @of.register
     def _(self, plan: Filter) -> list[StreamRow]:
@@ -89,7 +95,9 @@ class RowsBelow:
     def _(self, plan: Project) -> list[StreamRow]:
         columns = [compile_expression(expression, plan.input.schema.names) for _, expression in plan.outputs]
         return [
-            replace(row, fact=Fact(tuple(column(row.fact.values, None) for column in columns), row.fact.ts))
+            replace(
+                row, fact=replace(row.fact, values=tuple(column(row.fact.values, None) for column in columns))
+            )
             for row in self.of(plan.input)
         ]
 

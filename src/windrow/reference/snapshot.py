@@ -7,6 +7,7 @@ states of its windows and tables, and each result sees an NRR table as it was be
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import singledispatchmethod
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from windrow.reference import aggregates
 from windrow.reference.expressions import WindowContext, compile_expression
 from windrow.reference.scopes import members
 from windrow.reference.world import Fact, Values, World
+from windrow.windows.domain import INFINITY
 from windrow.windows.element import sort_key
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ class Snapshot:
     def _(self, plan: Project) -> list[Fact]:
         columns = [self._compiled(expression, plan.input) for _, expression in plan.outputs]
         return [
-            Fact(tuple(column(fact.values, self.bounds) for column in columns), fact.ts)
+            replace(fact, values=tuple(column(fact.values, self.bounds) for column in columns))
             for fact in self.facts(plan.input)
         ]
 
@@ -161,7 +163,7 @@ class Snapshot:
 
     def aggregate_row(self, plan: Aggregate, rows: Sequence[Fact]) -> Values:
         """The aggregates of one group, its rows in window order."""
-        in_order = sorted(rows, key=lambda fact: (fact.ts, sort_key(fact.values)))
+        in_order = sorted(rows, key=lambda fact: (fact.turn, fact.ts, sort_key(fact.values)))
         return tuple(self._aggregate(call, plan.input, in_order) for _, call in plan.aggregates)
 
     def _aggregate(self, call: AggregateCall, source: Plan, rows: Sequence[Fact]) -> Any:
@@ -218,3 +220,15 @@ def table_rows(world: World, scan: TableScan, before: Instant) -> list[Values]:
             rows.subtract(change.delete)
             rows.update(change.insert)
     return [row for row, copies in rows.items() for _ in range(copies)]
+
+
+def lives(world: World, scan: TableScan) -> list[tuple[Values, Instant, Instant]]:
+    """Each row a RELATION ever had, and when it was inserted and deleted; the oldest copy goes first."""
+    present: dict[Values, list[Instant]] = {}
+    found: list[tuple[Values, Instant, Instant]] = []
+    for change in world.tables.get(scan.table.name, ()):
+        for row in change.delete:
+            found.append((row, present[row].pop(0), change.at))
+        for row in change.insert:
+            present.setdefault(row, []).append(change.at)
+    return found + [(row, since, INFINITY) for row, copies in present.items() for since in copies]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.changes import Change
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, StreamWord, Window
+from windrow.errors import DataError
 from windrow.reference import internal, restore
 from windrow.reference.expressions import WindowContext
 from windrow.reference.rows import LeafRows, RowsBelow
@@ -35,19 +36,28 @@ Relation = Counter["Values"]
 
 
 class Evaluation:
-    """One query over one world, up to a clock: what is final is what `clock` says is final."""
+    """One query over one world, up to a clock: what is final is what `clock` says is final.
 
-    def __init__(self, emit: Emit, world: World, clock: Instant = INFINITY) -> None:
+    `reached` is how far the clock had come before the input ended: what was reported by then stays.
+    """
+
+    def __init__(
+        self, emit: Emit, world: World, clock: Instant = INFINITY, reached: Instant = -INFINITY
+    ) -> None:
         self.emit = emit
         self.world = world
         self.clock = clock
+        self.reached = reached
         self.leaves: dict[Window, LeafRows] = {leaf: self._rows(leaf) for leaf in emit.leaves}
 
     def _rows(self, leaf: Window) -> LeafRows:
-        return RowsBelow(leaf, self.world, self._emitted).collect()
+        return RowsBelow(leaf, self.world, lag_of(self.emit), self._emitted).collect()
 
-    def _emitted(self, inner: Emit) -> tuple[list[Change], int]:
-        return Evaluation(inner, self.world, self.clock).changes(), lag_of(inner)
+    def _emitted(self, inner: Emit) -> list[tuple[Change, int]]:
+        """What a nested query emits, with the instants of its rows: E-1 in a periodic one, else `at`."""
+        before = int(inner.is_periodic and bool(lag_of(inner)))
+        changes = Evaluation(inner, self.world, self.clock, self.reached).changes()
+        return [(change, change.at - before) for change in changes]
 
     def changes(self) -> list[Change]:
         """Every final change, in order of delivery."""
@@ -60,14 +70,21 @@ class Evaluation:
             found = self._differences(word)
         return sorted((change for change in found if self.is_final(change.at)), key=lambda c: c.place)
 
-    def is_final(self, at: int) -> bool:
+    def is_final(self, at: int, clock: Instant | None = None) -> bool:
         """An extent [.., E) is final when the clock reaches E, a change at an instant when it has passed."""
-        return at <= self.clock if lag_of(self.emit) else at < self.clock
+        known = self.clock if clock is None else clock
+        return at <= known if lag_of(self.emit) else at < known
 
     # The relation.
 
     def relation(self, at: int) -> Relation:
         """R(at): the state of the answer at an instant."""
+        if self.emit.reads_window_bounds and self._bounds(at) is None:
+            raise DataError(
+                "this query selects the bounds of each extent, so it has no relation at an instant",
+                code="no-relation",
+                hint="leave window_start and window_end out, or take its changes",
+            )
         if self.emit.is_internal:
             return internal.staying(self._internal_results, at)
         return self._snapshot(at).relation(self.emit.input)
@@ -75,15 +92,18 @@ class Evaluation:
     @cached_property
     def _internal_results(self) -> list[Piece]:
         extents = self._slides() if self.emit.is_periodic else ()
-        return internal.results(self.emit, self.leaves, self.world, extents)
+        return internal.results(self.emit, self.leaves, self.world, lag_of(self.emit), extents)
 
     def _snapshot(self, at: int) -> Snapshot:
         lag = lag_of(self.emit)
         return Snapshot(self.leaves, self.world, at, at - lag, bounds=self._bounds(at))
 
     def _bounds(self, at: int) -> WindowContext | None:
-        leaf = self.emit.leaves[0]
-        return WindowContext(*leaf.spec.bounds(last_slide(leaf.spec, at))) if leaf.spec.grid else None
+        spec = self.emit.leaves[0].spec
+        if spec.grid is None:
+            return None
+        start, end = spec.bounds(last_slide(spec, at))
+        return WindowContext(None if start == -INFINITY else int(start), end)
 
     # Reports of extents by themselves: counted rows and sessions.
 
@@ -167,11 +187,13 @@ class Evaluation:
         return [report.at for report in spec.reports(rows) if after < report.at <= until]
 
     def _last_report(self, last_end: int) -> int:
-        """Up to the clock; at the end of input, the first reporting instant at or after the last endpoint."""
+        """Up to the clock; at the end of input, the first reporting instant at or after the last endpoint,
+        and no earlier than the clock had come before."""
         if self.clock != INFINITY:
             return int(self.clock)
         grids = [leaf.spec for leaf in self.emit.leaves if leaf.spec.grid]
-        return min((spec.first_after(last_end - 1) for spec in grids), default=last_end)
+        last = min((spec.first_after(last_end - 1) for spec in grids), default=last_end)
+        return last if self.reached == -INFINITY else max(last, int(self.reached))
 
 
 def lag_of(emit: Emit) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.catalog import Table, TableKind
-from windrow.algebra.values import canonical_row
+from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError
 from windrow.reference.world import TableChange, Values
 from windrow.windows.domain import INFINITY, Instant
@@ -28,20 +28,29 @@ class TableIntake:
         self._rows: Counter[Values] = Counter()
         self._keys_used: set[Values] = set()
 
-    def punctuate(self, progress: Instant) -> None:
+    def punctuate(self, progress: Instant, clock: Instant) -> None:
         """From now on the table holds the clock back to what it promises."""
+        if self.progress == INFINITY and progress < clock:
+            raise DataError(
+                f"table `{self.table.name}` cannot hold the clock at {progress}: it is at {clock} already",
+                code="late-punctuation",
+                hint="punctuate a table before its streams move on",
+            )
         self.progress = progress if self.progress == INFINITY else max(self.progress, progress)
 
-    def update(self, at: int, insert: Sequence[Values], delete: Sequence[Values]) -> None:
+    def update(self, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]) -> None:
         """Rows leave, then rows come."""
-        if self.changes and at < self.changes[-1].at:
+        last = self.changes[-1].at if self.changes else -INFINITY
+        promised = self.progress if self.progress != INFINITY else last
+        if at < max(last, promised):
             raise DataError(
-                f"table `{self.table.name}` changes in order: {at} comes after {self.changes[-1].at}",
+                f"table `{self.table.name}` cannot change at {at}: it is known up to {max(last, promised)}",
                 code="late-update",
+                hint="changes of a table come in order, and not below what it was punctuated with",
             )
         where = f"table `{self.table.name}`"
-        gone = tuple(canonical_row(self.table.schema, tuple(row), where) for row in delete)
-        new = tuple(canonical_row(self.table.schema, tuple(row), where) for row in insert)
+        gone = tuple(canonical_rows(self.table.schema, delete, where))
+        new = tuple(canonical_rows(self.table.schema, insert, where))
         self._delete(gone)
         self._insert(new)
         self.changes.append(TableChange(at, new, gone))

@@ -12,12 +12,12 @@ Values: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Arrival:
-    """An accepted row. A late row that is kept may not be seen before `not_before`."""
+    """An accepted row. `clock` is what the clock was when a late row was kept."""
 
     values: Values
     row_num: int
     arrival_ts: int = 0
-    not_before: Instant = -INFINITY
+    clock: Instant = -INFINITY
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,12 @@ class World:
     streams: dict[str, tuple[Arrival, ...]] = field(default_factory=dict)
     tables: dict[str, tuple[TableChange, ...]] = field(default_factory=dict)
 
-    def restricted(self, stream: str, column: int, value: Any) -> World:
-        """The world in which `stream` only ever had rows with this value in this column."""
-        rows = tuple(row for row in self.streams.get(stream, ()) if row.values[column] == value)
-        return World({**self.streams, stream: rows}, self.tables)
-
 
 @dataclass(frozen=True)
 class Fact:
-    """A row of a relation: its values, and the greatest windowing attribute of the rows it is made of."""
+    """A row of a relation: its values, the greatest windowing attribute of the rows it is made of, and, where
+    the window counts arrivals, its turn."""
 
     values: Values
     ts: Instant
+    turn: int = 0

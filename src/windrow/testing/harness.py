@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.plan import Emit, Plan
-from windrow.algebra.values import micros
+from windrow.algebra.values import instant
 from windrow.engine import Declared, declared
 from windrow.errors import QueryError, nearest
 from windrow.language.compile import compile_query
@@ -57,7 +57,7 @@ class Harness:
 
     def punctuate(self, name: str, progress: int | datetime, where: Mapping[str, Any] | None = None) -> None:
         """No more rows of a stream with its windowing attribute below `progress` (and with these values)."""
-        self._executor.punctuate(name, _instant(progress), where)
+        self._executor.punctuate(name, instant(progress), where)
 
     def update(
         self,
@@ -67,7 +67,7 @@ class Harness:
         delete: Sequence[Sequence[Any]] = (),
     ) -> None:
         """A table changes at an instant."""
-        self._executor.update(table, _instant(at), [tuple(r) for r in insert], [tuple(r) for r in delete])
+        self._executor.update(table, instant(at), insert, delete)
 
     def advance(self, micros: int) -> None:
         """Wall-clock time passes; only idle timeouts and `arrival_ts` notice."""
@@ -83,15 +83,11 @@ class Harness:
 
     def relation(self, at: int | datetime) -> Counter[tuple[Any, ...]]:
         """The answer relation at an instant, as a multiset; an error if it is not final yet."""
-        return self._executor.relation(_instant(at))
+        return self._executor.relation(instant(at))
 
     def late(self, stream: str) -> list[tuple[Any, ...]]:
         """The rows that came too late and were not kept."""
         return self._executor.late(stream)
-
-
-def _instant(moment: int | datetime) -> int:
-    return moment if isinstance(moment, int) else micros(moment)
 
 
 def _planned(query: str | Plan, streams: Mapping[str, Declared], tables: Mapping[str, Declared]) -> Emit:

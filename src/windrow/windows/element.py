@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import copysign
 from typing import Any
 
 from windrow.windows.domain import INFINITY, Instant
@@ -69,13 +70,17 @@ def visible(element: Element, vs: int, ve: Instant) -> Interval | None:
     return Interval(vs, ve) if vs < ve else None
 
 
-def sort_key(values: Iterable[Any]) -> tuple[tuple[int, Any], ...]:
-    """A key that sorts column values: NULL first, NaN last.
+def sort_key(values: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
+    """A key that sorts column values: NULL first, NaN last, and -0.0 before the 0.0 it equals.
 
-    >>> sorted([(2.0,), (float("nan"),), (None,)], key=sort_key)
-    [(None,), (2.0,), (nan,)]
+    >>> sorted([(2.0,), (float("nan"),), (0.0,), (None,), (-0.0,)], key=sort_key)
+    [(None,), (-0.0,), (0.0,), (2.0,), (nan,)]
     """
-    return tuple((0, 0) if v is None else (2, 0) if v != v else (1, v) for v in values)
+    return tuple((0, 0) if v is None else (2, 0) if v != v else (1, v, _sign_of_zero(v)) for v in values)
+
+
+def _sign_of_zero(value: Any) -> float:
+    return copysign(1, value) if isinstance(value, float) and value == 0 else 0
 
 
 def place_of(element: Element, rows: Sequence[Element]) -> int:

@@ -52,7 +52,7 @@ class LandmarkWindow(OwnInterval):
 
     @property
     def has_bounds(self) -> bool:
-        return self.slide is not None and self.start is not None
+        return self.slide is not None
 
     @property
     def _length(self) -> Hashable:

@@ -72,7 +72,7 @@ class RowsWindow(WindowSpec):
 
     @property
     def has_bounds(self) -> bool:
-        return self.reports_positions
+        return self.is_periodic
 
     @property
     def counts_arrivals(self) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra import aggregates
 from windrow.algebra.operators import Project
-from windrow.algebra.plan import Emit, StreamWord, Subquery
+from windrow.algebra.plan import Emit, StreamWord, Subquery, Window
 from windrow.language.binder.aggregates import Groups
 from windrow.language.binder.context import Context, Relation
 from windrow.language.binder.places import at, rebuilt, refuse, walk
@@ -52,8 +52,17 @@ def bind_wstream(select: Select, found: list[WStream], context: Context) -> Rela
 def _output_stream(inner: Select, context: Context) -> Subquery:
     plan = bind_select(inner, replace(context, word=StreamWord.AUTO)).plan
     with at(inner):
-        periodic = Emit(plan).reports_extents
-        return Subquery(Emit(plan, StreamWord.AUTO if periodic else StreamWord.ISTREAM), ALIAS)
+        if Emit(plan).reports_extents:
+            return Subquery(Emit(plan), ALIAS)
+        return Subquery(Emit(_internal(plan), StreamWord.ISTREAM), ALIAS)
+
+
+def _internal(plan: Plan) -> Plan:
+    """The plan with INTERNAL windows: what WSTREAM windows is append-only."""
+    if isinstance(plan, Window):
+        never = plan.spec.never_internal
+        return plan if never else replace(plan, spec=replace(plan.spec, internal=True))
+    return plan.with_children(tuple(_internal(child) for child in plan.children))
 
 
 def _selected(select: Select, output: Plan, scope: Scope) -> Plan:
