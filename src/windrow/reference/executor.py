@@ -106,8 +106,6 @@ class ReferenceExecutor:
     def _final_changes(self) -> list[Change]:
         """What is final by the clock; or, where groups are final by themselves, by the clock of its group."""
         evaluation = self._evaluation(self._furthest_clock())
-        if evaluation.clock == -INFINITY:
-            return []
         grouped = ((intake, self._group_place(intake)) for intake in self.streams.values())
         intake, place = next(((i, p) for i, p in grouped if p is not None), (None, None))
         if place is None:

@@ -61,6 +61,8 @@ class Evaluation:
 
     def changes(self) -> list[Change]:
         """Every final change, in order of delivery."""
+        if self.clock == -INFINITY:
+            return []
         word = self.emit.meaning
         if word.restores:
             found: Iterable[Change] = restore.changes(self.emit, self.leaves, self.world)
