@@ -7,6 +7,7 @@ never a new node.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Expression:
+class Expression(ABC):
     """The root of all expressions; `type` is known when the node is made."""
 
     @property
+    @abstractmethod
     def type(self) -> DataType:
-        raise NotImplementedError
+        """The type of its values."""
 
     @property
     def children(self) -> tuple[Expression, ...]:

@@ -8,6 +8,7 @@ are named `alias.column`, so that names stay unique through joins.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
@@ -42,18 +43,18 @@ class StreamWord(Enum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(ABC):
     """The root of all plan nodes."""
 
     @property
+    @abstractmethod
     def schema(self) -> Schema:
         """The columns of the rows this node gives."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def label(self) -> Label:
         """How those rows expire."""
-        raise NotImplementedError
 
     @property
     def has_wattr(self) -> bool:
@@ -250,6 +251,10 @@ class TableScan(Plan):
     @cached_property
     def schema(self) -> Schema:
         return self.table.schema.prefixed(self.alias)
+
+    @property
+    def label(self) -> Label:
+        return patterns.strict("rows leave when the table changes")
 
 
 @dataclass(frozen=True)
