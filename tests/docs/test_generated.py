@@ -12,9 +12,14 @@ from pathlib import Path
 import pytest
 
 from windrow.algebra import pattern_table
+from windrow.algebra.functions import tables
 
 ROOT = Path(__file__).parents[2]
-GENERATED = {"pattern-table": (ROOT / "docs" / "semantics.md", pattern_table.markdown)}
+GENERATED = {
+    "pattern-table": (ROOT / "docs" / "semantics.md", pattern_table.markdown),
+    "functions": (ROOT / "docs" / "language.md", tables.functions_markdown),
+    "aggregates": (ROOT / "docs" / "language.md", tables.aggregates_markdown),
+}
 
 
 @pytest.mark.parametrize("name", GENERATED)

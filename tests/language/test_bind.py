@@ -6,11 +6,11 @@ import pytest
 from tests.language.corpus import market, queries
 from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
 
-from windrow.algebra.expressions import Column, WindowBound, conjuncts
+from windrow.algebra.expressions import Column, Literal, WindowBound, conjuncts
 from windrow.algebra.functions.printing import to_sql
 from windrow.algebra.operators import Aggregate, Exists, Filter, Join, Limit, Project, TableJoin, Union
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
-from windrow.algebra.types import BIGINT, DOUBLE, TIMESTAMP
+from windrow.algebra.types import BIGINT, BINARY, DOUBLE, TIMESTAMP
 from windrow.language.compile import Catalog, compile_query, declare_stream, declare_table
 from windrow.windows.ranges import UnboundedWindow
 
@@ -337,3 +337,41 @@ def test_tables_and_streams_can_be_declared_in_python() -> None:
     plan = compile_query("SELECT b FROM s [NOW], t WHERE s.a = t.a", catalog)
     assert outline(plan) == "Emit(Project(TableJoin(Window(Scan), TableScan)))"
     assert isinstance(plan.leaves[0], Window)
+
+
+def test_the_arguments_of_trim_have_the_order_of_spark() -> None:
+    forms = ("trim('k', bidder)", "btrim(bidder, 'k')", "TRIM(BOTH 'k' FROM bidder)", "TRIM('k' FROM bidder)")
+    outputs = ", ".join(f"{form} AS c{number}" for number, form in enumerate(forms))
+    plan = plan_of(f"SELECT {outputs} FROM bids [NOW]")
+    assert isinstance(plan.input, Project)
+    assert {to_sql(value, str) for _, value in plan.input.outputs} == {"TRIM('k' FROM bids.bidder)"}
+    plan = plan_of("SELECT ltrim('k', bidder), TRIM(LEADING 'k' FROM bidder) AS b FROM bids [NOW]")
+    assert isinstance(plan.input, Project)
+    assert {to_sql(value, str) for _, value in plan.input.outputs} == {"ltrim('k', bids.bidder)"}
+
+
+def test_constants_of_different_types_have_different_names() -> None:
+    names = plan_of("SELECT 1.5, 1.5D, 1.5f, 1, 1L, -1l, 1e3, X'f' FROM bids [NOW]").schema.names
+    assert names == ("1.5", "1.5D", "1.5F", "1", "1L", "-1L", "1e3", "X'0F'")
+
+
+def test_bytes_are_read_as_in_spark() -> None:
+    plan = plan_of("SELECT X'616', X '' AS nothing FROM bids [NOW]")
+    assert isinstance(plan.input, Project)
+    assert [value for _, value in plan.input.outputs] == [Literal(b"\x06\x16", BINARY), Literal(b"", BINARY)]
+
+
+def test_ilike_compares_in_lower_case() -> None:
+    plan = plan_of("SELECT bidder ILIKE 'K%' FROM bids [NOW]")
+    assert plan.schema.names == ("bidder ILIKE 'K%'",)
+    assert (
+        plan.input
+        == plan_of("SELECT lower(bidder) LIKE lower('K%') AS `bidder ILIKE 'K%'` FROM bids [NOW]").input
+    )
+
+
+def test_intervals_are_of_one_type_however_it_is_written() -> None:
+    stream = declare_stream(
+        "s", "a INTERVAL, b INTERVAL DAY TO SECOND, c interval day to second, ts TIMESTAMP"
+    )
+    assert [str(kind) for kind in stream.schema.types] == ["INTERVAL"] * 3 + ["TIMESTAMP"]

@@ -41,8 +41,10 @@ _VALID = [
     " FROM u [LIFETIME ttl SECONDS] WHERE u.a IS NOT DISTINCT FROM t.a AND b IS NOT NULL)",
     "WITH x AS (SELECT a FROM t [LANDMARK FROM '07:00' SLIDE 1 h]) SELECT k FROM x [NOW] JOIN u USING (k)",
     "(SELECT a FROM t [NOW]) UNION ALL SELECT b FROM u [SESSION 5 m PARTITION BY `k 1`] EXCEPT ALL SELECT 1",
-    "CREATE STREAM bids (item BIGINT, ts TIMESTAMP) WATTR ts PUNCTUATED BY ts PER item WHEN item = 0"
-    " LATE DROP FROM 'x'",
+    "SELECT TRIM(LEADING 'k' FROM x), TRIM(BOTH FROM y), trim(x FROM y), ltrim(x, y), X'1f', a ILIKE 'b'"
+    " FROM t",
+    "CREATE STREAM bids (item BIGINT, i INTERVAL DAY TO SECOND, ts TIMESTAMP) WATTR ts"
+    " PUNCTUATED BY ts PER item WHEN item = 0 LATE DROP FROM 'x'",
     "CREATE QUERY q AS SELECT a FROM t INTO 'x' PRIORITY 3 MAX GAP 2 EVERY 10 SECONDS; DROP QUERY q",
 ]
 _WORDS = sorted(
@@ -143,7 +145,9 @@ def test_nothing_that_is_written_is_lost(text: str) -> None:
         assert _lost(text, query) == []
 
 
-_READ_ELSEWHERE = {"ISTREAM", "DSTREAM", "RSTREAM", "ISTREAM_RESTORE", "RSTREAM_RESTORE", "RESTORE", "FOR"}
+_READ_ELSEWHERE = words(
+    "ISTREAM DSTREAM RSTREAM ISTREAM_RESTORE RSTREAM_RESTORE RESTORE FOR BOTH LEADING TRAILING"
+)
 
 
 def _lost(text: str, query: Query) -> list[str]:

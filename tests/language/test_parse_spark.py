@@ -1,4 +1,5 @@
-"""Differential test: operators without parentheses are grouped as Spark's own parser groups them.
+"""Differential test: operators without parentheses are grouped as Spark's own parser groups them, and calls
+that are easily misread mean what they mean in Spark.
 
 An expression that Windrow understands is written again with parentheses around every operation; Spark
 must make the same tree of both texts.
@@ -12,9 +13,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.operators import Project
 from windrow.errors import QueryError
+from windrow.language.compile import Catalog, compile_query, declare_stream
 from windrow.language.parse import parse_expression
 from windrow.language.syntax import Apply, CastTo, Constant, Name, Node
+from windrow.reference.expressions import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,3 +116,38 @@ def test_operators_are_grouped_as_in_spark(spark_tree: Callable[[str], str], tex
     except QueryError:
         return  # Windrow asks for parentheses where the order is hard to see
     assert spark_tree(text) == spark_tree(_bracketed(understood))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "trim('k', 'kxk')",
+        "trim('kxk', 'k')",
+        "btrim('kxk', 'k')",
+        "btrim('k', 'kxk')",
+        "btrim('  x ')",
+        "ltrim('k', 'kxk')",
+        "ltrim('kxk', 'k')",
+        "rtrim('k', 'kxk')",
+        "TRIM('k' FROM 'kxk')",
+        "TRIM(BOTH 'k' FROM 'kxk')",
+        "TRIM(LEADING 'k' FROM 'kxk')",
+        "TRIM(TRAILING 'k' || 'x' FROM 'kxk')",
+        "TRIM(BOTH FROM ' x ')",
+        "TRIM(LEADING FROM ' x ')",
+        "TRIM(TRAILING FROM ' x ')",
+        "'Kx' ILIKE 'k%'",
+        "'İ' ILIKE 'i_'",
+        "'A%' ILIKE 'aX%' ESCAPE 'X'",
+        "'A%' NOT ILIKE 'aX%' ESCAPE 'x'",
+        "hex(X'616')",
+        "X'' = binary('')",
+        "x '6B' = binary('k')",
+    ],
+)
+def test_spark_text_means_what_it_means_in_spark(spark: SparkSession, text: str) -> None:
+    plan = compile_query(f"SELECT {text} AS x FROM s [NOW]", Catalog(declare_stream("s", "t BIGINT")))
+    assert isinstance(plan.input, Project)
+    ((_, value),) = plan.input.outputs
+    answers = spark.sql(f"SELECT {text}, {to_sql(value, str)}").collect()[0]
+    assert answers[0] == answers[1] == evaluate(value, {})

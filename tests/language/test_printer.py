@@ -209,3 +209,30 @@ def test_tables_are_printed_after_the_streams() -> None:
     plan = compile_query("SELECT name FROM items i, bids [NOW] b WHERE i.item = b.item", MARKET)
     assert any(isinstance(node, TableJoin) for node in plan.walk())
     assert "FROM bids [NOW] AS b\nJOIN items AS i ON i.item = b.item" in print_query(plan)
+
+
+@pytest.mark.parametrize("word", ["AND", "OR"])
+@pytest.mark.parametrize("count", [2, 31, 32, 33, 34, 64, 65, 500, 1_000])
+def test_chains_of_conditions_return(word: str, count: int) -> None:
+    chain = f" {word} ".join(f"item <> {number}" for number in range(count))
+    assert_returns(compile_query(f"SELECT {chain} AS x FROM bids [NOW] WHERE {chain}", MARKET), MARKET)
+
+
+def test_parentheses_inside_a_long_chain_do_not_matter() -> None:
+    parts = [f"item = {number}" for number in range(60)]
+    flat = " OR ".join(parts)
+    grouped = f"({' OR '.join(parts[:5])}) OR ({' OR '.join(parts[5:])})"
+    texts = [
+        print_query(compile_query(f"SELECT item FROM bids [NOW] WHERE {condition}", MARKET))
+        for condition in (flat, grouped)
+    ]
+    assert texts[0] == texts[1]
+    assert texts[0].count("(") == 1
+
+
+def test_columns_called_like_the_words_of_trim_are_quoted() -> None:
+    catalog = Catalog(declare_stream("s", "both STRING, leading STRING, x STRING, ts TIMESTAMP"))
+    plan = compile_query(
+        "SELECT TRIM(`both` FROM leading) AS a, trim(`leading`, x) AS b FROM s [NOW]", catalog
+    )
+    assert_returns(plan, catalog)

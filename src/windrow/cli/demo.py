@@ -39,7 +39,7 @@ def demo(
 
     harness = Harness(QUERY, {"traffic": (traffic.COLUMNS, "WATTR ts SLACK 5 SECONDS")})
     rows = traffic.readings(seconds, rate, NOON * traffic.SECOND)
-    print(f"{QUERY}\n\n{len(rows)} readings of {len(traffic.SEGMENTS)} sensors, up to 5 seconds out of order\n")
+    print(f"{QUERY}\n\n{len(rows)} readings of {len(traffic.SEGMENTS)} sensors, up to 5 s out of order\n")
     print(f"{'window':<22}{'segment':<9}{'fastest':>8}{'slowest':>9}{'readings':>10}")
     began, answers = time.monotonic(), 0
     for batch in traffic.batches(rows, _BATCH_SECONDS * rate):

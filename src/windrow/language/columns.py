@@ -69,6 +69,8 @@ def _column(cursor: Cursor) -> ColumnDef:
         cursor.parenthesis()
     elif cursor.word == "<":
         _angle_brackets(cursor)
+    elif cursor.tokens.word(typed) == "INTERVAL":
+        _interval_fields(cursor)
     if cursor.word not in ("", ","):
         raise QueryError(
             f"unexpected `{cursor.word}` after the type of `{name}`",
@@ -78,6 +80,14 @@ def _column(cursor: Cursor) -> ColumnDef:
         )
     span = cursor.span_since(typed)
     return ColumnDef(cursor.span_since(begin), name, cursor.tokens.text[span.start : span.end])
+
+
+def _interval_fields(cursor: Cursor) -> None:
+    """INTERVAL DAY TO SECOND; which fields there may be is not decided here."""
+    for words in range(3):
+        if cursor.done or cursor.here.kind is not Kind.WORD or (words == 1 and cursor.word != "TO"):
+            return
+        cursor.index += 1
 
 
 def _angle_brackets(cursor: Cursor) -> None:

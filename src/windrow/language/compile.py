@@ -25,8 +25,9 @@ from windrow.language.binder.bound import BoundStatement, DeclareStream, Declare
 from windrow.language.binder.queries import bind_query
 from windrow.language.binder.statements import bind_statement
 from windrow.language.catalog import Catalog
+from windrow.language.nesting import too_deep
 from windrow.language.parse import parse_query, parse_script
-from windrow.language.tokens import too_deep
+from windrow.language.room import has_room, roomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,12 +41,14 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(r"\bKEY\s*\([^)]*\)", re.IGNORECASE)
 
 
+@roomy
 def compile_query(text: str, catalog: Catalog) -> Emit:
     """The plan of one query."""
     with _about(text):
         return bind_query(parse_query(text), catalog)
 
 
+@roomy
 def compile_script(text: str, catalog: Catalog) -> list[BoundStatement]:
     """All statements of a script. Its declarations change the catalog, or, if one fails, none does."""
     working = catalog.copy()
@@ -96,4 +99,6 @@ def _about(text: str) -> Iterator[None]:
         error.located(text)
         raise
     except RecursionError:
+        if not has_room():
+            raise
         raise too_deep(Span(0, len(text))).located(text) from None

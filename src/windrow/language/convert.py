@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
+from windrow.language.nesting import MAX_DEPTH, too_deep
 from windrow.language.operands import OPERANDS, REFUSED
 from windrow.language.operators import OPERATORS, UNCLEAR
 from windrow.language.places import enclosed, grown, hull, words
@@ -30,7 +31,14 @@ _WITHOUT_ALL = {
     "UNION": "write UNION ALL; for rows without duplicates SELECT DISTINCT … FROM (… UNION ALL …)",
     "EXCEPT": "write EXCEPT ALL, or NOT EXISTS (SELECT …)",
 }
-_AFTER_ALL = ("UNION ALL and EXCEPT ALL take no clauses", "put them into a query around: SELECT … FROM (…)")
+_AFTER_ALL = (
+    "UNION ALL and EXCEPT ALL take no ORDER BY and LIMIT",
+    "write SELECT * FROM (… UNION ALL …) ORDER BY … LIMIT n; of one side, put it into parentheses",
+)
+_AFTER_PARENTHESES = (
+    "a query in parentheses takes no ORDER BY and LIMIT",
+    "write it inside the parentheses, or SELECT * FROM (…) ORDER BY … LIMIT n",
+)
 _SET_WORDS = words("UNION EXCEPT MINUS INTERSECT")
 
 
@@ -54,7 +62,8 @@ class QueryConverter(SourceConverter):
         raise self.refusal(node, "this is not part of the language", hint)
 
     def _nested(self, node: exp.Subquery) -> Query:
-        self.only(node, {"this", "with_"})
+        trailing = any(node.args.get(part) for part in ("order", "limit"))
+        self.only(node, {"this", "with_"}, *(_AFTER_PARENTHESES if trailing else ()))
         with self.names_of(node):
             inner = self.query(node.this)
         return replace(inner, span=enclosed(inner.span, self.tokens))
@@ -85,6 +94,8 @@ class QueryConverter(SourceConverter):
         if node.args.get("distinct") or node.args.get("by_name") or kind not in _WITHOUT_ALL:
             raise self._refused_set_operation(node, kind)
         self.only(node, {"this", "expression", "with_", "distinct"}, *_AFTER_ALL)
+        if _sides(node) > MAX_DEPTH:
+            raise too_deep(self.tokens.span)
         with self.names_of(node):
             left, right = self.query(node.this), self.query(node.expression)
         return SetOperation(left.span.to(right.span), kind, left, right)
@@ -195,3 +206,11 @@ class QueryConverter(SourceConverter):
             return None
         self.only(node, {"expression"})
         return self.convert(node.args["expression"])
+
+
+def _sides(node: exp.Expr) -> int:
+    """How many queries are joined to one another from left to right."""
+    count = 1
+    while isinstance(node, exp.SetOperation):
+        count, node = count + 1, node.this
+    return count

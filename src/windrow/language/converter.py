@@ -11,15 +11,18 @@ from sqlglot import exp
 
 from windrow.errors import QueryError, Span
 from windrow.language.ctes import Ctes
+from windrow.language.nesting import too_deep
 from windrow.language.places import closed, hull
 from windrow.language.syntax import Node, Query, SelectItem
-from windrow.language.tokens import MAX_NESTING, Token, Tokens, too_deep
+from windrow.language.tokens import Token, Tokens
 from windrow.language.using import Using
 
 if TYPE_CHECKING:
     from windrow.language.lift import Lifted
 
 _UNKNOWN = ("this is not part of the language", None)
+#: of sqlglot's tree, more than any text within the limits of the language has
+_MAX_LEVELS = 500
 #: the parts that are operands of an operator
 _OPERANDS = ("this", "expression", "low", "high")
 
@@ -76,7 +79,7 @@ class Converter:
         """One level down; too many levels are refused."""
         self._depth += 1
         try:
-            if self._depth > MAX_NESTING:
+            if self._depth > _MAX_LEVELS:
                 raise too_deep(self.tokens.span)
             yield
         finally:

@@ -47,6 +47,8 @@ class Lifted:
     types: dict[int, Span] = field(default_factory=dict)
     #: how many casts `::` follow each other up to a token
     casts: dict[int, int] = field(default_factory=dict)
+    #: what functions are called whose arguments have words between them
+    functions: dict[int, str] = field(default_factory=dict)
     #: what stands in the skeleton for the token at an index; "" is blank
     swapped: dict[int, str] = field(default_factory=dict)
     #: one placeholder for all tokens from an index through another

@@ -1,4 +1,4 @@
-"""Literals and types that are more than one token: INTERVAL '5' SECOND, DATE '…', CAST(x AS DECIMAL(10,2)).
+"""Literals and types that are more than one token: INTERVAL '5' SECOND, X'1F', CAST(x AS DECIMAL(10,2)).
 
 Also here: calls with keywords between their arguments, which become plain calls (`EXTRACT(HOUR FROM ts)`).
 """
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError
 from windrow.language.instants import CALENDAR, interval
+from windrow.language.nesting import MAX_DEPTH, too_deep
 from windrow.language.shape import unexpected
 from windrow.language.syntax import Constant
-from windrow.language.tokens import MAX_NESTING, Kind, Tokens, too_deep
+from windrow.language.tokens import Kind, Tokens
 from windrow.language.vocabulary import begins_operand, is_keyword
 from windrow.windows.units import unit_name
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from windrow.language.lift import Lifted
 
 _TIMES = {"DATE": "DATE", **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"), "TIMESTAMP")}
+_SIDES = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 _CONSTANTS = {"TRUE": (True, "BOOLEAN"), "FALSE": (False, "BOOLEAN"), "NULL": (None, "NULL")}
 
 
@@ -45,17 +48,45 @@ def _time(lifted: Lifted, index: int) -> None:
         lifted.atoms[span.start] = Constant(span, tokens[index + 1].value, _TIMES[tokens.word(index)])
 
 
+def _bytes(lifted: Lifted, index: int) -> None:
+    """X'1F', with Spark's zero before an odd number of digits."""
+    tokens = lifted.tokens
+    if not tokens.is_kind(index + 1, Kind.STRING):
+        return
+    span, digits = lifted.cover(index, index + 1), tokens[index + 1].value
+    if not set(digits) <= _HEXADECIMAL:
+        raise QueryError(
+            "these are no bytes", code="bad-binary", span=span, hint="write hexadecimal digits, as in X'1F'"
+        )
+    value = bytes.fromhex("0" * (len(digits) % 2) + digits)
+    lifted.atoms[span.start] = Constant(span, value, "BINARY")
+
+
 def _interval(lifted: Lifted, index: int) -> None:
     tokens = lifted.tokens
-    sign = tokens.word(index + 1) if tokens.word(index + 1) in ("-", "+") else ""
-    first = index + 1 + bool(sign)
+    first = _first_amount(tokens, index)
     if not tokens.is_kind(first, Kind.STRING, Kind.NUMBER):
         return
     texts, units, last = _amounts(tokens, first)
     span = tokens[index].span.to(tokens[last].span)
     total = sum(interval(text, unit, span) for text, unit in zip(texts, units, strict=True))
     lifted.cover(index, last)
-    lifted.atoms[span.start] = Constant(span, -total if sign == "-" else total, "INTERVAL")
+    negative = tokens.word(index + 1) == "-"
+    lifted.atoms[span.start] = Constant(span, -total if negative else total, "INTERVAL")
+
+
+def _first_amount(tokens: Tokens, index: int) -> int:
+    """Where the first amount of an INTERVAL stands, behind its sign."""
+    return index + 1 + (tokens.word(index + 1) in ("-", "+"))
+
+
+def ends_interval(tokens: Tokens, last: int) -> bool:
+    """Whether a word is the last unit of an interval, or of its type."""
+    if tokens.word(last - 1) == "TO":
+        return True
+    begins = [_first_amount(tokens, index) for index in range(last) if tokens.word(index) == "INTERVAL"]
+    amounts = [index for index in begins if tokens.is_kind(index, Kind.STRING, Kind.NUMBER)]
+    return any(_amounts(tokens, index)[2] == last for index in amounts)
 
 
 def _amounts(tokens: Tokens, first: int) -> tuple[list[str], list[tuple[str, ...]], int]:
@@ -123,7 +154,7 @@ def _postfix_cast(lifted: Lifted, index: int) -> None:
     if tokens.word(last + 1) == "(":
         raise unexpected(tokens, tokens[last + 1].start)
     lifted.casts[last] = lifted.casts.get(index - 1, 0) + 1
-    if lifted.casts[last] > MAX_NESTING:
+    if lifted.casts[last] > MAX_DEPTH:
         raise too_deep(tokens[index].span)
     lifted.swapped[index + 1] = "INT"
     lifted.blank(*range(index + 2, last + 1))
@@ -154,14 +185,19 @@ def _comma(lifted: Lifted, index: int) -> None:
 
 
 def _trim(lifted: Lifted, index: int) -> None:
+    """`TRIM(LEADING 'k' FROM x)` is `ltrim('k', x)`."""
     tokens = lifted.tokens
-    if tokens.word(index + 1) == "(" and _at_depth_one(tokens, index + 1, {"FROM"}):
-        raise QueryError(
-            "TRIM(… FROM …) is not part of the language",
-            code="not-supported",
-            span=tokens[index].span,
-            hint="write trim(x), ltrim(x) or rtrim(x)",
-        )
+    found = _at_depth_one(tokens, index + 1, {"FROM"}) if tokens.word(index + 1) == "(" else []
+    if not found:
+        return
+    side, from_at = index + 2, found[0]
+    if tokens.word(side) in _SIDES and (begins_operand(tokens, side + 1) or side + 1 == from_at):
+        lifted.functions[tokens[index].start] = _SIDES[tokens.word(side)]
+        lifted.blank(side)
+    if side + 1 == from_at and side in lifted.swapped:
+        lifted.blank(from_at)
+    else:
+        _comma(lifted, from_at)
 
 
 def _at_depth_one(tokens: Tokens, open_at: int, words: set[str]) -> list[int]:
@@ -177,6 +213,7 @@ def _at_depth_one(tokens: Tokens, open_at: int, words: set[str]) -> list[int]:
 _LIFTERS = {
     **dict.fromkeys(_CONSTANTS, _constant),
     **dict.fromkeys(_TIMES, _time),
+    "X": _bytes,
     "INTERVAL": _interval,
     "CAST": _cast,
     "TRY_CAST": _cast,

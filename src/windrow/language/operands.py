@@ -17,6 +17,8 @@ from windrow.language.places import enclosed, grown, hull
 from windrow.language.syntax import Apply, CastTo, Constant, ExistsTest, Name, Node, Star, WStream
 from windrow.language.tokens import Kind, Token
 
+#: Spark's `ltrim(characters, text)`; the registry has the text first, and so has `btrim`
+_CHARACTERS_FIRST = frozenset({"trim", "ltrim", "rtrim"})
 _ALL_COLUMNS = ("`*` gives all columns", "list the columns to leave some out")
 
 
@@ -87,7 +89,11 @@ def _call(self: Converter, node: exp.Expr) -> Node:
     if distinct:
         self.only(parts[0], {"expressions"})
         parts = parts[0].expressions
-    return Apply(span, word.name.lower(), self.all(parts), distinct=distinct)
+    name = self.lifted.functions.get(word.start) or word.name.lower()
+    args = self.all(parts)
+    if name in _CHARACTERS_FIRST and len(args) == 2:
+        args = args[::-1]
+    return Apply(span, name, args, distinct=distinct)
 
 
 def _cast(self: Converter, node: exp.Expr, word: Token, span: Span) -> Node:

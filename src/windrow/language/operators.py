@@ -12,15 +12,14 @@ from functools import reduce
 
 from sqlglot import exp
 
+from windrow.algebra.functions.printing import LONG_CHAIN
 from windrow.language.converter import Converter
+from windrow.language.nesting import MAX_DEPTH, too_deep
 from windrow.language.numbers import negated
 from windrow.language.places import grown, hull
 from windrow.language.syntax import Apply, Constant, ExistsTest, Node
-from windrow.language.tokens import MAX_NESTING, too_deep
 
-#: from this many operands on, AND and OR become a balanced tree, which is not deep
-_LONG_CHAIN = 32
-_ASSOCIATIVE = ("and", "or")
+_CONDITIONAL = ("and", "or")
 
 _Handler = Callable[[Converter, exp.Expr], Node]
 
@@ -34,18 +33,44 @@ def _binary(sign: str) -> _Handler:
             operands.append(node.args["expression"])
             node = node.this
         converted = [self.convert(part) for part in (node, *reversed(operands))]
-        if len(converted) > MAX_NESTING and sign not in _ASSOCIATIVE:
+        if sign in _CONDITIONAL:
+            return _condition(sign, converted)
+        if len(converted) > MAX_DEPTH:
             raise too_deep(hull(part.span for part in converted))
-        return _chain(sign, converted)
+        return _joined(sign, converted)
 
     return convert
 
 
-def _chain(sign: str, operands: list[Node]) -> Node:
-    """The operands joined, from left to right."""
-    if len(operands) >= _LONG_CHAIN and sign in _ASSOCIATIVE:
-        middle = len(operands) // 2
-        operands = [_chain(sign, operands[:middle]), _chain(sign, operands[middle:])]
+def _condition(sign: str, operands: list[Node]) -> Node:
+    """A chain of AND or OR: as written, or balanced if it is long, whatever parentheses are inside."""
+    parts = [part for operand in operands for part in _parts(sign, operand)]
+    if len(parts) <= LONG_CHAIN:
+        return _joined(sign, operands)
+    return replace(_balanced(sign, parts), span=hull(operand.span for operand in operands))
+
+
+def _parts(sign: str, operand: Node) -> list[Node]:
+    """The operands of a chain inside another of the same kind."""
+    found, waiting = list[Node](), [operand]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Apply) and node.function == sign:
+            waiting += reversed(node.args)
+        else:
+            found.append(node)
+    return found
+
+
+def _balanced(sign: str, operands: list[Node]) -> Node:
+    if len(operands) == 1:
+        return operands[0]
+    middle = len(operands) // 2
+    return _joined(sign, [_balanced(sign, operands[:middle]), _balanced(sign, operands[middle:])])
+
+
+def _joined(sign: str, operands: list[Node]) -> Node:
+    """The operands from left to right."""
     return reduce(lambda left, right: Apply(left.span.to(right.span), sign, (left, right)), operands)
 
 

@@ -25,12 +25,14 @@ from contextlib import contextmanager
 from windrow.errors import QueryError, Span
 from windrow.language.columns import read_columns
 from windrow.language.cursor import Cursor
+from windrow.language.nesting import check_nesting, too_deep
+from windrow.language.room import has_room, roomy
 from windrow.language.scanner import scan
 from windrow.language.sql import read_expression, read_query
 from windrow.language.statements import read_script
 from windrow.language.stream_options import StreamOptions, read_stream_options
 from windrow.language.syntax import ColumnDef, Node, Query, Statement
-from windrow.language.tokens import Tokens, check_nesting, too_deep
+from windrow.language.tokens import Tokens
 from windrow.windows.units import Quantity
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
 ]
 
 
+@roomy
 def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
     """The statements of a script.
 
@@ -53,6 +56,7 @@ def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
         return tuple(read_script(scan(text)))
 
 
+@roomy
 def parse_query(text: str) -> Query:
     """One SELECT, or SELECTs joined by UNION ALL and EXCEPT ALL; a `;` may end it."""
     with _located(text):
@@ -69,6 +73,7 @@ def parse_columns(text: str) -> tuple[ColumnDef, ...]:
         return read_columns(_checked(scan(text)))
 
 
+@roomy
 def parse_stream_options(text: str) -> StreamOptions:
     """What follows the columns of CREATE STREAM.
 
@@ -93,6 +98,7 @@ def parse_quantity(text: str) -> Quantity:
         return quantity
 
 
+@roomy
 def parse_expression(text: str) -> Node:
     """One expression.
 
@@ -130,4 +136,6 @@ def _located(text: str, file: str | None = None) -> Iterator[None]:
     except QueryError as error:
         raise error.located(text, file, Span(0, len(text))) from None
     except RecursionError:
+        if not has_room():
+            raise
         raise too_deep(Span(0, len(text))).located(text, file) from None

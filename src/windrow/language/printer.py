@@ -35,11 +35,13 @@ from windrow.language.printing.shape import (
     select_shape,
 )
 from windrow.language.printing.windows import window_text
+from windrow.language.room import roomy
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
 
 
+@roomy
 def print_query(emit: Emit) -> str:
     """The canonical SQL of a plan."""
     return _relation(emit.input, emit.word)
@@ -48,10 +50,16 @@ def print_query(emit: Emit) -> str:
 def _relation(plan: Plan, word: StreamWord) -> str:
     match plan:
         case Union(inputs):
-            return "\nUNION ALL\n".join(_side(part, word) for part in inputs)
+            sides = [_first_side(inputs[0], word), *(_side(part, word) for part in inputs[1:])]
+            return "\nUNION ALL\n".join(sides)
         case Except(left, right):
-            return f"{_side(left, word)}\nEXCEPT ALL\n{_side(right, word)}"
+            return f"{_first_side(left, word)}\nEXCEPT ALL\n{_side(right, word)}"
     return _Select(select_shape(plan), word).text()
+
+
+def _first_side(plan: Plan, word: StreamWord) -> str:
+    """Set operations are read from left to right, so one on the left needs no parentheses."""
+    return _relation(plan, word) if isinstance(plan, Union | Except) else _side(plan, word)
 
 
 def _side(plan: Plan, word: StreamWord) -> str:
@@ -196,7 +204,7 @@ class _Select:
         likely = text.endswith(quoted(name)) or text == name
         # A constant keeps its alias, by which ORDER BY can name it.
         constant = isinstance(expression, Literal)
-        named = likely and not constant and describe(parse_expression(text)) == name
+        named = likely and not constant and _is_called(text, name)
         return text if named else f"{text} AS {quoted(name)}"
 
     def _sql(self, expression: Expression, names: Names) -> str:
@@ -220,6 +228,14 @@ class _Select:
         else:
             text = self._sql(meant, self.rows.names.with_aliases())
         return f"{text} DESC" if descending else text
+
+
+def _is_called(text: str, name: str) -> bool:
+    """Whether an output of this text has this name without an alias."""
+    try:
+        return describe(parse_expression(text)) == name
+    except QueryError:
+        return False  # casts and parentheses that were not written can make it too deep to be read
 
 
 def _aliased(name: str, alias: str, window: str = "") -> str:

@@ -16,8 +16,9 @@ from sqlglot.errors import SqlglotError
 from windrow.errors import QueryError
 from windrow.language.convert import QueryConverter
 from windrow.language.lift import Lifted, lift
+from windrow.language.nesting import check_depth, check_nesting
 from windrow.language.shape import check_shape, unexpected
-from windrow.language.tokens import Tokens, check_nesting, too_deep
+from windrow.language.tokens import Tokens
 
 if TYPE_CHECKING:
     from windrow.language.syntax import Node, Query, SelectItem
@@ -38,6 +39,7 @@ def read_query(tokens: Tokens) -> Query:
     with _only_query_errors(tokens):
         query = _Converter(lifted, base).query(_parsed(lifted.skeleton(), base, lifted.tokens))
     _refuse_unused(lifted)
+    check_depth(query)
     return query
 
 
@@ -55,6 +57,7 @@ def read_expression(tokens: Tokens) -> Node:
         raise QueryError(
             "one expression is expected here", code="syntax", span=tokens.span, hint="remove the rest"
         )
+    check_depth(items[0].expression)
     return items[0].expression
 
 
@@ -78,8 +81,6 @@ def _only_query_errors(tokens: Tokens) -> Iterator[None]:
     """A tree that sqlglot makes and nobody has seen before must not end in a traceback."""
     try:
         yield
-    except RecursionError:
-        raise too_deep(tokens.span) from None
     except (LookupError, AttributeError, TypeError, ValueError) as error:
         raise QueryError(
             "this cannot be read",

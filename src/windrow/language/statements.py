@@ -11,6 +11,7 @@ from typing import Any
 from windrow.errors import QueryError, nearest
 from windrow.language.columns import declared_columns
 from windrow.language.cursor import Cursor
+from windrow.language.nesting import check_nesting
 from windrow.language.sql import read_query
 from windrow.language.stream_options import read_stream_options
 from windrow.language.syntax import (
@@ -23,7 +24,7 @@ from windrow.language.syntax import (
     Show,
     Statement,
 )
-from windrow.language.tokens import Kind, Tokens, check_nesting
+from windrow.language.tokens import Kind, Tokens
 
 
 def read_script(tokens: Tokens) -> Iterator[Statement]:

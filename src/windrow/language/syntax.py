@@ -42,7 +42,7 @@ class Star(Node):
 @dataclass(frozen=True)
 class Constant(Node):
     """A literal: `kind` is NUMBER (value is its text), STRING, BOOLEAN, NULL, TIMESTAMP, DATE (text) or
-    INTERVAL (value is microseconds)."""
+    INTERVAL (value is microseconds) or BINARY."""
 
     value: Any
     kind: str
@@ -88,10 +88,22 @@ class WStream(Node):
 
 @dataclass(frozen=True)
 class WindowSyntax(Node):
-    """A window bracket. LIFETIME's expression is syntax; all else is in the clause."""
+    """A window bracket. LIFETIME's expression is syntax; all else is in the clause.
+
+    `points` says of ORIGIN, FROM and UNTIL where they stand and whether they are written as times.
+    """
 
     clause: WindowClause
     lifetime: Node | None = None
+    points: tuple[PointSyntax, ...] = ()
+
+
+@dataclass(frozen=True)
+class PointSyntax(Node):
+    """A point of the attribute: a quoted time, an amount of time since 1970, or a bare number."""
+
+    word: str
+    is_time: bool
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""Tokens of a text: what each is, where it stands, which parenthesis closes which.
-
-What is nested too deeply is refused here, before anything that recurses sees it.
-"""
+"""Tokens of a text: what each is, where it stands, which parenthesis closes which."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ from enum import Enum
 from functools import cached_property
 
 from windrow.errors import QueryError, Span
-
-MAX_NESTING = 100
 
 
 class Kind(Enum):
@@ -121,30 +116,6 @@ class Tokens:
     def partner(self) -> dict[int, int]:
         """Of each opening parenthesis or bracket the closing one, and back."""
         return _pairs(self)
-
-
-def check_nesting(tokens: Tokens) -> None:
-    """Refuse a statement that is nested too deeply for what recurses over it."""
-    depth = unary = 0
-    for token in tokens:
-        depth += _DEEPER.get(token.word, 0)
-        unary = unary + 1 if token.word in _UNARY else 0
-        if depth + unary > MAX_NESTING:
-            raise too_deep(token.span)
-
-
-def too_deep(span: Span) -> QueryError:
-    """The refusal of what only a machine writes."""
-    return QueryError(
-        "this is nested too deeply",
-        code="too-deep",
-        span=span,
-        hint="take inner parts out into nested queries or WITH; write long chains of OR as IN (…)",
-    )
-
-
-_DEEPER = {"(": 1, "[": 1, "CASE": 1, ")": -1, "]": -1, "END": -1}
-_UNARY = frozenset({"NOT", "-", "+", "~", "!"})
 
 
 _ESCAPE = re.compile(r"''|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})|\\(.)", re.DOTALL)

@@ -126,7 +126,9 @@ FOREIGN: dict[str, Foreign] = {
     ),
     "PIVOT": Foreign(_then("("), f"PIVOT {_NOT}", "use aggregates with FILTER (WHERE …)"),
     "UNPIVOT": Foreign(_then("("), f"UNPIVOT {_NOT}", "use UNION ALL"),
-    "TABLESAMPLE": Foreign(_then("("), f"TABLESAMPLE {_NOT}", "filter by hash: WHERE hash(k) % 10 = 0"),
+    "TABLESAMPLE": Foreign(
+        _then("("), f"TABLESAMPLE {_NOT}", "filter by a hash: WHERE crc32(string(k)) % 10 = 0"
+    ),
     "INTO": Foreign(
         _infix, "SELECT … INTO makes no table here", "write CREATE QUERY name AS SELECT … INTO 'sink'"
     ),

@@ -57,7 +57,7 @@ def _hint(inside: Tokens, index: int) -> str | None:
     if token.kind is Kind.WORD:
         return _word_hint(token.word, index)
     if token.kind is Kind.QUOTED or index == 0:
-        return f"a window begins with {KINDS}; element_at(a, i) gives an element of an array"
+        return f"a window begins with {KINDS}; elements of arrays have no spelling"
     if token.word == "-" and inside[index - 1].is_name:
         return "quote names with a hyphen: `seg-id`"
     return "parts of a window follow each other without commas, as in [RANGE 5 MINUTES SLIDE 1 MINUTE]"

@@ -15,6 +15,7 @@ from windrow.errors import QueryError, Span
 from windrow.language.instants import DAY, instant
 from windrow.language.numbers import plain_number
 from windrow.language.places import placed
+from windrow.language.syntax import PointSyntax
 from windrow.language.tokens import Kind, Token, Tokens
 from windrow.language.window_errors import KINDS
 from windrow.windows.bracket import WORDS, WindowClause
@@ -25,6 +26,7 @@ Fields = dict[str, Any]
 Node = Tree[Label]
 
 _POINTS = ("origin", "start", "until")
+_POINT_WORDS = {"origin": "ORIGIN", "landmark": "FROM", "until": "UNTIL"}
 _TUPLES = {"TUPLE": "ROWS", "TUPLES": "ROWS"}
 _HYPHENATED = {"row-num": "row_num", "arrival-ts": "arrival_ts"}
 
@@ -47,6 +49,18 @@ def clause_of(tree: Node, bracket: Tokens) -> WindowClause:
             hint=f"add {KINDS}",
         )
     return WindowClause(**(fields | _instants(times, fields.get("origin"))))
+
+
+def points_of(tree: Node) -> tuple[PointSyntax, ...]:
+    """How ORIGIN, FROM and UNTIL are written."""
+    found = []
+    for part in tree.children:
+        assert isinstance(part, Tree)
+        for point in (child for child in part.children if isinstance(child, Tree)):
+            if part.data in _POINT_WORDS and point.data in ("point", "point_number"):
+                is_time = point.data == "point" or _quantity(point).unit is not None
+                found.append(PointSyntax(_span(point), _POINT_WORDS[part.data], is_time))
+    return tuple(found)
 
 
 def _refuse_repetition(known: Fields, found: Fields, part: Node) -> None:

@@ -19,12 +19,15 @@ from lark import Token as Label
 from lark.exceptions import UnexpectedInput
 from lark.lexer import Lexer
 
-from windrow.errors import QueryError
+from windrow.errors import QueryError, Span
+from windrow.language.lift_literals import ends_interval
+from windrow.language.numbers import plain_number
 from windrow.language.places import placed
 from windrow.language.syntax import Constant, Node, WindowSyntax
-from windrow.language.tokens import Kind, Token, Tokens
+from windrow.language.tokens import Kind, Tokens
+from windrow.language.vocabulary import ends_operand, is_keyword
 from windrow.language.window_errors import PARTS, empty_window, unexpected
-from windrow.language.window_parts import clause_of
+from windrow.language.window_parts import clause_of, points_of
 from windrow.windows.bracket import WindowClause
 from windrow.windows.units import MICROSECONDS, unit_name
 
@@ -52,10 +55,10 @@ def parse_window(bracket: Tokens, expression: ReadExpression) -> WindowSyntax:
         where = token.start_pos if token is not None and token.type != "$END" else None
         raise unexpected(inside, where) from None
     with placed(bracket.span):
-        clause = clause_of(tree, bracket)
-    if clause.kind != "LIFETIME":
-        return WindowSyntax(bracket.span, clause)
-    return _with_lifetime(WindowSyntax(bracket.span, clause), inside.cut(begin, end), expression)
+        window = WindowSyntax(bracket.span, clause_of(tree, bracket), points=points_of(tree))
+    if window.clause.kind != "LIFETIME":
+        return window
+    return _with_lifetime(window, inside.cut(begin, end), expression)
 
 
 @cache
@@ -123,17 +126,21 @@ def _follows_number(inside: Tokens, index: int) -> bool:
 
 def _with_lifetime(window: WindowSyntax, written: Tokens, expression: ReadExpression) -> WindowSyntax:
     """LIFETIME of an expression, perhaps followed by the unit of its value."""
-    unit = written[len(written) - 1] if _ends_in_unit(written) else None
-    value = expression(written.cut(0, len(written) - (unit is not None)))
-    if unit is None:
-        return replace(window, lifetime=value)
-    with placed(unit.span):
-        scale = MICROSECONDS.get(unit_name(unit.word))
+    counted = _number_with_unit(written)
+    if counted is not None:
+        value, unit, span = counted
+    elif _ends_in_unit(written):
+        value, last = expression(written.cut(0, len(written) - 1)), written[len(written) - 1]
+        unit, span = last.word, last.span
+    else:
+        return replace(window, lifetime=expression(written))
+    with placed(span):
+        scale = MICROSECONDS.get(unit_name(unit))
     if scale is None:
         raise QueryError(
             "a LIFETIME is a time, not a number of rows",
             code="window-unit",
-            span=unit.span,
+            span=span,
             hint="the last n rows are [ROWS n]",
         )
     value, scale = _whole(value, scale)
@@ -154,12 +161,19 @@ def _whole(value: Node, scale: int) -> tuple[Node, int]:
     return value, scale
 
 
+def _number_with_unit(written: Tokens) -> tuple[Node, str, Span] | None:
+    """`5s`, where the unit looks like the suffix of a type; in a window it is a unit."""
+    if len(written) != 1 or written[0].kind is not Kind.NUMBER or written[0].text[-1] not in "sSdD":
+        return None
+    number = written[0]
+    value, unit = plain_number(number.text, number.span)
+    return Constant(number.span, str(value), "NUMBER"), unit, number.span
+
+
 def _ends_in_unit(written: Tokens) -> bool:
+    """Whether the last word stands behind a whole expression, and is not the end of an interval."""
     last = len(written) - 1
-    if last < 1 or written[last].kind is not Kind.WORD or written.word(last - 2) == "INTERVAL":
+    if not written.is_kind(last, Kind.WORD) or is_keyword(written, last):
         return False
-    before: Token = written[last - 1]
-    return (before.kind is not Kind.SIGN or before.word == ")") and before.word not in _OPERATORS
-
-
-_OPERATORS = {"AND", "OR", "NOT", "DIV", "LIKE", "IN", "IS", "BETWEEN", "THEN", "ELSE", "WHEN", "CASE"}
+    behind = ends_operand(written, last - 1) and written.word(last - 1) != "*"
+    return behind and not ends_interval(written, last)

@@ -84,7 +84,7 @@ class _Reader:
                 name = "is_not_null" if self.accept("NOT") else "is_null"
                 self.expect("NULL")
                 left = call(name, (left,))
-            elif self.peek() in ("NOT", "IN", "BETWEEN", "LIKE", "RLIKE"):
+            elif self.peek() in ("NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE"):
                 negated = self.accept("NOT")
                 left = self.test(left)
                 left = call("not", (left,)) if negated else left
@@ -99,7 +99,7 @@ class _Reader:
             low = self.level(0)
             self.expect("AND")
             return call("between", (left, low, self.level(0)))
-        word = self.accept("LIKE", "RLIKE")
+        word = self.accept("LIKE", "ILIKE", "RLIKE")
         assert word
         args = [left, self.level(0)]
         if self.accept("ESCAPE"):
@@ -183,7 +183,7 @@ class _Reader:
             self.expect("FROM")
             return call("extract", (Literal(field, STRING), *self.arguments()))
         args = self.arguments()
-        if name.upper() in ("LTRIM", "RTRIM"):
+        if name.upper() in ("TRIM", "LTRIM", "RTRIM"):
             args.reverse()  # Spark's own order: what to trim, then the text
         return call(name, args)
 
@@ -205,7 +205,7 @@ class _Reader:
         while self.accept(","):
             args.append(self.expression())
         if self.accept("FROM"):
-            args.insert(0, self.expression())
+            args.append(self.expression())
         self.expect(")")
         return args
 

@@ -7,10 +7,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from windrow.algebra.expressions import Literal
 from windrow.algebra.functions.calendar import timestamp_text
-from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.functions.literals import is_ordinary
+from windrow.algebra.functions.printing import precedence, to_sql
+from windrow.algebra.functions.registry import ATOM
+from windrow.algebra.types import SMALLINT
 from windrow.windows.domain import ROW_NUM, Domain
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -22,51 +27,56 @@ from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.units import MICROSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from windrow.algebra.catalog import Stream
     from windrow.windows.spec import WindowSpec
 
 
-def bracket(spec: WindowSpec, domain: Domain, wattr: str, names: Callable[[str], str]) -> str:
-    """A window on a stream ordered by `wattr`, whose instants are of the domain; `names` spells columns."""
-    parts = _parts(spec, domain, wattr, names)
+Spell = Callable[[str], str]
+
+
+def bracket(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attributes: Spell = str) -> str:
+    """A window on a stream ordered by `wattr`, whose instants are of the domain.
+
+    `names` spells the columns that LIFETIME reads, `attributes` those of the other parts.
+    """
+    parts = _parts(spec, domain, wattr, names, attributes)
     if spec.wattr is not None and not isinstance(spec, SlideByTupleWindow):
-        parts.append(f"WATTR {spec.wattr}")
+        parts.append(f"WATTR {attributes(spec.wattr)}")
     return f"[{' '.join(parts + ['INTERNAL'] * spec.internal)}]"
 
 
-def _parts(spec: WindowSpec, domain: Domain, wattr: str, names: Callable[[str], str]) -> list[str]:
+def _parts(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attributes: Spell) -> list[str]:
     match spec:
         case RangeWindow():
             slide = _optional("SLIDE", spec.slide, domain, quantity)
             origin = _optional("ORIGIN", spec.origin or None, domain, point)
             return [f"RANGE {quantity(spec.range, domain)}", *slide, *origin]
         case RowsWindow():
-            return _rows(spec, domain)
+            return _rows(spec, domain, attributes)
         case LandmarkWindow():
             return _landmark(spec, domain)
         case SlideByTupleWindow():
-            over = spec.rattr or wattr
+            over = attributes(spec.rattr or wattr)
             rows = f"SLIDE {spec.every} ROWS SATTR {f'rank({over})' if spec.by_rank else ROW_NUM}"
             return [f"RANGE {quantity(spec.range, domain)} RATTR {over}", rows]
         case SessionWindow():
-            return [f"SESSION {quantity(spec.gap, domain)}", *_partitions(spec.partition_by)]
+            return [f"SESSION {quantity(spec.gap, domain)}", *_partitions(spec.partition_by, attributes)]
         case LifetimeWindow():
-            unit = next((name for name, size in MICROSECONDS.items() if 1 < size == spec.scale), "")
-            return [f"LIFETIME {to_sql(spec.expression, names)} {unit}".rstrip()]
+            return [f"LIFETIME {_lifetime(spec, names)}"]
         case NowWindow() | UnboundedWindow():
             return [type(spec).__name__.removesuffix("Window").upper()]
     raise TypeError(f"no bracket for {type(spec).__name__}")
 
 
-def _rows(spec: RowsWindow, domain: Domain) -> list[str]:
+def _rows(spec: RowsWindow, domain: Domain, attributes: Spell) -> list[str]:
     parts = [f"ROWS {spec.rows}"]
     parts += [f"SLIDE {spec.slide_rows} ROWS"] if spec.slide_rows else []
     parts += _optional("SLIDE", spec.slide_time, domain, quantity)
     parts += _optional("ORIGIN", spec.origin or None, domain, point)
     parts += [f"WATTR {ROW_NUM}"] if spec.arrival_order else []
-    return parts + _partitions(spec.partition_by)
+    return parts + _partitions(spec.partition_by, attributes)
 
 
 def _landmark(spec: LandmarkWindow, domain: Domain) -> list[str]:
@@ -80,8 +90,18 @@ def _optional(word: str, value: int | None, domain: Domain, write: Callable[[int
     return [] if value is None else [f"{word} {write(value, domain)}"]
 
 
-def _partitions(columns: Sequence[str]) -> list[str]:
-    return [f"PARTITION BY {', '.join(columns)}"] if columns else []
+def _partitions(columns: Sequence[str], attributes: Spell) -> list[str]:
+    return [f"PARTITION BY {', '.join(map(attributes, columns))}"] if columns else []
+
+
+def _lifetime(spec: LifetimeWindow, names: Spell) -> str:
+    """The expression and its unit, of all of it: operators are put in parentheses."""
+    text = to_sql(spec.expression, names)
+    unit = next((name for name, size in MICROSECONDS.items() if 1 < size == spec.scale), "")
+    bare = isinstance(spec.expression, Literal) and spec.expression.type == SMALLINT
+    if (unit and precedence(spec.expression) < ATOM) or bare:
+        text = f"({text})"  # 5S by itself would be five seconds
+    return f"{text} {unit}".rstrip()
 
 
 def quantity(ticks: int, domain: Domain) -> str:
@@ -98,8 +118,14 @@ def quantity(ticks: int, domain: Domain) -> str:
 
 
 def point(instant: int, domain: Domain) -> str:
-    """A point of the attribute."""
-    return str(instant) if domain is Domain.NUMBER else f"'{timestamp_text(instant)}'"
+    """A point of the attribute; times that no calendar text says are counted from 1970.
+
+    >>> point(-3, Domain.NUMBER), point(-3_000_000, Domain.TIME), point(2**60, Domain.TIME)
+    ('-3', "'1969-12-31 23:59:57'", '1152921504606846976 MICROSECONDS')
+    """
+    if domain is Domain.NUMBER:
+        return str(instant)
+    return f"'{timestamp_text(instant)}'" if is_ordinary(instant) else f"{instant} MICROSECONDS"
 
 
 def policy(stream: Stream) -> str | None:

@@ -69,14 +69,15 @@ def _decimal(value: Decimal, kind: DataType) -> str:
 
 
 def _timestamp(value: int, _: DataType) -> str:
-    return f"TIMESTAMP '{timestamp_text(value)}'" if _is_ordinary(value) else f"timestamp_micros({value}L)"
+    return f"TIMESTAMP '{timestamp_text(value)}'" if is_ordinary(value) else f"timestamp_micros({value}L)"
 
 
 def _date(value: int, _: DataType) -> str:
-    return f"DATE '{date_text(value)}'" if _is_ordinary(value) else f"date_from_unix_date({value // DAY})"
+    return f"DATE '{date_text(value)}'" if is_ordinary(value) else f"date_from_unix_date({value // DAY})"
 
 
-def _is_ordinary(micros: int) -> bool:
+def is_ordinary(micros: int) -> bool:
+    """Whether its year has four digits."""
     return 0 < civil(micros // DAY)[0] <= 9999
 
 

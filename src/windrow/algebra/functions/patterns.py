@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from windrow.algebra.expressions import Call, Expression, Literal
 from windrow.algebra.functions.coercion import mismatch
-from windrow.algebra.functions.registry import Function
+from windrow.algebra.functions.registry import Function, call
 from windrow.algebra.functions.regular import check_replacement, compile_pattern
 from windrow.algebra.functions.rules import SHORT, TEXT, accept, constant
 from windrow.algebra.functions.wildcards import like_tokens, misplaced_escape
@@ -19,14 +19,24 @@ def _like(name: str, args: tuple[Expression, ...]) -> Expression:
     if escape is None or len(escape) != 1:
         mismatch(name, args, "one escape character")
     pattern = accepted[1]
-    if (
-        isinstance(pattern, Literal)
-        and pattern.value is not None
-        and like_tokens(pattern.value, escape) is None
-    ):
-        message, hint = misplaced_escape(pattern.value, escape)
-        raise QueryError(message, code="bad-pattern", hint=hint)
+    if isinstance(pattern, Literal) and pattern.value is not None:
+        _check_escapes(pattern.value, escape)
     return Call(name, accepted, BOOLEAN)
+
+
+def _check_escapes(pattern: str, escape: str) -> None:
+    if like_tokens(pattern, escape) is None:
+        message, hint = misplaced_escape(pattern, escape)
+        raise QueryError(message, code="bad-pattern", hint=hint)
+
+
+def _ilike(_: str, args: tuple[Expression, ...]) -> Expression:
+    """As in Spark: both sides in lower case, but for the escape character."""
+    text, pattern, *escape = args
+    result = call("like", (call("lower", (text,)), call("lower", (pattern,)), *escape))
+    if isinstance(pattern, Literal) and isinstance(pattern.value, str):
+        _check_escapes(pattern.value.lower(), constant("ilike", escape[0], "it") if escape else "\\")
+    return result
 
 
 def _pattern_groups(name: str, pattern: Expression) -> int:
@@ -82,6 +92,16 @@ FUNCTIONS = (
         "whether it matches a pattern of % (any text) and _ (any character)",
         "'100%' LIKE '1__\\\\%' -> TRUE",
         sql="{0} LIKE {1}[ ESCAPE {2}]",
+        precedence=50,
+        can_fail=True,
+    ),
+    Function(
+        "ilike",
+        (2, 3),
+        _ilike,
+        "LIKE in any case: both sides are put into lower case",
+        "'Item' ILIKE 'iT%' -> TRUE",
+        sql="{0} ILIKE {1}[ ESCAPE {2}]",
         precedence=50,
         can_fail=True,
     ),

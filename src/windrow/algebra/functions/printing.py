@@ -29,6 +29,8 @@ _OPTIONAL = re.compile(r"\[([^\]]*\{(\d)\}[^\]]*)\]")
 _NEGATIVE = 90
 #: operators whose chains need no parentheses: a AND b AND c
 _ASSOCIATIVE = frozenset({"and", "or", "||"})
+#: of more operands than these, a chain of AND or OR is a balanced tree; its text is flat
+LONG_CHAIN = 32
 
 
 def to_sql(expression: Expression, names: Callable[[str], str]) -> str:
@@ -45,9 +47,24 @@ def to_sql(expression: Expression, names: Callable[[str], str]) -> str:
         case Call("-", (left, right)) if left.type == DATE:
             # Spark's difference of days is an interval of whole days; ours has one interval type.
             return f"CAST({to_sql(left, names)} - {to_sql(right, names)} AS INTERVAL DAY TO SECOND)"
+        case Call("and" | "or" as name) if len(operands := _chained(name, expression)) > LONG_CHAIN:
+            outer = lookup(name).precedence
+            return f" {name.upper()} ".join(_operand(name, outer, 1, part, names) for part in operands)
         case Call():
             return _call(expression, names)
     raise AssertionError(f"cannot print {type(expression).__name__}")
+
+
+def _chained(name: str, expression: Expression) -> list[Expression]:
+    """What a function joins, through all calls of it inside one another."""
+    found, waiting = list[Expression](), [expression]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Call) and part.function == name:
+            waiting += reversed(part.args)
+        else:
+            found.append(part)
+    return found
 
 
 def _call(expression: Call, names: Callable[[str], str]) -> str:
@@ -67,11 +84,12 @@ def _call(expression: Call, names: Callable[[str], str]) -> str:
     return _HOLE.sub(fill, _OPTIONAL.sub(keep, function.template))
 
 
-def _operand(name: str, precedence: int, index: int, arg: Expression, names: Callable[[str], str]) -> str:
+def _operand(name: str, outer: int, index: int, arg: Expression, names: Callable[[str], str]) -> str:
     text = to_sql(arg, names)
-    inner = _precedence(arg)
-    chained = inner == precedence and index == 0 and _chains(name, arg)
-    return text if precedence == ATOM or inner > precedence or chained else f"({text})"
+    inner = precedence(arg)
+    chained = inner == outer and index == 0 and _chains(name, arg)
+    listed = outer == ATOM or (name == "in" and index > 0)
+    return text if listed or inner > outer or chained else f"({text})"
 
 
 def _chains(name: str, arg: Expression) -> bool:
@@ -79,7 +97,8 @@ def _chains(name: str, arg: Expression) -> bool:
     return isinstance(arg, Call) and ((arg.function == name and name in _ASSOCIATIVE) or name in "+-*/%")
 
 
-def _precedence(expression: Expression) -> int:
+def precedence(expression: Expression) -> int:
+    """How tightly the outermost operator of its text binds."""
     match expression:
         case Literal(bool()):
             return ATOM

@@ -17,6 +17,8 @@ _CLOCKS = (
     "localtimestamp",
     "unix_timestamp",
 )
+#: those that Spark also knows without parentheses
+CLOCK_WORDS = frozenset({"current_timestamp", "current_date", "current_time", "localtimestamp"})
 _CHANCE = (
     "rand",
     "random",
@@ -29,12 +31,17 @@ _CHANCE = (
 )
 
 
-def _clock(name: str, _: tuple[Expression, ...]) -> NoReturn:
-    raise QueryError(
+def clock_refusal(name: str) -> QueryError:
+    """Why a replayable query cannot ask for the time."""
+    return QueryError(
         f"`{name}` depends on when the query runs, so a replay would answer otherwise",
         code="not-deterministic",
         hint="arrival_ts is when a row came in; window_end and `at` are the query's own clock",
     )
+
+
+def _clock(name: str, _: tuple[Expression, ...]) -> NoReturn:
+    raise clock_refusal(name)
 
 
 def _chance(name: str, _: tuple[Expression, ...]) -> NoReturn:

@@ -2,7 +2,7 @@
 
 >>> from windrow.algebra.functions.registry import lookup
 >>> [form(lookup(name)) for name in ("+", "like", "log", "concat", "trim")]
-['x + y', 'x LIKE y[ ESCAPE z]', 'log(x[, y])', 'concat(x, …)', 'trim(x[, y])']
+['x + y', 'x LIKE y[ ESCAPE z]', 'log(x[, y])', 'concat(x, …)', 'TRIM([y FROM ]x)']
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def form(function: Function) -> str:
     """How a function is written, with letters for its arguments."""
     if function.name in _SPOKEN:
         return _SPOKEN[function.name]
-    if function.sql and not function.sql.lower().startswith(function.name + "("):
+    if function.sql and not function.sql.lower().startswith(function.name + "({"):
         text = function.sql.replace("{1*}", "y, …")
         return re.sub(r"\{(\d)\}", lambda match: _LETTERS[int(match[1])], text)
     least, most = function.arity

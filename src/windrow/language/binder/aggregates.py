@@ -132,6 +132,10 @@ def _call(node: Apply, scope: Scope) -> AggregateCall:
 def _arguments(node: Apply, constants: int) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """The arguments, and the constant parameters behind them."""
     name = node.function.upper()
+    qualified = next((arg for arg in node.args if isinstance(arg, Star) and arg.qualifier), None)
+    if qualified is not None:
+        hint = "COUNT(*) counts rows, COUNT(x) those in which x is not NULL"
+        refuse(qualified, f"{name} cannot take `{qualified.qualifier}.*`", "bad-aggregate", hint)
     if any(isinstance(arg, Star) for arg in node.args):
         if name != "COUNT" or len(node.args) > 1 or node.distinct:
             refuse(node, f"{name} cannot take `*` here", "bad-aggregate", "only COUNT(*) does; name a column")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.expressions import Literal
 from windrow.algebra.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -31,13 +32,13 @@ from windrow.algebra.types import (
 )
 from windrow.errors import QueryError
 from windrow.language.binder.places import refuse
-from windrow.language.instants import DAY, instant
+from windrow.language.instants import CALENDAR, DAY, instant
 from windrow.language.syntax import Constant
 
 if TYPE_CHECKING:
     from windrow.language.syntax import Node
 
-_PLAIN = {"STRING": STRING, "BOOLEAN": BOOLEAN, "NULL": NULL, "INTERVAL": INTERVAL}
+_PLAIN = {"STRING": STRING, "BOOLEAN": BOOLEAN, "NULL": NULL, "INTERVAL": INTERVAL, "BINARY": BINARY}
 _READ_AS = {"TIMESTAMP": TIMESTAMP, "DATE": DATE}
 
 
@@ -102,6 +103,17 @@ def whole_number(node: Node) -> int | None:
     return None
 
 
+def _interval_type(fields: list[str]) -> DataType:
+    if fields == ["DAY", "TO", "SECOND"]:
+        return INTERVAL
+    calendar = next((field for field in fields if field in CALENDAR), None)
+    raise QueryError(
+        f"no type `INTERVAL {' '.join(fields)}`" + (f": {calendar} has no fixed length" if calendar else ""),
+        code="bad-type",
+        hint="all intervals are of one type, INTERVAL or INTERVAL DAY TO SECOND",
+    )
+
+
 def written_type(text: str) -> DataType:
     """The type a text names. Spark's intervals name their fields; here they are of one type.
 
@@ -111,8 +123,9 @@ def written_type(text: str) -> DataType:
     Traceback (most recent call last):
     windrow.errors.QueryError: no type `money` (types are BIGINT, DOUBLE, DECIMAL(10,2), STRING, TIMESTAMP, …)
     """
-    if text.upper().startswith("INTERVAL "):
-        return INTERVAL
+    words = text.upper().split()
+    if words[:1] == ["INTERVAL"] and len(words) > 1:
+        return _interval_type(words[1:])
     try:
         return parse_type(text)
     except QueryError as error:

@@ -16,7 +16,8 @@ from windrow.algebra.expressions import Call, Column, Expression
 from windrow.algebra.functions import lookup
 from windrow.algebra.functions.literals import literal_text, text_literal
 from windrow.algebra.functions.printing import to_sql
-from windrow.algebra.types import INTERVAL, NULL
+from windrow.algebra.types import BINARY, INTERVAL, NULL
+from windrow.language.binder.constants import suffixed, written_type
 from windrow.language.syntax import Apply, CastTo, Constant, Name, Node, Star
 
 
@@ -32,8 +33,9 @@ def _spelled(node: Node) -> Expression:
             return Column(_aggregate(node), NULL)
         case Apply():
             return Call(lookup(node.function).name, tuple(_spelled(arg) for arg in node.args), NULL)
-        case CastTo(arg=Constant(kind="NUMBER")) if node.arg.span == node.span:
-            return _spelled(node.arg)
+        case CastTo(arg=Constant(kind="NUMBER") as number) if number.span == node.span:
+            typed = suffixed(number, written_type(node.type_text))
+            return Column(literal_text(typed.value, typed.type), NULL)
         case CastTo():
             word = "TRY_CAST" if node.safe else "CAST"
             return Column(f"{word}({describe(node.arg)} AS {node.type_text.upper()})", NULL)
@@ -54,6 +56,8 @@ def _constant(node: Constant) -> str:
             return f"{node.kind} {text_literal(node.value)}"
         case "INTERVAL":
             return literal_text(node.value, INTERVAL)
+        case "BINARY":
+            return literal_text(node.value, BINARY)
         case "NUMBER":
             return str(node.value)
     return "NULL" if node.value is None else str(node.value).upper()

@@ -19,6 +19,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from windrow.errors import QueryError, Span
+from windrow.language.nesting import children
 from windrow.language.syntax import Node, Query
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def refuse(node: Node, message: str, code: str, hint: str | None) -> NoReturn:
 def walk(node: Node) -> Iterator[Node]:
     """The node and all below it, in the order of the text; nested queries are not entered."""
     yield node
-    for child in _children(node):
+    for child in children(node):
         if not isinstance(child, Query):
             yield from walk(child)
 
@@ -66,11 +67,3 @@ def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
         elif isinstance(value, tuple) and value and isinstance(value[0], Node):
             changed[part.name] = tuple(change(each) for each in value)
     return replace(node, **changed)
-
-
-def _children(node: Node) -> Iterator[Node]:
-    for part in fields(node):
-        value = getattr(node, part.name)
-        for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, Node):
-                yield item

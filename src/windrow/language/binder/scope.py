@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import Column
+from windrow.algebra.functions.refused import CLOCK_WORDS, clock_refusal
 from windrow.errors import QueryError, nearest
 
 if TYPE_CHECKING:
@@ -103,6 +104,10 @@ class Scope:
             hint = nearest(name.parts[0], self._all_sources) or "FROM names the sources"
             message = f"nothing in FROM is called `{name.parts[0]}`"
             return QueryError(message, code="unknown-source", span=name.span, hint=hint)
+        if written.lower() in CLOCK_WORDS:
+            refused = clock_refusal(written.lower())
+            refused.span = name.span
+            return refused
         own = [entry for entry in self.entries if len(name.parts) == 1 or _same(entry.source, name.parts[0])]
         near = nearest(name.parts[-1], [entry.name for entry in own])
         return QueryError(f"no column `{written}`", code="unknown-column", span=name.span, hint=near)

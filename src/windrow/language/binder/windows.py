@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
     from windrow.algebra.schema import Schema
     from windrow.language.binder.scope import Scope
-    from windrow.language.syntax import WindowSyntax
+    from windrow.language.syntax import PointSyntax, WindowSyntax
     from windrow.windows.clause import WindowClause
 
 #: what the instants of a nested query's rows are called
@@ -35,8 +35,22 @@ def window(input: Scan | Subquery, written: WindowSyntax | None, scope: Scope) -
         return Window(input, UnboundedWindow())
     with at(written):
         if isinstance(input, Scan):
-            return _over_stream(input, written, scope)
-        return _over_query(input, written, scope)
+            found = _over_stream(input, written, scope)
+        else:
+            found = _over_query(input, written, scope)
+    for point in written.points:
+        _check_point(point, found)
+    return found
+
+
+def _check_point(point: PointSyntax, window: Window) -> None:
+    """A time is no point of a number, and a number none of time."""
+    if point.is_time and window.domain is Domain.NUMBER:
+        message = f"{point.word} is a time, but the window is on a number"
+        refuse(point, message, "window-origin", f"write a number, as in {point.word} 100")
+    if not point.is_time and window.domain is Domain.TIME:
+        message = f"{point.word} is a number, but the window is on time"
+        refuse(point, message, "window-origin", f"write a time, as in {point.word} '2024-01-31 07:00:00'")
 
 
 def _over_stream(scan: Scan, written: WindowSyntax, scope: Scope) -> Window:

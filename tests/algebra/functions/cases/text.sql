@@ -31,10 +31,16 @@ t STRING: NULL, '', 'a', 'b', '😀', ' ', '%', 'ß'
 > translate(s, 'ab ', t)
 > translate(s, t, 'ab ')
 > trim(t FROM s)
+> trim(t, s)
 > ltrim(t, s)
 > rtrim(t, s)
 > btrim(s, t)
 > s LIKE concat('%', t)
+> s ILIKE concat('%', t)
+> s ILIKE t
+> NOT s ILIKE concat(upper(t), 'A%')
+> s ILIKE concat('%', t, 'X%') ESCAPE 'X'
+> s ILIKE concat('%', t, 'X%') ESCAPE 'x'
 > s LIKE concat(t, '\\', t)
 > coalesce(s, t)
 > nullif(s, t)
