@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @st.composite
-def damages(draw: Any, data: bytes) -> bytes:
+def damages(draw: Any, data: bytes) -> Any:
     """The data with one byte changed, its end cut off, something added, or a stretch zeroed."""
     at = draw(st.integers(0, len(data) - 1))
     match draw(st.sampled_from(["flip", "cut", "add", "zero"])):

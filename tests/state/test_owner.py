@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,18 +47,23 @@ ME = Owner(0, 100, "here", "noon", boot="b1", born="77")
     [
         (ME, True, True),  # this process: the lock tells that its last log was closed
         (ME, False, False),
-        (replace(ME, pid=os.getpid(), born="1"), False, True),  # a later process has the number
-        (replace(ME, pid=os.getpid(), born=owner_module._born(os.getpid())), True, False),  # it lives
-        (replace(ME, pid=os.getpid(), born=None), True, True),
-        (replace(ME, pid=os.getpid(), born=None), False, False),
-        (replace(ME, pid=2**22 + 1), False, True),  # no such process
+        (replace(ME, pid=200, born="88"), True, False),  # it lives, whatever became of the lock
+        (replace(ME, pid=200, born="55"), False, True),  # a later process has the number
+        (replace(ME, pid=200, born=None), True, True),
+        (replace(ME, pid=200, born=None), False, False),
+        (replace(ME, pid=300), False, True),  # no such process
         (replace(ME, boot="b0"), False, True),  # before the last start of the machine
-        (replace(ME, host="there", boot="b1", pid=2**22 + 1), True, True),  # another container, same kernel
+        (replace(ME, host="there", pid=300), True, True),  # another container of the same machine
         (replace(ME, host="there", boot="b2"), True, False),
         (replace(ME, host="there", boot=None), True, False),
     ],
 )
-def test_what_tells_that_an_owner_is_gone(before: Owner, locked: bool, gone: bool) -> None:
+def test_what_tells_that_an_owner_is_gone(
+    before: Owner, locked: bool, gone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    living = {100: "77", 200: "88"}
+    monkeypatch.setattr(owner_module, "_born", living.get)
+    monkeypatch.setattr(owner_module, "_exists", living.__contains__)
     assert before.certainly_gone(ME, locked) is gone
 
 
@@ -80,6 +87,18 @@ def test_an_engine_of_another_process_is_refused_until_it_is_killed(store: Local
     process.join()
     with CommitLog.open(store) as log:
         assert (log.owner.epoch, values_of(store, log.last)) == (2, [1, 2, 3])
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell of its processes")
+def test_a_killed_engine_that_nobody_has_reaped_is_gone() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    born = owner_module._born(process.pid)
+    before = replace(Owner.this_process(), pid=process.pid, born=born)
+    assert not before.certainly_gone(Owner.this_process(), locked=False)
+    process.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # dead, and still listed
+    assert before.certainly_gone(Owner.this_process(), locked=False)
+    process.wait()
 
 
 def test_without_locks_the_process_itself_is_the_evidence(store: LocalStore) -> None:
@@ -144,7 +163,8 @@ def test_a_last_commit_of_the_old_owner_is_not_lost_in_the_takeover(
     with monkeypatch.context() as there:
         elsewhere(there)
         old = CommitLog.open(store)
-    real, late = LocalStore.create, []
+    real = LocalStore.create
+    late: list[bool] = []
 
     def create(self: LocalStore, name: str, data: bytes, what: str) -> None:
         if what == "manifest" and not late:
@@ -162,7 +182,8 @@ def test_of_two_who_take_over_at_once_the_later_epoch_wins(
     store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = NoLocks(store.root)
-    real, rivals = LocalStore.create, []
+    real = LocalStore.create
+    rivals: list[Any] = []
 
     def create(self: LocalStore, name: str, data: bytes, what: str) -> None:
         if what == "manifest" and not rivals:

@@ -130,10 +130,12 @@ def test_commits_sweeps_and_readers_at_once(store: LocalStore) -> None:
         threads.append(Thread(target=keep_sweeping, args=(log,)))
         for thread in threads:
             thread.start()
-        for value in range(60):
-            ref = write_next(log, range(value + 1))
-            log.commit(log.last.successor(chunks={0: (ref,)}, decisions={"values": value + 1}))
-        done.set()
-        for thread in threads:
-            thread.join()
+        try:
+            for value in range(60):
+                ref = write_next(log, range(value + 1))
+                log.commit(log.last.successor(chunks={0: (ref,)}, decisions={"values": value + 1}))
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join()
     assert failures == []

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -80,8 +80,9 @@ def read_owner(store: Store, epoch: int) -> Owner:
     """Who had an epoch."""
     name = owner_name(epoch)
     try:
-        owner = Owner(**json.loads(store.read(name)))
-    except (ValueError, TypeError) as error:
+        stored = json.loads(store.read(name))
+        owner = Owner(**{item.name: stored[item.name] for item in fields(Owner)})
+    except (ValueError, TypeError, KeyError) as error:
         raise damaged(store.place(name), "it does not tell who the owner is") from error
     return replace(owner, epoch=epoch)
 
@@ -124,7 +125,8 @@ def _boot() -> str | None:
 def _born(pid: int) -> str | None:
     """The start of a process, in ticks since boot: field 22; field 2, in parentheses, may hold spaces."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+        facts = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return "ended" if facts[0] in "ZX" else facts[19]  # a dead process stays listed until it is reaped
     except (OSError, IndexError):
         return None
 
