@@ -138,6 +138,7 @@ def test_mistakes_are_refused_or_make_another_query(text: str) -> None:
 @example("SELECT CAST(a, b AS INT) FROM t")
 @example("SELECT substring(a FROM FOR 2) FROM t")
 @example("SELECT a DATE '2024-01-01' FROM t")
+@example("SELECT SUM(WSTREAM(SUM(0a) AS q)[ROWS 10]) FROM t [NOW]")
 def test_nothing_that_is_written_is_lost(text: str) -> None:
     """Every name and every constant of an understood query is in its tree."""
     query = _understood(parse_query, text)

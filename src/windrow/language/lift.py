@@ -65,8 +65,13 @@ class Lifted:
     @property
     def ignored(self) -> set[int]:
         """The tokens that are read already: they are no keywords any more."""
-        inside = {index for first, last in self.covered.items() for index in range(first, last)}
-        return inside | self.swapped.keys()
+        return self.ignored_between(0, len(self.tokens))
+
+    def ignored_between(self, begin: int, end: int) -> set[int]:
+        """The same for a stretch of them, counted from its beginning."""
+        covers = [(first, last) for first, last in self.covered.items() if begin <= first and last < end]
+        found = {index for first, last in covers for index in range(first, last)}
+        return {index - begin for index in found | self.swapped.keys() if begin <= index < end}
 
     def skeleton(self, begin: int = 0, end: int | None = None) -> str:
         """The SQL that is left of the tokens from an index up to another; it begins where the first does."""

@@ -145,7 +145,7 @@ def _check_beside(tokens: Tokens, index: int) -> None:
         hint = "join them with ||; a quote inside a string is written ''"
     elif token.end == after.start and Kind.SIGN not in (token.kind, after.kind):
         message = f"`{token.text}{after.text}` is not one thing"
-        hint = "put a space between, or the whole name in backticks; strings take no prefix"
+        hint = "put a space between, or the whole name in backticks; the only prefix of a string is X"
     else:
         return
     raise QueryError(message, code="syntax", span=token.span.to(after.span), hint=hint)

@@ -49,7 +49,6 @@ def read_expression(tokens: Tokens) -> Node:
     if not len(tokens):
         raise QueryError("there is no expression here", code="syntax", span=tokens.span, hint="write one")
     lifted = lift(tokens, read_expression)
-    check_shape(lifted.tokens, lifted.ignored)
     with _only_query_errors(tokens):
         items = _Converter(lifted, 0).items(lifted.tokens)
     _refuse_unused(lifted)
@@ -67,6 +66,7 @@ class _Converter(QueryConverter):
     def items(self, tokens: Tokens) -> tuple[SelectItem, ...]:
         """A select list by itself."""
         begin = self.tokens.at(tokens[0].start)
+        check_shape(tokens, self.lifted.ignored_between(begin, begin + len(tokens)))
         base = tokens[0].start - len(_PREFIX)
         tree = _parsed(_PREFIX + self.lifted.skeleton(begin, begin + len(tokens)), base, tokens)
         if not isinstance(tree, exp.Select):

@@ -2,30 +2,66 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.algebra.plan import Emit, Plan
 from windrow.algebra.values import instant
 from windrow.engine import Declared, declared
 from windrow.errors import QueryError, nearest
+from windrow.kernels.executor import KernelExecutor
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from windrow.algebra.changes import Change
 
-EXECUTORS = {"reference": ReferenceExecutor}
+#: what a script can run on: the oracle runs every query, kernels aggregates over windows that slide in time
+EXECUTORS: dict[str, Callable[[Emit], Executor]] = {
+    "reference": ReferenceExecutor,
+    "kernels": KernelExecutor,
+}
+
+
+class Executor(Protocol):
+    """What a standing query runs on."""
+
+    def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
+        """A micro-batch of arrivals."""
+
+    def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None:
+        """A promise that nothing below `progress` comes any more."""
+
+    def update(
+        self, table: str, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
+    ) -> None:
+        """A change of a table."""
+
+    def advance(self, micros: int) -> None:
+        """Wall-clock time passes."""
+
+    def finish(self) -> None:
+        """The end of all inputs."""
+
+    def take(self) -> list[Change]:
+        """The changes that became final."""
+
+    def relation(self, at: int) -> Counter[tuple[Any, ...]]:
+        """The answer at an instant."""
+
+    def late(self, stream: str) -> list[tuple[Any, ...]]:
+        """The rows that came too late."""
 
 
 class Harness:
     """One standing query under test. One `push` is one micro-batch.
 
     TIMESTAMP and DATE values may be pushed as datetimes or as integer microseconds; rows and instants
-    that come out have them as integer microseconds, in UTC.
+    that come out have them as integer microseconds, in UTC. The same script gives the same changes on every
+    executor that runs the query.
 
     >>> h = Harness("SELECT ISTREAM(a) FROM s [RANGE 5 SECONDS]", streams={"s": "a BIGINT, ts TIMESTAMP"})
     >>> h.push("s", [(1, 0), (2, 1_500_000)])

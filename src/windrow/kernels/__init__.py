@@ -1,0 +1,1 @@
+"""Kernels: stateful operators as pure functions over Arrow tables. No Spark, no files, no clock."""

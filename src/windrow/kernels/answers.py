@@ -1,0 +1,91 @@
+"""Answers: states of windows become rows of the query, block by block.
+
+Each block holds some windows of some groups, from every table of states; it is lowered, filtered by HAVING
+and projected, and leaves as an Arrow table with `at`, the end of the window, before the query's columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+import polars as pl
+import pyarrow as pa
+
+from windrow.kernels.columns import picked, polars_type
+from windrow.kernels.frequencies import WINDOW, of_counts, of_nothing
+from windrow.kernels.lowering import lower
+from windrow.kernels.measures import GROUPS, Measure, Measures
+from windrow.kernels.query import SlidingQuery, run_stages
+from windrow.kernels.slide import units
+
+if TYPE_CHECKING:
+    Range = tuple[int, int]
+
+
+class WindowStates(Protocol):
+    """Where the states of windows come from."""
+
+    def block(self, groups: Range, windows: Range) -> pl.DataFrame:
+        """(w, g, perhaps a value, partials) of a range of groups and of windows; empty ones are left out."""
+
+
+class Answers:
+    """The answer rows of a query from the states of its windows."""
+
+    def __init__(self, query: SlidingQuery, measures: Measures) -> None:
+        self.query = query
+        self.measures = measures
+
+    def blocks(
+        self, groups: pl.DataFrame, states: Mapping[str, WindowStates], windows: Range
+    ) -> Iterator[pa.Table]:
+        """The answers of the windows from one up to the other, in tables of bounded size."""
+        if GROUPS not in states or windows[0] >= windows[1]:
+            return
+        for group_range, window_range in units(groups.height, windows, self.query.cut):
+            frames = {name: table.block(group_range, window_range) for name, table in states.items()}
+            if frames[GROUPS].height:
+                yield self.table(groups, frames)
+
+    def table(self, groups: pl.DataFrame, frames: Mapping[str, pl.DataFrame]) -> pa.Table:
+        """One block of answers."""
+        states = frames[GROUPS]
+        ends = self.query.cut.ends(states["w"])
+        keys = picked(groups.drop("g"), states["g"]) if self.measures.keys else pl.DataFrame()
+        columns = [
+            keys[name].cast(polars_type(key.type)).alias(column)
+            for name, (column, key) in zip(self.measures.keys, self.query.aggregate.keys, strict=True)
+        ]
+        columns += [
+            self._value(measure, states, frames.get(measure.table)) for measure in self.measures.measures
+        ]
+        hidden = [ends.alias("#at"), *self._bounds(ends)]
+        return self._finished(pl.DataFrame([*columns, *hidden]))
+
+    def _finished(self, frame: pl.DataFrame) -> pa.Table:
+        _, _, above = self.query.stages
+        rows = run_stages(above, frame)
+        schema = self.query.emit.schema
+        columns = [rows[field.name].cast(polars_type(field.type)) for field in schema]
+        return pl.DataFrame([rows["#at"].alias("#at"), *columns]).to_arrow()
+
+    def _bounds(self, ends: pl.Series) -> list[pl.Series]:
+        cut = self.query.cut
+        if cut.range is not None:
+            start = ends - cut.range
+        else:
+            start = pl.Series([cut.start], dtype=pl.Int64).new_from_index(0, len(ends))
+        return [start.alias("#window_start"), ends.alias("#window_end")]
+
+    def _value(self, measure: Measure, states: pl.DataFrame, counts: pl.DataFrame | None) -> pl.Series:
+        dtype = polars_type(measure.kind)
+        if measure.partial is not None:
+            return lower(measure.aggregate, measure.partial, states).cast(dtype).alias(measure.name)
+        nothing = pl.Series([of_nothing(measure.aggregate)], dtype=dtype).new_from_index(0, states.height)
+        if counts is None or not counts.height:
+            return nothing.alias(measure.name)
+        found = of_counts(measure.aggregate, counts)
+        known = states.select(WINDOW).join(found, on=WINDOW, how="left", maintain_order="left")
+        value = known["value"].cast(dtype)
+        return value.zip_with(value.is_not_null(), nothing).alias(measure.name)

@@ -1,0 +1,156 @@
+"""Columns: how values of our types lie in Arrow, and the way from and to plain Python values.
+
+Inside kernels TIMESTAMP, DATE and INTERVAL are 64-bit integers (microseconds), as everywhere in Windrow.
+Arrow and polars share memory, so a frame is a view of a table, not a copy. Names that begin with `#` are
+the kernels' own columns; they travel with rows through filters and projections and no expression reads them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+
+from windrow.algebra.types import DataType, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from windrow.algebra.schema import Schema
+
+_PLAIN: dict[Kind, type[pl.DataType]] = {
+    Kind.NULL: pl.Null,
+    Kind.BOOLEAN: pl.Boolean,
+    Kind.TINYINT: pl.Int8,
+    Kind.SMALLINT: pl.Int16,
+    Kind.INT: pl.Int32,
+    Kind.BIGINT: pl.Int64,
+    Kind.FLOAT: pl.Float32,
+    Kind.DOUBLE: pl.Float64,
+    Kind.STRING: pl.String,
+    Kind.BINARY: pl.Binary,
+    Kind.DATE: pl.Int64,
+    Kind.TIMESTAMP: pl.Int64,
+    Kind.INTERVAL: pl.Int64,
+}
+_DAY = 86_400_000_000
+
+
+def polars_type(kind: DataType) -> pl.DataType:
+    """The polars type of a column.
+
+    >>> from windrow.algebra.types import TIMESTAMP, decimal
+    >>> polars_type(TIMESTAMP), polars_type(decimal(10, 2))
+    (Int64, Decimal(precision=10, scale=2))
+    """
+    match kind.kind:
+        case Kind.DECIMAL:
+            return pl.Decimal(kind.precision, kind.scale)
+        case Kind.ARRAY:
+            return pl.List(polars_type(kind.fields[0][1]))
+        case Kind.STRUCT:
+            return pl.Struct({name: polars_type(inner) for name, inner in kind.fields})
+        case plain:
+            return _PLAIN[plain]()
+
+
+def column_of(name: str, kind: DataType, values: Iterable[Any]) -> pl.Series:
+    """Plain values, as `windrow.algebra.values` has them, as a column."""
+    return pl.Series(name, list(values), dtype=polars_type(kind))
+
+
+def constant(value: Any, kind: DataType, length: int) -> pl.Series:
+    """A column of one value."""
+    return column_of("", kind, [value]).new_from_index(0, length)
+
+
+def frame_of(schema: Schema, rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
+    """Canonical rows as a frame.
+
+    >>> from windrow.algebra.schema import Field, Schema
+    >>> from windrow.algebra.types import BIGINT, DOUBLE
+    >>> frame_of(Schema((Field("k", BIGINT), Field("v", DOUBLE))), [(1, 0.5), (None, 2.0)]).rows()
+    [(1, 0.5), (None, 2.0)]
+    """
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    return pl.DataFrame(
+        [column_of(field.name, field.type, values) for field, values in zip(schema, columns, strict=True)]
+    )
+
+
+def frame_from_arrow(table: pa.Table, schema: Schema) -> pl.DataFrame:
+    """An Arrow table of a stream as a frame with the columns of its schema; times become integers."""
+    columns = []
+    for field in schema:
+        column = table.column(field.name)
+        if pa.types.is_date32(column.type):
+            column = column.cast(pa.int32()).cast(pa.int64())
+            columns.append(pl.Series(field.name, column) * _DAY)
+            continue
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+        elif pa.types.is_duration(column.type):
+            column = column.cast(pa.duration("us")).cast(pa.int64())
+        columns.append(pl.Series(field.name, column).cast(polars_type(field.type)))
+    return pl.DataFrame(columns)
+
+
+def to_frame(table: pa.Table) -> pl.DataFrame:
+    """A kernel's own table as a frame."""
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def rows_of(frame: pl.DataFrame, schema: Schema) -> list[tuple[Any, ...]]:
+    """The columns of the schema as rows of plain values: every NaN is `math.nan`, arrays are tuples."""
+    columns = [values_of(frame[field.name], field.type) for field in schema]
+    return list(zip(*columns, strict=True)) if columns else [()] * frame.height
+
+
+def values_of(column: pl.Series, kind: DataType) -> list[Any]:
+    """A column as plain values."""
+    values = column.to_list()
+    if kind.is_fractional or kind.fields:
+        return [plain(value) for value in values]
+    return values
+
+
+def plain(value: Any) -> Any:
+    """One value in its canonical Python form.
+
+    >>> plain([{"value": float("nan"), "count": 2}])
+    ((nan, 2),)
+    """
+    if isinstance(value, float):
+        return math.nan if value != value else value
+    if isinstance(value, list):
+        return tuple(map(plain, value))
+    if isinstance(value, dict):
+        return tuple(map(plain, value.values()))
+    return value
+
+
+def without_negative_zero(column: pl.Series) -> pl.Series:
+    """The column as grouping sees it: -0.0 is 0.0. (polars groups NaN with NaN and NULL with NULL itself.)
+
+    >>> without_negative_zero(pl.Series([-0.0, None, 2.0])).to_list()
+    [0.0, None, 2.0]
+    """
+    if not column.dtype.is_float():
+        return column
+    zero = pl.lit(0.0, column.dtype)
+    # adding 0.0 would do, if polars did not take that for doing nothing
+    return column.to_frame("x").select(pl.when(pl.col("x") == 0).then(zero).otherwise("x")).to_series()
+
+
+def picked(frame: pl.DataFrame, places: Any) -> pl.DataFrame:
+    """The rows at some places."""
+    return frame.select(pl.all().gather(pl.Series(places, dtype=pl.Int64)))
+
+
+def hidden(frame: pl.DataFrame) -> list[str]:
+    """The kernels' own columns of a frame."""
+    return [name for name in frame.columns if name.startswith("#")]

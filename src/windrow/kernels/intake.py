@@ -1,0 +1,187 @@
+"""What a stream accepts, a batch at a time: lateness by the punctuation that was known before the batch.
+
+Policies (`windrow.windows.punctuation`) do the arithmetic. They are shown no more of a batch than they can
+learn from: of each source its greatest values and marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from windrow.algebra.catalog import Late, Stream
+from windrow.algebra.values import canonical
+from windrow.errors import DataError
+from windrow.kernels.codes import looked_up
+from windrow.kernels.columns import plain
+from windrow.kernels.expressions import compile_expression, holds
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
+from windrow.windows.progress import Batch, Progress
+from windrow.windows.punctuation import SlackRows
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_LIMIT = 1 << 62
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a stream's progress between two batches; a value, to be stored with a commit."""
+
+    progress: Progress
+    per: str | None
+    accepted: int = 0
+    last_arrival: Instant = -INFINITY
+    sealed: bool = False
+
+    def progress_on(self, stream: Stream, attribute: str) -> Instant:
+        """P for a window on an attribute: the stream's own, arrival time, or nothing known until the end."""
+        if self.sealed:
+            return INFINITY
+        if attribute == stream.wattr:
+            return self.progress.progress
+        return self.last_arrival if attribute == ARRIVAL_TS else -INFINITY
+
+    def progress_of(self, source: Any) -> Instant:
+        """P of one source."""
+        return INFINITY if self.sealed else self.progress.progress_of(source)
+
+
+class Intake:
+    """Judges the batches of one stream. It has no state of its own: `Known` goes in and comes out."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        rule = stream.progress
+        self.mark = compile_expression(rule.mark) if rule.mark is not None else None
+        self.when = compile_expression(rule.when) if rule.when is not None else None
+
+    def start(self) -> Known:
+        """Before the first batch."""
+        return Known(self.stream.progress.policy.start(), self.stream.progress.per)
+
+    def accept(self, known: Known, batch: pl.DataFrame, now: int) -> tuple[Known, pl.DataFrame, pl.DataFrame]:
+        """What is known after a batch, its accepted rows and its late ones.
+
+        Accepted rows also have `#row_num` and `#arrival_ts`.
+        """
+        if known.sealed:
+            raise DataError(
+                f"stream `{self.stream.name}` is sealed: its end was announced",
+                code="sealed",
+                hint="push before finish()",
+            )
+        only = holds(self.when, batch) if self.when else pl.Series([False]).new_from_index(0, batch.height)
+        moments = self._moments(known, batch, only, now)
+        self._refuse_null(moments.filter(~only))
+        late = self._late(known, batch, moments) & ~only
+        kept = ~only if self.stream.late is Late.KEEP else ~only & ~late
+        accepted = self._stamped(known, batch.filter(kept), now)
+        after = self._observed(known, batch, moments, only, late, now)
+        after = replace(after, accepted=known.accepted + accepted.height)
+        return after, accepted, batch.filter(~only & ~kept)
+
+    def tick(self, known: Known, now: int) -> Known:
+        """Wall-clock time passed without rows: idle sources may be left out."""
+        policy = self.stream.progress.policy
+        return replace(known, progress=policy.observe(known.progress, Batch(wattr=()), now))
+
+    def promise(self, known: Known, progress: Instant, where: Mapping[str, Any] | None, now: int) -> Known:
+        """A promise from outside: no more rows (with this value in this column) below `progress`."""
+        if where is None:
+            return replace(known, progress=known.progress.with_progress(progress))
+        if len(where) != 1 or known.per not in (None, *where):
+            raise DataError(
+                f"punctuation of stream `{self.stream.name}` can be on the values of one column only",
+                code="bad-punctuation",
+                hint=f"use `{known.per or next(iter(where), '…')}` throughout",
+            )
+        ((column, value),) = where.items()
+        source = canonical(value, self.stream.schema.column(column).type, column)
+        promised = replace(known, per=column, progress=known.progress.with_progress_of(source, progress))
+        return self.tick(promised, now)
+
+    def _moments(self, known: Known, batch: pl.DataFrame, only: pl.Series, now: int) -> pl.Series:
+        """The windowing attribute of each row."""
+        if self.stream.wattr == ARRIVAL_TS:
+            return pl.Series([now], dtype=pl.Int64).new_from_index(0, batch.height)
+        if self.stream.wattr == ROW_NUM:
+            return (~only).cast(pl.Int64).cum_sum() + known.accepted
+        return batch[self.stream.wattr].cast(pl.Int64)
+
+    def _refuse_null(self, moments: pl.Series) -> None:
+        if moments.null_count():
+            row = (moments.is_null().arg_max() or 0) + 1
+            raise DataError(
+                f"stream `{self.stream.name}`: row {row} of the batch has no `{self.stream.wattr}`",
+                code="null-wattr",
+                hint="the windowing attribute cannot be NULL; filter such rows out before",
+            )
+
+    def _late(self, known: Known, batch: pl.DataFrame, moments: pl.Series) -> pl.Series:
+        """Whether each row comes too late, by what its source had promised before the batch."""
+        progress: npt.NDArray[np.int64] | int = _finite(known.progress.progress)
+        if known.per is not None and known.progress.sources:
+            source = batch[known.per]
+            promised = pl.DataFrame(
+                {
+                    "source": pl.Series(list(known.progress.sources), dtype=source.dtype),
+                    "p": [_finite(known.progress.progress_of(each)) for each in known.progress.sources],
+                }
+            )
+            found = looked_up(pl.DataFrame({"source": source}), promised, "p")
+            progress = found.fill_null(progress).to_numpy()
+        return pl.Series(moments.fill_null(_LIMIT).to_numpy() < progress)
+
+    def _stamped(self, known: Known, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+        first = known.accepted + 1
+        numbers = pl.int_range(first, first + rows.height, eager=True).alias(f"#{ROW_NUM}")
+        stamps = pl.Series(f"#{ARRIVAL_TS}", [now], dtype=pl.Int64).new_from_index(0, rows.height)
+        return rows.with_columns(numbers, stamps)
+
+    def _observed(
+        self,
+        known: Known,
+        batch: pl.DataFrame,
+        moments: pl.Series,
+        only: pl.Series,
+        late: pl.Series,
+        now: int,
+    ) -> Known:
+        policy, per = self.stream.progress.policy, known.per
+        by_rows = policy.rows + 1 if isinstance(policy, SlackRows) else None
+        values = pl.DataFrame({"t": moments}).with_columns(_source(batch, per))
+        values = values.filter(~only & ~late if by_rows else ~only)
+        shown = values.group_by("source").agg(pl.col("t").top_k(by_rows or 1)).explode("t")
+        marked = self._marked(batch, per)
+        sources = [plain(each) for each in shown["source"].to_list() + marked["source"].to_list()]
+        seen = Batch(
+            wattr=shown["t"].to_list() + [None] * marked.height,
+            sources=sources if per and not by_rows else None,
+            marks=[None] * shown.height + marked["mark"].to_list() if self.mark else None,
+            only_mark=[False] * shown.height + [True] * marked.height,
+        )
+        arrived = max(known.last_arrival, now)
+        return replace(known, progress=policy.observe(known.progress, seen, now), last_arrival=arrived)
+
+    def _marked(self, batch: pl.DataFrame, per: str | None) -> pl.DataFrame:
+        """The greatest mark of each source that has rows; NULL where it sent none."""
+        if self.mark is None:
+            return pl.DataFrame({"source": [], "mark": []})
+        marks = pl.DataFrame({"mark": self.mark(batch)}).with_columns(_source(batch, per))
+        return marks.group_by("source").agg(pl.col("mark").max())
+
+
+def _source(batch: pl.DataFrame, per: str | None) -> pl.Series:
+    source = batch[per] if per else pl.Series([None]).new_from_index(0, batch.height)
+    return source.alias("source")
+
+
+def _finite(instant: Instant) -> int:
+    """An instant as a 64-bit integer."""
+    return int(max(-_LIMIT, min(_LIMIT, instant)))

@@ -1,0 +1,121 @@
+"""The landmark kernel: one running state per group, since nothing ever leaves.
+
+Card: running total
+    requirements  associative combine
+    time          per epoch: rows of the new panes, plus the answers
+    space         one state per group, and the panes that are not due
+    source        Gehrke, Korn and Srivastava 2001 (landmark windows)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from windrow.kernels.columns import to_frame
+from windrow.kernels.combiners import Lanes
+from windrow.kernels.layout import PANE
+from windrow.kernels.numbering import Numbered, cut_lanes, number_all, rows_of_ids
+from windrow.kernels.panes import merge_panes
+from windrow.kernels.scans import run_ends, segmented
+from windrow.kernels.state import Chunk, Delta, State, chunked, split_at
+from windrow.windows.domain import INFINITY, Instant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.kernels.answers import Answers
+
+RUNNING = ".running"
+OPEN = ".open"
+
+
+@dataclass(frozen=True)
+class RunningTotals:
+    """Landmark windows: window w holds the panes up to w."""
+
+    answers: Answers
+
+    def advance(
+        self, state: State, delta: Delta, before: Instant, now: Instant
+    ) -> tuple[State, Iterator[pa.Table]]:
+        cut = self.answers.query.cut
+        next_w = None if before == -INFINITY else int(cut.due(before)) + 1
+        latest = max((w for w in (state.meta.get("latest"), delta.latest) if w is not None), default=None)
+        meta = {} if latest is None else {"latest": latest}
+        chunks = self._opened(state, delta, next_w)
+        if latest is None or now == -INFINITY:
+            return State(chunks, meta), iter(())
+        last = latest if now == INFINITY else int(cut.due(now))
+        return self._closed(chunks, meta, next_w, last)
+
+    def _opened(self, state: State, delta: Delta, next_w: int | None) -> dict[str, tuple[Chunk, ...]]:
+        """With the rows that came; a late row counts from the next window on."""
+        chunks = dict(state.chunks)
+        for name, table in delta.tables.items():
+            frame = to_frame(table)
+            if next_w is not None:
+                frame = frame.with_columns(pl.col(PANE).clip(lower_bound=next_w))
+            chunks[name + OPEN] = (*chunks.get(name + OPEN, ()), *chunked([frame]))
+        return chunks
+
+    def _closed(
+        self, chunks: dict[str, tuple[Chunk, ...]], meta: dict[str, int], next_w: int | None, last: int
+    ) -> tuple[State, Iterator[pa.Table]]:
+        measures = self.answers.measures
+        kept: dict[str, tuple[Chunk, ...]] = {}
+        tables: dict[str, pl.DataFrame] = {}
+        for name, layout in measures.layouts.items():
+            due, kept[name + OPEN] = self._due(chunks.get(name + OPEN, ()), last)
+            running = [chunk.frame for chunk in chunks.get(name + RUNNING, ())]
+            tables[name] = merge_panes([*running, *due], layout)
+        first = min((chunk.first for name in chunks for chunk in chunks[name]), default=last + 1)
+        first = first if next_w is None else max(first, next_w)
+        if first > last:
+            return State(chunks, meta), iter(())
+        groups, numbered = number_all(tables, measures.layouts, measures.keys)
+        totals = {name: Totals.of(table) for name, table in numbered.items()}
+        kept |= {name + RUNNING: chunked([each.latest(groups, last)]) for name, each in totals.items()}
+        return State(kept, meta), self.answers.blocks(groups, totals, (first, last + 1))
+
+    @staticmethod
+    def _due(chunks: tuple[Chunk, ...], last: int) -> tuple[list[pl.DataFrame], tuple[Chunk, ...]]:
+        due, later = split_at(chunks, last + 1)
+        return due, tuple(later)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The states of a table's groups, each with all before it."""
+
+    table: Numbered
+    lanes: list[Lanes]
+
+    @classmethod
+    def of(cls, table: Numbered) -> Totals:
+        pairs = zip(table.layout.combiners, table.encoded.lanes, strict=True)
+        return cls(table, [segmented(combiner, lanes, table.runs) for combiner, lanes in pairs])
+
+    def block(self, groups: tuple[int, int], windows: tuple[int, int]) -> pl.DataFrame:
+        """Each row's state stands in all windows until its group's next row."""
+        rows = rows_of_ids(self.table, *self.table.ids_of(*groups))
+        ids, panes = self.table.ids[rows], self.table.panes[rows]
+        until = np.full(len(ids), windows[1])
+        again = np.flatnonzero(ids[1:] == ids[:-1])
+        until[again] = np.minimum(panes[again + 1], windows[1])
+        begins = np.maximum(panes, windows[0])
+        counts = np.maximum(until - begins, 0)
+        places = np.repeat(np.arange(len(ids)), counts)
+        since = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+        lanes = cut_lanes(cut_lanes(self.lanes, rows), places)
+        return self.table.framed(begins[places] + since, ids[places], lanes)
+
+    def latest(self, groups: pl.DataFrame, pane: int) -> pl.DataFrame:
+        """The last state of each group, as a table."""
+        ends = run_ends(self.table.runs, len(self.table.ids))
+        panes = np.full(len(ends), pane)
+        return self.table.stored(groups, panes, self.table.ids[ends], cut_lanes(self.lanes, ends))

@@ -1,0 +1,102 @@
+"""What a kernel keeps between epochs: chunks of Arrow tables, and a few numbers.
+
+A chunk is never changed; it knows the panes its rows are about, so that a kernel opens only what an epoch
+needs, and an engine that keeps chunks as files passes the others through unread. `kernel.advance(state,
+delta, before, now)` gives the next state and the answers of the windows that end after `before` and by `now`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import polars as pl
+import pyarrow as pa
+
+from windrow.kernels.columns import to_frame
+from windrow.kernels.layout import PANE
+from windrow.windows.domain import Instant
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """An immutable table of states whose panes lie between `first` and `last`."""
+
+    first: int
+    last: int
+    table: pa.Table
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        return to_frame(self.table)
+
+
+@dataclass(frozen=True)
+class State:
+    """Chunks by name, and numbers that JSON can hold."""
+
+    chunks: Mapping[str, tuple[Chunk, ...]] = field(default_factory=dict)
+    meta: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, name: str) -> tuple[Chunk, ...]:
+        """The chunks of one name."""
+        return self.chunks.get(name, ())
+
+    def where(self, **keys: Any) -> State:
+        """The part of the state about groups with these keys."""
+        kept = {}
+        for name, chunks in self.chunks.items():
+            test = [pl.col(key).eq_missing(value) for key, value in keys.items()]
+            kept[name] = chunked(chunk.frame.filter(test) for chunk in chunks)
+        return State(kept, self.meta)
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What an epoch brings: a table of pane states for each table of the query, and the last pane in which
+    any row of the window is first seen, whether or not it passes WHERE."""
+
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    latest: int | None = None
+
+
+class Kernel(Protocol):
+    """A stateful operator as a pure function."""
+
+    def advance(
+        self, state: State, delta: Delta, before: Instant, now: Instant
+    ) -> tuple[State, Iterator[pa.Table]]:
+        """The next state, and the answers that became final when the clock went from `before` to `now`."""
+
+
+def chunked(frames: Iterable[pl.DataFrame]) -> tuple[Chunk, ...]:
+    """Frames as chunks; empty ones vanish.
+
+    >>> [(chunk.first, chunk.last) for chunk in chunked([pl.DataFrame({"pane": [4, 2]}), pl.DataFrame()])]
+    [(2, 4)]
+    """
+    return tuple(_chunk(frame) for frame in frames if frame.height)
+
+
+def _chunk(frame: pl.DataFrame) -> Chunk:
+    least, greatest = frame[PANE].min(), frame[PANE].max()
+    assert isinstance(least, int)
+    assert isinstance(greatest, int)
+    return Chunk(least, greatest, frame.to_arrow())
+
+
+def split_at(chunks: Iterable[Chunk], pane: int) -> tuple[list[pl.DataFrame], list[Chunk]]:
+    """The rows before a pane, and the chunks of the rest; chunks all of which comes later are not opened."""
+    before: list[pl.DataFrame] = []
+    after: list[Chunk] = []
+    for chunk in chunks:
+        if chunk.first >= pane:
+            after.append(chunk)
+        elif chunk.last < pane:
+            before.append(chunk.frame)
+        else:
+            frame = chunk.frame
+            before.append(frame.filter(pl.col(PANE) < pane))
+            after += chunked([frame.filter(pl.col(PANE) >= pane)])
+    return before, after

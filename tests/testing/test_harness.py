@@ -1,0 +1,82 @@
+"""The public testing kit: one script, every executor."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from windrow.errors import DataError, QueryError
+from windrow.testing import Change, Harness
+from windrow.testing.harness import EXECUTORS
+
+SECOND = 1_000_000
+STREAMS = {"s": ("k STRING, v BIGINT, ts TIMESTAMP", "WATTR ts SLACK 2 SECONDS LATE DROP")}
+QUERY = "SELECT k, SUM(v), MIN(v) FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k"
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_script_gives_the_same_changes_on_every_executor(executor: str) -> None:
+    h = Harness(QUERY, STREAMS, executor=executor)
+    h.push("s", [("a", 1, 1 * SECOND), ("b", 2, 4 * SECOND)])
+    assert h.take() == []
+    h.push("s", [("a", 3, datetime(1970, 1, 1, 0, 0, 8, tzinfo=UTC)), ("a", 4, 3 * SECOND)])
+    assert h.take() == [Change("+", ("a", 5, 1), 5 * SECOND), Change("+", ("b", 2, 2), 5 * SECOND)]
+    h.push("s", [("a", 9, 1 * SECOND)])
+    assert h.late("s") == [("a", 9, 1 * SECOND)]
+    h.punctuate("s", 10 * SECOND)
+    assert h.relation(10 * SECOND) == {("a", 8, 1): 1, ("b", 2, 2): 1}
+    h.finish()
+    assert h.take() == [
+        Change("+", ("a", 8, 1), 10 * SECOND),
+        Change("+", ("b", 2, 2), 10 * SECOND),
+        Change("+", ("a", 3, 3), 15 * SECOND),
+    ]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_an_answer_that_is_not_final_is_not_told(executor: str) -> None:
+    h = Harness(QUERY, STREAMS, executor=executor)
+    h.push("s", [("a", 1, 1 * SECOND)])
+    with pytest.raises(DataError, match="not final yet"):
+        h.relation(5 * SECOND)
+
+
+def test_dates_are_instants_too() -> None:
+    h = Harness("SELECT v FROM s [NOW]", {"s": "v INT, d DATE"})
+    h.push("s", [(1, date(1970, 1, 2))])
+    h.punctuate("s", date(1970, 1, 3))
+    assert [change.at for change in h.take()] == [86_400 * SECOND, 86_400 * SECOND + 1]
+
+
+def test_kernels_say_what_they_do_not_run_yet() -> None:
+    with pytest.raises(QueryError, match="kernels do not run"):
+        Harness("SELECT DISTINCT k FROM s [RANGE 5 SECONDS]", STREAMS, executor="kernels")
+
+
+def test_an_unknown_executor_is_named() -> None:
+    with pytest.raises(QueryError, match="no executor `karnels`") as refused:
+        Harness(QUERY, STREAMS, executor="karnels")
+    assert refused.value.hint == "did you mean `kernels`?"
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        lambda h: h.push("s", 5),
+        lambda h: h.push("s", [5]),
+        lambda h: h.push("s", [("a", 1)]),
+        lambda h: h.push("s", [("a", "one", 0)]),
+        lambda h: h.push("s", [("a", 2**63, 0)]),
+        lambda h: h.push("r", []),
+        lambda h: h.punctuate("s", "soon"),
+        lambda h: h.punctuate("s", 1, where={"k": 1, "v": 2}),
+        lambda h: h.update("t", 1, insert=[(1,)]),
+        lambda h: h.advance(-1),
+        lambda h: h.relation(None),
+    ],
+)
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_mistakes_are_data_errors(executor: str, mistake: object) -> None:
+    with pytest.raises(DataError):
+        mistake(Harness(QUERY, STREAMS, executor=executor))  # type: ignore[operator]
