@@ -55,7 +55,7 @@ def check(
     rewritings: Callable[[Emit], Iterable[Plan]],
     plans: st.SearchStrategy[Emit],
     examples: int = 25,
-    share: float = 0.3,
+    share: float = 0.08,
     worlds: st.SearchStrategy[World] = HISTORIES,
 ) -> None:
     """Every rewriting of every plan gives the same changes, and enough plans have one."""

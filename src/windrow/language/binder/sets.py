@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.algebra.functions.coercion import cast
-from windrow.algebra.operators import Except, Project, Union
+from windrow.algebra.operators import Except, Limit, Project, Union
 from windrow.algebra.types import DataType, common_type
 from windrow.language.binder.context import Context, Relation
 from windrow.language.binder.places import at, refuse
@@ -69,7 +69,7 @@ def _meeting(query: Query, what: str, left: DataType, right: DataType) -> DataTy
 def _as_types(plan: Plan, targets: list[DataType]) -> Plan:
     if list(plan.schema.types) == targets:
         return plan
-    if isinstance(plan, Project):
+    if isinstance(plan, Project) and not isinstance(plan.input, Limit):
         return Project(plan.input, _cast_all(plan.outputs, targets))
     # Above DISTINCT or LIMIT: as if it were nested in a SELECT that casts.
     nested = renamed(plan, NESTED)
