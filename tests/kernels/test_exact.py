@@ -18,7 +18,8 @@ from windrow.kernels import decimals
 from windrow.kernels.columns import column_of
 from windrow.kernels.layout import Layout
 from windrow.kernels.lowering import lower
-from windrow.kernels.partials import Rows, partial_of
+from windrow.kernels.partials import Rows
+from windrow.kernels.registry import partial_of
 
 WIDE = decimal(38, 0)
 NINES = 10**38 - 1

@@ -96,7 +96,7 @@ def by_rows(expression: Expression, rows: list[tuple[Any, ...]]) -> list[Any] | 
         return None
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(expressions(), st.lists(ROW, min_size=1, max_size=6))
 def test_columns_agree_with_rows(expression: Expression, rows: list[tuple[Any, ...]]) -> None:
     assume(not isinstance(expression, Column))

@@ -93,7 +93,7 @@ def epochs(draw: st.DrawFn) -> list[tuple[list[tuple[Any, ...]], int]]:
 SPECS = st.sampled_from([RangeWindow(*sizes) for sizes in ((6, 2), (7, 3), (2, 5), (4, 4), (40, 1))])
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(SPECS, epochs(), st.sampled_from([(), ("k",), ("x", "k")]))
 def test_the_two_kernels_agree(
     spec: WindowSpec, batches: list[tuple[list[tuple[Any, ...]], int]], keys: tuple[str, ...]

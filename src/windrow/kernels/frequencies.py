@@ -22,7 +22,8 @@ from windrow.errors import QueryError
 from windrow.kernels.functions.casting import decimal_as_double
 from windrow.kernels.layout import Layout
 from windrow.kernels.lowering import lower
-from windrow.kernels.partials import Rows, partial_of
+from windrow.kernels.partials import Rows
+from windrow.kernels.registry import partial_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -162,7 +162,7 @@ class Intake:
         sources = [plain(each) for each in shown["source"].to_list() + marked["source"].to_list()]
         seen = Batch(
             wattr=shown["t"].to_list() + [None] * marked.height,
-            sources=sources if per and not by_rows else None,
+            sources=sources if per else None,
             marks=[None] * shown.height + marked["mark"].to_list() if self.mark else None,
             only_mark=[False] * shown.height + [True] * marked.height,
         )

@@ -9,7 +9,7 @@ Card: live panes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -90,8 +90,3 @@ def _alive(frame: pl.DataFrame, cut: Cut, now: Instant) -> tuple[Chunk, ...]:
         return ()
     first = cut.first_pane(int(cut.due(now)) + 1)
     return chunked([frame.filter(pl.col(PANE) >= first)])
-
-
-def tables_of(chunks: Mapping[str, tuple[Chunk, ...]], suffix: str) -> list[str]:
-    """The names of a state's tables that have chunks of this kind."""
-    return [name.removesuffix(suffix) for name in chunks if name.endswith(suffix)]

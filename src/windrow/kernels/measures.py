@@ -13,11 +13,12 @@ import polars as pl
 
 from windrow.algebra.aggregates import Size, make
 from windrow.algebra.expressions import TRUE, Expression
-from windrow.kernels.columns import polars_type, without_negative_zero
+from windrow.kernels.columns import without_negative_zero
 from windrow.kernels.expressions import can_fail, compile_expression, holds
 from windrow.kernels.functions.base import Compiled
 from windrow.kernels.layout import PANE, ROWS, Layout
-from windrow.kernels.partials import Partial, Rows, partial_of
+from windrow.kernels.partials import Partial, Rows
+from windrow.kernels.registry import partial_of
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates import Aggregate as Algebra
@@ -125,7 +126,3 @@ class Measures:
         rows = self._sources[table].rows(frame, order)
         values = [without_negative_zero(arg).alias(f"v{place}") for place, arg in enumerate(rows.args)]
         return pl.DataFrame([*known[:-1], *values, known[-1]]).filter(rows.counted)
-
-    def schema_of(self, measure: Measure) -> pl.DataType:
-        """The polars type of a measure's values."""
-        return polars_type(measure.kind)

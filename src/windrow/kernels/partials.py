@@ -1,19 +1,19 @@
 """Partials: the state of each aggregate as columns, and these as lanes of numbers to combine.
 
-`lift` makes the columns of single rows, combiners combine lanes, `lowering` makes values of the result: the
-algebra of `windrow.algebra.aggregates` on whole columns. Which partial an aggregate has follows from the
-class that declares its state there, so AVG has SUM's and ANY_VALUE has MIN's; aggregates whose state is a
-multiset have no partial of their own, but a table of values and counts (`windrow.kernels.frequencies`).
+`lift` makes the columns of single rows, combiners combine lanes, `windrow.kernels.lowering` makes values of
+the result: the algebra of `windrow.algebra.aggregates` on whole columns.
 
 | state            | columns                          | inverse                         |
 |------------------|----------------------------------|---------------------------------|
 | Counted          | n                                | exact                           |
-| ExactTotal       | n, limbs of Σx                   | exact (integers, decimals)      |
+| ExactTotal       | n, limbs of Σx (and of Σx²)      | exact (integers, decimals)      |
 | FloatTotal       | n, Σx                            | never: combined only            |
-| ExactMoments     | n, limbs of Σx, limbs of Σx²     | exact (integers, decimals)      |
 | FloatMoments     | n, mean, Σ(x−mean)²              | never: combined only            |
 | Extreme          | n, the value                     | none exists                     |
-| Edge             | n, its place in the order, value | none exists                     |
+| Edge             | n, the value, its place in order | none exists                     |
+
+The last two are in `windrow.kernels.selections`. Multisets have no partial of their own, but a table of
+values and counts (`windrow.kernels.frequencies`).
 """
 
 from __future__ import annotations
@@ -21,23 +21,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from windrow.algebra.aggregates import Aggregate
-from windrow.algebra.aggregates.count import Count
-from windrow.algebra.aggregates.edge import First, Last
-from windrow.algebra.aggregates.extremum import Max, Min
-from windrow.algebra.aggregates.sum import Sum
-from windrow.algebra.aggregates.variance import VarPop
 from windrow.algebra.types import DataType, Kind
-from windrow.errors import QueryError
 from windrow.kernels import decimals
-from windrow.kernels.codes import Codes, by_order, by_value, row_order
-from windrow.kernels.combiners import FLOAT_TOTAL, GREATEST, LEAST, MOMENTS, TOTAL, Combiner, Lanes
+from windrow.kernels.combiners import FLOAT_TOTAL, MOMENTS, TOTAL, Combiner, Lanes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,56 +152,6 @@ class FloatMoments(Partial):
         return self._columns([(counted.cast(pl.Int64).to_numpy(), values + spread, spread)])
 
 
-@dataclass(frozen=True)
-class Selected(Partial):
-    """One of the rows: its place in an order is the lane, its columns follow."""
-
-    greatest: bool
-
-    @property
-    def combiners(self) -> tuple[Combiner, ...]:
-        return TOTAL, GREATEST if self.greatest else LEAST
-
-    @abstractmethod
-    def codes(self, frame: pl.DataFrame) -> Codes:
-        """Numbers in the order of the states."""
-
-    def encode(self, frame: pl.DataFrame) -> tuple[list[Lanes], Decoder]:
-        codes = self.codes(frame)
-        count = frame[self._name(0)].to_numpy()
-        code = np.where(count > 0, codes.numbers, self.combiners[1].identity((1,))[0])
-
-        def decode(lanes: Sequence[Lanes]) -> list[pl.Series]:
-            (count,), (code,) = lanes
-            return [pl.Series(self._name(0), count), *codes.payload(code, count > 0)]
-
-        return [(count,), (code,)], decode
-
-
-@dataclass(frozen=True)
-class Extreme(Selected):
-    """The least or the greatest value."""
-
-    def lift(self, rows: Rows) -> list[pl.Series]:
-        return [rows.counted.cast(pl.Int64).alias(self._name(0)), rows.args[0].alias(self._name(1))]
-
-    def codes(self, frame: pl.DataFrame) -> Codes:
-        return by_value(frame[self._name(1)])
-
-
-@dataclass(frozen=True)
-class Edge(Selected):
-    """The value of the first or the last row, NULL included. Column 1 is the value, then comes the order."""
-
-    def lift(self, rows: Rows) -> list[pl.Series]:
-        order = [row_order(column).alias(self._name(2 + place)) for place, column in enumerate(rows.order)]
-        return [rows.chosen.cast(pl.Int64).alias(self._name(0)), rows.args[0].alias(self._name(1)), *order]
-
-    def codes(self, frame: pl.DataFrame) -> Codes:
-        columns = [name for name in frame.columns if name.startswith(f"{self.label}.")]
-        return by_order(frame.select(columns[1:]), columns[2:])
-
-
 def integers_of(column: pl.Series, kind: DataType) -> npt.NDArray[Any]:
     """An exact column as integers; 0 for NULL."""
     if kind.kind is Kind.DECIMAL:
@@ -221,46 +162,3 @@ def integers_of(column: pl.Series, kind: DataType) -> npt.NDArray[Any]:
 
 def _doubles(column: pl.Series) -> npt.NDArray[np.float64]:
     return column.cast(pl.Float64).fill_null(0.0).to_numpy()
-
-
-@singledispatch
-def partial_of(aggregate: Aggregate, label: str) -> Partial:
-    """The partial of an aggregate that is bound to its types.
-
-    >>> from windrow.algebra.aggregates import make
-    >>> from windrow.algebra.types import BIGINT, DOUBLE
-    >>> [type(partial_of(make("avg", types=(t,)), "p")).__name__ for t in (BIGINT, DOUBLE)]
-    ['ExactTotal', 'FloatTotal']
-    """
-    raise QueryError(f"{aggregate!r} has no form on columns", code="unsupported")
-
-
-@partial_of.register
-def _(aggregate: Count, label: str) -> Partial:
-    return Counted(label)
-
-
-@partial_of.register
-def _(aggregate: Sum, label: str) -> Partial:
-    return ExactTotal(label, _only(aggregate)) if aggregate.invertible else FloatTotal(label)
-
-
-@partial_of.register
-def _(aggregate: VarPop, label: str) -> Partial:
-    exact = aggregate.invertible
-    return ExactTotal(label, _only(aggregate), squared=True) if exact else FloatMoments(label)
-
-
-@partial_of.register
-def _(aggregate: Min, label: str) -> Partial:
-    return Extreme(label, isinstance(aggregate, Max))
-
-
-@partial_of.register
-def _(aggregate: First, label: str) -> Partial:
-    return Edge(label, isinstance(aggregate, Last))
-
-
-def _only(aggregate: Aggregate) -> DataType:
-    assert aggregate.types is not None
-    return aggregate.types[0]

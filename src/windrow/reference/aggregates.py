@@ -78,7 +78,8 @@ def _spread(column: list[Any], lost: int) -> float | None:
 
 
 def _root(value: float | None) -> float | None:
-    return None if value is None else math.sqrt(value)
+    """A NaN stays the one object that equals itself in rows."""
+    return value if value is None or value != value else math.sqrt(value)
 
 
 def _quantile(column: list[Any], kind: DataType, fraction: Any) -> float:

@@ -1,0 +1,67 @@
+"""Which partial an aggregate has.
+
+It follows from the class that declares its state in `windrow.algebra.aggregates`, so AVG has SUM's, ANY_VALUE
+has MIN's, and a new aggregate with a known state needs nothing here; whether a total may be subtracted again
+follows from the types its inverse is declared for.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+from windrow.algebra.aggregates import Aggregate
+from windrow.algebra.aggregates.count import Count
+from windrow.algebra.aggregates.edge import First, Last
+from windrow.algebra.aggregates.extremum import Max, Min
+from windrow.algebra.aggregates.sum import Sum
+from windrow.algebra.aggregates.variance import VarPop
+from windrow.errors import QueryError
+from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Partial
+from windrow.kernels.selections import Edge, Extreme
+
+if TYPE_CHECKING:
+    from windrow.algebra.types import DataType
+
+
+@singledispatch
+def partial_of(aggregate: Aggregate, label: str) -> Partial:
+    """The partial of an aggregate that is bound to its types.
+
+    >>> from windrow.algebra.aggregates import make
+    >>> from windrow.algebra.types import BIGINT, DOUBLE
+    >>> [type(partial_of(make("avg", types=(t,)), "p")).__name__ for t in (BIGINT, DOUBLE)]
+    ['ExactTotal', 'FloatTotal']
+    """
+    raise QueryError(f"{aggregate!r} has no form on columns", code="unsupported")
+
+
+@partial_of.register
+def _(aggregate: Count, label: str) -> Partial:
+    return Counted(label)
+
+
+@partial_of.register
+def _(aggregate: Sum, label: str) -> Partial:
+    return ExactTotal(label, _only(aggregate)) if aggregate.invertible else FloatTotal(label)
+
+
+@partial_of.register
+def _(aggregate: VarPop, label: str) -> Partial:
+    exact = aggregate.invertible
+    return ExactTotal(label, _only(aggregate), squared=True) if exact else FloatMoments(label)
+
+
+@partial_of.register
+def _(aggregate: Min, label: str) -> Partial:
+    return Extreme(label, isinstance(aggregate, Max))
+
+
+@partial_of.register
+def _(aggregate: First, label: str) -> Partial:
+    return Edge(label, isinstance(aggregate, Last))
+
+
+def _only(aggregate: Aggregate) -> DataType:
+    assert aggregate.types is not None
+    return aggregate.types[0]
