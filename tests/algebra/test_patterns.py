@@ -140,6 +140,7 @@ def test_a_count_based_window_makes_everything_above_it_strict(name: str) -> Non
 
 def test_late_rows_that_are_kept_live_shorter() -> None:
     keeping = Stream("s1", STREAMS[0].schema, "ts", late=Late.KEEP)
-    label = leaf(RangeWindow(4), stream=keeping).label
-    assert label.pattern is Pattern.WK
-    assert "late rows" in label.reason
+    for spec in (RangeWindow(4), RangeWindow(20, 3)):
+        label = leaf(spec, stream=keeping).label
+        assert (label.pattern, label.fifo) == (Pattern.WK, False)
+        assert "late rows" in label.reason
