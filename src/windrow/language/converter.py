@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
@@ -27,7 +28,7 @@ _MAX_LEVELS = 500
 _OPERANDS = ("this", "expression", "low", "high")
 
 
-class Converter:
+class Converter(ABC):
     """Converts the nodes of one statement; `base` is the offset of the skeleton in the text."""
 
     #: what each kind of expression is converted by: the whole language of expressions
@@ -45,13 +46,13 @@ class Converter:
         self.ctes = Ctes()
         self._depth = 0
 
+    @abstractmethod
     def query(self, node: exp.Expr) -> Query:
         """A SELECT, or a set operation."""
-        raise NotImplementedError
 
+    @abstractmethod
     def items(self, tokens: Tokens) -> tuple[SelectItem, ...]:
         """A select list by itself, as inside a WSTREAM."""
-        raise NotImplementedError
 
     def convert(self, node: exp.Expr) -> Node:
         """An expression."""

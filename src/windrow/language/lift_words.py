@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language.places import words
+from windrow.language.shape import is_misspelt, unexpected
 from windrow.language.tokens import Tokens
 from windrow.language.vocabulary import begins_operand, ends_operand
 
@@ -65,6 +66,8 @@ def _around_list(lifted: Lifted, select: int, first: int) -> None:
         return
     close = tokens.partner[open_at]
     if close + 1 < len(tokens) and tokens.word(close + 1) not in _ENDS_LIST:
+        if is_misspelt(tokens, close + 1, "FROM"):
+            raise unexpected(tokens, tokens[close + 1].start)
         raise _not_whole_list(name, tokens[first].span.to(tokens[close].span))
     _refuse_clauses_inside(tokens, name, open_at, close)
     lifted.words[tokens[select].start] = _WORDS[name]

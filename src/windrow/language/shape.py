@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
 
-from windrow.errors import QueryError, nearest
+from windrow.errors import QueryError
 from windrow.language.places import words
 from windrow.language.tokens import Kind, Tokens
 from windrow.language.vocabulary import RESERVED, begins_operand, ends_operand, is_keyword, refuse_foreign
@@ -188,10 +189,12 @@ def unexpected(tokens: Tokens, offset: int, description: str = "") -> QueryError
     """The error for SQL that stopped making sense at an offset; `description` is what sqlglot said."""
     index = min(tokens.around(offset), len(tokens) - 1)
     hint = next((advice for said, advice in _ADVICE.items() if said in description), None)
-    for at in (index, index - 1, index - 2):
-        close = _meant(tokens, at) if hint is None else None
-        if close is not None:
-            index, hint = at, close
+    meant = [
+        (likeness, at, word) for at in (index, index - 1, index - 2) for likeness, word in _meant(tokens, at)
+    ]
+    if hint is None and meant:
+        _, index, word = max(meant, key=lambda found: found[0])
+        hint = f"did you mean `{word}`?"
     token = tokens[index]
     if index == len(tokens) - 1 and not ends_operand(tokens, index):
         message = f"the text ends too early, after `{token.text}`"
@@ -202,9 +205,15 @@ def unexpected(tokens: Tokens, offset: int, description: str = "") -> QueryError
     return QueryError(message, code="syntax", span=token.span, hint=hint)
 
 
-def _meant(tokens: Tokens, index: int) -> str | None:
-    """The keyword that a name may have been meant to be."""
+def is_misspelt(tokens: Tokens, index: int, keyword: str) -> bool:
+    """Whether a name was most likely meant to be this keyword."""
+    return any(word == keyword for _, word in _meant(tokens, index))
+
+
+def _meant(tokens: Tokens, index: int) -> list[tuple[float, str]]:
+    """The keyword that a name may have been meant to be, and how much alike they are; or nothing."""
     if not 0 <= index < len(tokens) or tokens[index].kind is not Kind.WORD or is_keyword(tokens, index):
-        return None
-    hint = nearest(tokens.word(index), _SUGGESTED)
-    return hint if hint and hint.startswith("did") else None
+        return []
+    word = tokens.word(index)
+    close = get_close_matches(word, sorted(_SUGGESTED), n=1, cutoff=0.6)
+    return [(SequenceMatcher(None, word, keyword).ratio(), keyword) for keyword in close]
