@@ -15,9 +15,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal, WindowBound
-from windrow.reference.functions import LAZY, STRICT
-from windrow.reference.functions.base import Compiled, Row, Value, WindowContext
-from windrow.reference.functions.casting import caster
+from windrow.algebra.functions.values import STRICT
+from windrow.algebra.functions.values.base import Value
+from windrow.algebra.functions.values.casting import caster
+from windrow.reference.functions import LAZY
+from windrow.reference.functions.base import Compiled, Row, WindowContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

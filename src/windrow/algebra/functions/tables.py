@@ -86,7 +86,8 @@ def aggregates_markdown() -> str:
 
 
 def _aggregate_cells(kind: type[aggregates.Aggregate], names: list[str]) -> Iterator[str]:
-    yield _code(f"{kind.name}({', '.join(['x', *kind.parameters])})")
+    options = "".join(f"[, {name}]" for name, _ in kind.options)
+    yield _code(f"{kind.name}({', '.join(['x', *kind.parameters])}{options})")
     yield ", ".join(_code(name) for name in names if name != kind.name)
     for argument in _ARGUMENTS:
         yield _result(kind, argument)

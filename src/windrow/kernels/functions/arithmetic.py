@@ -13,7 +13,7 @@ import numpy as np
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.kernels import decimals
 from windrow.kernels.columns import polars_type
-from windrow.kernels.functions.base import Failure, Operation, Outcome, Strict, forgiving, series
+from windrow.kernels.functions.base import Operation, Outcome, Strict, forgiving, longs, series, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,34 +31,22 @@ _QUOTIENT_SCALE = 39
 _LEAST = np.iinfo(np.int64).min
 
 
-def overflow(rows: Flags, kind: DataType, try_form: str | None = None) -> Failure:
-    """A result that does not fit its type."""
-    hint = (
-        f"{try_form} gives NULL instead; a wider type holds it" if try_form else "cast to a wider type first"
-    )
-    return Failure(rows, f"a result does not fit {kind}", "arithmetic-overflow", hint)
-
-
-def by_zero(rows: Flags, try_form: str) -> Failure:
-    """A division by zero."""
-    hint = f"{try_form} gives NULL instead, or use nullif(…, 0)"
-    return Failure(rows, "division by zero", "divide-by-zero", hint)
-
-
-def integers(values: Numbers, wrapped: Flags, kind: DataType, try_form: str | None) -> Outcome:
+def integers(values: Numbers, wrapped: Flags, kind: DataType) -> Outcome:
     """64-bit results, `wrapped` where they are wrong, as values of an integer or time type."""
     bad = wrapped
     if kind.is_integer and kind != BIGINT:
         low, high = kind.bounds
         bad = bad | (values < low) | (values > high)
-    return series(np.where(bad, 0, values), polars_type(kind)), (overflow(bad, kind, try_form),)
+    return Outcome(series(np.where(bad, 0, values), polars_type(kind)), bad)
 
 
-def exact(values: Numbers, scale: int, kind: DataType, try_form: str | None = None) -> Outcome:
+def exact(values: Numbers, scale: int, kind: DataType, failed: Flags | None = None) -> Outcome:
     """Unscaled integers as DECIMAL(precision, scale): rounded half up, a failure where too long."""
     fitted = decimals.rescaled(values, scale, kind.scale)
     bad = decimals.too_long(fitted, kind)
-    return decimals.decimal_column(np.where(bad, 0, fitted), kind), (overflow(bad, kind, try_form),)
+    if failed is not None:
+        bad = bad | failed
+    return Outcome(decimals.decimal_column(np.where(bad, 0, fitted), kind), bad)
 
 
 def _sum(a: Numbers, b: Numbers) -> tuple[Numbers, Flags]:
@@ -84,21 +72,16 @@ def _scaled_product(a: Numbers, b: Numbers) -> Numbers:
     return np.asarray(a.astype(object) * b.astype(object), dtype=object)
 
 
-def _long(column: pl.Series) -> Numbers:
-    return column.to_numpy().astype(np.int64)
-
-
-def _ring(checked: Callable[[Numbers, Numbers], tuple[Numbers, Flags]], sign: str, try_form: str) -> Strict:
+def _ring(checked: Callable[[Numbers, Numbers], tuple[Numbers, Flags]], sign: str) -> Strict:
     def build(call: Call) -> Operation | None:
         kind = call.type
         if kind.kind is Kind.DECIMAL:
-            return _decimal_ring(call, sign, try_form)
+            return _decimal_ring(call, sign)
         if kind.is_fractional:
-            return lambda a, b: (_float_ring(a, b, sign), ())
-        whole = all(arg.type.is_integer or arg.type.is_time or arg.type.kind in _SPANS for arg in call.args)
-        if not whole:
+            return total(lambda a, b: _float_ring(a, b, sign))
+        if not all(arg.type.is_integer or arg.type.is_time or arg.type.kind in _SPANS for arg in call.args):
             return None
-        return lambda a, b: integers(*checked(_long(a), _long(b)), kind, try_form)
+        return lambda a, b: integers(*checked(longs(a), longs(b)), kind)
 
     return build
 
@@ -107,18 +90,18 @@ def _float_ring(a: pl.Series, b: pl.Series, sign: str) -> pl.Series:
     return a + b if sign == "+" else a - b if sign == "-" else a * b
 
 
-def _decimal_ring(call: Call, sign: str, try_form: str) -> Operation | None:
+def _decimal_ring(call: Call, sign: str) -> Operation | None:
     left, right = (arg.type for arg in call.args)
-    if Kind.DECIMAL not in (left.kind, right.kind) or left.kind is not right.kind:
+    if left.kind is not Kind.DECIMAL or right.kind is not Kind.DECIMAL:
         return None
     scale = left.scale + right.scale if sign == "*" else max(left.scale, right.scale)
 
     def operation(a: pl.Series, b: pl.Series) -> Outcome:
         x, y = decimals.unscaled(a).astype(object), decimals.unscaled(b).astype(object)
         if sign == "*":
-            return exact(_scaled_product(x, y), scale, call.type, try_form)
+            return exact(_scaled_product(x, y), scale, call.type)
         x, y = decimals.rescaled(x, left.scale, scale), decimals.rescaled(y, right.scale, scale)
-        return exact(x + y if sign == "+" else x - y, scale, call.type, try_form)
+        return exact(x + y if sign == "+" else x - y, scale, call.type)
 
     return operation
 
@@ -126,7 +109,7 @@ def _decimal_ring(call: Call, sign: str, try_form: str) -> Operation | None:
 def _divide(call: Call) -> Operation | None:
     left, right = (arg.type for arg in call.args)
     if call.type.kind is Kind.DOUBLE:
-        return _quotient
+        return lambda a, b: Outcome(a / b, (b == 0.0).to_numpy())
     if call.type.kind is not Kind.DECIMAL:
         return None
     shift = 10 ** (_QUOTIENT_SCALE + right.scale - left.scale)
@@ -138,15 +121,9 @@ def _divide(call: Call) -> Operation | None:
             decimals.half_up(p * shift * (1 if q > 0 else -1), abs(q)) if q else 0
             for p, q in zip(x, y, strict=True)
         )
-        result, failures = exact(values, _QUOTIENT_SCALE, call.type, "try_divide")
-        return result, (by_zero(zero, "try_divide"), *failures)
+        return exact(values, _QUOTIENT_SCALE, call.type, zero)
 
     return operation
-
-
-def _quotient(a: pl.Series, b: pl.Series) -> Outcome:
-    zero = (b == 0.0).to_numpy()
-    return a / b, (by_zero(zero, "try_divide"),)
 
 
 def _whole_quotient(call: Call) -> Operation | None:
@@ -154,28 +131,29 @@ def _whole_quotient(call: Call) -> Operation | None:
         return None
 
     def operation(a: pl.Series, b: pl.Series) -> Outcome:
-        x, y = _long(a), _long(b)
-        zero, wrapped = y == 0, (x == _LEAST) & (y == -1)
-        x, y = np.where(wrapped, 0, x), np.where(zero, 1, y)
+        x, y = longs(a), longs(b)
+        failed = (y == 0) | ((x == _LEAST) & (y == -1))
+        x, y = np.where(failed, 0, x), np.where(failed, 1, y)
         result = x // y + ((x % y != 0) & ((x < 0) != (y < 0)))
-        failures = (by_zero(zero, "try_divide"), overflow(wrapped, BIGINT))
-        return series(result, polars_type(BIGINT)), failures
+        return Outcome(series(result, polars_type(BIGINT)), failed)
 
     return operation
+
+
+def _rest(a: Numbers, b: Numbers) -> Numbers:
+    """The remainder signed as the dividend; a divisor of 0 is taken for 1, as its rows have failed anyway."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.fmod(a, np.where(b == 0, np.ones_like(b), b)))
 
 
 def _remainder(call: Call) -> Operation | None:
     kind = call.type
     if kind.kind is Kind.DECIMAL:
         return _decimal_remainder(call)
-    dtype = polars_type(kind)
 
     def operation(a: pl.Series, b: pl.Series) -> Outcome:
         x, y = a.to_numpy(), b.to_numpy()
-        zero = y == 0
-        with np.errstate(invalid="ignore"):
-            result = np.fmod(x, np.where(zero, np.ones_like(y), y))
-        return series(result, dtype), (by_zero(zero, "try_mod"),)
+        return Outcome(series(_rest(x, y), polars_type(kind)), y == 0)
 
     return operation
 
@@ -189,8 +167,26 @@ def _decimal_remainder(call: Call) -> Operation:
         y = decimals.rescaled(decimals.unscaled(b), right.scale, scale).tolist()
         zero = np.array([not each for each in y], dtype=bool)
         rests = [(abs(p) % abs(q)) * (-1 if p < 0 else 1) if q else 0 for p, q in zip(x, y, strict=True)]
-        result, failures = exact(decimals.ints(rests), scale, call.type, "try_mod")
-        return result, (by_zero(zero, "try_mod"), *failures)
+        return exact(decimals.ints(rests), scale, call.type, zero)
+
+    return operation
+
+
+def _positive_modulo(call: Call) -> Operation | None:
+    kind = call.type
+    if kind.kind is Kind.DECIMAL:
+        return None
+    # Java's sum of the two may wrap around, and Spark lets it; floats are computed as doubles.
+    width: Any = np.int64 if kind == BIGINT else np.int32 if kind.is_integer else np.float64
+
+    def operation(a: pl.Series, b: pl.Series) -> Outcome:
+        x, y = a.to_numpy().astype(width), b.to_numpy().astype(width)
+        rest = _rest(x, y)
+        with np.errstate(invalid="ignore"):
+            result = np.where(rest < 0, _rest(rest + y, y), rest)
+        if kind.is_integer:
+            return integers(result.astype(np.int64), y == 0, kind)
+        return Outcome(series(result, polars_type(kind)), y == 0)
 
     return operation
 
@@ -198,15 +194,15 @@ def _decimal_remainder(call: Call) -> Operation:
 def _negate(call: Call) -> Operation | None:
     kind = call.type
     if kind.is_fractional:
-        return lambda a: (a * -1.0, ())
+        return total(lambda a: a * -1.0)
     if kind.kind is Kind.DECIMAL:
         return lambda a: exact(-decimals.unscaled(a), kind.scale, kind)
-    return lambda a: integers(*_difference(np.zeros(len(a), dtype=np.int64), _long(a)), kind, None)
+    return lambda a: integers(*_difference(np.zeros(len(a), dtype=np.int64), longs(a)), kind)
 
 
-_SUM = _ring(_sum, "+", "try_add")
-_DIFFERENCE = _ring(_difference, "-", "try_subtract")
-_PRODUCT = _ring(_product, "*", "try_multiply")
+_SUM = _ring(_sum, "+")
+_DIFFERENCE = _ring(_difference, "-")
+_PRODUCT = _ring(_product, "*")
 
 FUNCTIONS: dict[str, Strict] = {
     "+": _SUM,
@@ -215,6 +211,7 @@ FUNCTIONS: dict[str, Strict] = {
     "/": _divide,
     "%": _remainder,
     "div": _whole_quotient,
+    "pmod": _positive_modulo,
     "neg": _negate,
     "try_add": forgiving(_SUM),
     "try_subtract": forgiving(_DIFFERENCE),

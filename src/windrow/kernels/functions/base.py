@@ -1,45 +1,59 @@
 """What an implementation on columns is, and the columns where it fails.
 
-A function that can fail says in which rows it did; whether that is an error (ANSI) or NULL (the `try_`
-forms) is the caller's choice. An implementation may not know the types of a call: it then answers None.
+A function that can fail says in which rows it did. Whether that is an error (ANSI) or NULL (the `try_`
+forms) is the caller's choice, and what the error says is asked of the function's meaning on values
+(`explained`), so that it is told alike everywhere. A column form may not know the types of a call: it then
+answers None, and `windrow.kernels.functions.by_value` has the function for all types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import Call
 from windrow.errors import DataError
+from windrow.kernels.columns import values_of
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Sequence
+
     import numpy.typing as npt
+
+    from windrow.algebra.types import DataType
+
+    Flags = npt.NDArray[np.bool_]
 
 Evaluator = Callable[[pl.DataFrame], pl.Series]
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Rows in which a function has no value, and how that is told."""
+class Outcome(NamedTuple):
+    """The values, and the rows in which there are none since the function failed."""
 
-    rows: npt.NDArray[np.bool_]
-    message: str
-    code: str
-    hint: str | None = None
+    result: pl.Series
+    failed: Flags | None = None
 
-    def error(self) -> DataError:
-        return DataError(self.message, code=self.code, hint=self.hint)
+    @property
+    def fails(self) -> bool:
+        return self.failed is not None and bool(self.failed.any())
+
+    def or_null(self) -> pl.Series:
+        """The values, NULL in rows that failed."""
+        if self.failed is None or not self.fails:
+            return self.result
+        return self.result.zip_with(pl.Series(~self.failed), self.result.clear(len(self.result)))
 
 
-Outcome = tuple[pl.Series, tuple[Failure, ...]]
 Operation = Callable[..., Outcome]
+#: columns without NULLs in, one of them out
 Strict = Callable[[Call], Operation | None]
-Whole = Callable[[Call], Callable[..., pl.Series] | None]
-Lazy = Callable[[Call, tuple["Compiled", ...]], Evaluator | None]
+#: columns with their NULLs
+Whole = Callable[[Call], Callable[..., pl.Series]]
+Lazy = Callable[[Call, tuple["Compiled", ...]], Evaluator]
 
 
 @dataclass(frozen=True)
@@ -67,9 +81,19 @@ def spread(values: pl.Series, rows: pl.Series) -> pl.Series:
     return values.gather(places)
 
 
+def nulls(dtype: pl.DataType, length: int) -> pl.Series:
+    """A column of nothing but NULL."""
+    return pl.Series([None], dtype=dtype).new_from_index(0, length)
+
+
 def total(function: Callable[..., pl.Series]) -> Operation:
     """An operation that never fails."""
-    return lambda *columns: (function(*columns), ())
+    return lambda *columns: Outcome(function(*columns))
+
+
+def plain(function: Callable[..., pl.Series]) -> Strict:
+    """A form that never fails and does not depend on types."""
+    return lambda _: total(function)
 
 
 def forgiving(implementation: Strict) -> Strict:
@@ -77,28 +101,31 @@ def forgiving(implementation: Strict) -> Strict:
 
     def build(call: Call) -> Operation | None:
         operation = implementation(call)
-        if operation is None:
-            return None
-
-        def attempt(*columns: pl.Series) -> Outcome:
-            return settled(*operation(*columns), safe=True), ()
-
-        return attempt
+        return None if operation is None else lambda *columns: Outcome(operation(*columns).or_null())
 
     return build
 
 
-def settled(result: pl.Series, failures: tuple[Failure, ...], *, safe: bool) -> pl.Series:
-    """The result: an error for the first failure, or, if `safe`, NULL for each."""
-    for failure in failures:
-        if failure.rows.any():
-            if not safe:
-                raise failure.error()
-            bad = pl.Series(failure.rows)
-            result = result.zip_with(~bad, result.clear(len(result)))
-    return result
+def explained(
+    meaning: Callable[..., Any], kinds: Sequence[DataType], columns: Sequence[pl.Series], failed: Flags
+) -> DataError:
+    """The error of the first row that failed, as the function on values tells it."""
+    place = int(np.argmax(failed))
+    values = [
+        values_of(column[place : place + 1], kind)[0] for column, kind in zip(columns, kinds, strict=True)
+    ]
+    try:
+        result = meaning(*values)
+    except DataError as error:
+        return error
+    raise AssertionError(f"columns fail for {values}, where rows have {result!r}")
 
 
 def series(values: Any, dtype: pl.DataType) -> pl.Series:
     """A numpy array as a column of the type."""
     return pl.Series(values).cast(dtype)
+
+
+def longs(column: pl.Series) -> npt.NDArray[np.int64]:
+    """Whole numbers, times or spans as 64-bit integers."""
+    return column.to_numpy().astype(np.int64)

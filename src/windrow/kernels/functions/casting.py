@@ -1,50 +1,67 @@
-"""CAST on columns: among numbers, truth values and times, and of whole numbers to text.
+"""CAST on columns: among numbers, truth values and times, and of text in its plainest forms.
 
-What reads or writes other text is left to executors that have rows.
+What reads or writes other text is done value by value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from windrow.algebra.functions.calendar import DAY, MICROS
+from windrow.algebra.functions.values import casting as values
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.kernels import decimals
 from windrow.kernels.columns import polars_type
 from windrow.kernels.functions.arithmetic import exact
-from windrow.kernels.functions.base import Failure, Operation, Outcome, series, settled, spread, total
-from windrow.kernels.functions.numeric import LONG_EDGE, LONG_MAX, written
+from windrow.kernels.functions.base import Operation, Outcome, longs, series, total
+from windrow.kernels.functions.by_value import by_value
+from windrow.kernels.functions.dates import from_days
+from windrow.kernels.functions.numeric import LONG_EDGE, LONG_MAX
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_MICROS = 1_000_000
-_DAY = 86_400 * _MICROS
 _EXACT_DOUBLE = 1 << 53
 _EXACT_POWER = 22
+#: text that polars reads as Spark does
+_PLAIN_INTEGER = r"\A-?[0-9]{1,18}\z"
+_PLAIN_REAL = r"\A-?[0-9]{1,15}(\.[0-9]{1,15})?\z"
 
 
-def caster(source: DataType, target: DataType) -> Operation | None:
-    """The conversion of a column without NULLs; None if it is not known here."""
+def caster(source: DataType, target: DataType) -> Operation:
+    """The conversion of a column without NULLs."""
     if source == target:
         return total(lambda a: a)
-    if source.kind is Kind.NULL:
-        return total(lambda a: a.cast(polars_type(target)))
     make = _CASTS.get((_family(source), _family(target)))
-    return make(source, target) if make else None
+    return make(source, target) if make else _by_value(source, target)
+
+
+def meaning(source: DataType, target: DataType) -> Callable[[object], object]:
+    """The conversion of one value."""
+    return values.caster(source, target, safe=False)
+
+
+def _by_value(source: DataType, target: DataType) -> Operation:
+    return by_value(meaning(source, target), [source], target)
 
 
 def never_fails(source: DataType, target: DataType) -> bool:
     """Whether every value of one type is one of the other."""
     if source == target or Kind.NULL in (source.kind, target.kind) or target.kind is Kind.STRING:
         return True
+    if source.kind is Kind.STRING:
+        return target.kind is Kind.BINARY
+    if source.kind is Kind.BOOLEAN:
+        return target.kind is not Kind.DECIMAL
     if source.is_integer and target.is_integer:
         return target.bounds[1] >= source.bounds[1]
-    return target.is_fractional or target.kind is Kind.BOOLEAN or source.kind is Kind.DATE
+    if target.kind is Kind.TIMESTAMP:
+        return source.is_integer or source.kind is Kind.DATE
+    return target.is_fractional or target.kind is Kind.BOOLEAN
 
 
 def _family(kind: DataType) -> str:
@@ -53,22 +70,18 @@ def _family(kind: DataType) -> str:
     return "real" if kind.is_fractional else kind.kind.value
 
 
-def _bad(rows: npt.NDArray[np.bool_], source: DataType, target: DataType) -> Failure:
-    return Failure(rows, f"a {source} does not fit {target}", "bad-cast", "TRY_CAST gives NULL instead")
-
-
 def _plain(_: DataType, target: DataType) -> Operation:
     dtype = polars_type(target)
     return total(lambda a: a.cast(dtype))
 
 
-def _integer_to_integer(source: DataType, target: DataType) -> Operation:
+def _integer_to_integer(_: DataType, target: DataType) -> Operation:
     low, high = target.bounds
 
     def operation(a: pl.Series) -> Outcome:
-        values = a.to_numpy().astype(np.int64)
-        bad = (values < low) | (values > high)
-        return series(np.where(bad, 0, values), polars_type(target)), (_bad(bad, source, target),)
+        numbers = longs(a)
+        failed = (numbers < low) | (numbers > high)
+        return Outcome(series(np.where(failed, 0, numbers), polars_type(target)), failed)
 
     return operation
 
@@ -78,21 +91,18 @@ def _integer_to_real(_: DataType, target: DataType) -> Operation:
     return total(lambda a: a.cast(pl.Float64).cast(dtype))
 
 
-def _real_to_integer(source: DataType, target: DataType) -> Operation:
+def _real_to_integer(_: DataType, target: DataType) -> Operation:
+    """Cut off after the point. 2⁶³ itself is taken for the greatest BIGINT, as Java does."""
     low, high = map(float, target.bounds)
 
     def operation(a: pl.Series) -> Outcome:
-        values = a.to_numpy().astype(np.float64)
-        bad = ~np.isfinite(values) | (np.floor(values) > high) | (np.ceil(values) < low)
-        at_edge = values >= LONG_EDGE
-        inside = np.where(bad | at_edge, 0.0, values).astype(np.int64)
-        return series(np.where(at_edge, LONG_MAX, inside), polars_type(BIGINT)), (_bad(bad, source, target),)
+        numbers = a.to_numpy().astype(np.float64)
+        failed = ~np.isfinite(numbers) | (np.floor(numbers) > high) | (np.ceil(numbers) < low)
+        at_edge = ~failed & (numbers == LONG_EDGE)
+        inside = np.where(failed | at_edge, 0.0, numbers).astype(np.int64)
+        return Outcome(series(np.where(at_edge, LONG_MAX, inside), polars_type(target)), failed)
 
-    def narrowed(a: pl.Series) -> Outcome:
-        result, failures = operation(a)
-        return settled(result, failures, safe=True).cast(polars_type(target), strict=False), failures
-
-    return narrowed
+    return operation
 
 
 def _to_boolean(source: DataType, _: DataType) -> Operation:
@@ -108,7 +118,7 @@ def _decimal_to_integer(source: DataType, target: DataType) -> Operation:
         cut = [abs(v) // unit * (-1 if v < 0 else 1) for v in decimals.unscaled(a).tolist()]
         bad = np.array([not low <= value <= high for value in cut], dtype=bool)
         kept = [0 if out else value for value, out in zip(cut, bad, strict=True)]
-        return pl.Series(kept, dtype=polars_type(target)), (_bad(bad, source, target),)
+        return Outcome(pl.Series(kept, dtype=polars_type(target)), bad)
 
     return operation
 
@@ -129,43 +139,21 @@ def decimal_as_double(column: pl.Series, source: DataType) -> npt.NDArray[np.flo
 
 
 def _to_decimal(source: DataType, target: DataType) -> Operation:
-    def operation(a: pl.Series) -> Outcome:
-        values = decimals.unscaled(a) if source.kind is Kind.DECIMAL else a.cast(pl.Int64).to_numpy()
-        result, failures = exact(values, source.scale, target)
-        return result, (_bad(failures[0].rows, source, target),)
-
-    return operation
-
-
-def _real_to_decimal(source: DataType, target: DataType) -> Operation | None:
-    if source.kind is Kind.FLOAT:
-        return None
-    scale = 400
+    scale = 6 if source.kind is Kind.TIMESTAMP else source.scale
 
     def operation(a: pl.Series) -> Outcome:
-        """NaN and the infinities are NULL, not even an error in ANSI mode."""
-        finite = a.is_finite()
-        texts = [Decimal(written(value)) for value in a.filter(finite).to_list()]
-        units = decimals.ints(_units(text, scale) for text in texts)
-        result, failures = exact(units, scale, target)
-        bad = spread(pl.Series(failures[0].rows), finite).fill_null(False).to_numpy()
-        return spread(result, finite), (_bad(bad, source, target),)
+        units = decimals.unscaled(a) if source.kind is Kind.DECIMAL else a.cast(pl.Int64).to_numpy()
+        return exact(units, scale, target)
 
     return operation
-
-
-def _units(value: Decimal, scale: int) -> int:
-    sign, digits, exponent = value.as_tuple()
-    size: int = int("".join(map(str, digits))) * 10 ** max(0, int(exponent) + scale)
-    return -size if sign else size
 
 
 def _integer_to_time(_: DataType, __: DataType) -> Operation:
     """Seconds, kept within what a TIMESTAMP can hold."""
 
     def convert(a: pl.Series) -> pl.Series:
-        seconds, most = a.to_numpy().astype(np.int64), LONG_MAX // _MICROS
-        micros = np.clip(seconds, -most, most) * _MICROS
+        seconds, most = longs(a), LONG_MAX // MICROS
+        micros = np.clip(seconds, -most, most) * MICROS
         micros = np.where(seconds > most, LONG_MAX, np.where(seconds < -most, -LONG_MAX - 1, micros))
         return pl.Series(micros)
 
@@ -173,15 +161,38 @@ def _integer_to_time(_: DataType, __: DataType) -> Operation:
 
 
 def _time_to_integer(source: DataType, target: DataType) -> Operation:
-    narrow: Any = _integer_to_integer(source, target)
-    return lambda a: narrow(pl.Series(a.to_numpy() // _MICROS))
+    narrow = _integer_to_integer(source, target)
+    return lambda a: narrow(pl.Series(a.to_numpy() // MICROS))
+
+
+def _time_to_real(source: DataType, target: DataType) -> Operation:
+    general, dtype = _by_value(source, target), polars_type(target)
+
+    def operation(a: pl.Series) -> Outcome:
+        micros = a.to_numpy()
+        if len(micros) and max(abs(int(micros.min())), abs(int(micros.max()))) > _EXACT_DOUBLE:
+            return general(a)
+        return Outcome(series(micros / MICROS, dtype))
+
+    return operation
 
 
 def _time_to_date(_: DataType, __: DataType) -> Operation:
-    return total(lambda a: pl.Series(a.to_numpy() // _DAY * _DAY))
+    return total(lambda a: from_days(a.to_numpy() // DAY))
 
 
-_CASTS: dict[tuple[str, str], Callable[[DataType, DataType], Operation | None]] = {
+def _from_text(plain: str, read: pl.DataType) -> Callable[[DataType, DataType], Operation]:
+    """Text that is all in plain form as polars reads it; other text value by value."""
+
+    def make(source: DataType, target: DataType) -> Operation:
+        general = _by_value(source, target)
+        narrow = caster(BIGINT, target) if target.is_integer else total(lambda a: a)
+        return lambda a: narrow(a.cast(read)) if a.str.contains(plain).all() else general(a)
+
+    return make
+
+
+_CASTS: dict[tuple[str, str], Callable[[DataType, DataType], Operation]] = {
     ("integer", "integer"): _integer_to_integer,
     ("integer", "real"): _integer_to_real,
     ("integer", "BOOLEAN"): _to_boolean,
@@ -191,16 +202,21 @@ _CASTS: dict[tuple[str, str], Callable[[DataType, DataType], Operation | None]] 
     ("real", "integer"): _real_to_integer,
     ("real", "real"): _plain,
     ("real", "BOOLEAN"): _to_boolean,
-    ("real", "DECIMAL"): _real_to_decimal,
     ("DECIMAL", "integer"): _decimal_to_integer,
     ("DECIMAL", "real"): _decimal_to_real,
     ("DECIMAL", "BOOLEAN"): _to_boolean,
     ("DECIMAL", "DECIMAL"): _to_decimal,
+    ("DECIMAL", "STRING"): _plain,
     ("BOOLEAN", "integer"): _plain,
     ("BOOLEAN", "real"): _plain,
     ("BOOLEAN", "DECIMAL"): _to_decimal,
     ("BOOLEAN", "STRING"): _plain,
     ("TIMESTAMP", "integer"): _time_to_integer,
+    ("TIMESTAMP", "real"): _time_to_real,
+    ("TIMESTAMP", "DECIMAL"): _to_decimal,
     ("TIMESTAMP", "DATE"): _time_to_date,
     ("DATE", "TIMESTAMP"): _plain,
+    ("STRING", "integer"): _from_text(_PLAIN_INTEGER, pl.Int64()),
+    ("STRING", "real"): _from_text(_PLAIN_REAL, pl.Float64()),
+    ("STRING", "BINARY"): _plain,
 }

@@ -1,26 +1,14 @@
-"""How each function of the registry is computed on plain Python values, one family per file."""
+"""How each function of the registry is computed, row by row.
 
-from windrow.reference.functions import (
-    arithmetic,
-    bits,
-    comparison,
-    control,
-    numeric,
-    patterns,
-    strings,
-    times,
-)
-from windrow.reference.functions.base import Lazy, Strict
+`STRICT` functions are those of `windrow.algebra.functions.values`; `LAZY` ones compute the arguments they
+need, one family per file.
+"""
 
-STRICT: dict[str, Strict] = {
-    **arithmetic.FUNCTIONS,
-    **comparison.FUNCTIONS,
-    **numeric.FUNCTIONS,
-    **bits.FUNCTIONS,
-    **strings.FUNCTIONS,
-    **patterns.FUNCTIONS,
-    **times.FUNCTIONS,
-}
+from windrow.algebra.functions.values import STRICT, text_reading
+from windrow.reference.functions import comparison, control, strings
+from windrow.reference.functions.base import Lazy
+
+__all__ = ["LAZY", "STRICT", "text_reading"]
 
 LAZY: dict[str, Lazy] = {
     **comparison.LAZY,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.reference.functions.base import Lazy, Value
+from windrow.algebra.functions.values.base import Value
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Call
-    from windrow.reference.functions.base import Compiled, Row, WindowContext
+    from windrow.reference.functions.base import Compiled, Lazy, Row, WindowContext
 
 
 def _connective(decisive: bool) -> Lazy:

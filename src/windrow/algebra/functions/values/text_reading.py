@@ -9,7 +9,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from windrow.algebra.functions.calendar import DAY, HOUR, MICROS, MINUTE, civil, days, month_length
-from windrow.reference.functions.numbers import EXACT, LONG_MAX, LONG_MIN, one_nan, single
+from windrow.algebra.functions.values.numbers import EXACT, LONG_MAX, LONG_MIN, one_nan, single
 
 #: what Spark trims off text that is to be a number, a truth value or a time
 BLANK = "".join(map(chr, range(0x21))) + "\x7f"

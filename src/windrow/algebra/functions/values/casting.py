@@ -14,11 +14,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from windrow.algebra.functions.calendar import DAY, MICROS
-from windrow.algebra.types import DataType, Kind
-from windrow.errors import DataError
-from windrow.reference.functions import text_reading
-from windrow.reference.functions.base import Value
-from windrow.reference.functions.numbers import (
+from windrow.algebra.functions.values import text_reading
+from windrow.algebra.functions.values.base import Value
+from windrow.algebra.functions.values.numbers import (
     LONG_MAX,
     LONG_MIN,
     fitted,
@@ -27,7 +25,9 @@ from windrow.reference.functions.numbers import (
     single,
     truncated,
 )
-from windrow.reference.functions.text_forms import WRITERS, shortest
+from windrow.algebra.functions.values.text_forms import WRITERS, shortest
+from windrow.algebra.types import DataType, Kind
+from windrow.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,9 +6,8 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
-from windrow.algebra.types import Kind
-from windrow.reference.functions.base import Strict, Value, plain
-from windrow.reference.functions.numbers import (
+from windrow.algebra.functions.values.base import Strict, Value, plain
+from windrow.algebra.functions.values.numbers import (
     fit_result,
     long,
     one_nan,
@@ -16,7 +15,8 @@ from windrow.reference.functions.numbers import (
     rounded,
     saturated,
 )
-from windrow.reference.functions.text_forms import shortest, shortest_single
+from windrow.algebra.functions.values.text_forms import shortest, shortest_single
+from windrow.algebra.types import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.algebra.functions.values.base import Strict, Value, plain
 from windrow.algebra.types import INTEGER_BITS
-from windrow.reference.functions.base import Strict, Value, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.functions.calendar import date_text, interval_text, timestamp_text
+from windrow.algebra.functions.values.numbers import single
 from windrow.algebra.types import Kind
-from windrow.reference.functions.numbers import single
 
 if TYPE_CHECKING:
     from collections.abc import Callable

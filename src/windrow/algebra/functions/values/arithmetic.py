@@ -7,10 +7,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
 from windrow.algebra.functions.arithmetic import bounded
-from windrow.algebra.types import INTEGER_BITS, DataType, Kind
-from windrow.reference.functions.base import Strict, Value, forgiving
-from windrow.reference.functions.bits import wrapped
-from windrow.reference.functions.numbers import (
+from windrow.algebra.functions.values.base import Strict, Value, forgiving
+from windrow.algebra.functions.values.bits import wrapped
+from windrow.algebra.functions.values.numbers import (
     EXACT,
     fit_result,
     half_up,
@@ -19,6 +18,7 @@ from windrow.reference.functions.numbers import (
     rounded,
     zero_division,
 )
+from windrow.algebra.types import INTEGER_BITS, DataType, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,11 +16,11 @@ from windrow.algebra.functions.calendar import (
     month_length,
     timestamp_text,
 )
+from windrow.algebra.functions.values.base import Strict, Value, plain
+from windrow.algebra.functions.values.bits import wrapped
+from windrow.algebra.functions.values.numbers import EXACT, long, overflow, saturated
 from windrow.algebra.types import Kind
 from windrow.errors import DataError
-from windrow.reference.functions.base import Strict, Value, plain
-from windrow.reference.functions.bits import wrapped
-from windrow.reference.functions.numbers import EXACT, long, overflow, saturated
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,33 @@
+"""What strict functions and casts give, on plain Python values: the one definition that all executors share.
+
+A *strict* function answers NULL to NULL, so it is defined here on other values only. Functions that see
+NULL, or that compute only some of their arguments (CASE, AND, IN), belong to each executor, since it
+alone knows how an argument is computed.
+
+>>> from windrow.algebra.expressions import Literal
+>>> from windrow.algebra.functions import call
+>>> from windrow.algebra.types import STRING
+>>> STRICT["upper"](call("upper", [Literal("straße", STRING)]))("straße")
+'STRASSE'
+"""
+
+from windrow.algebra.functions.values import (
+    arithmetic,
+    bits,
+    comparison,
+    numeric,
+    patterns,
+    strings,
+    times,
+)
+from windrow.algebra.functions.values.base import Strict
+
+STRICT: dict[str, Strict] = {
+    **arithmetic.FUNCTIONS,
+    **comparison.FUNCTIONS,
+    **numeric.FUNCTIONS,
+    **bits.FUNCTIONS,
+    **strings.FUNCTIONS,
+    **patterns.FUNCTIONS,
+    **times.FUNCTIONS,
+}

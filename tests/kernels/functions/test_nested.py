@@ -1,0 +1,51 @@
+"""Arrays and structs on columns: they are compared, chosen and handed on, and nothing else."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+from tests.kernels.functions.samples import assert_columns_agree, exactly
+
+from windrow.algebra.expressions import Column
+from windrow.algebra.functions import call
+from windrow.algebra.schema import Field, Schema
+from windrow.algebra.types import BIGINT, DOUBLE, DataType, array, struct
+from windrow.kernels.columns import polars_type, values_of
+from windrow.kernels.expressions import compile_expression
+from windrow.reference.expressions import compile_expression as compile_row
+
+ARRAYS = [None, (), (1.0,), (1.0, None), (math.nan,), (-0.0,), (0.0,), (1.0, 2.0)]
+STRUCTS = [None, (1, 2.0), (1, None), (None, math.nan), (1, 2.5)]
+TESTS = ["=", "<>", "<", "<=", ">", ">=", "<=>", "in", "coalesce"]
+
+
+@pytest.mark.parametrize("name", [*TESTS, "greatest", "least"])
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [(array(DOUBLE), ARRAYS), (array(array(BIGINT)), [None, ((1,), None), ()])],
+    ids=["array", "array of arrays"],
+)
+def test_arrays(name: str, kind: DataType, values: list[object]) -> None:
+    schema = Schema((Field("a", kind), Field("b", kind)))
+    expression = call(name, [Column("a", kind), Column("b", kind)])
+    assert_columns_agree(expression, [(a, b) for a in values for b in values], schema)
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_structs(name: str) -> None:
+    kind = struct(n=BIGINT, x=DOUBLE)
+    expression = call(name, [Column("a", kind), Column("b", kind)])
+    pairs = [(a, b) for a in STRUCTS for b in STRUCTS]
+    frame = pl.DataFrame(
+        {
+            column: pl.Series(
+                [value and dict(zip("nx", value, strict=True)) for value in values], dtype=polars_type(kind)
+            )
+            for column, values in zip("ab", zip(*pairs, strict=True), strict=True)
+        }
+    )
+    found = values_of(compile_expression(expression)(frame), expression.type)
+    expected = compile_row(expression, ["a", "b"])
+    assert [exactly(value) for value in found] == [exactly(expected(pair, None)) for pair in pairs]
