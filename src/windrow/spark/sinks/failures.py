@@ -1,0 +1,70 @@
+"""What goes wrong around sinks, in words: what could not be done, where, and the way out."""
+
+from __future__ import annotations
+
+import errno
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from windrow.errors import SinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: ends every hint of an error that passes: nothing is lost by it
+KEPT = "the rows are kept, and delivered again after the next start"
+
+_WAYS_OUT = {
+    errno.ENOSPC: ("the disk is full", "disk-full", "make room on the disk"),
+    errno.EDQUOT: ("the disk quota is used up", "disk-full", "make room on the disk"),
+    errno.EFBIG: ("the file would be too large", "disk-full", "raise the limit on the size of files"),
+    errno.EACCES: ("permission denied", "permission-denied", "let the user who runs the engine write there"),
+    errno.EPERM: ("permission denied", "permission-denied", "let the user who runs the engine write there"),
+    errno.EROFS: ("the file system is read-only", "permission-denied", "choose a place that can be written"),
+    errno.ENOENT: ("its directory does not exist any more", "place-missing", "put it back, or start again"),
+    errno.EISDIR: ("it is a directory", "place-taken", "move the directory away"),
+    errno.ENOTDIR: (
+        "part of its path is a file",
+        "place-taken",
+        "move the file away, or choose another place",
+    ),
+    errno.EEXIST: ("it is a file", "place-taken", "move the file away, or choose another place"),
+    errno.ENAMETOOLONG: ("the name is too long", "name-too-long", "give the query a shorter name"),
+    errno.EPIPE: ("nobody reads it any more", "closed", "start the reader again"),
+}
+
+
+@contextmanager
+def explained(doing: str, place: object) -> Iterator[None]:
+    """Turn an error of the system into one for the user.
+
+    >>> with explained("write", "/data/out/top-1.csv"):  # doctest: +ELLIPSIS
+    ...     raise OSError(errno.ENOSPC, "No space left on device")
+    Traceback (most recent call last):
+        ...
+    windrow.errors.SinkError: cannot write /data/out/top-1.csv: the disk is full (make room on the disk; ...)
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        what, code, way_out = _WAYS_OUT.get(error.errno or 0, (reason, "file-system", "see to the disk"))
+        raise SinkError(f"cannot {doing} {place}: {what}", code=code, hint=f"{way_out}; {KEPT}") from error
+
+
+def imported(module: str, extra: str) -> Any:
+    """A package that not everybody has installed.
+
+    >>> imported("no_such_package", "delta")
+    Traceback (most recent call last):
+        ...
+    windrow.errors.SinkError: the package `no_such_package` is missing (pip install 'windrow[delta]')
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        hint = f"pip install 'windrow[{extra}]'"
+        raise SinkError(f"the package `{error.name}` is missing", code="package-missing", hint=hint) from None
