@@ -1,0 +1,34 @@
+"""Where the rows of a stream come from: files, generators, Kafka, frames and tables.
+
+`check_url` needs no Spark; the names that do are loaded when they are first used, so that the generators and
+the checks can be had without it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from windrow.spark.sources.check import check_url
+from windrow.spark.sources.source import Source
+
+if TYPE_CHECKING:
+    from windrow.spark.sources.data import infer_schema, open_data
+    from windrow.spark.sources.opening import open_url
+
+__all__ = ["Source", "check_url", "infer_schema", "open_data", "open_url"]
+
+#: where the names are that are loaded later
+_HOMES = {
+    "infer_schema": "windrow.spark.sources.data",
+    "open_data": "windrow.spark.sources.data",
+    "open_url": "windrow.spark.sources.opening",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module `windrow.spark.sources` has no attribute `{name}`")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

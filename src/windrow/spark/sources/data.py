@@ -1,0 +1,83 @@
+"""Opens data given in Python: Spark frames, and tables of pandas, Polars or Arrow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from windrow.algebra.schema import Field, Schema
+from windrow.errors import SourceError
+from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
+from windrow.spark.sources.source import Source
+from windrow.spark.sources.spark_types import from_spark
+from windrow.spark.sources.tables import as_table, digest, without_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from windrow.algebra.catalog import Stream
+
+_ROW = "__row"
+
+
+def open_data(spark: SparkSession, stream: Stream, data: object) -> Source:
+    """The rows of a frame or a table. Only a streaming frame is unbounded."""
+    if isinstance(data, DataFrame):
+        frame = fit(data, stream, where="the frame")
+        manner = "streaming" if data.isStreaming else "batch"
+        return Source(frame, not data.isStreaming, f"frame:{manner} {data.schema.simpleString()}")
+    return _open_table(spark, stream, as_table(data))
+
+
+def _open_table(spark: SparkSession, stream: Stream, table: pa.Table) -> Source:
+    """A table in memory; its rows arrive in their order."""
+    check_order_names(stream, (_ROW,))
+    check_types(_spark_schema(table.schema), stream, "the table")
+    names = match_names(stream, table.column_names, "the table")
+    table = table.select(list(dict.fromkeys(names.values())))
+    fingerprint = f"table:{table.num_rows} rows {digest(table)}"
+    rows = table.append_column(_ROW, pa.array(np.arange(table.num_rows)))
+    frame = fit(spark.createDataFrame(rows), stream, [F.col(_ROW)], "the table")
+    return Source(frame, True, fingerprint, order_key=(_ROW,))
+
+
+def infer_schema(data: object) -> Schema:
+    """The columns of a frame or a table, for a stream that declares none."""
+    if isinstance(data, DataFrame):
+        return _schema_of(data.schema)
+    return _schema_of(_spark_schema(as_table(without_rows(data)).schema))
+
+
+def _spark_schema(schema: pa.Schema) -> StructType:
+    fields = []
+    for field in schema:
+        try:
+            fields += from_arrow_schema(pa.schema([field])).fields
+        except PySparkException:
+            raise _no_type(field.name, field.type) from None
+    return StructType(fields)
+
+
+def _schema_of(schema: StructType) -> Schema:
+    fields = []
+    for field in schema.fields:
+        kind = from_spark(field.dataType)
+        if kind is None:
+            raise _no_type(field.name, field.dataType.simpleString().upper())
+        fields.append(Field(field.name, kind))
+    return Schema(tuple(fields))
+
+
+def _no_type(column: str, kind: object) -> SourceError:
+    return SourceError(
+        f"column `{column}` is {kind}, for which Windrow has no type",
+        code="column-type",
+        hint=f"leave `{column}` out, or convert it first",
+    )

@@ -1,0 +1,193 @@
+"""Files: found by pattern, matched by name, and never a malformed row that turns into NULLs."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from windrow.errors import SourceError
+from windrow.spark.sources import open_url
+from windrow.spark.sources.java_errors import SPARK_ERRORS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+    from tests.spark.sources.conftest import Declare, Drain
+
+COLUMNS = "ts TIMESTAMP, price DOUBLE, item BIGINT"
+MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def write_parquet(path: Path, items: list[int]) -> None:
+    """Narrower types than declared, other case, other order, a column too many, and times without a zone."""
+    table = {
+        "Item": pa.array(items, pa.int32()),
+        "note": pa.array(["x"] * len(items)),
+        "Price": pa.array([item / 2 for item in items], pa.float32()),
+        "ts": pa.array([datetime(2026, 1, 1)] * len(items), pa.timestamp("us")),
+    }
+    pq.write_table(pa.table(table), path)
+
+
+def test_parquet_in_micro_batches(
+    spark: SparkSession, declare: Declare, drain: Drain, tmp_path: Path
+) -> None:
+    for name, items in (("a", [1, 2]), ("b", [3])):
+        write_parquet(tmp_path / f"{name}.parquet", items)
+    source = open_url(spark, declare(COLUMNS, f"files://{tmp_path}/*.parquet?files_per_batch=1"))
+    assert (source.is_bounded, source.is_files) == (False, True)
+    assert source.fingerprint == f"files:{tmp_path}/*.parquet parquet"
+    batches = drain(source.frame)
+    assert [batch.num_rows for batch in batches] == [2, 1]
+    assert batches[0].column_names == ["ts", "price", "item", *source.order_key]
+    assert batches[0].to_pylist()[1] == {
+        "ts": MIDNIGHT,
+        "price": 1.0,
+        "item": 2,
+        "__file": f"file:{tmp_path}/a.parquet",
+        "__row_index": 1,
+    }
+    assert batches[0].schema.types[:3] == [pa.timestamp("us", "UTC"), pa.float64(), pa.int64()]
+    write_parquet(tmp_path / "c.parquet", [4])
+    assert [batch["item"].to_pylist() for batch in drain(source.frame)] == [[4]]
+
+
+def test_one_file_can_be_named(spark: SparkSession, declare: Declare, drain: Drain, tmp_path: Path) -> None:
+    write_parquet(tmp_path / "a.parquet", [1])
+    write_parquet(tmp_path / "b.parquet", [2])
+    (batch,) = drain(open_url(spark, declare(COLUMNS, f"{tmp_path}/a.parquet")).frame)
+    assert batch["item"].to_pylist() == [1]
+
+
+def test_csv_columns_go_by_name(spark: SparkSession, declare: Declare, tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
+        file.write('note,ITEM,ts,price\n"say ""hi"", twice",7,2026-01-01T00:00:00Z,\n,8,2026-01-01,2.5\n')
+    columns = "ts TIMESTAMP, price DOUBLE, item BIGINT, note STRING"
+    source = open_url(spark, declare(columns, f"{tmp_path}?bounded=true"))
+    assert source.is_bounded
+    rows = source.frame.orderBy(*source.order_key).select("ts", "price", "item", "note").collect()
+    assert [tuple(row) for row in rows] == [
+        (MIDNIGHT.replace(tzinfo=None), None, 7, 'say "hi", twice'),
+        (MIDNIGHT.replace(tzinfo=None), 2.5, 8, None),
+    ]
+
+
+def test_csv_without_a_header_goes_by_position(spark: SparkSession, declare: Declare, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("7;2026-01-01\n")
+    source = open_url(
+        spark, declare("item BIGINT, ts TIMESTAMP", f"{tmp_path}/a.csv?bounded=true&header=false&delimiter=;")
+    )
+    assert source.frame.select("item").toArrow()["item"].to_pylist() == [7]
+
+
+MALFORMED = {
+    "csv": "item,ts\n1,2026-01-01\nx,2026-01-01\n",
+    "csv short": "item,ts\n1,2026-01-01\n2\n",
+    "csv long": "item,ts\n1,2026-01-01\n2,2026-01-01,3\n",
+    "csv time": "item,ts\n1,2026-01-01\n2,noon\n",
+    "json": '{"item": 1, "ts": "2026-01-01"}\n{"item": "x", "ts": "2026-01-01"}\n',
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_row_is_an_error_or_left_out(
+    spark: SparkSession, declare: Declare, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / f"a.{name.split()[0]}"
+    path.write_text(MALFORMED[name])
+    stream = "item BIGINT, ts TIMESTAMP"
+    with pytest.raises(SPARK_ERRORS, match="MALFORMED_RECORD"):
+        open_url(spark, declare(stream, f"{path}?bounded=true")).frame.toArrow()
+    rest = open_url(spark, declare(stream, f"{path}?bounded=true&malformed=drop")).frame
+    assert rest.select("item", "ts").toArrow()["item"].to_pylist() == [1]
+    for column in ("item", "ts"):
+        assert rest.select(column).toArrow().num_rows == 1
+
+
+def test_json_lines(spark: SparkSession, declare: Declare, drain: Drain, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(
+        '{"Item": 7, "ts": "2026-01-01T00:00:00", "more": [1]}\n\n{"Item": 8}\n'
+    )
+    (batch,) = drain(open_url(spark, declare("ts TIMESTAMP, item BIGINT", f"{tmp_path}/*.jsonl")).frame)
+    assert batch.to_pylist() == [{"ts": MIDNIGHT, "item": 7}, {"ts": None, "item": 8}]
+
+
+def test_a_json_column_that_may_be_absent(spark: SparkSession, declare: Declare, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"item": 7, "ts": "2026-01-01"}\n')
+    columns, place = "item BIGINT, note STRING, ts TIMESTAMP", f"{tmp_path}/a.json?bounded=true"
+    with pytest.raises(
+        SourceError, match=r"`note`, which the first 1 lines of .* do not have .*`\?absent=null`"
+    ):
+        open_url(spark, declare(columns, place))
+    rows = open_url(spark, declare(columns, place + "&absent=null")).frame.select("item", "note").toArrow()
+    assert rows.to_pylist() == [{"item": 7, "note": None}]
+
+
+def test_a_later_csv_file_with_another_header_is_an_error(
+    spark: SparkSession, declare: Declare, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("item,ts\n1,2026-01-01\n")
+    (tmp_path / "b.csv").write_text("other,ts\n1,2026-01-01\n")
+    source = open_url(spark, declare("item BIGINT, ts TIMESTAMP", f"{tmp_path}/*.csv?bounded=true"))
+    with pytest.raises(SPARK_ERRORS, match="header"):
+        source.frame.toArrow()
+
+
+@pytest.mark.parametrize(
+    ("columns", "place", "message"),
+    [
+        ("item BIGINT, ts TIMESTAMP", "nowhere/*.parquet", "there is no directory `{}/nowhere`"),
+        ("item BIGINT, ts TIMESTAMP", "*.csv", "no file matches `{}/*.csv` (`{}` has `a.parquet`, `empty`)"),
+        ("item BIGINT, ts TIMESTAMP", "empty/*.csv?bounded=true", "no file matches `{}/empty/*.csv`"),
+        ("item BIGINT, ts TIMESTAMP", "empty?bounded=true", "there are no files in `{}/empty`"),
+        ("item BIGINT, ts TIMESTAMP", "empty", "what format the files of `{}/empty` have is not to be seen"),
+        ("item SMALLINT, ts TIMESTAMP", "a.parquet", "declared SMALLINT, but `{}/a.parquet` has INT"),
+        (
+            "itm BIGINT, ts TIMESTAMP",
+            "a.parquet",
+            "`itm`, which `{}/a.parquet` does not have (did you mean `Item`?)",
+        ),
+        (
+            "item BIGINT, ts TIMESTAMP",
+            "a.parquet?format=csv&header=true",
+            "`item`, which `{}/a.parquet` does not",
+        ),
+    ],
+)
+def test_what_cannot_be_read(
+    spark: SparkSession, declare: Declare, tmp_path: Path, columns: str, place: str, message: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    write_parquet(tmp_path / "a.parquet", [1])
+    with pytest.raises(SourceError) as caught:
+        open_url(spark, declare(columns, f"{tmp_path}/{place}"))
+    assert message.replace("{}", str(tmp_path)) in str(caught.value)
+
+
+def test_an_empty_directory_may_wait_for_its_first_file(
+    spark: SparkSession, declare: Declare, drain: Drain, tmp_path: Path
+) -> None:
+    place = tmp_path / "in"
+    place.mkdir()
+    source = open_url(spark, declare(COLUMNS, f"{place}/*.csv"))
+    (place / "a.csv").write_text("ts,price,item\n2026-01-01,1.5,7\n")
+    assert [batch["item"].to_pylist() for batch in drain(source.frame)] == [[7]]
+
+
+def test_a_file_that_is_not_what_it_says(spark: SparkSession, declare: Declare, tmp_path: Path) -> None:
+    for name, message in (("a.parquet", "is not a Parquet file"), ("a.csv.gz", "not a gzip file")):
+        (tmp_path / name).write_text("this is neither")
+        with pytest.raises(SourceError, match=f"{name}` cannot be read: .*{message}"):
+            open_url(spark, declare("ts TIMESTAMP", f"{tmp_path}/{name}"))
+
+
+def test_nanoseconds_are_named_as_the_reason(spark: SparkSession, declare: Declare, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"ts": pa.array([0], pa.timestamp("ns"))}), tmp_path / "a.parquet")
+    with pytest.raises(SourceError, match=r"coerce_timestamps='us'"):
+        open_url(spark, declare("ts TIMESTAMP", f"{tmp_path}/a.parquet"))

@@ -1,0 +1,182 @@
+"""Kafka, against the broker that librdkafka has built in for tests."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+from windrow.errors import SourceError
+from windrow.spark.sources import open_url
+from windrow.spark.sources.kafka_client import Topic
+from windrow.spark.sources.kafka_offsets import check_still_there, limited
+from windrow.spark.sources.kafka_reader import _StreamReader, as_option
+from windrow.spark.sources.kafka_url import KafkaUrl
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from tests.spark.sources.conftest import Declare, Drain
+
+Send = Callable[..., None]
+COLUMNS = "item BIGINT, ts TIMESTAMP"
+
+
+@pytest.fixture(scope="module")
+def broker() -> tuple[str, Producer]:
+    """A broker in this process, with topics of four partitions, made when they are first written to."""
+    quiet = logging.getLogger("mock broker")
+    quiet.addHandler(logging.NullHandler())
+    producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused:1"}, logger=quiet)
+    (metadata,) = producer.list_topics(timeout=10).brokers.values()
+    return f"{metadata.host}:{metadata.port}", producer
+
+
+@pytest.fixture
+def server(broker: tuple[str, Producer]) -> str:
+    return broker[0]
+
+
+@pytest.fixture
+def send(broker: tuple[str, Producer]) -> Send:
+    """Send values to a topic, the first to partition 0, the second to partition 1, and so on."""
+
+    def send(topic: str, *values: str | None) -> None:
+        for number, value in enumerate(values):
+            broker[1].produce(topic, value=value, partition=number % 4)
+        assert broker[1].flush(10) == 0
+
+    return send
+
+
+def row(item: object) -> str:
+    return f'{{"item": {item}, "ts": "2026-01-01T00:00:00"}}'
+
+
+def test_bounds_and_messages(server: str, send: Send) -> None:
+    send("plain", *"abcdef")
+    with Topic(KafkaUrl(server, "plain")) as topic:
+        assert topic.bounds() == ({0: 0, 1: 0, 2: 0, 3: 0}, {0: 2, 1: 2, 2: 1, 3: 1})
+        assert list(chain(*topic.messages(1, 0, 2))) == [(0, b"b"), (1, b"f")]
+        assert list(chain(*topic.messages(0, 1, 2))) == [(1, b"e")]
+
+
+def test_rows_that_are_not_there_are_an_error(server: str, send: Send) -> None:
+    send("short", "a")
+    with Topic(KafkaUrl(server, "short", timeout=1_000_000)) as topic:
+        with pytest.raises(
+            SourceError, match=r"rows 500 to 509 of partition 0 .* cannot be read: .*out of range"
+        ):
+            list(topic.messages(0, 500, 510))
+        with pytest.raises(
+            SourceError, match=r"rows 1 to 4 of partition 0 .* cannot be read: no more messages come"
+        ):
+            list(topic.messages(0, 0, 5))
+
+
+def test_a_missing_topic(server: str) -> None:
+    with (
+        Topic(KafkaUrl(server, "nowhere")) as topic,
+        pytest.raises(SourceError, match="there is no topic `nowhere`"),
+    ):
+        topic.bounds()
+
+
+def test_a_broker_that_is_down_is_not_waited_for_long() -> None:
+    began = time.monotonic()
+    with (
+        Topic(KafkaUrl("127.0.0.1:1", "plain", timeout=500_000)) as topic,
+        pytest.raises(SourceError, match=r"no answer from `kafka://127.0.0.1:1/plain` within 0.5 seconds"),
+    ):
+        topic.bounds()
+    assert time.monotonic() - began < 5
+
+
+def test_an_unknown_setting(server: str) -> None:
+    with pytest.raises(SourceError, match=r'No such configuration property: "bogus" .*begin with `kafka\.`'):
+        Topic(KafkaUrl(server, "plain", client={"bogus": "1"}))
+
+
+def test_the_package_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(SourceError, match=r"pip install 'windrow\[kafka\]'"):
+        Topic(KafkaUrl("h:1", "t"))
+
+
+def test_offsets_of_a_stream(server: str, send: Send) -> None:
+    send("offsets", *"abcde")
+    stream = _StreamReader(as_option(KafkaUrl(server, "offsets")))
+    start = stream.initialOffset()
+    assert start == {"0": 0, "1": 0, "2": 0, "3": 0}
+    assert _StreamReader(as_option(KafkaUrl(server, "offsets", starting="latest"))).initialOffset()["0"] == 2
+    end = stream.latestOffset(start, ReadAllAvailable())
+    assert end == {"0": 2, "1": 1, "2": 1, "3": 1}
+    parts = stream.partitions(start, end)
+    assert [part.value for part in parts] == [(0, 0, 2), (1, 0, 1), (2, 0, 1), (3, 0, 1)]
+    values = [
+        value for part in parts for batch in stream.read(part) for value in batch["__value"].to_pylist()
+    ]
+    assert values == [b"a", b"e", b"b", b"c", b"d"]
+    assert stream.partitions(end, end) == []
+
+
+def test_a_single_run_ends_where_the_topic_ended_when_it_began(server: str, send: Send) -> None:
+    send("once", *"abcd")
+    stream = _StreamReader(as_option(KafkaUrl(server, "once", rows_per_batch=4)))
+    assert stream.getDefaultReadLimit() == ReadMaxRows(4)
+    stream.prepareForTriggerAvailableNow()
+    send("once", *"efgh")
+    end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
+    assert end == stream.latestOffset(end, ReadAllAvailable()) == {"0": 1, "1": 1, "2": 1, "3": 1}
+
+
+def test_gone_rows_and_new_topics_are_noticed() -> None:
+    with pytest.raises(
+        SourceError, match=r"rows 3 to 4 of partition 1 of `k` are gone before they were read"
+    ):
+        check_still_there({0: 1, 1: 3}, {0: 0, 1: 5}, {0: 9, 1: 9}, "k")
+    with pytest.raises(SourceError, match=r"ends before row 3 of partition 1, which was read already"):
+        check_still_there({0: 1, 1: 3}, {0: 0, 1: 0}, {0: 9, 1: 2}, "k")
+    with pytest.raises(SourceError, match=r"ends before row 3 of partition 1"):
+        check_still_there({0: 1, 1: 3}, {0: 0}, {0: 9}, "k")
+    check_still_there({0: 1}, {0: 0, 1: 0}, {0: 9, 1: 2}, "k")
+
+
+def test_a_limit_is_shared_by_the_partitions() -> None:
+    assert limited({0: 0}, {0: 5}, 10) == {0: 5}
+    assert limited({0: 0, 1: 0, 2: 4}, {0: 99, 1: 1, 2: 4}, 10) == {0: 9, 1: 1, 2: 4}
+
+
+def test_a_topic_is_read_once(
+    spark: SparkSession, declare: Declare, drain: Drain, server: str, send: Send
+) -> None:
+    send("bids", *(row(item) for item in range(10)))
+    source = open_url(spark, declare(COLUMNS, f"kafka://{server}/bids?kafka.client.id=test"))
+    assert (source.is_bounded, source.order_key) == (False, ("__partition", "__offset"))
+    assert source.fingerprint.endswith("/bids json")
+    (first,) = drain(source.frame)
+    assert first.column_names == ["item", "ts", "__partition", "__offset"]
+    assert sorted(first["item"].to_pylist()) == list(range(10))
+    send("bids", *(row(item) for item in range(10, 15)))
+    (second,) = drain(source.frame)
+    assert sorted(second["item"].to_pylist()) == list(range(10, 15))
+
+
+def test_malformed_messages_are_left_out_if_told(
+    spark: SparkSession, declare: Declare, drain: Drain, server: str, send: Send
+) -> None:
+    send("bad", row(1), row('"x"'), None, "", "{", row(2))
+    source = open_url(spark, declare(COLUMNS, f"kafka://{server}/bad?malformed=drop"))
+    (batch,) = drain(source.frame)
+    assert sorted(batch["item"].to_pylist()) == [1, 2]
+
+
+def test_opening_tells_what_is_missing(spark: SparkSession, declare: Declare, server: str) -> None:
+    with pytest.raises(SourceError, match="there is no topic `nowhere`"):
+        open_url(spark, declare(COLUMNS, f"kafka://{server}/nowhere"))

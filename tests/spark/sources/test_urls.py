@@ -1,0 +1,162 @@
+"""What may stand after FROM: every mistake is named, with the way out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from windrow.errors import QueryError
+from windrow.spark.sources import check_url
+from windrow.spark.sources.files_url import read_files_url
+from windrow.spark.sources.generator_url import read_generator_url
+from windrow.spark.sources.generators.settings import Disorder
+from windrow.spark.sources.kafka_url import read_kafka_url
+from windrow.spark.sources.url import SCHEMES, parse_url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "files:///data/bids/*.parquet",
+        "files://data/bids/*.csv.gz?header=false&delimiter=%3B&malformed=drop",
+        "data/*.csv?delimiter=\\t",
+        "/data/x.json?files_per_batch=3",
+        "file:///data/x.json?absent=null",
+        "files:///data?format=csv&bounded=true",
+        "generator:traffic",
+        "generator:auction?rate=10_000&rows=5&seed=0&start=2026-01-01T00:00:00+01:00",
+        "generator:network?disorder=block&block=490&keys=1650&event_rate=100",
+        "generator:traffic?disorder=bounded&disorder_by=0.5",
+        "kafka://host:9092/topic",
+        "kafka://a:1,b:2/topic?starting=latest&format=csv&delimiter=;&rows_per_batch=10&kafka.client.id=x",
+    ],
+)
+def test_good_urls(text: str) -> None:
+    check_url(text)
+
+
+def test_the_urls_of_the_documentation() -> None:
+    page = Path(__file__).parents[3] / "docs" / "sources.md"
+    urls = re.findall(r"FROM '([^']+)'", page.read_text())
+    assert {parse_url(url).scheme for url in urls} == set(SCHEMES)
+    for url in urls:
+        check_url(url)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kafak://h/t", "no source `kafak:` to read a stream from (did you mean `kafka`?)"),
+        ("files://", "`files://` does not say what to read (write `files:///data/bids/*.parquet`)"),
+        ("", "`` does not say what to read (write `files:///data/bids/*.parquet`)"),
+        ("x.csv?header", "`header` is not an option (options are written `?name=value&name=value`)"),
+        ("x.csv?header=true&header=true", "the option `header` is given twice (give it once)"),
+        ("x.csv?headr=true", "`files:` has no option `headr` (did you mean `header`?)"),
+        (
+            "x.csv?header=yes",
+            "the option `header` of `files:` cannot be `yes` (known here: `false`, `true`)",
+        ),
+        (
+            "x.csv?delimiter=ab",
+            "the option `delimiter` of `files:` cannot be `ab` (it is one character; write `%09` for a tab,"
+            " `%26` for an ampersand)",
+        ),
+        (
+            "x.parquet?header=true",
+            "the option `header` says nothing about parquet files (it is for csv; leave it out)",
+        ),
+        (
+            "x.csv?bounded=true&files_per_batch=2",
+            "`files_per_batch` says nothing about `bounded=true`, which reads all files at once (leave out"
+            " one of them)",
+        ),
+        ("generator:trafic", "no generator `trafic` (did you mean `traffic`?)"),
+        ("generator:traffic?rats=3", "`generator:traffic` has no option `rats` (did you mean `rate`?)"),
+        (
+            "generator:traffic?rate=0",
+            "the option `rate` of `generator:traffic` cannot be `0` (it is a whole number, at least 1)",
+        ),
+        (
+            "generator:traffic?disorder=blocks",
+            "the option `disorder` of `generator:traffic` cannot be `blocks` (did you mean `block`?)",
+        ),
+        (
+            "generator:traffic?start=noon",
+            "the option `start` of `generator:traffic` cannot be `noon` (it is a time such as"
+            " `2026-01-01T00:00:00`)",
+        ),
+        (
+            "generator:traffic?disorder_by=soon",
+            "the option `disorder_by` of `generator:traffic` cannot be `soon` (it is a number of seconds,"
+            " such as `5` or `0.5`)",
+        ),
+        (
+            "generator:traffic?disorder=block&rate=1000000",
+            "`block` of `generator:traffic` spans 60,000,000 rows, more than the 10,000,000 that are put"
+            " out of order at once (choose a shorter `block` or a lower `event_rate`)",
+        ),
+        (
+            "generator:traffic?disorder=bounded&disorder_by=60&rate=1000000",
+            "`disorder_by` of `generator:traffic` spans 60,000,000 rows, more than the 10,000,000 that are"
+            " put out of order at once (choose a shorter `disorder_by` or a lower `event_rate`)",
+        ),
+        (
+            "kafka://host:9092",
+            "`kafka://host:9092` does not name brokers and a topic (write `kafka://host:9092/topic`, several"
+            " brokers as `host1:9092,host2:9092`)",
+        ),
+        (
+            "kafka://h:1/t?starting=first",
+            "the option `starting` of `kafka:` cannot be `first` (known here: `earliest`, `latest`)",
+        ),
+        (
+            "kafka://h:1/t?kafka.auto.offset.reset=latest",
+            "the option `kafka.auto.offset.reset` is set by Windrow itself (say `starting=earliest` or"
+            " `starting=latest`)",
+        ),
+        (
+            "kafka://h:1/t?delimiter=;",
+            "the option `delimiter` says nothing about json messages (say `format=csv`)",
+        ),
+    ],
+)
+def test_mistakes_are_named(text: str, message: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        check_url(text)
+    assert str(caught.value) == message
+
+
+def test_generator_defaults() -> None:
+    plain = read_generator_url(parse_url("generator:network"))
+    assert (plain.rate, plain.settings.event_rate, plain.settings.keys) == (1000, 1000, 1650)
+    assert plain.settings.disorder is Disorder.NONE
+    at_once = read_generator_url(parse_url("generator:network?rows=5"))
+    assert (at_once.rate, at_once.settings.rows, at_once.settings.event_rate) == (None, 5, 1000)
+    quick = read_generator_url(parse_url("generator:network?rate=50&rows=5"))
+    assert (quick.rate, quick.settings.event_rate) == (50, 50)
+
+
+def test_a_generators_fingerprint_is_about_its_rows() -> None:
+    def fingerprint(options: str) -> str:
+        return read_generator_url(parse_url(f"generator:traffic?{options}")).fingerprint
+
+    assert fingerprint("rate=5&event_rate=9") == fingerprint("rate=6&event_rate=9&rows_per_batch=3")
+    assert fingerprint("rate=5") != fingerprint("rate=6")
+    assert fingerprint("seed=1") != fingerprint("seed=2")
+
+
+def test_a_files_fingerprint_leaves_out_how_to_cope(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+
+    def fingerprint(text: str) -> str:
+        return read_files_url(parse_url(text)).fingerprint("csv")
+
+    assert fingerprint("data/x.csv?malformed=drop&files_per_batch=1") == fingerprint("files:///data/x.csv")
+    assert fingerprint("data/x.csv?delimiter=;") != fingerprint("data/x.csv")
+
+
+def test_kafka_settings_are_passed_on_without_their_prefix() -> None:
+    url = read_kafka_url(parse_url("kafka://h:1/t?kafka.sasl.password=a%26b"))
+    assert url.client == {"sasl.password": "a&b"}
