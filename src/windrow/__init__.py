@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from windrow.errors import DataError, QueryError, SinkError, SourceError, StateError, WindrowError
 
 if TYPE_CHECKING:
+    from windrow.algebra.aggregates.declare import aggregate
     from windrow.algebra.changes import Change
     from windrow.engine import explain
+    from windrow.engine.connection import connect
 
 __all__ = [
     "Change",
@@ -25,11 +27,18 @@ __all__ = [
     "SourceError",
     "StateError",
     "WindrowError",
+    "aggregate",
+    "connect",
     "explain",
 ]
 
 #: where the names are that are loaded later
-_HOMES = {"Change": "windrow.algebra.changes", "explain": "windrow.engine"}
+_HOMES = {
+    "Change": "windrow.algebra.changes",
+    "aggregate": "windrow.algebra.aggregates.declare",
+    "connect": "windrow.engine.connection",
+    "explain": "windrow.engine",
+}
 
 
 def __getattr__(name: str) -> Any:

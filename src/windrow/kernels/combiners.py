@@ -39,9 +39,19 @@ class Combiner(Protocol):
     def merged(self, names: Sequence[str]) -> list[pl.Expr]:
         """The same combination as expressions of a grouping, one for each lane by its name."""
 
+    def collected(self, columns: Sequence[pl.Series]) -> Lanes:
+        """What a grouping made of these expressions, as lanes."""
+
+
+class Collected:
+    """A combiner whose expressions do all the work."""
+
+    def collected(self, columns: Sequence[pl.Series]) -> Lanes:
+        return tuple(column.to_numpy() for column in columns)
+
 
 @dataclass(frozen=True)
-class Pointwise:
+class Pointwise(Collected):
     """One lane, combined by a ufunc."""
 
     ufunc: np.ufunc
@@ -68,7 +78,7 @@ class Pointwise:
 
 
 @dataclass(frozen=True)
-class Moments:
+class Moments(Collected):
     """(n, mean, Σ(x−mean)²), combined as Chan, Golub and LeVeque do; NaN in the last stands for good."""
 
     invertible: bool = False
@@ -89,13 +99,7 @@ class Moments:
         )
 
     def scan(self, lanes: Lanes, axis: int) -> Lanes:
-        result = tuple(np.moveaxis(lane.copy(), axis, 0) for lane in lanes)
-        for place in range(1, len(result[0])):
-            before = tuple(lane[place - 1] for lane in result)
-            after = self.combine(before, tuple(lane[place] for lane in result))
-            for lane, value in zip(result, after, strict=True):
-                lane[place] = value
-        return tuple(np.moveaxis(lane, 0, axis) for lane in result)
+        return scanned(self, lanes, axis)
 
     def merged(self, names: Sequence[str]) -> list[pl.Expr]:
         """Two passes: the mean of all, then the distances from it."""
@@ -111,6 +115,17 @@ FLOAT_TOTAL = Pointwise(np.add, 0.0, np.float64)
 LEAST = Pointwise(np.minimum, np.iinfo(np.int64).max)
 GREATEST = Pointwise(np.maximum, np.iinfo(np.int64).min)
 MOMENTS = Moments()
+
+
+def scanned(combiner: Combiner, lanes: Lanes, axis: int) -> Lanes:
+    """All prefixes along an axis, one combination after the other."""
+    result = tuple(np.moveaxis(lane.copy(), axis, 0) for lane in lanes)
+    for place in range(1, len(result[0])):
+        before = tuple(lane[place - 1] for lane in result)
+        after = combiner.combine(before, tuple(lane[place] for lane in result))
+        for lane, value in zip(result, after, strict=True):
+            lane[place] = value
+    return tuple(np.moveaxis(lane, 0, axis) for lane in result)
 
 
 def subtract(a: Lanes, b: Lanes) -> Lanes:

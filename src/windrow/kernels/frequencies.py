@@ -1,4 +1,4 @@
-"""Holistic aggregates from tables of values and counts: one row per window, group and distinct value.
+"""Holistic aggregates and sketches from tables of cells: one row per window, group and cell.
 
 How often a value occurs in a window is a COUNT like any other, with the value as one more key; it slides
 with the rest, by its exact inverse. What is left here is to make one value of each window's counts.
@@ -12,18 +12,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra.aggregates import Aggregate, Size
+from windrow.algebra.aggregates import Aggregate
+from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
+from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
+from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.distinct import Distinct
 from windrow.algebra.aggregates.mode import Mode
 from windrow.algebra.aggregates.quantile import Median
 from windrow.algebra.aggregates.top_k import TopK
+from windrow.algebra.aggregates.user_folded import FoldedAggregate
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError
+from windrow.kernels.cells import cells_of, from_order
+from windrow.kernels.columns import column_of, values_of
 from windrow.kernels.functions.casting import decimal_as_double
 from windrow.kernels.layout import Layout
 from windrow.kernels.lowering import lower
 from windrow.kernels.partials import Rows
 from windrow.kernels.registry import partial_of
+from windrow.kernels.sketches import estimates, representatives
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,12 +55,17 @@ def of_nothing(aggregate: Aggregate) -> Any:
 def _(aggregate: Distinct, counts: pl.DataFrame) -> pl.DataFrame:
     """Each value once: as counts of one, or as rows of the aggregate below."""
     inner = aggregate.inner
-    if inner.size is Size.HOLISTIC:
-        return of_counts(inner, counts.with_columns(pl.lit(1, pl.Int64).alias(_COUNT)))
-    partial = partial_of(inner, "p")
+    cells = cells_of(inner)
     args = tuple(counts[name] for name in counts.columns if name.startswith("v"))
     everyone = pl.Series([True]).new_from_index(0, counts.height)
-    states = pl.DataFrame([*counts.select(WINDOW), *partial.lift(Rows(args, everyone, pl.DataFrame()))])
+    rows = Rows(args, everyone, pl.DataFrame())
+    once = [*counts.select(WINDOW), everyone.cast(pl.Int64).alias(_COUNT)]
+    if cells is not None:
+        lifted = cells.lift(rows)
+        by = [*WINDOW, *(name for name in lifted.columns if name.startswith("v"))]
+        return of_counts(inner, Layout((), cells.partials).merge(pl.DataFrame([*once, *lifted]), by))
+    partial = partial_of(inner, "p")
+    states = pl.DataFrame([*counts.select(WINDOW), *partial.lift(rows)])
     merged = Layout((), (partial,)).merge(states, WINDOW)
     return merged.select(WINDOW).with_columns(lower(inner, partial, merged).alias("value"))
 
@@ -70,12 +82,63 @@ def _(aggregate: TopK, counts: pl.DataFrame) -> pl.DataFrame:
 
 
 @of_counts.register
+def _(aggregate: ApproxTopK, counts: pl.DataFrame) -> pl.DataFrame:
+    cells = cells_of(aggregate)
+    assert cells is not None
+    pair = pl.struct(pl.col("v0").alias("value"), pl.col(_COUNT).alias("count"))
+    ranked = _ranked(cells.pruned(counts, WINDOW))
+    return ranked.group_by(WINDOW, maintain_order=True).agg(pair.head(aggregate.k).alias("value"))
+
+
+@of_counts.register
+def _(aggregate: ApproxCountDistinct, counts: pl.DataFrame) -> pl.DataFrame:
+    """How many registers have each rank, and the estimate from that."""
+    ordered = counts.sort(WINDOW)
+    groups = ordered.group_by(WINDOW, maintain_order=True).len()
+    sizes = groups["len"].to_numpy().astype(np.int64)
+    histograms = np.zeros((groups.height, 66 - aggregate.precision), dtype=np.int64)
+    np.add.at(histograms, (np.repeat(np.arange(len(sizes)), sizes), ordered["rank.0"].to_numpy()), 1)
+    histograms[:, 0] = aggregate.registers - sizes
+    return groups.select(WINDOW).with_columns(pl.Series("value", estimates(histograms)))
+
+
+@of_counts.register
+def _(aggregate: ApproxQuantile, counts: pl.DataFrame) -> pl.DataFrame:
+    """What the bucket of the value at position ⌊p·(n−1)⌋ stands for."""
+    ordered, groups, size, before = _sorted(counts)
+    rank = np.floor(aggregate.fraction * (size - 1)).astype(np.int64)
+    places = np.searchsorted(np.cumsum(ordered[_COUNT].to_numpy()), before + rank, side="right")
+    found = representatives(ordered["v0"].to_numpy()[places], aggregate.steps)
+    return groups.select(WINDOW).with_columns(pl.Series("value", found))
+
+
+@of_counts.register
+def _(aggregate: FoldedAggregate, counts: pl.DataFrame) -> pl.DataFrame:
+    """All rows of a window in their order, folded by the user's code."""
+    assert aggregate.types is not None
+    width, names = len(aggregate.types), [name for name in counts.columns if name.startswith("v")]
+    ordered = counts.sort([*WINDOW, *names[width:], *names[:width]])
+    columns = [
+        values_of(from_order(ordered[name], kind), kind)
+        for name, kind in zip(names, aggregate.types, strict=False)
+    ]
+    rows, copies = list(zip(*columns, strict=True)), ordered[_COUNT].to_list()
+    groups = ordered.group_by(WINDOW, maintain_order=True).len()
+    ends = np.cumsum(groups["len"].to_numpy()).tolist()
+    found = [
+        aggregate.definition.folded(
+            row for row, count in zip(rows[begin:end], copies[begin:end], strict=True) for _ in range(count)
+        )
+        for begin, end in zip([0, *ends], ends, strict=False)
+    ]
+    value = column_of("value", aggregate.definition.returns, found)
+    return groups.select(WINDOW).with_columns(value)
+
+
+@of_counts.register
 def _(aggregate: Median, counts: pl.DataFrame) -> pl.DataFrame:
     """The value at position p·(n−1) of each window's sorted values, between two of them interpolated."""
-    ordered = counts.sort([*WINDOW, "v0"])
-    groups = ordered.group_by(WINDOW, maintain_order=True).agg(pl.col(_COUNT).sum())
-    size = groups[_COUNT].to_numpy()
-    before = np.cumsum(size) - size
+    ordered, groups, size, before = _sorted(counts)
     position = aggregate.fraction * (size - 1)
     below, above = np.floor(position), np.ceil(position)
     assert aggregate.types is not None
@@ -86,6 +149,16 @@ def _(aggregate: Median, counts: pl.DataFrame) -> pl.DataFrame:
         between = low + (position - below) * (high - low)  # Spark's formula, to the last digit
     found = np.where((low == high) | (below == above), low, between)
     return groups.select(WINDOW).with_columns(pl.Series("value", found))
+
+
+def _sorted(
+    counts: pl.DataFrame,
+) -> tuple[pl.DataFrame, pl.DataFrame, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Cells in order; the windows, how many values each has, and how many come before it."""
+    ordered = counts.sort([*WINDOW, "v0"])
+    groups = ordered.group_by(WINDOW, maintain_order=True).agg(pl.col(_COUNT).sum())
+    size = groups[_COUNT].to_numpy()
+    return ordered, groups, size, np.cumsum(size) - size
 
 
 def _ranked(counts: pl.DataFrame) -> pl.DataFrame:

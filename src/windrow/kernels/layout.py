@@ -2,8 +2,8 @@
 
     pane | k0 … (what it is grouped by) | rows.0 | p0.0 p0.1 … (the partials)
 
-The first partial, `rows`, counts all rows: a group exists as long as it is not zero. A table of values and
-counts has the value among its keys and no other partial.
+The first partial, `rows`, counts all rows: a group exists as long as it is not zero. A table of cells
+(`windrow.kernels.cells`) has the cell among its keys, `v0 …`, and may prune what is merged.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class Layout:
 
     keys: tuple[str, ...]
     partials: tuple[Partial, ...] = (ROWS,)
+    #: which rows of a merged table matter, and by which columns that is decided
+    prune: Callable[[pl.DataFrame, Sequence[str]], pl.DataFrame] | None = None
 
     @cached_property
     def combiners(self) -> tuple[Combiner, ...]:
@@ -73,8 +75,12 @@ class Layout:
         merged = [expr for c, group in zip(self.combiners, names, strict=True) for expr in c.merged(group)]
         states = frame.select(by).with_columns(**columns)
         result = states.group_by(by).agg(merged)
-        lanes = [tuple(result[name].to_numpy() for name in group) for group in names]
-        return pl.DataFrame([*result.select(by).get_columns(), *encoded.decode(lanes)])
+        pairs = zip(self.combiners, names, strict=True)
+        lanes = [combiner.collected([result[name] for name in group]) for combiner, group in pairs]
+        table = pl.DataFrame([*result.select(by).get_columns(), *encoded.decode(lanes)])
+        if self.prune is None:
+            return table
+        return self.prune(table, [name for name in by if not name.startswith("v")]).select(table.columns)
 
 
 def gathered(frames: Iterable[pl.DataFrame]) -> pl.DataFrame | None:

@@ -19,12 +19,14 @@ from windrow.algebra.aggregates.edge import First
 from windrow.algebra.aggregates.extremum import Min
 from windrow.algebra.aggregates.numbers import checked
 from windrow.algebra.aggregates.sum import Sum
+from windrow.algebra.aggregates.user_merged import MergedAggregate
 from windrow.algebra.aggregates.variance import StddevPop, VarPop
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import DataError
 from windrow.kernels import decimals
-from windrow.kernels.columns import polars_type
+from windrow.kernels.columns import column_of, polars_type
 from windrow.kernels.partials import ExactTotal, Partial
+from windrow.kernels.user_states import finals
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,6 +48,12 @@ def _(aggregate: Count, partial: Partial, frame: pl.DataFrame) -> pl.Series:
 @lower.register
 def _(aggregate: Min, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     return _column(partial, frame, 1)
+
+
+@lower.register
+def _(aggregate: MergedAggregate, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+    values = finals(aggregate.definition, _column(partial, frame, 1).to_list())
+    return column_of("", _result(aggregate), values)
 
 
 @lower.register

@@ -1,7 +1,8 @@
 """Measures: where each aggregate of a γ finds its state, and the tables of states a query keeps.
 
-Equal states are kept once: SUM(v), AVG(v) and their FILTERs share a partial if argument and condition are
-the same; MEDIAN(v), MODE(v) and COUNT(DISTINCT v) share one table of values and counts.
+Equal states are kept once: SUM(v), AVG(v) and their FILTERs share a partial if argument and condition are the
+same; MEDIAN(v), MODE(v) and COUNT(DISTINCT v) share one table of values and counts, quantiles of one error
+one table of buckets.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from windrow.algebra.aggregates import Size, make
+from windrow.algebra.aggregates import make
 from windrow.algebra.expressions import TRUE, Expression
+from windrow.kernels.cells import Cells, Ordered, cells_of
 from windrow.kernels.columns import without_negative_zero
 from windrow.kernels.expressions import can_fail, compile_expression, holds
 from windrow.kernels.functions.base import Compiled
@@ -68,38 +70,38 @@ class Measures:
         self.keys = tuple(f"k{place}" for place in range(len(self.plan.keys)))
         self._partials: dict[Any, Partial] = {}
         self._sources: dict[str, Argument] = {}
+        self._cells: dict[tuple[Argument, Cells], str] = {}
         for name, call in self.plan.aggregates:
             self.measures.append(self._measure(name, call))
         groups = Layout(self.keys, (ROWS, *self._partials.values()))
-        self.layouts = {GROUPS: groups} | {name: self._counting(name) for name in self._value_tables}
+        self.layouts = {GROUPS: groups} | {
+            name: self._layout(source, cells) for (source, cells), name in self._cells.items()
+        }
 
     def _measure(self, name: str, call: AggregateCall) -> Measure:
         types = tuple(arg.type for arg in call.args)
         aggregate = make(call.function, call.params, distinct=call.distinct, types=types)
         source = Argument(call.args, call.where)
-        if aggregate.size is Size.HOLISTIC:
-            return Measure(name, aggregate, self._values(source), None, call.data_type)
+        cells = cells_of(aggregate)
+        if cells is not None:
+            table = self._cells.setdefault((source, cells), f"values{len(self._cells)}")
+            return Measure(name, aggregate, table, None, call.data_type)
         shape = partial_of(aggregate, "")
         label = f"p{len(self._partials)}"
         partial = self._partials.setdefault((shape, source), partial_of(aggregate, label))
         self._sources.setdefault(partial.label, source)
         return Measure(name, aggregate, GROUPS, partial, call.data_type)
 
-    def _values(self, source: Argument) -> str:
-        for name, known in self._sources.items():
-            if known == source and name.startswith("values"):
-                return name
-        name = f"values{len(self._value_tables)}"
-        self._sources[name] = source
-        return name
+    def _layout(self, source: Argument, cells: Cells) -> Layout:
+        width = len(source.args)
+        if isinstance(cells, Ordered):
+            width += 1 + len(self.plan.input.schema)
+        return Layout(self.keys + tuple(f"v{place}" for place in range(width)), cells.partials, cells.pruned)
 
-    @property
-    def _value_tables(self) -> list[str]:
-        return [name for name in self._sources if name.startswith("values")]
-
-    def _counting(self, table: str) -> Layout:
-        values = tuple(f"v{place}" for place in range(len(self._sources[table].args)))
-        return Layout(self.keys + values)
+    def argument_of(self, partial: Partial) -> tuple[tuple[Expression, ...], Expression]:
+        """The arguments that a partial is lifted from, and the condition on rows to count."""
+        source = self._sources[partial.label]
+        return source.args, source.where
 
     def tables(self, frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Rows, each with its pane, as tables of states: one row per pane and group (and value)."""
@@ -113,16 +115,11 @@ class Measures:
         tables: dict[str, pl.DataFrame] = {}
         for partial in self._partials.values():
             groups += partial.lift(self._sources[partial.label].rows(frame, order))
-        for table in self._value_tables:
-            tables[table] = self._value_rows(table, frame, order, known)
+        for (source, cells), table in self._cells.items():
+            rows = source.rows(frame, order)
+            lifted = pl.DataFrame([*known, *cells.lift(rows)]).filter(cells.counted(rows))
+            tables[table] = lifted.select(PANE, *self.layouts[table].keys, pl.exclude(PANE, "^[kv][0-9]+$"))
         tables = {GROUPS: pl.DataFrame(groups)} | tables
         return {
             name: layout.merge(tables[name], [PANE, *layout.keys]) for name, layout in self.layouts.items()
         }
-
-    def _value_rows(
-        self, table: str, frame: pl.DataFrame, order: pl.DataFrame, known: list[pl.Series]
-    ) -> pl.DataFrame:
-        rows = self._sources[table].rows(frame, order)
-        values = [without_negative_zero(arg).alias(f"v{place}") for place, arg in enumerate(rows.args)]
-        return pl.DataFrame([*known[:-1], *values, known[-1]]).filter(rows.counted)

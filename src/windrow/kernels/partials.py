@@ -12,8 +12,8 @@ the result: the algebra of `windrow.algebra.aggregates` on whole columns.
 | Extreme          | n, the value                     | none exists                     |
 | Edge             | n, the value, its place in order | none exists                     |
 
-The last two are in `windrow.kernels.selections`. Multisets have no partial of their own, but a table of
-values and counts (`windrow.kernels.frequencies`).
+The last two are in `windrow.kernels.selections`, user-defined states in `windrow.kernels.user_states`.
+Multisets and sketches have no partial of their own, but a table of cells (`windrow.kernels.cells`).
 """
 
 from __future__ import annotations

@@ -15,10 +15,12 @@ from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.edge import First, Last
 from windrow.algebra.aggregates.extremum import Max, Min
 from windrow.algebra.aggregates.sum import Sum
+from windrow.algebra.aggregates.user_merged import MergedAggregate
 from windrow.algebra.aggregates.variance import VarPop
 from windrow.errors import QueryError
 from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Partial
 from windrow.kernels.selections import Edge, Extreme
+from windrow.kernels.user_states import UserState
 
 if TYPE_CHECKING:
     from windrow.algebra.types import DataType
@@ -55,6 +57,11 @@ def _(aggregate: VarPop, label: str) -> Partial:
 @partial_of.register
 def _(aggregate: Min, label: str) -> Partial:
     return Extreme(label, isinstance(aggregate, Max))
+
+
+@partial_of.register
+def _(aggregate: MergedAggregate, label: str) -> Partial:
+    return UserState(label, aggregate.definition, aggregate.types or ())
 
 
 @partial_of.register

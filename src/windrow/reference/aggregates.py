@@ -1,7 +1,9 @@
 """Aggregates by their definitions, over the list of a group's argument values in row order.
 
 This is the oracle for `windrow.algebra.aggregates` and shares no code with it: it sorts, counts and adds
-whole lists, with rational numbers where floating point would round, and knows no states.
+whole lists, with rational numbers where floating point would round, and knows no states. Only what a sketch
+is defined by is the same: the hash of a value, and the estimate from ranks. User-defined aggregates are
+folded.
 
 >>> from windrow.algebra.types import INT
 >>> evaluate("avg", (), False, [(1,), (None,), (4,)], (INT,))
@@ -18,11 +20,16 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.aggregates import user
+from windrow.algebra.aggregates.approx_count_distinct import estimate
+from windrow.algebra.aggregates.hashing import hash64
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from windrow.algebra.aggregates import Definition
 
 Rows = list[tuple[Any, ...]]
 
@@ -38,6 +45,9 @@ def evaluate(
     name: str, params: tuple[Any, ...], distinct: bool, values: Rows, types: tuple[DataType, ...]
 ) -> Any:
     """The value of an aggregate over rows of argument values, in row order."""
+    own = user.definitions([name])
+    if own:
+        return _user_defined(own[0], distinct, values)
     name = _ALIASES.get(name.upper(), name.upper())
     if name in ("FIRST", "LAST"):
         return values[0 if name == "FIRST" else -1][0] if values else None
@@ -47,8 +57,8 @@ def evaluate(
     if name == "COUNT":
         return len(rows)
     column = [row[0] for row in rows]
-    if name == "TOP_K":
-        return tuple(_ranking(column)[: params[0]])
+    if name in _OF_NOTHING:
+        return _OF_NOTHING[name](column, types[0], *params)
     return _DEFINITIONS[name](column, types[0], *params) if column else None
 
 
@@ -97,7 +107,56 @@ def _ranking(column: list[Any]) -> list[tuple[Any, int]]:
     return [(values[key], counts[key]) for key in sorted(values, key=lambda key: (-counts[key], key))]
 
 
+def _user_defined(own: Definition, distinct: bool, rows: Rows) -> Any:
+    """Folded in row order; with DISTINCT over different rows without NULL, in the order of their values."""
+    if distinct:
+        different = {_key(row): row for row in rows if None not in row}
+        rows = [different[key] for key in sorted(different)]
+    return own.folded(rows)
+
+
+def _approx_count_distinct(column: list[Any], kind: DataType, error: Any = 0.02) -> int:
+    """HyperLogLog by its definition: per register the greatest rank of any hash."""
+    bits = next(p for p in range(4, 19) if 1.04 / math.sqrt(1 << p) <= error or p == 18)
+    ranks = [0] * (1 << bits)
+    for value in column:
+        hashed = f"{hash64(value, kind):064b}"
+        rest, register = hashed[:-bits], int(hashed[-bits:], 2)
+        ranks[register] = max(ranks[register], len(rest) - len(rest.rstrip("0")) + 1)
+    counts = Counter(ranks)
+    return round(estimate([counts[rank] for rank in range(66 - bits)]))
+
+
+def _approx_quantile(column: list[Any], kind: DataType, fraction: Any, error: Any = 0.01) -> float:
+    """The value at the position, moved to the middle of its bucket: ends are 2^e·(1 + i/S)."""
+    steps = math.ceil((1 / error - 1) / 2)
+    value = float(sorted(column, key=_key)[math.floor(float(fraction) * (len(column) - 1))])
+    if value == 0 or not math.isfinite(value):
+        return _nan(value + 0.0)
+    exponent = math.frexp(value)[1] - 1
+    step = math.floor((math.ldexp(abs(value), -exponent) - 1) * steps)
+    low, high = 1 + Fraction(step, steps), 1 + Fraction(step + 1, steps)
+    return math.copysign(math.ldexp(float(2 * low * high / (low + high)), exponent), value)
+
+
+def _approx_top_k(
+    column: list[Any], kind: DataType, k: int, capacity: int = 10_000
+) -> tuple[tuple[Any, int], ...]:
+    """The ranking of the values with the least hashes."""
+    values = {_key(value): value for value in column}
+    sample = set(sorted(values, key=lambda key: (hash64(values[key], kind), key))[:capacity])
+    return tuple(_ranking([value for value in column if _key(value) in sample])[:k])
+
+
+#: what has a value over no rows
+_OF_NOTHING: dict[str, Callable[..., Any]] = {
+    "TOP_K": lambda column, kind, k: tuple(_ranking(column)[:k]),
+    "APPROX_TOP_K": _approx_top_k,
+    "APPROX_COUNT_DISTINCT": _approx_count_distinct,
+}
+
 _DEFINITIONS: dict[str, Callable[..., Any]] = {
+    "APPROX_QUANTILE": _approx_quantile,
     "SUM": _sum,
     "AVG": _avg,
     "MIN": lambda column, kind: min(column, key=_key),

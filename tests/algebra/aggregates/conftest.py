@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: a constant for each named parameter
-CONSTANTS = {"fraction": 0.3, "k": 2}
+CONSTANTS = {"fraction": 0.6, "k": 2, "error": 0.3, "capacity": 3}
 
 _BIG = (1 << 63) - 1
 
@@ -50,7 +50,8 @@ class Case:
 
     @property
     def params(self) -> tuple[Any, ...]:
-        return tuple(CONSTANTS[parameter] for parameter in lookup(self.name).parameters)
+        kind = lookup(self.name)
+        return tuple(CONSTANTS[name] for name in (*kind.parameters, *(option for option, _ in kind.options)))
 
     @cached_property
     def aggregate(self) -> Aggregate:

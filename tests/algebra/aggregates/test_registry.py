@@ -29,12 +29,28 @@ def test_names_know_no_case_and_have_aliases() -> None:
         ("quantile", ("a",), "no QUANTILE at 'a' (the fraction is a number from 0 to 1)"),
         ("top_k", (0,), "no TOP_K of 0 values (k is a whole number from 1 on)"),
         ("sum", (1,), "SUM got 1 constants (it takes: no constants)"),
+        ("approx_quantile", (), "APPROX_QUANTILE got 0 constants (it takes: fraction, perhaps error)"),
+        (
+            "approx_count_distinct",
+            (0.001,),
+            "no APPROX_COUNT_DISTINCT with an error of 0.001 (the error is a number from 0.0021 to below 1)",
+        ),
+        (
+            "approx_top_k",
+            (3, 2),
+            "no APPROX_TOP_K with capacity = 2 (capacity is a whole number from 3 on)",
+        ),
     ],
 )
 def test_what_cannot_be_made(name: str, params: tuple[Any, ...], message: str) -> None:
     with pytest.raises(QueryError) as caught:
         make(name, params)
     assert str(caught.value) == message
+
+
+def test_constants_that_may_be_left_out_are_the_same_when_written() -> None:
+    assert make("approx_quantile", (0.5,)) == make("approx_quantile", (0.5, 0.01))
+    assert make("approx_top_k", (5,)).params == (5, 10_000)
 
 
 def test_count_distinct_needs_an_argument() -> None:

@@ -37,6 +37,7 @@ def test_json_has_these_keys() -> None:
         "query",
         "plan",
         "columns",
+        "errors",
         "answers",
         "final",
         "clock",

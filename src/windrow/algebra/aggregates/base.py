@@ -8,7 +8,8 @@ facts, and executors ask for facts, never for names:
   the window before it (full-differential, pseudo-differential, not at all)?
 - `duplicate_insensitive`: does the value stay right if a row is counted twice, as it is when the
   states of overlapping predicates are combined?
-- `gray`: distributive, algebraic or holistic.
+- `gray`: distributive, algebraic or holistic;
+- `error_bound`: how far the value may be from the exact one, for sketches.
 
 NULL arguments lift to the identity unless an aggregate says otherwise. A state is an immutable value
 that can be compared, hashed and pickled.
@@ -34,9 +35,10 @@ State = Any
 
 
 class Size(Enum):
-    """Is there a constant bound on the parts of a state?"""
+    """Is there a constant bound on the parts of a state? Those of a sketch grow, up to `most_cells`."""
 
     BOUNDED = "bounded"
+    SKETCH = "sketch"
     HOLISTIC = "holistic"
 
 
@@ -67,6 +69,10 @@ class Aggregate(ABC):
     arity: tuple[int, int | None] = (1, 1)
     #: names of the constant parameters, which follow the arguments in a call
     parameters: tuple[str, ...] = ()
+    #: constants that may follow those, each with what it is when it is not written
+    options: tuple[tuple[str, Any], ...] = ()
+    #: what arguments are cast to where that loses nothing; None: they are taken as they are
+    takes: Types | None = None
     commutative: bool = True
     duplicate_insensitive: bool = False
     #: does a row's place in the row order matter (FIRST, LAST)?
@@ -76,14 +82,17 @@ class Aggregate(ABC):
     gray: Gray = Gray.DISTRIBUTIVE
 
     def __init__(self, *params: Any) -> None:
-        self.params = params
+        left_out = len(self.parameters) + len(self.options) - len(params)
+        if not 0 <= left_out <= len(self.options):
+            names = [*self.parameters, *(f"perhaps {name}" for name, _ in self.options)]
+            raise QueryError(
+                f"{self.name} got {len(params)} constants",
+                code="bad-aggregate",
+                hint=f"it takes: {', '.join(names) or 'no constants'}",
+            )
+        self.params = params + tuple(value for _, value in self.options[len(self.options) - left_out :])
         self.types: Types | None = None
         self.result: DataType | None = None
-        if len(params) != len(self.parameters):
-            wanted = ", ".join(self.parameters) or "no constants"
-            raise QueryError(
-                f"{self.name} got {len(params)} constants", code="bad-aggregate", hint=f"it takes: {wanted}"
-            )
 
     # ------------------------------------------------------------ the algebra
 
@@ -118,6 +127,18 @@ class Aggregate(ABC):
         """A changing state for many small additions and removals; it starts as `state`."""
         return Accumulator(self, self.identity() if state is None else state)
 
+    # ------------------------------------------------------------ sketches
+
+    @property
+    def most_cells(self) -> int | None:
+        """The most parts a sketch ever consists of; None for what is no sketch."""
+        return None
+
+    @property
+    def error_bound(self) -> str | None:
+        """How far the value may be from the exact one, in words; None where it is exact."""
+        return None
+
     # ------------------------------------------------------------ types
 
     def result_type(self, types: Types) -> DataType:
@@ -150,6 +171,11 @@ class Aggregate(ABC):
         return bound
 
     # ------------------------------------------------------------ identity as a value
+
+    @property
+    def function(self) -> str:
+        """The name by which a plan's calls keep it."""
+        return self.name.lower()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Aggregate) and self._key() == other._key()

@@ -30,11 +30,15 @@ class Distinct(Counting):
 
     def __init__(self, inner: Aggregate) -> None:
         self.name = f"DISTINCT {inner.name}"
-        self.parameters = inner.parameters
+        self.parameters, self.options = inner.parameters, inner.options
         least, most = inner.arity
         self.arity = max(1, least), most
         super().__init__(*inner.params)
         self.inner = inner
+
+    @property
+    def error_bound(self) -> str | None:
+        return self.inner.error_bound
 
     def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
         return () if None in args else ((sortable(args), 1),)

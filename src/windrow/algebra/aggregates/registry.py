@@ -1,5 +1,7 @@
 """Every aggregate by its SQL names. A new one is a class in a file of its own and a line here.
 
+User-defined aggregates are found by the same functions, and are not among the `names`.
+
 >>> make("quantile", (0.9,))
 QUANTILE(0.9)
 >>> make("Sum", distinct=True)
@@ -14,6 +16,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.aggregates import user
+from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
+from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
+from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.average import Average
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.distinct import Distinct
@@ -31,6 +37,9 @@ if TYPE_CHECKING:
 
 _REGISTRY: dict[str, type[Aggregate]] = {
     "ANY_VALUE": AnyValue,
+    "APPROX_COUNT_DISTINCT": ApproxCountDistinct,
+    "APPROX_QUANTILE": ApproxQuantile,
+    "APPROX_TOP_K": ApproxTopK,
     "AVG": Average,
     "COUNT": Count,
     "FIRST": First,
@@ -54,20 +63,21 @@ _REGISTRY: dict[str, type[Aggregate]] = {
 
 
 def names() -> tuple[str, ...]:
-    """All names, aliases included, sorted."""
+    """All names of built-in aggregates, aliases included, sorted."""
     return tuple(sorted(_REGISTRY))
 
 
 def is_aggregate(name: str) -> bool:
     """Is there an aggregate of this name, in any case?"""
-    return name.upper() in _REGISTRY
+    return name.upper() in _REGISTRY or user.find(name) is not None
 
 
 def lookup(name: str) -> type[Aggregate]:
     """The class behind a name: it declares the arity and the constant parameters, and makes instances."""
-    found = _REGISTRY.get(name.upper())
+    found = _REGISTRY.get(name.upper()) or user.find(name)
     if found is None:
-        raise QueryError(f"no aggregate `{name}`", code="unknown-aggregate", hint=nearest(name, _REGISTRY))
+        known = [*_REGISTRY, *user.names()]
+        raise QueryError(f"no aggregate `{name}`", code="unknown-aggregate", hint=nearest(name, known))
     return found
 
 

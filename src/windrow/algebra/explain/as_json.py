@@ -24,6 +24,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "query": explanation.name,
         "plan": _step(explanation.plan),
         "columns": [{"name": name, "type": kind} for name, kind in explanation.columns],
+        "errors": [{"aggregate": call, "bound": bound} for call, bound in explanation.errors],
         "answers": {
             "word": explanation.word,
             "written": explanation.word_because is None,

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import quantity
 from windrow.algebra.explain.meaning import clocks, finality, guarantee, why_word, word_meaning
-from windrow.algebra.explain.operators import Spelling, operator_text, window_text, word_text
+from windrow.algebra.explain.operators import Spelling, call_text, operator_text, window_text, word_text
 from windrow.algebra.explain.text import as_text
+from windrow.algebra.operators import Aggregate
 from windrow.algebra.physical import Layout, choose
+from windrow.algebra.physical.grouping import function_of
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
 from windrow.errors import QueryError
 from windrow.windows.classes import WindowClass, classify
@@ -114,6 +116,8 @@ class Explanation:
     #: None: no optimiser was asked
     fired: tuple[str, ...] | None = None
     considered: tuple[Alternative, ...] = ()
+    #: aggregates that estimate, and how far they may be from the exact value
+    errors: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         return as_text(self)
@@ -147,7 +151,19 @@ def gather(
         guarantee=guarantee(sink),
         fired=None if fired is None else tuple(fired),
         considered=tuple(considered),
+        errors=tuple(_errors(run)),
     )
+
+
+def _errors(emit: Emit) -> Iterator[tuple[str, str]]:
+    """What sketches promise, in this query and those nested in it."""
+    spelling = Spelling.of(emit)
+    for node in emit.walk():
+        spelling = Spelling.of(node) if isinstance(node, Emit) else spelling
+        for call in (call for _, call in node.aggregates) if isinstance(node, Aggregate) else ():
+            bound = function_of(call).error_bound
+            if bound is not None:
+                yield call_text(call, spelling), bound
 
 
 def _step(part: PhysicalPlan, path: Path, spelling: Spelling, sizes: Mapping[Path, Size]) -> Step:

@@ -48,6 +48,7 @@ def _sections(explanation: Explanation) -> Iterator[str]:
     if explanation.word_because:
         yield _entry("", f"(no stream word is written; {explanation.word_because})")
     yield _entry("columns", ", ".join(f"{name} {kind}" for name, kind in explanation.columns))
+    yield from _list("errors", [f"{call}: {bound}" for call, bound in explanation.errors])
     yield _entry("final", explanation.final)
     yield from _list("clock", [f"{name}: {policy}" for name, policy in explanation.clock])
     yield from _list("windows", [line for window in explanation.windows for line in _window(window)])

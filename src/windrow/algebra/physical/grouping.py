@@ -147,11 +147,18 @@ def _only_candidates(node: Aggregate) -> bool:
     return manners == {Manner.CANDIDATES}
 
 
+_SIZES = {
+    Size.BOUNDED: "of constant size for",
+    Size.SKETCH: "sketches for",
+    Size.HOLISTIC: "counts of values for",
+}
+
+
 def _why_panes(node: Aggregate) -> str:
-    holistic = [call for _, call in node.aggregates if function_of(call).size is Size.HOLISTIC]
-    bounded = [call for _, call in node.aggregates if call not in holistic]
-    parts = [f"of constant size for {_listed(bounded)}"] if bounded else []
-    parts += [f"counts of values for {_listed(holistic)}"] if holistic else []
+    sizes: dict[Size, list[AggregateCall]] = {size: [] for size in _SIZES}
+    for _, call in node.aggregates:
+        sizes[function_of(call).size].append(call)
+    parts = [f"{_SIZES[size]} {_listed(calls)}" for size, calls in sizes.items() if calls]
     return "; ".join(parts) or "one mark per pane and group"
 
 

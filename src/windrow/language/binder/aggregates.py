@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from windrow.algebra import aggregates
 from windrow.algebra.checks import order_is_known
 from windrow.algebra.expressions import TRUE, Column, Expression, Literal, WindowBound
+from windrow.algebra.functions.coercion import cast
 from windrow.algebra.functions.printing import to_sql
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter
+from windrow.algebra.types import common_type
 from windrow.errors import QueryError
 from windrow.language.binder.bounds import bounds_over
 from windrow.language.binder.expressions import Values, has_aggregate, is_bound
@@ -117,20 +119,29 @@ class Groups(Values):
 
 def _call(node: Apply, scope: Scope) -> AggregateCall:
     kind = aggregates.lookup(node.function)
-    written, constants = _arguments(node, len(kind.parameters))
+    written, constants = _arguments(node, kind)
     values = Values(scope, "the argument of an aggregate")
-    args = tuple(values.bind(arg) for arg in written)
+    args = _widened(tuple(values.bind(arg) for arg in written), kind.takes)
     where = Values(scope, "FILTER").condition(node.where) if node.where is not None else TRUE
     with at(node):
         plain = aggregates.make(node.function, tuple(_constant(node, part, scope) for part in constants))
         bound = plain.bind(tuple(arg.type for arg in args))
     assert bound.result is not None
     distinct = node.distinct and not plain.duplicate_insensitive
-    return AggregateCall(plain.name.lower(), args, bound.result, plain.params, distinct, where)
+    return AggregateCall(plain.function, args, bound.result, plain.params, distinct, where)
 
 
-def _arguments(node: Apply, constants: int) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+def _widened(args: tuple[Expression, ...], takes: aggregates.Types | None) -> tuple[Expression, ...]:
+    """The arguments as an aggregate takes them, where no digit is lost; it refuses the others itself."""
+    if takes is None or len(takes) != len(args):
+        return args
+    pairs = zip(args, takes, strict=True)
+    return tuple(cast(arg, kind) if common_type(arg.type, kind) == kind else arg for arg, kind in pairs)
+
+
+def _arguments(node: Apply, kind: type[aggregates.Aggregate]) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """The arguments, and the constant parameters behind them."""
+    constants = len(kind.parameters)
     name = node.function.upper()
     qualified = next((arg for arg in node.args if isinstance(arg, Star) and arg.qualifier), None)
     if qualified is not None:
@@ -141,17 +152,18 @@ def _arguments(node: Apply, constants: int) -> tuple[tuple[Node, ...], tuple[Nod
             refuse(node, f"{name} cannot take `*` here", "bad-aggregate", "only COUNT(*) does; name a column")
         return (), ()
     if constants and len(node.args) <= constants:
-        hint = f"for example {name}(x, {'0.95' if name in ('QUANTILE', 'PERCENTILE') else '5'})"
+        hint = f"for example {name}(x, {'0.95' if kind.parameters == ('fraction',) else '5'})"
         refuse(node, f"{name} takes a value and then a constant", "bad-aggregate", hint)
     if not node.args:
         refuse(node, f"{name} of nothing", "bad-aggregate", "COUNT(*) counts rows; others take a value")
-    split = len(node.args) - constants
+    split = kind.arity[0] if kind.options else len(node.args) - constants
     return node.args[:split], node.args[split:]
 
 
 def _constant(call: Apply, node: Node, scope: Scope) -> Any:
     bound = Values(scope, "an aggregate").bind(node)
     if not isinstance(bound, Literal):
-        message = f"the last argument of {call.function.upper()} must be a constant"
+        which = "last" if node is call.args[-1] else "second"
+        message = f"the {which} argument of {call.function.upper()} must be a constant"
         refuse(node, message, "not-constant", "write the number itself")
     return bound.value

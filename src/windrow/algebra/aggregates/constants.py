@@ -1,0 +1,51 @@
+"""Constants of sketches as they are written: errors and whole numbers, checked."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from windrow.errors import QueryError
+
+
+def error_of(name: str, given: Any, least: float) -> float:
+    """A relative error from `least` to below 1.
+
+    >>> error_of("APPROX_QUANTILE", Decimal("0.02"), 0.001)
+    0.02
+    """
+    is_number = isinstance(given, int | float | Decimal) and not isinstance(given, bool)
+    if not is_number or not least <= given < 1:
+        raise QueryError(
+            f"no {name} with an error of {_shown(given)}",
+            code="bad-aggregate",
+            hint=f"the error is a number from {least:g} to below 1",
+        )
+    return float(given)
+
+
+def fraction_of(name: str, given: Any) -> float:
+    """A fraction from 0 to 1."""
+    is_number = isinstance(given, int | float | Decimal) and not isinstance(given, bool)
+    if not is_number or not 0 <= given <= 1:
+        raise QueryError(
+            f"no {name} at {_shown(given)}",
+            code="bad-aggregate",
+            hint="the fraction is a number from 0 to 1",
+        )
+    return float(given)
+
+
+def whole_of(name: str, given: Any, what: str, least: int = 1) -> int:
+    """A whole number from `least` on."""
+    if not isinstance(given, int) or isinstance(given, bool) or given < least:
+        raise QueryError(
+            f"no {name} with {what} = {_shown(given)}",
+            code="bad-aggregate",
+            hint=f"{what} is a whole number from {least} on",
+        )
+    return given
+
+
+def _shown(given: Any) -> str:
+    return str(given) if isinstance(given, Decimal) else repr(given)

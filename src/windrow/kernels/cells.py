@@ -1,0 +1,206 @@
+"""Tables of cells: states that are many small ones, each under a key of its own.
+
+A holistic aggregate keeps a row for each group and value, a sketch one for each group and cell, an aggregate
+that folds rows one for each group and row. How often each occurs is a COUNT like any other, with the cell as
+one more key, so it slides with the rest; `windrow.kernels.frequencies` makes values of the counts.
+
+| cells    | key                          | kept with it      | for                                      |
+|----------|------------------------------|-------------------|------------------------------------------|
+| Values   | the argument values          | count             | MEDIAN, QUANTILE, MODE, TOP_K, DISTINCT  |
+| Buckets  | the bucket of the value      | count             | APPROX_QUANTILE                          |
+| Ranks    | the register of the hash     | count, most rank  | APPROX_COUNT_DISTINCT                    |
+| Sampled  | the value, of least hash     | count             | APPROX_TOP_K                             |
+| Ordered  | arguments, place in order    | count             | user-defined aggregates without merge    |
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from windrow.algebra.aggregates import Aggregate, Size
+from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
+from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
+from windrow.algebra.aggregates.approx_top_k import ApproxTopK
+from windrow.algebra.aggregates.user_folded import FoldedAggregate
+from windrow.algebra.types import DataType, Kind
+from windrow.kernels.codes import from_bits, row_order
+from windrow.kernels.columns import polars_type, without_negative_zero
+from windrow.kernels.combiners import GREATEST, Combiner, Lanes
+from windrow.kernels.functions.casting import decimal_as_double
+from windrow.kernels.hashing import hashed
+from windrow.kernels.layout import ROWS
+from windrow.kernels.partials import Partial, Rows
+from windrow.kernels.sketches import buckets
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Cells(ABC):
+    """What the rows of such a table are keyed by."""
+
+    @abstractmethod
+    def keys(self, rows: Rows) -> list[pl.Series]:
+        """The key columns of single rows."""
+
+    @property
+    def partials(self) -> tuple[Partial, ...]:
+        """What is kept of each cell; the first counts rows."""
+        return (ROWS,)
+
+    def counted(self, rows: Rows) -> pl.Series:
+        """Which rows count."""
+        return rows.counted
+
+    def lift(self, rows: Rows) -> pl.DataFrame:
+        """The cells of single rows, without the count: keys named `v0 …`, and what else is kept."""
+        keys = [key.alias(f"v{place}") for place, key in enumerate(self.keys(rows))]
+        kept = [column for partial in self.partials[1:] for column in partial.lift(rows)]
+        return pl.DataFrame([*keys, *kept])
+
+    def pruned(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        """The cells that matter, of each combination of `by`."""
+        return frame
+
+
+@dataclass(frozen=True)
+class Values(Cells):
+    """Every distinct combination of argument values."""
+
+    def keys(self, rows: Rows) -> list[pl.Series]:
+        return [without_negative_zero(arg) for arg in rows.args]
+
+
+@dataclass(frozen=True)
+class Buckets(Cells):
+    """Buckets of relative width."""
+
+    steps: int
+    kind: DataType
+
+    def keys(self, rows: Rows) -> list[pl.Series]:
+        return [pl.Series(buckets(_doubles(rows.args[0], self.kind), self.steps))]
+
+
+@dataclass(frozen=True)
+class Rank(Partial):
+    """The greatest rank a register has seen."""
+
+    precision: int
+    kind: DataType
+
+    @property
+    def combiners(self) -> tuple[Combiner, ...]:
+        return (GREATEST,)
+
+    def lift(self, rows: Rows) -> list[pl.Series]:
+        words = hashed(rows.args[0], self.kind)
+        rest = (words >> np.uint64(self.precision)) | np.uint64(1 << (64 - self.precision))
+        lowest = (rest & (~rest + np.uint64(1))).astype(np.float64)  # a power of two, hence exact
+        return self._columns([(np.frexp(lowest)[1],)])
+
+    def _columns(self, lanes: Sequence[Lanes]) -> list[pl.Series]:
+        ((ranks,),) = lanes
+        return [pl.Series(self._name(0), np.maximum(ranks, 0).astype(np.int8))]  # 0: no rows
+
+
+@dataclass(frozen=True)
+class Ranks(Cells):
+    """The registers of HyperLogLog."""
+
+    precision: int
+    kind: DataType
+
+    def keys(self, rows: Rows) -> list[pl.Series]:
+        words = hashed(rows.args[0], self.kind)
+        return [pl.Series((words & np.uint64((1 << self.precision) - 1)).astype(np.int32))]
+
+    @property
+    def partials(self) -> tuple[Partial, ...]:
+        return ROWS, Rank("rank", self.precision, self.kind)
+
+
+@dataclass(frozen=True)
+class Sampled(Values):
+    """The values with the least hashes; each is among them in every part of the rows it occurs in."""
+
+    capacity: int
+    kind: DataType
+
+    def pruned(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        if frame.height <= self.capacity or _largest(frame, by) <= self.capacity:
+            return frame
+        order = frame.with_columns(pl.Series("#hash", hashed(frame["v0"], self.kind))).sort("#hash", "v0")
+        place = pl.int_range(pl.len()).over(by) if by else pl.int_range(pl.len())
+        return order.filter(place < self.capacity).drop("#hash")
+
+
+@dataclass(frozen=True)
+class Ordered(Cells):
+    """All rows: their arguments, NULL included, and their place in the row order."""
+
+    def counted(self, rows: Rows) -> pl.Series:
+        return rows.chosen
+
+    def keys(self, rows: Rows) -> list[pl.Series]:
+        return [row_order(column) for column in (*rows.args, *rows.order)]
+
+
+@singledispatch
+def cells_of(aggregate: Aggregate) -> Cells | None:
+    """The cells of an aggregate that is bound to its types; None if it has one state per group."""
+    return Values() if aggregate.size is Size.HOLISTIC else None
+
+
+@cells_of.register
+def _(aggregate: ApproxQuantile) -> Cells:
+    return Buckets(aggregate.steps, _only(aggregate))
+
+
+@cells_of.register
+def _(aggregate: ApproxCountDistinct) -> Cells:
+    return Ranks(aggregate.precision, _only(aggregate))
+
+
+@cells_of.register
+def _(aggregate: ApproxTopK) -> Cells:
+    return Sampled(aggregate.capacity, _only(aggregate))
+
+
+@cells_of.register
+def _(aggregate: FoldedAggregate) -> Cells:
+    return Ordered()
+
+
+def from_order(column: pl.Series, kind: DataType) -> pl.Series:
+    """The values of a key column of `Ordered`: doubles are kept as codes there, which know -0.0."""
+    if not kind.is_fractional:
+        return column
+    values = pl.Series(column.name, from_bits(column.fill_null(0).to_numpy())).cast(polars_type(kind))
+    return values.zip_with(column.is_not_null(), values.clear(len(values)))
+
+
+def _largest(frame: pl.DataFrame, by: Sequence[str]) -> int:
+    """The most rows any combination of `by` has."""
+    most = frame.group_by(by).len()["len"].max() if by else frame.height
+    assert isinstance(most, int)
+    return most
+
+
+def _only(aggregate: Aggregate) -> DataType:
+    assert aggregate.types is not None
+    return aggregate.types[0]
+
+
+def _doubles(column: pl.Series, kind: DataType) -> npt.NDArray[np.float64]:
+    if kind.kind is Kind.DECIMAL:
+        return decimal_as_double(column.fill_null(0).cast(column.dtype), kind)
+    return column.cast(pl.Float64).fill_null(0.0).to_numpy()
