@@ -8,6 +8,7 @@ infinities, and numbers so huge that a small one vanishes beside them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -106,10 +107,18 @@ MEASURES = [
     *(Measured(n, c) for n in ("var_pop", "var_samp", "stddev_pop", "stddev_samp") for c in _NUMBERS),
     *(Measured("quantile", c, (p,)) for c, p in zip(_NUMBERS, (0.0, 0.25, 0.9, 1.0, 0.5), strict=True)),
     *(Measured("top_k", c, (2,)) for c in _ANY),
+    *(Measured("approx_count_distinct", c, (0.2,)) for c in _ANY),
+    *(
+        Measured("approx_quantile", c, (p,))
+        for c, p in zip(_NUMBERS, (0.5, 0.25, 0.9, 1.0, 0.0), strict=True)
+    ),
+    *(Measured("approx_top_k", c, (2, 3)) for c in _ANY),
     *(Measured("count", c, distinct=True) for c in [*_ANY, ("v", "s")]),
     *(Measured(name, ("v",), distinct=True) for name in ("sum", "avg", "var_samp", "mode", "median")),
     Measured("sum", ("x",), distinct=True),
     Measured("top_k", ("s",), (1,), distinct=True),
+    Measured("approx_quantile", ("v",), (0.5, 0.1), distinct=True),
+    Measured("approx_top_k", ("s",), (1, 2), distinct=True),
 ]
 
 
@@ -143,7 +152,12 @@ def keyed(rows: Plan) -> dict[str, Expression]:
 
 @st.composite
 def sliding_plans(
-    draw: st.DrawFn, stream: Stream, spec: WindowSpec | None = None, most: int = 4, keys: tuple[str, ...] = ()
+    draw: st.DrawFn,
+    stream: Stream,
+    spec: WindowSpec | None = None,
+    most: int = 4,
+    keys: tuple[str, ...] = (),
+    measures: Sequence[Measured] = tuple(MEASURES),
 ) -> Emit:
     """A query: a window, WHERE, GROUP BY, aggregates with FILTERs, HAVING, a select list."""
     scan: Plan = Scan(stream, "s")
@@ -157,7 +171,7 @@ def sliding_plans(
     chosen = draw(st.lists(st.sampled_from(sorted(keyed(plan))), max_size=2, unique=True))
     chosen = [*keys, *(key for key in chosen if key not in keys)]
     calls = []
-    for place, measured in enumerate(draw(st.lists(st.sampled_from(MEASURES), min_size=1, max_size=most))):
+    for place, measured in enumerate(draw(st.lists(st.sampled_from(measures), min_size=1, max_size=most))):
         where = draw(st.sampled_from([TRUE, TRUE, TRUE, *tests]))
         calls.append((f"a{place}", measured.call(plan, where)))
     grouped: Plan = Aggregate(plan, tuple((key, keyed(plan)[key]) for key in chosen), tuple(calls))

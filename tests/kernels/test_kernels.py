@@ -21,6 +21,7 @@ from windrow.algebra.catalog import Stream
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, Window
 from windrow.kernels.answers import Answers
+from windrow.kernels.clocks import Clock
 from windrow.kernels.columns import frame_from_arrow, frame_of, rows_of, to_frame
 from windrow.kernels.live_panes import LivePanes
 from windrow.kernels.measures import Measures
@@ -106,7 +107,7 @@ def test_the_two_kernels_agree(
         taken = []
         for make in (LivePanes, TwoStacks):
             kernel: Kernel = make(answers)
-            state, output = kernel.advance(states[make], delta_of(answers, rows), before, now)
+            state, output = kernel.advance(states[make], delta_of(answers, rows), Clock(before, now))
             frames = [to_frame(table) for table in output]
             states[make] = stored(state)
             taken.append(sorted(_listed(frames, schema), key=repr))
@@ -152,7 +153,7 @@ def test_an_epoch_reads_what_it_answers_whatever_the_window_holds(panes: int, mo
     epochs = 3 * panes
     for t in range(epochs):
         batch = [(k, t % 7, None, None, None, None, None, t) for k in range(3)]
-        state, output = kernel.advance(watched(state, read), delta_of(answers, batch), t, t + 1)
+        state, output = kernel.advance(watched(state, read), delta_of(answers, batch), Clock(t, t + 1))
         assert sum(table.num_rows for table in output) == 3
     per_epoch = {name.split(".")[1]: rows / epochs for name, rows in read.items()}
     assert per_epoch["panes"] <= 3
@@ -165,7 +166,7 @@ def test_long_gaps_cost_nothing() -> None:
     answers = answers_of(RangeWindow(10, 2), MEASURES, "k")
     rows = [rows_at(t, t) for t in (0, 10**15, 2 * 10**15)]
     for make in (LivePanes, TwoStacks):
-        state, output = make(answers).advance(State(), delta_of(answers, rows), -INFINITY, INFINITY)
+        state, output = make(answers).advance(State(), delta_of(answers, rows), Clock(-INFINITY, INFINITY))
         assert sum(table.num_rows for table in output) == 15
         assert not state.chunks
 
@@ -176,7 +177,7 @@ def test_output_comes_in_bounded_blocks(monkeypatch: Any) -> None:
     rows = [(None, n, None, None, None, None, None, n % 50) for n in range(200)]
     sizes = {}
     for make in (LivePanes, TwoStacks):
-        _, output = make(answers).advance(State(), delta_of(answers, rows), -INFINITY, INFINITY)
+        _, output = make(answers).advance(State(), delta_of(answers, rows), Clock(-INFINITY, INFINITY))
         sizes[make] = [table.num_rows for table in output]
     assert {sum(each) for each in sizes.values()} == {800}
     assert all(max(each) <= 64 for each in sizes.values())

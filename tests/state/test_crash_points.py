@@ -34,7 +34,7 @@ def check(root: Path) -> None:
     assert (last.decisions.get("round", 0) if last else 0) - noted(str(root)) in (0, 1)
 
 
-@pytest.mark.parametrize("point", crash.POINTS)
+@pytest.mark.parametrize("point", crash.STATE_POINTS)
 def test_killed_at_a_crash_point_and_reopened(directory: Path, point: str) -> None:
     killed = 0
     for passage in PASSAGES:
@@ -61,7 +61,7 @@ def check_clean(root: Path) -> None:
 
 def test_killed_again_and_again(directory: Path) -> None:
     root = directory / "state"
-    for life, point in enumerate(crash.POINTS * 2):
+    for life, point in enumerate(crash.STATE_POINTS * 2):
         run(live, str(root), f"{point}:{1 + life % 3}")
         check(root)
     assert run(live, str(root)) == 0

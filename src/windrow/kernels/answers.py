@@ -38,13 +38,21 @@ class Answers:
         self.measures = measures
 
     def blocks(
-        self, groups: pl.DataFrame, states: Mapping[str, WindowStates], windows: Range
+        self,
+        groups: pl.DataFrame,
+        states: Mapping[str, WindowStates],
+        windows: Range,
+        spans: pl.DataFrame | None = None,
     ) -> Iterator[pa.Table]:
-        """The answers of the windows from one up to the other, in tables of bounded size."""
+        """The answers of the windows from one up to the other, in tables of bounded size.
+
+        With `spans` each group is answered only from its `first` to its `last` window.
+        """
         if GROUPS not in states or windows[0] >= windows[1]:
             return
         for group_range, window_range in units(groups.height, windows, self.query.cut):
-            frames = {name: table.block(group_range, window_range) for name, table in states.items()}
+            blocks = {name: table.block(group_range, window_range) for name, table in states.items()}
+            frames = {name: _within(frame, spans) for name, frame in blocks.items()}
             if frames[GROUPS].height:
                 yield self.table(groups, frames)
 
@@ -82,10 +90,20 @@ class Answers:
         dtype = polars_type(measure.kind)
         if measure.partial is not None:
             return lower(measure.aggregate, measure.partial, states).cast(dtype).alias(measure.name)
-        nothing = pl.Series([of_nothing(measure.aggregate)], dtype=dtype).new_from_index(0, states.height)
-        if counts is None or not counts.height:
-            return nothing.alias(measure.name)
-        found = of_counts(measure.aggregate, counts)
-        known = states.select(WINDOW).join(found, on=WINDOW, how="left", maintain_order="left")
-        value = known["value"].cast(dtype)
-        return value.zip_with(value.is_not_null(), nothing).alias(measure.name)
+        value = pl.Series([None], dtype=dtype).new_from_index(0, states.height)
+        known = pl.Series([False]).new_from_index(0, states.height)
+        if counts is not None and counts.height:
+            found = of_counts(measure.aggregate, counts).with_columns(pl.lit(True).alias("known"))
+            joined = states.select(WINDOW).join(found, on=WINDOW, how="left", maintain_order="left")
+            value, known = joined["value"].cast(dtype), joined["known"].fill_null(False)
+        if not known.all():
+            nothing = pl.Series([of_nothing(measure.aggregate)], dtype=dtype)
+            value = value.zip_with(known, nothing.new_from_index(0, states.height))
+        return value.alias(measure.name)
+
+
+def _within(states: pl.DataFrame, spans: pl.DataFrame | None) -> pl.DataFrame:
+    if spans is None or not states.height:
+        return states
+    own = picked(spans, states["g"])
+    return states.filter((states["w"] >= own["first"]) & (states["w"] <= own["last"]))

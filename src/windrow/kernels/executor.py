@@ -2,7 +2,6 @@
 
 Each event (rows, a promise, the passing of time, the end) moves the clock at once, and what is due is
 computed before the next event: a late row that is kept then meets only windows that are not yet answered.
-Where groups are final one by one, each source has a state and a clock of its own.
 
 >>> from windrow.algebra.aggregates import make
 >>> from windrow.algebra.catalog import Stream
@@ -24,9 +23,9 @@ Where groups are final one by one, each source has a state and a clock of its ow
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
@@ -34,43 +33,36 @@ from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, nearest
-from windrow.kernels.answers import Answers
+from windrow.kernels.clocks import Clock
 from windrow.kernels.columns import frame_of, rows_of, to_frame
-from windrow.kernels.intake import Intake
-from windrow.kernels.live_panes import LivePanes
-from windrow.kernels.measures import Measures
-from windrow.kernels.panes import assign_panes, latest_pane, pane_table
-from windrow.kernels.parts import Part, Parts, Values
-from windrow.kernels.query import SlidingQuery, run_stages
-from windrow.kernels.running import RunningTotals
-from windrow.kernels.stacks import TwoStacks
-from windrow.kernels.state import Delta, Kernel
-from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
+from windrow.kernels.intake import Intake, Known
+from windrow.kernels.program import Program
+from windrow.kernels.state import Delta, State
+from windrow.windows.domain import INFINITY, Instant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.kernels.level import Level
+
+Values: TypeAlias = tuple[Any, ...]
 
 
 class KernelExecutor:
-    """One standing query over pushed rows. `persisted` chooses between the two kernels for RANGE windows."""
+    """One standing query over pushed rows. `stacked` chooses between the two kernels for RANGE windows."""
 
-    def __init__(self, emit: Emit, *, persisted: bool = True) -> None:
+    def __init__(self, emit: Emit, *, stacked: bool | None = None, by_group: bool = True) -> None:
         self.emit = emit
-        self.query = SlidingQuery.of(emit)
-        self.answers = Answers(self.query, Measures(self.query.aggregate))
-        self.kernel = self._kernel(persisted)
-        self.stream = self.query.scan.stream
+        self.program = Program(emit, stacked=stacked, by_group=by_group)
+        self.stream = self.program.stream
         self.intake = Intake(self.stream)
         self.known = self.intake.start()
         self.now = 0
-        self._parts = Parts(self.query)
+        self._states = [State() for _ in self.program.levels]
+        self._answered: dict[int, list[Values]] = {}
         self._late: list[Values] = []
         self._ready: list[Change] = []
         self._error: DataError | None = None
-        #: the last pane of any row that entered the window
-        self._latest: int | None = None
-
-    def _kernel(self, persisted: bool) -> Kernel:
-        if self.query.cut.range is None:
-            return RunningTotals(self.answers)
-        return TwoStacks(self.answers) if persisted else LivePanes(self.answers)
 
     # Events.
 
@@ -81,15 +73,12 @@ class KernelExecutor:
         batch = frame_of(schema, canonical_rows(schema, rows, where))
         known, accepted, late = self.intake.accept(self.known, batch, self.now)
         self._late += rows_of(late, schema)
-        before, self.known = self.known, known
-        self._guarded(lambda: self._parts.split(self._entered(accepted), before))
+        self._move(known, accepted)
 
     def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None:
         """No more rows of the stream below `progress`."""
         self._check(name)
-        self.known = self.intake.promise(self.known, progress, where, self.now)
-        self._parts.know(self.known)
-        self._guarded()
+        self._move(self.intake.promise(self.known, progress, where, self.now))
 
     def update(
         self, table: str, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
@@ -102,16 +91,11 @@ class KernelExecutor:
         if micros < 0:
             raise DataError(f"time does not go back by {-micros} microseconds", code="bad-value")
         self.now += micros
-        self.known = self.intake.tick(self.known, self.now)
-        self._guarded()
+        self._move(self.intake.tick(self.known, self.now))
 
     def finish(self) -> None:
-        """The end of all inputs. Landmark windows are reported till all rows are in, and as far as before."""
-        reached = self.query.cut.due(self._parts.furthest(self.known))
-        if abs(reached) != INFINITY:
-            self._latest = max(int(reached), self._latest or int(reached))
-        self.known = replace(self.known, sealed=True)
-        self._guarded()
+        """The end of all inputs."""
+        self._move(replace(self.known, sealed=True))
 
     # Answers.
 
@@ -130,8 +114,8 @@ class KernelExecutor:
                 code="not-final",
                 hint="push, punctuate() or finish() first",
             )
-        end = self.query.cut.grid.end(self.query.cut.grid.last_ending(at))
-        return Counter(row for part in self._parts for row in self._rows_at(part, end))
+        grid = self.program.query.cut.grid
+        return Counter(self._rows_at(grid.end(grid.last_ending(at))))
 
     def late(self, stream: str) -> list[Values]:
         """The rows that came too late and were not kept."""
@@ -141,7 +125,7 @@ class KernelExecutor:
     @property
     def clock(self) -> Instant:
         """P of the stream, for the window's attribute."""
-        return self.known.progress_on(self.stream, self.query.attribute)
+        return self.known.progress_on(self.stream, self.program.query.attribute)
 
     # The machine.
 
@@ -149,58 +133,61 @@ class KernelExecutor:
         if stream != self.stream.name:
             raise DataError(f"no stream `{stream}` in this query", hint=nearest(stream, [self.stream.name]))
 
-    def _guarded(self, arrive: Any = tuple) -> None:
+    def _move(self, known: Known, accepted: pl.DataFrame | None = None) -> None:
         """Compute what is due. An error is kept for `take`, as the answers are."""
+        before, self.known = self.known, known
         if self._error is not None:
             return
         try:
-            for part, rows in arrive():
-                self._run(part, self._delta(part, rows))
-            for part in self._parts:
-                if part.clock < self._parts.clock_of(part, self.known):
-                    self._run(part, Delta(latest=self._latest))
+            for end, row in self._answers(before, accepted):
+                self._answered.setdefault(end, []).append(row)
+                self._ready.append(Change("+", row, end))
         except DataError as error:
             self._error = error
 
-    def _run(self, part: Part, delta: Delta) -> None:
-        clock = max(part.clock, self._parts.clock_of(part, self.known))
-        part.state, tables = self.kernel.advance(part.state, delta, part.clock, clock)
-        part.clock = clock
-        for end, row in self._answers(tables):
-            part.answered.setdefault(end, []).append(row)
-            self._ready.append(Change("+", row, end))
+    def _answers(self, before: Known, accepted: pl.DataFrame | None) -> Iterator[tuple[int, Values]]:
+        bottom, *above = self.program.levels
+        clock = self.program.clock(before, self.known)
+        delta = Delta(latest=self.program.reached(before) if self.known.sealed else None)
+        if accepted is not None:
+            rows = bottom.scanned(accepted, self.program.column(self.known))
+            delta = _delta(bottom, rows, clock)
+        answers = self._advance(0, delta, clock)
+        for place, level in enumerate(above, start=1):
+            answers = self._advance(place, _from_below(level, answers, clock), Clock(clock.before, clock.now))
+        return self._read(answers)
 
-    def _answers(self, tables: Iterable[Any]) -> Iterable[tuple[int, Values]]:
+    def _advance(self, place: int, delta: Delta, clock: Clock) -> Iterator[pa.Table]:
+        kernel = self.program.levels[place].kernel
+        self._states[place], answers = kernel.advance(self._states[place], delta, clock)
+        return answers
+
+    def _read(self, tables: Iterable[pa.Table]) -> Iterator[tuple[int, Values]]:
         for table in tables:
             frame = to_frame(table)
             yield from zip(frame["#at"].to_list(), rows_of(frame, self.emit.schema), strict=True)
 
-    def _rows_at(self, part: Part, end: int) -> Iterable[Values]:
-        """What a part answered, or, of a landmark window after the end of input, would still answer."""
-        if end in part.answered:
-            return part.answered[end]
-        if self.query.cut.range is not None or not part.answered or end < max(part.answered):
+    def _rows_at(self, end: int) -> Iterable[Values]:
+        """What was answered, or, of a landmark window after the end of input, would still be answered."""
+        cut = self.program.query.cut
+        if end in self._answered or cut.range is not None:
+            return self._answered.get(end, [])
+        if not self._answered or end < max(self._answered):
             return ()
-        _, tables = self.kernel.advance(part.state, Delta(), end - self.query.cut.slide, end)
-        return [row for _, row in self._answers(tables)]
+        kernel = self.program.levels[-1].kernel
+        _, tables = kernel.advance(self._states[-1], Delta(), Clock(end - cut.slide, end))
+        return [row for _, row in self._read(tables)]
 
-    def _delta(self, part: Part, rows: pl.DataFrame) -> Delta:
-        """New rows as states of panes; a late row is not seen before the part's next window."""
-        tables = pane_table(rows, self.query, self.answers.measures)
-        next_w = self.query.cut.due(part.clock) + 1
-        panes = (latest_pane(rows), self._latest, next_w if abs(next_w) != INFINITY else None)
-        self._latest = max(int(pane) for pane in panes if pane is not None)
-        return Delta({name: frame.to_arrow() for name, frame in tables.items()}, self._latest)
 
-    def _entered(self, accepted: pl.DataFrame) -> pl.DataFrame:
-        """The rows that enter the window: of the scan, through the operators below, with their panes."""
-        scan, attribute = self.query.scan, self.query.attribute
-        known = {name: accepted[name] for name in self.stream.schema.names}
-        known |= {name: accepted[f"#{name}"] for name in (ROW_NUM, ARRIVAL_TS)}
-        names = (*self.stream.schema.names, *(name for name in (ROW_NUM, ARRIVAL_TS) if name in scan.pseudo))
-        columns = [known[name].alias(f"{scan.alias}.{name}") for name in names]
-        hidden = [known[attribute].cast(pl.Int64).alias("#t")]
-        hidden += [known[name].alias(f"#by.{name}") for name in self._parts.candidates]
-        below, _, _ = self.query.stages
-        frame = pl.DataFrame([*columns, *hidden]).filter(pl.col("#t").is_not_null())
-        return assign_panes(run_stages(below, frame), self.query)
+def _from_below(level: Level, answers: Iterable[pa.Table], clock: Clock) -> Delta:
+    """What the answers of the level below are to this one."""
+    rows = [level.nested(table) for table in answers]
+    if rows:
+        return _delta(level, pl.concat(rows), Clock(clock.before, clock.now))
+    reached = level.query.cut.due(clock.before)
+    return Delta(latest=int(reached) if abs(reached) != INFINITY else None)
+
+
+def _delta(level: Level, rows: pl.DataFrame, clock: Clock) -> Delta:
+    tables = {name: frame.to_arrow() for name, frame in level.tables(rows).items()}
+    return Delta(tables, level.latest(rows, clock))

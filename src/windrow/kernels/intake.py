@@ -1,12 +1,13 @@
 """What a stream accepts, a batch at a time: lateness by the punctuation that was known before the batch.
 
-Policies (`windrow.windows.punctuation`) do the arithmetic. They are shown no more of a batch than they can
-learn from: of each source its greatest values and marks.
+A batch may be judged in pieces, wherever they lie: each piece gives its accepted rows, its late ones, and
+what was `Observed`: little, but all a policy (`windrow.windows.punctuation`) can learn from it, of each
+source its greatest values and marks. What is known after the batch follows from all pieces together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,30 @@ class Known:
         return INFINITY if self.sealed else self.progress.progress_of(source)
 
 
+@dataclass(frozen=True)
+class Observed:
+    """What a piece of a batch tells about the stream's progress."""
+
+    batch: Batch
+    accepted: int = 0
+    late: int = 0
+
+    @classmethod
+    def all(cls, pieces: Sequence[Observed]) -> Observed:
+        """What several pieces tell together."""
+        batch = _joined([piece.batch for piece in pieces])
+        return cls(batch, sum(piece.accepted for piece in pieces), sum(piece.late for piece in pieces))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A piece of a batch: the rows that count, with `#row_num` and `#arrival_ts`, and the late ones."""
+
+    accepted: pl.DataFrame
+    late: pl.DataFrame
+    observed: Observed
+
+
 class Intake:
     """Judges the batches of one stream. It has no state of its own: `Known` goes in and comes out."""
 
@@ -66,10 +91,12 @@ class Intake:
         return Known(self.stream.progress.policy.start(), self.stream.progress.per)
 
     def accept(self, known: Known, batch: pl.DataFrame, now: int) -> tuple[Known, pl.DataFrame, pl.DataFrame]:
-        """What is known after a batch, its accepted rows and its late ones.
+        """What is known after a batch, its accepted rows and its late ones."""
+        judged = self.judge(known, batch, now)
+        return self.learn(known, [judged.observed], now), judged.accepted, judged.late
 
-        Accepted rows also have `#row_num` and `#arrival_ts`.
-        """
+    def judge(self, known: Known, batch: pl.DataFrame, now: int) -> Judged:
+        """A piece of a batch, by what was known before the batch."""
         if known.sealed:
             raise DataError(
                 f"stream `{self.stream.name}` is sealed: its end was announced",
@@ -82,9 +109,22 @@ class Intake:
         late = self._late(known, batch, moments) & ~only
         kept = ~only if self.stream.late is Late.KEEP else ~only & ~late
         accepted = self._stamped(known, batch.filter(kept), now)
-        after = self._observed(known, batch, moments, only, late, now)
-        after = replace(after, accepted=known.accepted + accepted.height)
-        return after, accepted, batch.filter(~only & ~kept)
+        shown = self._shown(known, batch, moments, only, late)
+        seen = Observed(shown, accepted.height, int(late.sum()))
+        return Judged(accepted, batch.filter(~only & ~kept), seen)
+
+    def learn(self, known: Known, pieces: Sequence[Observed], now: int) -> Known:
+        """What is known after a batch, given what its pieces tell."""
+        seen = Observed.all(pieces)
+        return replace(
+            self.counted(known, seen),
+            progress=self.stream.progress.policy.observe(known.progress, seen.batch, now),
+            last_arrival=max(known.last_arrival, now),
+        )
+
+    def counted(self, known: Known, seen: Observed) -> Known:
+        """The same, with more rows accepted."""
+        return replace(known, accepted=known.accepted + seen.accepted)
 
     def tick(self, known: Known, now: int) -> Known:
         """Wall-clock time passed without rows: idle sources may be left out."""
@@ -117,11 +157,15 @@ class Intake:
     def _refuse_null(self, moments: pl.Series) -> None:
         if moments.null_count():
             row = (moments.is_null().arg_max() or 0) + 1
-            raise DataError(
-                f"stream `{self.stream.name}`: row {row} of the batch has no `{self.stream.wattr}`",
-                code="null-wattr",
-                hint="the windowing attribute cannot be NULL; filter such rows out before",
-            )
+            raise self.no_moment(f"row {row} of the batch")
+
+    def no_moment(self, who: str) -> DataError:
+        """A row without a windowing attribute is in no window, and must not vanish silently."""
+        return DataError(
+            f"stream `{self.stream.name}`: {who} has no `{self.stream.wattr}`",
+            code="null-wattr",
+            hint="the windowing attribute cannot be NULL; filter such rows out before",
+        )
 
     def _late(self, known: Known, batch: pl.DataFrame, moments: pl.Series) -> pl.Series:
         """Whether each row comes too late, by what its source had promised before the batch."""
@@ -144,15 +188,9 @@ class Intake:
         stamps = pl.Series(f"#{ARRIVAL_TS}", [now], dtype=pl.Int64).new_from_index(0, rows.height)
         return rows.with_columns(numbers, stamps)
 
-    def _observed(
-        self,
-        known: Known,
-        batch: pl.DataFrame,
-        moments: pl.Series,
-        only: pl.Series,
-        late: pl.Series,
-        now: int,
-    ) -> Known:
+    def _shown(
+        self, known: Known, batch: pl.DataFrame, moments: pl.Series, only: pl.Series, late: pl.Series
+    ) -> Batch:
         policy, per = self.stream.progress.policy, known.per
         by_rows = policy.rows + 1 if isinstance(policy, SlackRows) else None
         values = pl.DataFrame({"t": moments}).with_columns(_source(batch, per))
@@ -160,14 +198,12 @@ class Intake:
         shown = values.group_by("source").agg(pl.col("t").top_k(by_rows or 1)).explode("t")
         marked = self._marked(batch, per)
         sources = [plain(each) for each in shown["source"].to_list() + marked["source"].to_list()]
-        seen = Batch(
+        return Batch(
             wattr=shown["t"].to_list() + [None] * marked.height,
             sources=sources if per else None,
             marks=[None] * shown.height + marked["mark"].to_list() if self.mark else None,
             only_mark=[False] * shown.height + [True] * marked.height,
         )
-        arrived = max(known.last_arrival, now)
-        return replace(known, progress=policy.observe(known.progress, seen, now), last_arrival=arrived)
 
     def _marked(self, batch: pl.DataFrame, per: str | None) -> pl.DataFrame:
         """The greatest mark of each source that has rows; NULL where it sent none."""
@@ -175,6 +211,18 @@ class Intake:
             return pl.DataFrame({"source": [], "mark": []})
         marks = pl.DataFrame({"mark": self.mark(batch)}).with_columns(_source(batch, per))
         return marks.group_by("source").agg(pl.col("mark").max())
+
+
+def _joined(batches: Sequence[Batch]) -> Batch:
+    """The rows of several pieces, in any order."""
+    if len(batches) == 1:
+        return batches[0]
+
+    def column(name: str) -> list[Any] | None:
+        parts = [getattr(batch, name) for batch in batches]
+        return [value for part in parts for value in part] if parts and parts[0] is not None else None
+
+    return Batch(column("wattr") or (), column("sources"), column("marks"), column("only_mark"))
 
 
 def _source(batch: pl.DataFrame, per: str | None) -> pl.Series:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.kernels.answers import Answers
+    from windrow.kernels.clocks import Clock
     from windrow.kernels.cuts import Cut
 
 
@@ -39,20 +40,19 @@ class LivePanes:
 
     answers: Answers
 
-    def advance(
-        self, state: State, delta: Delta, before: Instant, now: Instant
-    ) -> tuple[State, Iterator[pa.Table]]:
+    def advance(self, state: State, delta: Delta, clock: Clock) -> tuple[State, Iterator[pa.Table]]:
         cut, measures = self.answers.query.cut, self.answers.measures
         chunks = with_delta(state, delta)
-        ranges = due_windows(chunks.get(GROUPS, ()), cut, before, now)
+        ranges = due_windows(chunks.get(GROUPS, ()), cut, clock.least[0], clock.greatest[1])
         if not ranges:
             return State(chunks), iter(())
         layouts = measures.layouts
         tables = {name: merge_panes([c.frame for c in chunks[name]], layouts[name]) for name in chunks}
         groups, numbered = number_all(tables, layouts, measures.keys)
         windows = {name: PaneWindows(table, cut) for name, table in numbered.items()}
-        output = chain.from_iterable(self.answers.blocks(groups, windows, part) for part in ranges)
-        alive = {name: _alive(frame, cut, now) for name, frame in tables.items()}
+        spans = clock.windows(groups, cut) if clock.key else None
+        output = chain.from_iterable(self.answers.blocks(groups, windows, part, spans) for part in ranges)
+        alive = {name: _alive(frame, cut, clock) for name, frame in tables.items()}
         return State({name: kept for name, kept in alive.items() if kept}), output
 
 
@@ -84,9 +84,9 @@ def due_windows(chunks: tuple[Chunk, ...], cut: Cut, before: Instant, now: Insta
     return [(int(begin), int(end) + 1) for begin, end in zip(begins, ends, strict=True)]
 
 
-def _alive(frame: pl.DataFrame, cut: Cut, now: Instant) -> tuple[Chunk, ...]:
+def _alive(frame: pl.DataFrame, cut: Cut, clock: Clock) -> tuple[Chunk, ...]:
     """The panes that windows after the clock still need."""
-    if now == INFINITY:
+    if clock.least[1] == INFINITY:
         return ()
-    first = cut.first_pane(int(cut.due(now)) + 1)
-    return chunked([frame.filter(pl.col(PANE) >= first)])
+    next_w = clock.windows(frame, cut)["last"] + 1
+    return chunked([frame.filter(frame[PANE] >= (next_w + 1) * cut.per_slide - cut.per_window)])

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from windrow.kernels.layout import PANE, Layout, gathered
@@ -51,8 +50,3 @@ def merge_panes(tables: Sequence[pl.DataFrame], layout: Layout) -> pl.DataFrame:
         return rows
     shared = rows[PANE].is_in(several.implode())
     return pl.concat([rows.filter(~shared), layout.merge(rows.filter(shared), [PANE, *layout.keys])])
-
-
-def latest_pane(frame: pl.DataFrame) -> int | None:
-    """The last pane of some rows."""
-    return int(np.max(frame["#pane"].to_numpy())) if frame.height else None

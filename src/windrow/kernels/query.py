@@ -6,7 +6,7 @@ Emit        no stream word, or RSTREAM
       σ π   WHERE, and projections
         Window   [RANGE r SLIDE s] or [LANDMARK … SLIDE s]
           σ π    on the stream
-            Scan
+            Scan, or a nested query of this class
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import polars as pl
 
 from windrow.algebra.expressions import WindowBound
 from windrow.algebra.operators import Aggregate, Filter, Project
-from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
+from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.columns import hidden
 from windrow.kernels.cuts import Cut, cut_of
@@ -44,7 +44,7 @@ class SlidingQuery:
     between: tuple[Filter | Project, ...]
     window: Window
     below: tuple[Filter | Project, ...]
-    scan: Scan
+    origin: Scan | Subquery
 
     @classmethod
     def of(cls, emit: Emit) -> SlidingQuery:
@@ -58,10 +58,10 @@ class SlidingQuery:
         between, window = _stateless(aggregate.input)
         if not isinstance(window, Window):
             raise _refusal(f"{_named(window)} below an aggregate")
-        below, scan = _stateless(window.input)
-        if not isinstance(scan, Scan):
-            raise _refusal(f"a window over {_named(scan)}")
-        return cls(emit, above, aggregate, between, window, below, scan)
+        below, origin = _stateless(window.input)
+        if not isinstance(origin, Scan | Subquery):
+            raise _refusal(f"a window over {_named(origin)}")
+        return cls(emit, above, aggregate, between, window, below, origin)
 
     def __post_init__(self) -> None:
         for expression in self._expressions_of_rows():
@@ -69,6 +69,21 @@ class SlidingQuery:
                 raise _refusal("window_start and window_end below an aggregate")
             compile_expression(expression)
         assert isinstance(self.cut, Cut)
+        assert self.levels
+
+    @cached_property
+    def levels(self) -> tuple[SlidingQuery, ...]:
+        """The nested queries, innermost first, and this one."""
+        if isinstance(self.origin, Scan):
+            return (self,)
+        return (*SlidingQuery.of(self.origin.query).levels, self)
+
+    @property
+    def scan(self) -> Scan:
+        """The stream at the bottom."""
+        origin = self.levels[0].origin
+        assert isinstance(origin, Scan)
+        return origin
 
     @cached_property
     def cut(self) -> Cut:
@@ -77,8 +92,8 @@ class SlidingQuery:
 
     @property
     def attribute(self) -> str:
-        """The attribute of the stream that the window is on."""
-        return self.window.attribute_of(self.scan)
+        """The attribute of the stream at the bottom that the innermost window is on."""
+        return self.levels[0].window.attribute_of(self.scan)
 
     @cached_property
     def stages(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...], tuple[Stage, ...]]:

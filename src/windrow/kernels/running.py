@@ -19,16 +19,19 @@ import polars as pl
 from windrow.kernels.columns import to_frame
 from windrow.kernels.combiners import Lanes
 from windrow.kernels.layout import PANE
+from windrow.kernels.measures import GROUPS
 from windrow.kernels.numbering import Numbered, cut_lanes, number_all, rows_of_ids
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.scans import run_ends, segmented
 from windrow.kernels.state import Chunk, Delta, State, chunked, split_at
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pyarrow as pa
 
     from windrow.kernels.answers import Answers
+    from windrow.kernels.clocks import Clock
 
 RUNNING = ".running"
 OPEN = ".open"
@@ -40,52 +43,61 @@ class RunningTotals:
 
     answers: Answers
 
-    def advance(
-        self, state: State, delta: Delta, before: Instant, now: Instant
-    ) -> tuple[State, Iterator[pa.Table]]:
-        cut = self.answers.query.cut
-        next_w = None if before == -INFINITY else int(cut.due(before)) + 1
+    def advance(self, state: State, delta: Delta, clock: Clock) -> tuple[State, Iterator[pa.Table]]:
         latest = max((w for w in (state.meta.get("latest"), delta.latest) if w is not None), default=None)
         meta = {} if latest is None else {"latest": latest}
-        chunks = self._opened(state, delta, next_w)
-        if latest is None or now == -INFINITY:
+        chunks = self._opened(state, delta, clock)
+        if latest is None or clock.greatest[1] == -INFINITY:
             return State(chunks, meta), iter(())
-        last = latest if now == INFINITY else int(cut.due(now))
-        return self._closed(chunks, meta, next_w, last)
+        return self._closed(chunks, meta, clock, latest)
 
-    def _opened(self, state: State, delta: Delta, next_w: int | None) -> dict[str, tuple[Chunk, ...]]:
-        """With the rows that came; a late row counts from the next window on."""
+    def _opened(self, state: State, delta: Delta, clock: Clock) -> dict[str, tuple[Chunk, ...]]:
+        """With the rows that came; a late row counts from its group's next window on."""
         chunks = dict(state.chunks)
         for name, table in delta.tables.items():
             frame = to_frame(table)
-            if next_w is not None:
-                frame = frame.with_columns(pl.col(PANE).clip(lower_bound=next_w))
+            next_w = clock.windows(frame, self.answers.query.cut)["first"]
+            later = pl.DataFrame([frame[PANE], next_w]).select(pl.max_horizontal(pl.all()))
+            frame = frame.with_columns(later.to_series().alias(PANE))
             chunks[name + OPEN] = (*chunks.get(name + OPEN, ()), *chunked([frame]))
         return chunks
 
     def _closed(
-        self, chunks: dict[str, tuple[Chunk, ...]], meta: dict[str, int], next_w: int | None, last: int
+        self, chunks: dict[str, tuple[Chunk, ...]], meta: dict[str, int], clock: Clock, latest: int
     ) -> tuple[State, Iterator[pa.Table]]:
-        measures = self.answers.measures
+        measures, cut = self.answers.measures, self.answers.query.cut
+        before, now = cut.due(clock.least[0]), cut.due(clock.greatest[1])
+        last = int(min(now, latest)) if now == INFINITY else int(now)
+        first = min((chunk.first for name in chunks for chunk in chunks[name]), default=last + 1)
+        first = first if before == -INFINITY else max(first, int(before) + 1)
+        if first > last:
+            return State(chunks, meta), iter(())
         kept: dict[str, tuple[Chunk, ...]] = {}
         tables: dict[str, pl.DataFrame] = {}
         for name, layout in measures.layouts.items():
-            due, kept[name + OPEN] = self._due(chunks.get(name + OPEN, ()), last)
+            due, kept[name + OPEN] = self._due(chunks.get(name + OPEN, ()), last, clock)
             running = [chunk.frame for chunk in chunks.get(name + RUNNING, ())]
             tables[name] = merge_panes([*running, *due], layout)
-        first = min((chunk.first for name in chunks for chunk in chunks[name]), default=last + 1)
-        first = first if next_w is None else max(first, next_w)
-        if first > last:
+        if not tables[GROUPS].height:
             return State(chunks, meta), iter(())
         groups, numbered = number_all(tables, measures.layouts, measures.keys)
         totals = {name: Totals.of(table) for name, table in numbered.items()}
-        kept |= {name + RUNNING: chunked([each.latest(groups, last)]) for name, each in totals.items()}
-        return State(kept, meta), self.answers.blocks(groups, totals, (first, last + 1))
+        reached = clock.windows(groups, cut)["last"].clip(upper_bound=last).to_numpy()
+        kept |= {name + RUNNING: chunked([each.latest(groups, reached)]) for name, each in totals.items()}
+        spans = clock.windows(groups, cut) if clock.key else None
+        return State(kept, meta), self.answers.blocks(groups, totals, (first, last + 1), spans)
 
-    @staticmethod
-    def _due(chunks: tuple[Chunk, ...], last: int) -> tuple[list[pl.DataFrame], tuple[Chunk, ...]]:
+    def _due(
+        self, chunks: tuple[Chunk, ...], last: int, clock: Clock
+    ) -> tuple[list[pl.DataFrame], tuple[Chunk, ...]]:
+        """The rows that windows to be answered hold, and the rest."""
         due, later = split_at(chunks, last + 1)
-        return due, tuple(later)
+        if clock.key is None:
+            return due, tuple(later)
+        cut = self.answers.query.cut
+        passed = [frame[PANE] <= clock.windows(frame, cut)["last"] for frame in due]
+        waiting = [frame.filter(~mine) for frame, mine in zip(due, passed, strict=True)]
+        return [f.filter(mine) for f, mine in zip(due, passed, strict=True)], (*later, *chunked(waiting))
 
 
 @dataclass(frozen=True)
@@ -114,8 +126,8 @@ class Totals:
         lanes = cut_lanes(cut_lanes(self.lanes, rows), places)
         return self.table.framed(begins[places] + since, ids[places], lanes)
 
-    def latest(self, groups: pl.DataFrame, pane: int) -> pl.DataFrame:
-        """The last state of each group, as a table."""
+    def latest(self, groups: pl.DataFrame, reached: npt.NDArray[np.int64]) -> pl.DataFrame:
+        """The last state of each group, as a table; `reached` is the last window answered of each."""
         ends = run_ends(self.table.runs, len(self.table.ids))
-        panes = np.full(len(ends), pane)
+        panes = reached[self.table.catalog["g"].to_numpy()[self.table.ids[ends]]]
         return self.table.stored(groups, panes, self.table.ids[ends], cut_lanes(self.lanes, ends))

@@ -11,7 +11,7 @@ its panes, written as they closed and not read since, become the new back and it
     steps         (a: suffix b) (b: suffix c) (c: nothing)
 
 Card: persisted two stacks
-    requirements  associative combine with neutral element
+    requirements  associative combine with neutral element; one clock for all groups
     time          per epoch: rows of the panes that close and that leave, plus the answers; a flip reads one
                   block, once in a block, hence O(1) amortised per row, whatever RANGE/SLIDE
     space         three states per pane and group of a block, two per group
@@ -35,12 +35,13 @@ from windrow.kernels.numbering import number_each, number_groups
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.stack_states import StackWindows, Suffixes
 from windrow.kernels.state import Chunk, Delta, State, chunked, split_at
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.kernels.answers import Answers
+    from windrow.kernels.clocks import Clock
 
 #: steps are stored in chunks of this many rows, so that an epoch opens few that it does not need
 STEP_ROWS = 1 << 15
@@ -53,10 +54,10 @@ class TwoStacks:
 
     answers: Answers
 
-    def advance(
-        self, state: State, delta: Delta, before: Instant, now: Instant
-    ) -> tuple[State, Iterator[pa.Table]]:
-        cut = self.answers.query.cut
+    def advance(self, state: State, delta: Delta, clock: Clock) -> tuple[State, Iterator[pa.Table]]:
+        if clock.key is not None:
+            raise ValueError("stacks have one clock for all groups")
+        cut, before, now = self.answers.query.cut, clock.before, clock.now
         epoch = _Epoch(self.answers, dict(state.chunks), dict(state.meta))
         epoch.take(delta)
         greatest = epoch.last_pane()

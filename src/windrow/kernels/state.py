@@ -2,21 +2,23 @@
 
 A chunk is never changed; it knows the panes its rows are about, so that a kernel opens only what an epoch
 needs, and an engine that keeps chunks as files passes the others through unread. `kernel.advance(state,
-delta, before, now)` gives the next state and the answers of the windows that end after `before` and by `now`.
+delta, clock)` gives the next state and the answers of the windows whose ends the clock passes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
 import pyarrow as pa
 
 from windrow.kernels.columns import to_frame
 from windrow.kernels.layout import PANE
-from windrow.windows.domain import Instant
+
+if TYPE_CHECKING:
+    from windrow.kernels.clocks import Clock
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,6 @@ class State:
         """The chunks of one name."""
         return self.chunks.get(name, ())
 
-    def where(self, **keys: Any) -> State:
-        """The part of the state about groups with these keys."""
-        kept = {}
-        for name, chunks in self.chunks.items():
-            test = [pl.col(key).eq_missing(value) for key, value in keys.items()]
-            kept[name] = chunked(chunk.frame.filter(test) for chunk in chunks)
-        return State(kept, self.meta)
-
 
 @dataclass(frozen=True)
 class Delta:
@@ -64,10 +58,8 @@ class Delta:
 class Kernel(Protocol):
     """A stateful operator as a pure function."""
 
-    def advance(
-        self, state: State, delta: Delta, before: Instant, now: Instant
-    ) -> tuple[State, Iterator[pa.Table]]:
-        """The next state, and the answers that became final when the clock went from `before` to `now`."""
+    def advance(self, state: State, delta: Delta, clock: Clock) -> tuple[State, Iterator[pa.Table]]:
+        """The next state, and the answers that became final as the clock moved."""
 
 
 def chunked(frames: Iterable[pl.DataFrame]) -> tuple[Chunk, ...]:

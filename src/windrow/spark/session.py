@@ -41,6 +41,17 @@ def local_session(
         return builder.getOrCreate()
 
 
+def prepared(spark: SparkSession) -> SparkSession:
+    """A session of any origin, with what Windrow's tasks need: one thread of polars in each worker."""
+    spark.sparkContext.environment.setdefault("POLARS_MAX_THREADS", "1")
+    return spark
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run at once."""
+    return max(1, int(spark.sparkContext.defaultParallelism))
+
+
 def _settings() -> dict[str, str]:
     return {
         "spark.sql.session.timeZone": "UTC",

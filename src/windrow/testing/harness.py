@@ -19,10 +19,18 @@ if TYPE_CHECKING:
 
     from windrow.algebra.changes import Change
 
+
+def _on_spark(emit: Emit) -> Executor:
+    from windrow.testing.spark_executor import SparkExecutor  # importing Spark takes a while
+
+    return SparkExecutor(emit)
+
+
 #: what a script can run on: the oracle runs every query, kernels aggregates over windows that slide in time
 EXECUTORS: dict[str, Callable[[Emit], Executor]] = {
     "reference": ReferenceExecutor,
     "kernels": KernelExecutor,
+    "spark": _on_spark,
 }
 
 

@@ -1,0 +1,395 @@
+"""`wr.connect`: the Python API. Statements, streams of any kind of table, standing queries, and runs.
+
+>>> import pyarrow as pa
+>>> import windrow as wr
+>>> rows = pa.table({"item": [1, 1, 2], "price": [5.0, 7.0, 1.0], "second": [0, 30, 70]})
+>>> with wr.connect() as w:  # doctest: +SKIP
+...     w.stream("bids", rows, wattr="second")
+...     top = w.query("top", "SELECT item, MAX(price) AS best FROM bids [RANGE 60 SLIDE 60] GROUP BY item")
+...     w.run(once=True)
+...     top.results().to_pylist()
+[{'at': 60, 'item': 1, 'best': 7.0}, {'at': 120, 'item': 2, 'best': 1.0}]
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from windrow.engine.core import Engine, Promise, error_of
+from windrow.engine.declaring import declared_stream, options
+from windrow.engine.explaining import explain_plan
+from windrow.engine.handles import Query, StreamView
+from windrow.engine.loop import Loop
+from windrow.engine.stopping import StandingHere
+from windrow.errors import QueryError, StateError, WindrowError
+from windrow.language.binder.bound import (
+    DeclareStream,
+    DeclareTable,
+    Dropped,
+    ExplainQuery,
+    RegisterQuery,
+    RunOnce,
+    ShowAll,
+)
+from windrow.language.catalog import Catalog, StandingQuery
+from windrow.language.compile import compile_query, compile_script
+from windrow.spark.jobs import SparkJobs
+from windrow.spark.session import local_session, parallelism, prepared
+from windrow.spark.sinks import Callback, check_sink
+from windrow.spark.sources import check_url, infer_schema, open_data, open_url
+from windrow.state.log import CommitLog
+from windrow.state.store import LocalStore
+
+if TYPE_CHECKING:
+    from windrow.language.binder.bound import BoundStatement
+    from windrow.spark.frames import SparkSession
+    from windrow.spark.sinks import Sink
+    from windrow.spark.sources import Source
+
+_CHECKPOINTS = "checkpoints"
+
+
+def connect(
+    spark: SparkSession | None = None, state: str | Path | None = "./state", *, takeover: bool = False
+) -> Windrow:
+    """An engine over a state directory: it goes on where that is. Without one (None) nothing outlives it.
+
+    `spark` is your session, or a local one is made. `takeover` is your word that an engine of another machine
+    that seems to own the directory is gone.
+    """
+    return Windrow(spark, state, takeover=takeover)
+
+
+class Windrow:
+    """Streams and standing queries of one state directory."""
+
+    def __init__(
+        self, spark: SparkSession | None, state: str | Path | None, *, takeover: bool = False
+    ) -> None:
+        self._temporary = TemporaryDirectory(prefix="windrow-") if state is None else None
+        folder = Path(self._temporary.name) if self._temporary else Path(state or "")
+        log = CommitLog.open(LocalStore(folder), takeover=takeover)
+        try:
+            self.spark = prepared(spark if spark is not None else local_session())
+            self._engine = Engine(SparkJobs(self.spark), log, parallelism(self.spark))
+        except BaseException:
+            log.close()
+            raise
+        self._folder = folder
+        self._catalog = Catalog()
+        self._sources: dict[str, Source] = {}
+        self._loop: Loop | None = None
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+        self._closed = False
+        #: makes the sink of a query without one; None: its answers are kept for `results()`
+        self.default_sink: Callable[[str], Sink] | None = None
+
+    # ------------------------------------------------------------ registering
+
+    def sql(self, text: str) -> list[Any]:
+        """Run statements. Gives what SHOW and EXPLAIN show, in order."""
+        with self._all_or_nothing():
+            shown = [self._do(statement) for statement in compile_script(text, self._catalog)]
+        self._engine.commit()
+        return [each for each in shown if each is not None]
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """If a statement fails, nothing of its script is done."""
+        catalog, sources = self._catalog.copy(), dict(self._sources)
+        try:
+            with self._engine.all_or_nothing():
+                yield
+        except BaseException:
+            self._catalog.adopt(catalog)
+            self._sources = sources
+            raise
+
+    def stream(self, name: str, data: Any, wattr: str | None = None, **how: Any) -> StreamView:
+        """A stream of rows: a Spark DataFrame, streaming or not, or a pandas, Polars or Arrow table.
+
+        The other arguments are the options of CREATE STREAM: slack="5 seconds", ordered=True,
+        ordered_per="bidder", idle="30 seconds", punctuated_by="expr", per="column", when="condition",
+        late="drop", "keep" or a sink. If the stream is declared already, this is where its rows come from.
+        """
+        known = self._catalog.streams
+        if name not in known:
+            self._declare(declared_stream(name, infer_schema(data), options(wattr=wattr, **how)))
+        elif wattr is not None or how:
+            raise QueryError(
+                f"stream `{name}` is declared already", code="duplicate-name", hint="give its rows only"
+            )
+        self._sources[name] = open_data(self.spark, self._catalog.streams[name], data)
+        self._engine.commit()
+        return self.streams[name]
+
+    def query(
+        self,
+        name: str,
+        text: str,
+        sink: str | Callable[[pa.Table, int], None] | None = None,
+        priority: int = 0,
+        max_gap: int | None = None,
+    ) -> Query:
+        """A standing query. Its answers go to a sink, to a function of yours, or are kept for `results()`."""
+        plan = compile_query(text, self._catalog)
+        url = sink if isinstance(sink, str) else None
+        self._register(StandingQuery(name, plan, url, priority, max_gap), sink if callable(sink) else None)
+        self._engine.commit()
+        return self.queries[name]
+
+    def drop(self, name: str) -> None:
+        """Stop a query that is registered, or one that only the state directory still knows."""
+        if name in self._catalog.queries:
+            self._catalog.drop("QUERY", name)
+            self._engine.drop_query(name)
+        elif name in self._engine.last.queries:
+            self._engine.forget_query(name)
+        else:
+            self._catalog.drop("QUERY", name)
+        self._engine.commit()
+
+    @property
+    def queries(self) -> dict[str, Query]:
+        """What is registered, by name."""
+        return {name: Query(self._engine, name, self.spark) for name in self._engine.queries}
+
+    @property
+    def streams(self) -> dict[str, StreamView]:
+        """The declared streams, by name."""
+        return {name: StreamView(self._engine, name) for name in self._engine.streams}
+
+    @property
+    def commit(self) -> int:
+        """The number of the last commit."""
+        return self._engine.last.number
+
+    @property
+    def problems(self) -> list[WindrowError]:
+        """What has gone wrong and did not end the run: queries that were stopped, sinks that fail."""
+        stopped = [error_of(query) for query in self._engine.queries.values() if query.error is not None]
+        return stopped + [event.error for event in self._engine.events if event.kind == "sink-failed"]
+
+    def _do(self, statement: BoundStatement) -> Any:
+        match statement:
+            case DeclareStream(stream):
+                self._add_stream(stream)
+            case RegisterQuery(query):
+                self._start_query(query, None)
+            case Dropped("QUERY", name):
+                self._engine.drop_query(name)
+            case Dropped("STREAM", name):
+                self._engine.drop_stream(name)
+                self._sources.pop(name, None)
+            case ShowAll(kind):
+                return self._shown(kind)
+            case ExplainQuery(plan):
+                return explain_plan(plan)
+            case RunOnce():
+                raise QueryError(
+                    "a SELECT outside of CREATE QUERY would be answered once, which is not possible yet",
+                    code="unsupported",
+                    hint="write CREATE QUERY name AS SELECT …",
+                )
+            case DeclareTable() | Dropped():
+                pass
+        return None
+
+    def _declare(self, stream: Any) -> None:
+        self._catalog.add(stream)
+        self._add_stream(stream)
+
+    def _add_stream(self, stream: Any) -> None:
+        if stream.source is not None:
+            check_url(stream.source)
+        self._engine.add_stream(stream)
+
+    def _register(self, query: StandingQuery, function: Callable[[pa.Table, int], None] | None) -> None:
+        self._catalog.add(query)
+        try:
+            self._start_query(query, function)
+        except BaseException:
+            self._catalog.drop("QUERY", query.name)
+            raise
+
+    def _start_query(self, query: StandingQuery, function: Callable[[pa.Table, int], None] | None) -> None:
+        if query.sink is not None:
+            check_sink(query.sink)
+        sink: Sink | None = Callback(query.name, function) if function else None
+        if sink is None and query.sink is None and self.default_sink is not None:
+            sink = self.default_sink(query.name)
+        self._engine.add_query(query, sink)
+
+    def _shown(self, kind: str) -> pa.Table:
+        if kind == "QUERY":
+            rows = [
+                {"name": name, "status": q.progress.status, "rows": q.progress.rows, "query": q.text}
+                for name, q in self.queries.items()
+            ]
+            return pa.Table.from_pylist(rows, schema=_QUERIES)
+        if kind == "STREAM":
+            rows = [
+                {
+                    "name": name,
+                    "rows": stream.progress.accepted,
+                    "late": stream.progress.late,
+                    "source": self._catalog.streams[name].source,
+                }
+                for name, stream in self.streams.items()
+            ]
+            return pa.Table.from_pylist(rows, schema=_STREAMS)
+        return pa.table({"name": pa.array(sorted(self._catalog.tables), pa.string())})
+
+    # ------------------------------------------------------------ running
+
+    def run(
+        self,
+        trigger: str = "0 seconds",
+        *,
+        once: bool = False,
+        flush: bool = False,
+        watch: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Run until stopped. With `once`, only over what is there; `flush` then ends all streams.
+
+        A query that fails is stopped and the others go on; when they are done, the first failure is raised.
+        """
+        self._begin(trigger, once=once, flush=flush, watch=watch)
+        assert self._loop is not None
+        with StandingHere(self._loop.stop):
+            self._run_loop()
+        self._raise_failure()
+
+    def start(self, trigger: str = "0 seconds") -> None:
+        """Run in the background until `stop`."""
+        self._begin(trigger, once=False, flush=False, watch=lambda: None)
+        self._thread = threading.Thread(target=self._run_loop, name="windrow", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the run after the epoch that is under way. What was committed is delivered."""
+        loop, thread = self._loop, self._thread
+        if loop is not None:
+            loop.stop()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+            self._thread = None
+            self._raise_failure()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run is under way."""
+        return self._loop is not None
+
+    def punctuate(self, stream: str, progress: Any, where: Mapping[str, Any] | None = None) -> None:
+        """No more rows of a stream (with this value in this column) below `progress`: a heartbeat."""
+        from windrow.algebra.values import instant
+
+        if stream not in self._engine.streams:
+            raise QueryError(f"no stream `{stream}`", code="unknown-source")
+        promise = Promise(stream, instant(progress), where)
+        if where is not None:
+            self._engine.check_promise(promise)
+        if self._loop is not None:
+            self._loop.promises.append(promise)
+            self._loop.inbox.wake()
+        else:
+            self._check_declared()
+            self._engine.epoch(promises=[promise])
+
+    def _begin(self, trigger: str, *, once: bool, flush: bool, watch: Callable[[], None]) -> None:
+        if self._loop is not None:
+            raise StateError("this engine is running already", code="running", hint="stop() it first")
+        self._check_declared()
+        self._failure = None
+        self._loop = Loop(
+            self._engine,
+            self._opened_sources(),
+            self._folder / _CHECKPOINTS,
+            trigger=trigger,
+            once=once,
+            flush=flush,
+            watch=watch,
+        )
+
+    def _run_loop(self) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.run()
+            self._engine.deliver()
+            self._engine.commit()
+        except BaseException as error:  # noqa: BLE001  it is raised again by the thread that asked for the run
+            self._failure = error
+        finally:
+            self._loop = None
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        events, self._engine.events = self._engine.events, []
+        if events:
+            raise events[0].error
+        failed = [query for query in self._engine.queries.values() if query.error is not None]
+        if failed:
+            raise error_of(failed[0])
+
+    def _check_declared(self) -> None:
+        """State of queries nobody declares any more is neither used nor silently thrown away."""
+        missing = sorted(set(self._engine.last.queries) - set(self._engine.queries))
+        if missing:
+            raise StateError(
+                f"{self._folder} holds the state of query `{missing[0]}`, which is not declared",
+                code="query-missing",
+                hint=f"declare it as before, or drop it: w.drop('{missing[0]}'), or --drop {missing[0]}",
+            )
+
+    def _opened_sources(self) -> dict[str, Source]:
+        for name, stream in self._catalog.streams.items():
+            if name not in self._sources:
+                if stream.source is None:
+                    raise QueryError(
+                        f"stream `{name}` has no source",
+                        code="no-source",
+                        hint=f"declare it with FROM '…', or give its rows: w.stream('{name}', data)",
+                    )
+                self._sources[name] = open_url(self.spark, stream)
+        return dict(self._sources)
+
+    # ------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        """Stop, and let go of the state directory."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._thread is not None:
+                with suppress(WindrowError):  # told by `stop()`, not here
+                    self.stop()
+        finally:
+            self._engine.close()
+            if self._temporary is not None:
+                self._temporary.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_QUERIES = pa.schema(
+    [("name", pa.string()), ("status", pa.string()), ("rows", pa.int64()), ("query", pa.string())]
+)
+_STREAMS = pa.schema(
+    [("name", pa.string()), ("rows", pa.int64()), ("late", pa.int64()), ("source", pa.string())]
+)

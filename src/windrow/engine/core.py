@@ -1,0 +1,384 @@
+"""The engine: what is registered, and one epoch after the other.
+
+An epoch is one readable function: ingest, learn, close what is due, commit, deliver. Everything between two
+commits is a `Draft`; if anything fails, the draft is gone and the last commit is what is true.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from secrets import token_hex
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from windrow.algebra.aggregates.user import definitions
+from windrow.engine.delivery import delivery, pending
+from windrow.engine.draft import Draft
+from windrow.engine.published import published_schema, rows_schema
+from windrow.engine.records import QueryRecord, StreamRecord, query_text
+from windrow.errors import DataError, SinkError, StateError, WindrowError
+from windrow.kernels.query import SlidingQuery
+from windrow.spark.sinks import MemorySink, open_sink
+from windrow.spark.tasks.arrived import Arrived
+from windrow.spark.tasks.bundle import Bundle
+from windrow.spark.tasks.place import Place
+from windrow.spark.tasks.reports import late_section
+from windrow.state.crash import crash_point
+from windrow.state.log import CommitLog
+from windrow.state.sweep import sweep
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.algebra.catalog import Stream
+    from windrow.language.catalog import StandingQuery
+    from windrow.spark.sinks import Sink
+    from windrow.spark.tasks.close import CloseTask
+    from windrow.spark.tasks.reports import Closed, Ingested
+    from windrow.state.entries import SourceState
+    from windrow.state.manifest import Manifest
+    from windrow.state.store import Store
+
+#: commits between two sweeps, and commits that are kept
+SWEEP_EVERY, KEEP = 8, 8
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A micro-batch of a stream; `read` is how far its source is after it."""
+
+    stream: str
+    frame: Any
+    read: SourceState | None = None
+
+
+@dataclass(frozen=True)
+class Promise:
+    """No more rows of a stream (with this value in this column) below `progress`."""
+
+    stream: str
+    progress: int
+    where: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something users may want to hear of."""
+
+    kind: str
+    name: str
+    error: WindrowError
+
+
+class Jobs(Protocol):
+    """What runs the two jobs of an epoch."""
+
+    def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
+        """New rows to delta files."""
+
+    def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
+        """State to the new clock."""
+
+
+@dataclass
+class Engine:
+    """Standing queries over streams, in one state directory. One epoch at a time."""
+
+    jobs: Jobs
+    log: CommitLog
+    shards: int
+    now: Callable[[], int] = lambda: time.time_ns() // 1000
+    #: promises about single groups may come from outside, about any stream
+    by_group: bool | None = None
+    streams: dict[str, StreamRecord] = field(default_factory=dict)
+    queries: dict[str, QueryRecord] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.lock = RLock()
+        self.shards = self.log.last.shards or self.shards
+        self._delivered: dict[str, set[str]] = {}
+        #: what the last commit knows and the next one does not
+        self._dropped: set[str] = set()
+        self._dropped_streams: set[str] = set()
+        self._closing: list[Sink] = []
+        self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
+        #: how many pane states each stream's last batch gave
+        self._panes: dict[str, int] = {}
+        self._late_sinks: dict[str, Sink] = {}
+        self._registered = False
+        self._sweep_due = self.log.last.number + SWEEP_EVERY
+
+    @property
+    def store(self) -> Store:
+        return self.log.store
+
+    @property
+    def last(self) -> Manifest:
+        """The last commit."""
+        return self.log.last
+
+    # ------------------------------------------------------------ registering
+
+    def add_stream(self, stream: Stream, late_sink: Sink | None = None) -> StreamRecord:
+        """A declared stream, going on where the state directory has it."""
+        with self.lock:
+            dropped = stream.name in self._dropped_streams
+            stored = None if dropped else self.last.streams.get(stream.name)
+            place = self.store.place("commits/x").removesuffix("/commits/x")
+            fresh = StreamRecord.new(stream)
+            record = StreamRecord.from_state(stream, stored, place) if stored else fresh
+            self.streams[stream.name] = record
+            if stream.late_sink is not None:
+                late = late_sink or self._opened(stream.late_sink, f"late_{stream.name}")
+                self._late_sinks[stream.name] = late
+            self._registered = True
+            return record
+
+    def drop_stream(self, name: str) -> None:
+        """Forget a stream."""
+        with self.lock:
+            del self.streams[name]
+            self._late_sinks.pop(name, None)
+            self._dropped_streams.add(name)
+            self._registered = True
+
+    def add_query(self, query: StandingQuery, sink: Sink | None = None) -> QueryRecord:
+        """A standing query, going on where the state directory has it."""
+        with self.lock:
+            SlidingQuery.of(query.plan)
+            text = query_text(query)
+            used = _user_aggregates(query)
+            print_of_code = "\0".join(definition.fingerprint for definition in used)
+            fingerprint = blake2b(f"{text}\0{print_of_code}".encode(), digest_size=16).hexdigest()
+            stored = None if query.name in self._dropped else self.last.queries.get(query.name)
+            if stored is not None and stored.fingerprint != fingerprint:
+                raise _changed_query(query.name, stored.text, text)
+            name = stored.options["id"] if stored else f"{query.name}@{self.last.number + 1}"
+            bundle = Bundle.of(name, query.plan, fingerprint, by_group=self.by_group, aggregates=used)
+            record = QueryRecord(query, bundle, text, absorbed=self.last.number)
+            if stored is not None:
+                record = record.resumed(stored)
+            else:
+                greatest = self.streams[record.stream.name].greatest
+                record = replace(record, complete_from=None if greatest is None else greatest + 1)
+            opened = sink or self._opened(query.sink or "memory:", query.name)
+            self.queries[query.name] = replace(record, sink=opened)
+            self._registered = True
+            return self.queries[query.name]
+
+    def drop_query(self, name: str) -> None:
+        """Stop a query; what it has answered is delivered first, its state is let go of with `commit`."""
+        with self.lock:
+            self.deliver()
+            record = self.queries.pop(name)
+            self._dropped.add(name)
+            self._closing += [record.sink] if record.sink is not None else []
+            self._registered = True
+
+    def forget_query(self, name: str) -> None:
+        """Let go of a query that the state directory knows and nobody has declared."""
+        with self.lock:
+            self._dropped.add(name)
+            self._registered = True
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """If the block fails, nothing that it registers or drops is so."""
+        with self.lock:
+            before = dict(self.streams), dict(self.queries), dict(self._late_sinks)
+            dropped = set(self._dropped), set(self._dropped_streams), list(self._closing)
+            try:
+                yield
+            except BaseException:
+                self.streams, self.queries, self._late_sinks = before
+                self._dropped, self._dropped_streams, self._closing = dropped
+                raise
+
+    def check_promise(self, promise: Promise) -> None:
+        """Promises about single groups need queries that were made for them."""
+        column = next(iter(promise.where or {}), "…")
+        for query in self.queries.values():
+            program = query.bundle.program
+            if program.stream.name == promise.stream and program.candidates and not program.by_group:
+                raise DataError(
+                    f"stream `{promise.stream}` is not punctuated PER `{column}`",
+                    code="bad-punctuation",
+                    hint=f"declare it ORDERED PER {column}, or PUNCTUATED BY … PER {column}",
+                )
+
+    def _opened(self, url: str, query: str) -> Sink:
+        return open_sink(url, query, hook=crash_point, state=self._state_id)
+
+    # ------------------------------------------------------------ epochs
+
+    def epoch(
+        self, arrivals: Sequence[Arrival] = (), promises: Sequence[Promise] = (), seals: Sequence[str] = ()
+    ) -> Manifest:
+        """Take what is new, answer what is due, commit, deliver."""
+        with self.lock:
+            now = self.now()
+            draft = self._draft()
+            self._ingest(draft, arrivals, now)
+            for promise in promises:
+                draft.promise(promise.stream, promise.progress, promise.where, now)
+            draft.tick(now)
+            for name in seals:
+                draft.seal(name)
+            self._close(draft)
+            if draft.moved or arrivals or self._registered or self._delivered:
+                self._commit(draft)
+            self.deliver()
+            return self.last
+
+    def commit(self) -> None:
+        """Make registrations, and what was delivered, durable."""
+        with self.lock:
+            if self._registered or self._delivered:
+                self._commit(self._draft())
+
+    def _draft(self) -> Draft:
+        return Draft(
+            self.last,
+            dict(self.streams),
+            dict(self.queries),
+            frozenset(self._dropped),
+            frozenset(self._dropped_streams),
+            dict(self._delivered),
+            # tells this state from others, for sinks that know commits by number: it may move, and another
+            # may come to be at its place
+            {"state_id": self._state_id},
+        )
+
+    def _ingest(self, draft: Draft, arrivals: Sequence[Arrival], now: int) -> None:
+        if not arrivals:
+            return
+        for arrival in arrivals:
+            if draft.streams[arrival.stream].known.sealed:
+                raise sealed(arrival.stream)
+        batches = [self._arrived(draft, arrival) for arrival in arrivals]
+        reports = self.jobs.ingest(batches, self._place(), now)
+        self._panes = {name: sum(r.panes for r in reports if r.stream == name) for name in draft.streams}
+        for arrival in arrivals:
+            draft.take(arrival.stream, [r for r in reports if r.stream == arrival.stream], now)
+            if arrival.read is not None:
+                record = draft.streams[arrival.stream]
+                draft.streams[arrival.stream] = replace(record, read=arrival.read)
+
+    def _arrived(self, draft: Draft, arrival: Arrival) -> Arrived:
+        record = draft.streams[arrival.stream]
+        readers = [q for q in draft.queries.values() if q.is_running and q.stream.name == arrival.stream]
+        bundles = tuple(query.bundle for query in readers)
+        order = record.source.order_key if record.source is not None else ()
+        panes = self._panes.get(arrival.stream)
+        return Arrived(record.stream, arrival.frame, record.known, bundles, order, panes)
+
+    def _close(self, draft: Draft) -> None:
+        work = draft.due()
+        if work:
+            draft.close(work, self.jobs.close(draft.tasks(work, self._place())))
+
+    def _place(self) -> Place:
+        return Place(self.store, self.last.number + 1, self.log.owner.epoch, self.shards)
+
+    def _commit(self, draft: Draft) -> None:
+        crash_point("before-commit")
+        self.log.commit(draft.manifest(self.shards))
+        crash_point("after-commit")
+        failed = [
+            q for name, q in draft.queries.items() if not q.is_running and self.queries[name].is_running
+        ]
+        self.streams, self.queries = draft.streams, draft.queries
+        self._registered = False
+        self._delivered, self._dropped, self._dropped_streams = {}, set(), set()
+        while self._closing:
+            self._closing.pop().close()
+        for query in failed:
+            self.events.append(Event("query-failed", query.query.name, error_of(query)))
+        self._maintain()
+
+    def _maintain(self) -> None:
+        if self.last.number >= self._sweep_due:
+            sweep(self.log, KEEP)
+            self._sweep_due = self.last.number + SWEEP_EVERY
+
+    # ------------------------------------------------------------ delivery
+
+    def deliver(self) -> None:
+        """Give every sink what is committed and it does not have. Where one fails, its rows go on waiting."""
+        with self.lock:
+            for record in list(self.queries.values()):
+                if record.sink is not None:
+                    schema = published_schema(record.query.plan)
+                    self._deliver(record.query.name, record.id, record.sink, schema)
+            for name, sink in self._late_sinks.items():
+                schema = rows_schema(self.streams[name].stream.schema)
+                self._deliver(name, late_section(name), sink, schema)
+
+    def _deliver(self, name: str, section: str, sink: Sink, schema: pa.Schema) -> None:
+        for commit, entries in pending(self.last.outbox, section).items():
+            waiting = [e for e in entries if section not in self._delivered.get(e.ref.name, ())]
+            if not waiting:
+                continue
+            try:
+                sink.deliver(delivery(self.store, name, section, commit, waiting, schema))
+            except SinkError as error:
+                self.events.append(Event("sink-failed", name, error))
+                return
+            crash_point("sink-delivered")
+            for entry in waiting:
+                self._delivered.setdefault(entry.ref.name, set()).add(section)
+
+    def close(self) -> None:
+        """Deliver what waits, commit that it is delivered, and let go of the state directory."""
+        with self.lock:
+            try:
+                self.deliver()
+                self.commit()
+            finally:
+                for record in self.queries.values():
+                    if record.sink is not None and not isinstance(record.sink, MemorySink):
+                        record.sink.close()
+                for sink in self._late_sinks.values():
+                    sink.close()
+                self.log.close()
+
+
+def sealed(stream: str) -> DataError:
+    """More rows of a stream whose end was declared."""
+    return DataError(
+        f"stream `{stream}` is sealed: its end was declared, and its windows are answered",
+        code="sealed",
+        hint="use a new state directory to read it again, with what came since",
+    )
+
+
+def error_of(query: QueryRecord) -> WindrowError:
+    """Why a query was stopped."""
+    known = query.error or {}
+    text = f"query `{query.query.name}` was stopped: {known.get('message', 'no reason is known')}"
+    return DataError(text, code=known.get("code"), hint=known.get("hint"))
+
+
+def _user_aggregates(query: StandingQuery) -> tuple[Any, ...]:
+    from windrow.algebra.operators import Aggregate
+
+    names = [
+        call.function
+        for node in query.plan.walk()
+        if isinstance(node, Aggregate)
+        for _, call in node.aggregates
+    ]
+    return definitions(names)
+
+
+def _changed_query(name: str, before: str, now: str) -> StateError:
+    return StateError(
+        f"query `{name}` is not the one that this state belongs to; it was:\n{before}\nand is now:\n{now}",
+        code="query-changed",
+        hint=f"DROP QUERY {name} first, give the new one another name, or use a new state directory",
+    )

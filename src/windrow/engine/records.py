@@ -1,0 +1,164 @@
+"""What a manifest remembers of streams and queries, and the way back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from windrow.errors import QueryError, StateError
+from windrow.kernels.intake import Intake, Known
+from windrow.language.printer import print_query
+from windrow.state.entries import QueryState, SourceState, StreamState
+from windrow.state.refs import read_instant, write_instant
+from windrow.windows.domain import INFINITY
+from windrow.windows.progress import Progress
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream
+    from windrow.language.catalog import StandingQuery
+    from windrow.spark.sinks import Sink
+    from windrow.spark.sources import Source
+    from windrow.spark.tasks.bundle import Bundle
+
+
+@dataclass(frozen=True)
+class StreamRecord:
+    """A stream as it runs: how far it is, and where its rows come from."""
+
+    stream: Stream
+    known: Known
+    late: int = 0
+    #: the greatest value of WATTR that was ever seen
+    greatest: int | None = None
+    read: SourceState = field(default_factory=SourceState)
+    source: Source | None = None
+
+    @classmethod
+    def new(cls, stream: Stream) -> StreamRecord:
+        """A stream nobody has seen a row of."""
+        return cls(stream, Intake(stream).start())
+
+    def to_state(self) -> StreamState:
+        """For the manifest."""
+        known = self.known
+        return StreamState(
+            progress=known.progress.to_json(),
+            accepted=known.accepted,
+            late=self.late,
+            rows_seen=known.accepted + self.late,
+            sealed=known.sealed,
+            source=self.read,
+            options={
+                "declaration": declaration(self.stream),
+                "per": known.per,
+                "last_arrival": write_instant(known.last_arrival),
+                "greatest": self.greatest,
+            },
+        )
+
+    @classmethod
+    def from_state(cls, stream: Stream, state: StreamState, place: str) -> StreamRecord:
+        """As a manifest remembers it; the declaration must be the same."""
+        stored = state.options["declaration"]
+        if stored != declaration(stream):
+            raise _changed_stream(stream, stored, place)
+        known = Known(
+            Progress.from_json(state.progress),
+            state.options["per"],
+            state.accepted,
+            read_instant(state.options["last_arrival"]),
+            state.sealed,
+        )
+        return cls(stream, known, state.late, state.options["greatest"], state.source)
+
+
+def declaration(stream: Stream) -> dict[str, Any]:
+    """What of a stream's declaration state depends on. Where rows come from is the source's business."""
+    return {
+        "columns": [[field.name, str(field.type)] for field in stream.schema],
+        "wattr": stream.wattr,
+        "progress": repr(stream.progress),
+        "late": stream.late.value,
+    }
+
+
+@dataclass(frozen=True)
+class QueryRecord:
+    """A standing query as it runs. `id` is its name and the commit it was registered with: a query that is
+    dropped and created again is another one."""
+
+    query: StandingQuery
+    bundle: Bundle
+    text: str
+    #: deltas up to this commit are taken in
+    absorbed: int
+    latest: int | None = None
+    rows: int = 0
+    complete_from: int | None = None
+    status: str = "running"
+    error: dict[str, Any] | None = None
+    sink: Sink | None = None
+
+    @property
+    def id(self) -> str:
+        return self.bundle.name
+
+    @property
+    def stream(self) -> Stream:
+        """The stream it reads."""
+        return self.bundle.program.stream
+
+    @property
+    def is_running(self) -> bool:
+        return self.status == "running"
+
+    def failed(self, error: dict[str, Any]) -> QueryRecord:
+        """The same, stopped for good."""
+        return replace(self, status="failed", error=error)
+
+    def resumed(self, stored: QueryState) -> QueryRecord:
+        """The same, where a manifest has it."""
+        return replace(
+            self,
+            absorbed=stored.options["absorbed"],
+            latest=stored.options["latest"],
+            rows=stored.options["rows"],
+            complete_from=None if stored.complete_from == -INFINITY else int(stored.complete_from),
+            status=stored.status,
+            error=dict(stored.error) if stored.error else None,
+        )
+
+    def to_state(self) -> QueryState:
+        """For the manifest."""
+        return QueryState(
+            self.text,
+            self.bundle.fingerprint,
+            options={
+                "id": self.id,
+                "sink": self.query.sink,
+                "absorbed": self.absorbed,
+                "latest": self.latest,
+                "rows": self.rows,
+            },
+            complete_from=-INFINITY if self.complete_from is None else self.complete_from,
+            status=self.status,
+            error=self.error,
+        )
+
+
+def query_text(query: StandingQuery) -> str:
+    """The query as a manifest keeps it, for people and for the fingerprint. Not every plan has SQL."""
+    try:
+        return print_query(query.plan)
+    except QueryError:
+        return repr(query.plan)
+
+
+def _changed_stream(stream: Stream, stored: dict[str, Any], place: str) -> StateError:
+    now = declaration(stream)
+    what = next(key for key in now if now[key] != stored.get(key))
+    return StateError(
+        f"stream `{stream.name}` was declared otherwise when {place} was written: its {what} changed",
+        code="stream-changed",
+        hint="declare it as before, or use a new state directory and read the sources again",
+    )

@@ -1,0 +1,74 @@
+"""Small work is done in this process, without a job: the same tasks, called instead of sent.
+
+A Spark job with Python workers costs about 0.1 s before it does anything. Where an epoch's panes and the
+state it touches are small, the driver has the answer sooner than a worker has the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from windrow.spark.tasks.ingest import RowsTask
+from windrow.spark.tasks.reports import DONE, contents, late_section
+
+if TYPE_CHECKING:
+    from windrow.spark.tasks.arrived import Arrived
+    from windrow.spark.tasks.close import CloseTask
+    from windrow.spark.tasks.place import Place
+    from windrow.spark.tasks.reports import Closed, Ingested
+
+#: state and new panes of at most this many bytes are moved on here
+SMALL_STATE = 8 << 20
+#: so many pane states of a batch are fetched and put away here
+SMALL_FEED = 100_000
+
+
+class HereJobs:
+    """Runs everything in this process, on Arrow tables: the whole engine, without Spark."""
+
+    def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
+        """All rows, in one piece each."""
+        found = []
+        for batch in batches:
+            sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
+            task = RowsTask(batch.stream, batch.known, now, place, batch.queries, sink)
+            found.append(task.run(batch.frame.to_batches()))
+        return found
+
+    def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
+        """One shard after the other."""
+        return close_here(tasks)
+
+
+def close_here(tasks: Sequence[CloseTask]) -> list[Closed]:
+    """The close job, one shard after the other, one stage after the other."""
+    shards = tasks[0].place.shards
+    rows: list[pa.RecordBatch] = []
+    for task in tasks:
+        received = _by_target(rows, shards)
+        rows = []
+        for shard in range(shards):
+            mine = received[shard] if task.stage else [pa.RecordBatch.from_pydict({"id": [shard]})]
+            turn = replace(task, shard=partial(int, shard)) if task.stage else task
+            rows += list(turn(mine))
+    return [report for row in rows for report in contents(row, DONE)]
+
+
+def _by_target(rows: Sequence[pa.RecordBatch], shards: int) -> list[list[pa.RecordBatch]]:
+    found: list[list[pa.RecordBatch]] = [[] for _ in range(shards)]
+    for row in rows:
+        found[row.column("target")[0].as_py() % shards].append(row)
+    return found
+
+
+def is_small(tasks: Sequence[CloseTask]) -> bool:
+    """Whether the work of a close job is little, and only Windrow's own code."""
+    deltas = {ref.name: ref.bytes for work in tasks[0].work for ref in work.deltas}
+    state = {ref.name: ref.live_bytes or ref.bytes for refs in tasks[0].files.values() for ref in refs}
+    ours = not any(work.query.aggregates for work in tasks[0].work)
+    return ours and sum(deltas.values()) + sum(state.values()) <= SMALL_STATE

@@ -1,0 +1,165 @@
+"""The two jobs of an epoch.
+
+*Ingest* scans the new rows once (once per native grouping), aggregates what Spark can, and ends in files.
+*Close* scans nothing: one task per shard moves state to the new clock. What comes back are reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
+
+from windrow.spark.failures import job_failed
+from windrow.spark.here import SMALL_FEED, close_here, is_small
+from windrow.spark.native import MOMENT, aggregation_sql, feeds_of, moment_sql, quoted
+from windrow.spark.tasks.arrived import Arrived
+from windrow.spark.tasks.ingest import FeedTask, RowsTask
+from windrow.spark.tasks.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
+from windrow.windows.domain import ROW_NUM
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from windrow.algebra.catalog import Stream
+    from windrow.spark.native import Feed
+    from windrow.spark.tasks.bundle import Bundle
+    from windrow.spark.tasks.close import CloseTask
+    from windrow.spark.tasks.place import Place
+    from windrow.windows.domain import Instant
+
+_LIMIT = 1 << 62
+
+
+class SparkJobs:
+    """Runs the jobs of epochs on a Spark session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+
+    def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
+        """Run the ingest job: all batches together."""
+        return ingest(batches, place, now)
+
+    def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
+        """Run the close job."""
+        return close(self.spark, tasks)
+
+
+def ingest(batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
+    """Run the ingest job: all batches together."""
+    if len(batches) == 1 and (batches[0].panes or SMALL_FEED) < SMALL_FEED:
+        found = _fetched(batches[0], place)
+        if found is not None:
+            return [found]
+    parts = [part for batch in batches for part in _parts(batch, place, now)]
+    job = parts[0]
+    for part in parts[1:]:
+        job = job.union(part)
+    names = [batch.stream.name for batch in batches]
+    with _few_partitions(job, place.shards), job_failed(f"reading {_listed(names)}"):
+        return list(contents(job.toArrow(), DONE))
+
+
+def close(spark: SparkSession, tasks: Sequence[CloseTask]) -> list[Closed]:
+    """Run the close job: one stage for each level of the deepest query. What is small is done here."""
+    if is_small(tasks):
+        return close_here(tasks)
+    shards = tasks[0].place.shards
+    job = spark.range(0, shards, 1, shards).mapInArrow(tasks[0], SCHEMA)
+    for task in tasks[1:]:
+        stage = replace(task, shard=_partition)
+        job = job.repartitionById(shards, F.col("target")).mapInArrow(stage, SCHEMA)
+    with job_failed("moving the windows on"):
+        return list(contents(job.toArrow(), DONE))
+
+
+def _partition() -> int:
+    """The number of the partition that this task computes."""
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
+
+
+def _parts(batch: Arrived, place: Place, now: int) -> Iterator[DataFrame]:
+    feeds = feeds_of([query.program for query in batch.queries])
+    if not feeds:
+        yield _rows(batch, place, now)
+        return
+    for number, feed in enumerate(feeds):
+        task = FeedTask(batch.stream, feed, place, batch.queries, observes=number == 0)
+        yield _aggregated(batch, feed).mapInArrow(task, SCHEMA)
+
+
+def _fetched(batch: Arrived, place: Place) -> Ingested | None:
+    """The few panes of a batch with one feed, put away without workers."""
+    feeds = feeds_of([query.program for query in batch.queries])
+    if not feeds or len(feeds) > 1:
+        return None
+    panes = _aggregated(batch, feeds[0])
+    with _few_partitions(panes, place.shards), job_failed(f"reading {_listed([batch.stream.name])}"):
+        table = panes.toArrow()
+    return FeedTask(batch.stream, feeds[0], place, batch.queries).run(table.to_batches())
+
+
+def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
+    """The rows themselves. Where queries ask for row numbers, all in one task and in the source's order."""
+    stream, frame = batch.stream, batch.frame
+    if any(_numbers_rows(query) for query in batch.queries):
+        frame = frame.coalesce(1).sortWithinPartitions(*batch.order_key)
+    rows = frame.select(*(F.col(quoted(name)) for name in stream.schema.names))
+    task = RowsTask(stream, batch.known, now, place, batch.queries, _late_sink(stream))
+    ingested: DataFrame = rows.mapInArrow(task, SCHEMA)
+    return ingested
+
+
+def _numbers_rows(query: Bundle) -> bool:
+    bottom = query.program.bottom.query
+    return bottom.attribute == ROW_NUM or ROW_NUM in bottom.scan.pseudo
+
+
+def _late_sink(stream: Stream) -> str | None:
+    return late_section(stream.name) if stream.late_sink is not None else None
+
+
+def _aggregated(batch: Arrived, feed: Feed) -> DataFrame:
+    """The native aggregation of a feed.
+
+    Late rows are in no pane. The promise they are compared with is new in every epoch: as a plain constant it
+    would be part of the generated code, which would be compiled anew (80 ms); an element of an array is not.
+    One statement is one call of the JVM: built column by column, the same plan took 40.
+    """
+    promised = _finite(batch.known.progress.progress)
+    known = f"element_at(array({promised}L, 0L), IF({MOMENT} IS NULL, 2, 1))"
+    session, view = batch.frame.sparkSession, f"windrow_{feed.name}"
+    batch.frame.createOrReplaceTempView(view)
+    panes: DataFrame = session.sql(aggregation_sql(feed, view, moment_sql(batch.stream), known))
+    return panes
+
+
+@contextmanager
+def _few_partitions(frame: DataFrame, count: int) -> Iterator[None]:
+    """As many partitions after a shuffle as there are shards, for this job only."""
+    conf, name = frame.sparkSession.conf, "spark.sql.shuffle.partitions"
+    before = conf.get(name)
+    conf.set(name, str(count))
+    try:
+        yield
+    finally:
+        if before is not None:
+            conf.set(name, before)
+
+
+def _finite(instant: Instant) -> int:
+    return int(max(-_LIMIT, min(_LIMIT, instant)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"stream `{name}`" for name in names)
+
+
+__all__ = ["Arrived", "close", "ingest", "late_section"]

@@ -1,0 +1,311 @@
+"""Pane partials in the JVM: which queries can share one native aggregation, and its SQL.
+
+All queries over one stream with the same GROUP BY share a *feed*: one aggregation by (finest pane, keys) with
+the union of the states they need, each state once, WHERE and FILTER as conditions inside it. Its panes are
+cut wherever a window of any of the queries begins or ends.
+
+What may be native: conditions, keys and arguments that no row can make fail (one query's bad cast must not
+stop the others, so such a query is computed from rows in a worker), and states Spark computes as the kernels
+do: counts, sums of integers in limbs, sums and moments of doubles, extremes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from windrow.algebra.catalog import Late
+from windrow.algebra.expressions import TRUE, Expression, WindowBound, conjunction
+from windrow.algebra.functions import call
+from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.types import BIGINT, DataType, Kind
+from windrow.kernels.expressions import can_fail
+from windrow.kernels.layout import PANE, ROWS
+from windrow.kernels.measures import GROUPS
+from windrow.kernels.normal import Normal, normal_form
+from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Partial
+from windrow.kernels.selections import Extreme
+from windrow.windows.punctuation import NoPolicy, Ordered, Slack
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream
+    from windrow.kernels.cuts import Cut
+    from windrow.kernels.program import Program
+
+BEGIN, MOMENT, COUNT, GREATEST = "__begin", "__t", "__rows", "__greatest"
+#: more grids than these are replaced by their common divisor
+MOST_GRIDS = 8
+#: this many groupings of one stream are aggregated natively; each reads the batch once more
+MOST_FEEDS = 2
+
+
+@dataclass(frozen=True)
+class NativeQuery:
+    """A query's part in a feed: what it adds, and how it finds its own states again."""
+
+    feed: str
+    keys: tuple[Expression, ...]
+    #: aggregations by the name of their column in the feed
+    aggregations: Mapping[str, str]
+    #: the feed's column for each column of the query's table of groups
+    columns: Mapping[str, str]
+    #: the types that values have in kernels, for the columns that hold values
+    kinds: Mapping[str, DataType]
+    cut: Cut
+    #: the greatest moment of a row that entered the window
+    latest: str
+
+    def tables(self, feed: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """The query's own panes, from the finest ones."""
+        names = [f"k{place}" for place in range(len(self.keys))]
+        begins = feed[BEGIN].to_numpy()
+        inside = pl.Series(self._inside(begins)) & (feed[self.columns["rows.0"]] > 0)
+        panes = pl.Series(PANE, self.cut.panes_of(begins))
+        states = [feed[column].alias(name) for name, column in self.columns.items()]
+        frame = pl.DataFrame([panes, *(feed[name] for name in names), *states]).filter(inside)
+        return {GROUPS: frame}
+
+    def _inside(self, begins: Any) -> Any:
+        """Rows before a landmark were not counted; a pane may well begin before it."""
+        return self.cut.holds(begins) if self.cut.range is not None else begins == begins
+
+
+@lru_cache(maxsize=4096)
+def _native(program: Program) -> NativeQuery | None:
+    stream, level = program.stream, program.bottom
+    measures = level.answers.measures
+    if not _is_simple(stream) or level.query.attribute != stream.wattr or level.query.scan.pseudo:
+        return None
+    if set(measures.layouts) != {GROUPS}:
+        return None
+    normal = normal_form(level.query)
+    states = [partial for partial in measures.layouts[GROUPS].partials if partial != ROWS]
+    parts = [(partial, *measures.argument_of(partial)) for partial in states]
+    read = [normal.where, *normal.keys, *(normal.of(e) for _, args, where in parts for e in (*args, where))]
+    if any(can_fail(part) or _asks_for_bounds(part) for part in read):
+        return None
+    if any(key.type.fields for key in normal.keys):
+        return None
+    bounds = _landmark(level.query.cut)
+    aggregations, columns, kinds = _states(parts, normal, bounds)
+    if aggregations is None:
+        return None
+    entered = _condition(normal.enters, bounds)
+    latest = f"l{_digest(entered)}"
+    aggregations[latest] = f"max(CASE WHEN {entered} THEN {MOMENT} END)"
+    feed = _digest(stream.name, *(_sql(key) for key in normal.keys))
+    return NativeQuery(feed, normal.keys, aggregations, columns, kinds, level.query.cut, latest)
+
+
+def native_query(program: Program) -> NativeQuery | None:
+    """How a query shares a feed; None if it must be computed from rows."""
+    return _native(program)
+
+
+def _is_simple(stream: Stream) -> bool:
+    """Whether the stream's progress follows from the greatest value of each batch."""
+    rule = stream.progress
+    simple = isinstance(rule.policy, NoPolicy | Ordered | Slack) and rule.mark is None and rule.per is None
+    return simple and stream.late is Late.DROP and stream.wattr in stream.schema
+
+
+def _states(
+    parts: Sequence[tuple[Partial, tuple[Expression, ...], Expression]], normal: Normal, bounds: str
+) -> tuple[dict[str, str] | None, dict[str, str], dict[str, DataType]]:
+    aggregations: dict[str, str] = {}
+    columns: dict[str, str] = {}
+    kinds: dict[str, DataType] = {}
+    for partial, args, where in [(ROWS, (), TRUE), *parts]:
+        values = tuple(normal.of(arg) for arg in args)
+        chosen = conjunction((*_parts(normal.where), *_parts(normal.of(where))))
+        found = _aggregations(partial, values, chosen, bounds)
+        if found is None:
+            return None, {}, {}
+        for place, text in enumerate(found):
+            column = f"a{_digest(text)}"
+            aggregations[column] = text
+            columns[f"{partial.label}.{place}"] = column
+            if isinstance(partial, Extreme) and place == 1:
+                kinds[column] = values[0].type
+    return aggregations, columns, kinds
+
+
+def _parts(condition: Expression) -> tuple[Expression, ...]:
+    return () if condition == TRUE else (condition,)
+
+
+def _aggregations(
+    partial: Partial, args: tuple[Expression, ...], chosen: Expression, bounds: str
+) -> list[str] | None:
+    """The columns of a state as Spark's aggregations; None if Spark has none that is the same."""
+    counted = conjunction((*_parts(chosen), *(call("is_not_null", [arg]) for arg in args)))
+    condition = _condition(counted, bounds)
+    count = f"count(CASE WHEN {condition} THEN 1 END)"
+
+    def of(value: str) -> str:
+        return f"CASE WHEN {condition} THEN {value} END"
+
+    match partial:
+        case Counted():
+            return [count]
+        case ExactTotal() if args[0].type.is_integer and not partial.squared:
+            value = f"CAST({_sql(args[0])} AS BIGINT)"
+            if partial.limbs == 1:
+                return [count, f"coalesce(sum({of(value)}), 0L)"]
+            low, high = f"({value}) & 4294967295L", f"shiftright({value}, 32)"
+            return [count, f"coalesce(sum({of(low)}), 0L)", f"coalesce(sum({of(high)}), 0L)"]
+        case FloatTotal() if args[0].type.is_fractional or args[0].type.is_integer:
+            value = f"CAST({_sql(args[0])} AS DOUBLE)"
+            return [count, f"coalesce(sum({of(value)}), 0D)"]
+        case FloatMoments() if args[0].type.is_fractional:
+            value = f"CAST({_sql(args[0])} AS DOUBLE)"
+            spread = f"var_pop({of(value)}) * {count}"
+            return [count, f"coalesce(avg({of(value)}), 0D)", f"coalesce({spread}, 0D)"]
+        case Extreme() if not args[0].type.fields and args[0].type.kind is not Kind.INTERVAL:
+            function = "max" if partial.greatest else "min"
+            return [count, f"{function}({of(_sql(args[0]))})"]
+    return None
+
+
+def _landmark(cut: Cut) -> str:
+    """The condition of FROM and UNTIL."""
+    parts = []
+    if cut.range is None and cut.start is not None:
+        parts.append(f"{MOMENT} >= {cut.start}L")
+    if cut.range is None and cut.until is not None:
+        parts.append(f"{MOMENT} <= {cut.until}L")
+    return " AND ".join(parts)
+
+
+def _condition(predicate: Expression, bounds: str) -> str:
+    text = f"({_sql(predicate)})"
+    return f"{text} AND {bounds}" if bounds else text
+
+
+def _sql(expression: Expression) -> str:
+    return to_sql(expression, quoted)
+
+
+def quoted(name: str) -> str:
+    """A column of the stream, as Spark reads it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _asks_for_bounds(expression: Expression) -> bool:
+    return any(isinstance(part, WindowBound) for part in expression.walk())
+
+
+def _digest(*texts: str) -> str:
+    return blake2b("\0".join(texts).encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True)
+class Feed:
+    """One native aggregation, for all queries of a grouping."""
+
+    name: str
+    keys: tuple[Expression, ...]
+    aggregations: Mapping[str, str]
+    kinds: Mapping[str, DataType]
+    begin: str
+
+    @property
+    def key_kinds(self) -> dict[str, DataType]:
+        """The key columns and their types."""
+        return {f"k{place}": key.type for place, key in enumerate(self.keys)}
+
+    @property
+    def key_texts(self) -> list[str]:
+        """The key columns as Spark computes them."""
+        return [_sql(key) for key in self.keys]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """All columns it gives."""
+        return frozenset(self.aggregations)
+
+
+def feeds_of(programs: Iterable[Program]) -> list[Feed] | None:
+    """The feeds of all queries of a stream; None if they are better computed from rows."""
+    queries = [native_query(program) for program in programs]
+    if not queries:
+        return []
+    groups: dict[str, list[NativeQuery]] = {}
+    for query in queries:
+        if query is None:
+            return None
+        groups.setdefault(query.feed, []).append(query)
+    return [_feed(name, group) for name, group in groups.items()] if len(groups) <= MOST_FEEDS else None
+
+
+def _feed(name: str, queries: Sequence[NativeQuery]) -> Feed:
+    aggregations = {column: text for query in queries for column, text in query.aggregations.items()}
+    kinds = {column: kind for query in queries for column, kind in query.kinds.items()}
+    return Feed(name, queries[0].keys, aggregations, kinds, pane_begin([query.cut for query in queries]))
+
+
+def pane_begin(cuts: Iterable[Cut]) -> str:
+    """Where the finest pane of a moment begins: the last place where any window begins or ends.
+
+    >>> from windrow.kernels.cuts import Cut
+    >>> pane_begin([Cut(60, 10), Cut(300, 20)])
+    '(__t - pmod(__t - 0L, 10L))'
+    >>> pane_begin([Cut(7, 5)])
+    'greatest((__t - pmod(__t - 0L, 5L)), (__t - pmod(__t - 3L, 5L)))'
+    """
+    grids = _needed({grid for cut in cuts for grid in _grids(cut)})
+    if len(grids) > MOST_GRIDS:
+        first = grids[0][1]
+        width = gcd(*(period for period, _ in grids), *(phase - first for _, phase in grids))
+        grids = [(width, first % width)]
+    texts = [f"({MOMENT} - pmod({MOMENT} - {phase}L, {period}L))" for period, phase in grids]
+    return texts[0] if len(texts) == 1 else f"greatest({', '.join(texts)})"
+
+
+def _grids(cut: Cut) -> list[tuple[int, int]]:
+    """Where windows end and begin: (period, phase)."""
+    ends = (cut.slide, cut.origin % cut.slide)
+    return [ends, (cut.slide, (cut.origin - cut.range) % cut.slide)] if cut.range is not None else [ends]
+
+
+def _needed(grids: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Without those whose points are all points of another."""
+    finest = sorted(grids)
+    return [
+        (period, phase)
+        for period, phase in finest
+        if not any(
+            period % other == 0 and phase % other == at and (other, at) != (period, phase)
+            for other, at in finest
+        )
+    ]
+
+
+def moment_sql(stream: Stream) -> str:
+    """The stream's WATTR as a 64-bit integer."""
+    name, kind = quoted(stream.wattr), stream.schema.column(stream.wattr).type
+    if kind.kind is Kind.TIMESTAMP:
+        return f"unix_micros({name})"
+    if kind.kind is Kind.DATE:
+        return f"CAST(unix_date({name}) AS BIGINT) * 86400000000L"
+    return f"CAST({name} AS {BIGINT})"
+
+
+def aggregation_sql(feed: Feed, view: str, moment: str, promised: str) -> str:
+    """The aggregation of a feed over a view of the new rows. Rows before the promise are in no pane."""
+    begin = f"CASE WHEN {MOMENT} >= {promised} THEN {feed.begin} END"
+    inner = {f"__key{place}": text for place, text in enumerate(feed.key_texts)}
+    keys = "".join(f", {text} AS {name}" for name, text in inner.items())
+    outer = "".join(f", {name} AS k{place}" for place, name in enumerate(inner))
+    states = "".join(f", {text} AS {column}" for column, text in feed.aggregations.items())
+    return (
+        f"SELECT __pane AS {BEGIN}{outer}, count(1) AS {COUNT}, max({MOMENT}) AS {GREATEST}{states}"
+        f" FROM (SELECT *, {begin} AS __pane{keys} FROM (SELECT *, {moment} AS {MOMENT} FROM {view}))"
+        f" GROUP BY __pane{''.join(f', {name}' for name in inner)}"
+    )

@@ -1,0 +1,183 @@
+"""A streaming frame as one Spark streaming query, whose micro-batches go to the engine.
+
+Spark keeps its own log of what it has handed out, in a checkpoint; the engine keeps another, of what it has
+committed. The two must be about the same source: a checkpoint that was deleted begins again with a new id and
+batch 0, and a file that was overwritten would be read with other contents than it was announced with. Both
+are told, and nothing is lost silently.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+from windrow.errors import SourceError, StateError, WindrowError
+from windrow.spark.failures import translated
+from windrow.state.crash import crash_point
+from windrow.state.entries import SourceFile, SourceState
+
+if TYPE_CHECKING:
+    from windrow.spark.frames import DataFrame, StreamingQuery
+    from windrow.spark.sources import Source
+
+#: so many of the files read last are remembered, to notice when one changes afterwards
+FILES_KEPT = 64
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """Rows that Spark hands over, and which of its batches they are."""
+
+    stream: str
+    frame: DataFrame
+    query_id: str
+    number: int
+    #: looks at the files it comes from; those of a batch that is committed already may be gone
+    files: Callable[[], tuple[SourceFile, ...]] = tuple
+
+
+class StreamFeed:
+    """One stream's source, running. `hand_over` returns only when the batch is committed."""
+
+    def __init__(
+        self, stream: str, source: Source, checkpoint: Path, hand_over: Callable[[MicroBatch], None]
+    ) -> None:
+        self.stream, self.source, self.checkpoint = stream, source, checkpoint
+        self._hand_over = hand_over
+        self._query: StreamingQuery | None = None
+        #: what went wrong inside a callback, where Spark would only show a trace
+        self.failure: BaseException | None = None
+
+    def start(self, trigger: str, *, once: bool) -> None:
+        """Begin, or go on where the checkpoint is."""
+        writer = self.source.frame.writeStream.foreachBatch(self._on_batch)
+        writer = writer.option("checkpointLocation", str(self.checkpoint)).queryName(f"windrow {self.stream}")
+        writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
+        self._query = writer.start()
+
+    @property
+    def is_active(self) -> bool:
+        return self._query is not None and bool(self._query.isActive)
+
+    def stop(self) -> None:
+        """End the query. Never called while the engine holds a batch of it."""
+        if self._query is not None:
+            self._query.stop()
+
+    def error(self) -> WindrowError | None:
+        """Why it ended by itself, if not in order."""
+        if isinstance(self.failure, WindrowError):
+            return self.failure
+        found = self._query.exception() if self._query is not None and not self._query.isActive else None
+        if found is None:
+            return None
+        text = str(found)
+        return translated(text, f"reading stream `{self.stream}`")
+
+    def _on_batch(self, frame: DataFrame, number: int) -> None:
+        """Spark's callback: whatever happens inside, it returns only if the batch is committed."""
+        try:
+            self._hand_over(MicroBatch(self.stream, frame, self._id(), number, lambda: self._files(number)))
+            crash_point("before-spark-commit")
+        except BaseException as error:  # noqa: BLE001  even SystemExit: Spark would wait for it for ever
+            self.failure = error
+            raise RuntimeError(f"batch {number} of stream {self.stream} is not committed") from None
+
+    def _id(self) -> str:
+        metadata = json.loads((self.checkpoint / "metadata").read_text())
+        return str(metadata["id"])
+
+    def _files(self, number: int) -> tuple[SourceFile, ...]:
+        """The files of a batch as Spark has announced them; each must still be the same."""
+        if not self.source.is_files:
+            return ()
+        first = self._announced(number - 1) + 1 if number else 0
+        entries = [e for each in range(first, self._announced(number) + 1) for e in self._announcement(each)]
+        local = [(path, entry["timestamp"]) for entry in entries if (path := _local(entry["path"]))]
+        return tuple(_unchanged(path, timestamp, self.stream) for path, timestamp in local)
+
+    def _announced(self, number: int) -> int:
+        """The last announcement of files that a batch takes in: after a crash it may take in two."""
+        found = re.search(r'"logOffset":(\d+)', (self.checkpoint / "offsets" / str(number)).read_text())
+        return int(found[1]) if found else number
+
+    def _announcement(self, number: int) -> Iterator[dict[str, Any]]:
+        log = self.checkpoint / "sources" / "0"
+        paths = (log / name for name in (str(number), f"{number}.compact"))
+        path = next((path for path in paths if path.exists()), None)
+        for line in path.read_text().splitlines()[1:] if path else ():
+            entry: dict[str, Any] = json.loads(line)
+            if entry["batchId"] == number:
+                yield entry
+
+
+def _local(url: str) -> Path | None:
+    parsed = urlparse(url)
+    return Path(unquote(parsed.path)) if parsed.scheme in ("", "file") else None
+
+
+def _unchanged(path: Path, announced: int, stream: str) -> SourceFile:
+    try:
+        facts = path.stat()
+    except FileNotFoundError:
+        raise SourceError(
+            f"stream `{stream}`: {path} was announced and is gone before it was read",
+            code="file-missing",
+            hint="put it back as it was; or start with a new state directory, without it",
+        ) from None
+    if facts.st_mtime_ns // 1_000_000 != announced:
+        raise SourceError(
+            f"stream `{stream}`: {path} was changed after it was announced and before it was read",
+            code="file-changed",
+            hint="restore it with its time of change, or start with a new state directory; "
+            "write new rows to new files",
+        )
+    return SourceFile(str(path), facts.st_size, facts.st_mtime_ns)
+
+
+def check_files(stream: str, read: SourceState) -> None:
+    """Files that were read may be gone by now, but not changed: what was added would be ignored."""
+    for file in read.files:
+        try:
+            facts = Path(file.path).stat()
+        except FileNotFoundError:
+            continue
+        if (facts.st_size, facts.st_mtime_ns) != (file.size, file.modified):
+            raise SourceError(
+                f"stream `{stream}`: {file.path} was changed after it was read",
+                code="file-changed",
+                hint="restore it, or start with a new state directory; write new rows to new files",
+            )
+
+
+def next_read(stream: str, read: SourceState, batch: MicroBatch, fingerprint: str) -> SourceState | None:
+    """How far the source is with this batch; None if the last commit holds it already."""
+    if read.query_id is None:
+        if batch.number != 0:
+            raise _other_batch(stream, f"batch {batch.number}", "none was ever committed")
+    elif read.query_id != batch.query_id:
+        raise StateError(
+            f"stream `{stream}`: Spark's checkpoint is not the one this state belongs to: it begins anew, and"
+            " rows would be read twice or never",
+            code="checkpoint-lost",
+            hint="restore the folder `checkpoints` of the state directory, or start with a new one",
+        )
+    elif batch.number == read.last_batch:
+        return None
+    elif read.last_batch is None or batch.number != read.last_batch + 1:
+        raise _other_batch(stream, f"batch {batch.number}", f"batch {read.last_batch} was committed last")
+    files = (*read.files, *batch.files())[-FILES_KEPT:]
+    return SourceState(batch.query_id, batch.number, fingerprint, read.schema, files)
+
+
+def _other_batch(stream: str, found: str, known: str) -> StateError:
+    return StateError(
+        f"stream `{stream}`: Spark's checkpoint goes on with {found}, but {known}",
+        code="checkpoint-mismatch",
+        hint="restore the whole state directory from one backup, or start with a new one",
+    )

@@ -1,0 +1,25 @@
+"""A micro-batch on its way into the ingest job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream
+    from windrow.kernels.intake import Known
+    from windrow.spark.tasks.bundle import Bundle
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """The new rows of a stream, what was known of it before, and the queries that read it."""
+
+    stream: Stream
+    #: a Spark DataFrame; an Arrow table where no Spark is
+    frame: Any
+    known: Known
+    queries: tuple[Bundle, ...]
+    order_key: tuple[str, ...] = ()
+    #: how many pane states the last batch gave, if that is known
+    panes: int | None = None

@@ -1,0 +1,55 @@
+"""A standing query as it travels to worker processes.
+
+Compiling a plan costs milliseconds, and a worker meets the same plan in every epoch: it is compiled once per
+process, found again by its fingerprint.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from windrow.algebra.aggregates.user import install_version
+from windrow.kernels.program import Program
+
+if TYPE_CHECKING:
+    from windrow.algebra.aggregates.definition import Definition
+    from windrow.algebra.plan import Emit
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A query by name: its pickled plan, and the definitions of the user's aggregates in it."""
+
+    name: str
+    fingerprint: str
+    plan: bytes
+    by_group: bool | None = None
+    aggregates: tuple[Definition, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        plan: Emit,
+        fingerprint: str,
+        *,
+        by_group: bool | None = None,
+        aggregates: tuple[Definition, ...] = (),
+    ) -> Bundle:
+        """A plan, ready to travel."""
+        return cls(name, fingerprint, pickle.dumps(plan), by_group, aggregates)
+
+    @property
+    def program(self) -> Program:
+        """The query, compiled in this process."""
+        for definition in self.aggregates:
+            install_version(definition)
+        return _compiled(self.plan, self.by_group)
+
+
+@lru_cache(maxsize=4096)
+def _compiled(plan: bytes, by_group: bool | None) -> Program:
+    return Program(pickle.loads(plan), by_group=by_group)

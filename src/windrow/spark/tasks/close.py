@@ -1,0 +1,211 @@
+"""The close job's tasks: each shard takes in what is new, answers what is due and forgets what expired.
+
+A nested query has a level in each stage of the job: the answers of one stage travel to the shards of the
+next, as states of its panes. Stage `n` of shard `s` has a state of its own, numbered n·shards + s.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+
+from windrow.kernels.clocks import Clock
+from windrow.kernels.columns import to_frame
+from windrow.kernels.layout import PANE, gathered
+from windrow.kernels.shards import split
+from windrow.kernels.state import Delta, State
+from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
+from windrow.spark.tasks.place import Spool
+from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message
+from windrow.state.names import OUTBOX
+from windrow.state.shard import Shard, change_shard
+from windrow.windows.domain import INFINITY
+
+if TYPE_CHECKING:
+    from windrow.kernels.level import Level
+    from windrow.spark.tasks.bundle import Bundle
+    from windrow.spark.tasks.place import Place
+    from windrow.state.refs import ChunkRef
+
+
+@dataclass(frozen=True)
+class Work:
+    """A query to move: its clock, the delta files it has not taken in yet, and the last window to report."""
+
+    query: Bundle
+    clock: Clock
+    deltas: tuple[ChunkRef, ...] = ()
+    latest: int | None = None
+    #: windows that begin earlier are not answered: rows from before the query was there would be missing
+    complete_from: int | None = None
+
+
+@dataclass(frozen=True)
+class Routed:
+    """Pane states for a level of a query, from one shard of the stage below to one of this stage."""
+
+    query: str
+    tables: Mapping[str, bytes]
+    latest: int | None
+
+
+@dataclass(frozen=True)
+class CloseTask:
+    """One stage of the close job."""
+
+    stage: int
+    place: Place
+    work: tuple[Work, ...]
+    #: the state files of each shard of this stage
+    files: Mapping[int, tuple[ChunkRef, ...]]
+    #: the queries there are; state of any other is let go of
+    alive: frozenset[str] = frozenset()
+    #: which shard a task is of; the task itself knows only when it runs
+    shard: Callable[[], int] | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        shard, received = self._received(batches)
+        run = _Run(self, shard, received)
+        yield from run.passed_on
+        yield message(DONE, run.run(), shard)
+        yield from run.routed
+
+    def _received(self, batches: Iterable[pa.RecordBatch]) -> tuple[int, list[pa.RecordBatch]]:
+        rows = list(batches)
+        if self.shard is not None:
+            return self.shard(), rows
+        return int(rows[0].column(0)[0].as_py()), []
+
+
+class _Run:
+    """One shard of one stage."""
+
+    def __init__(self, task: CloseTask, shard: int, received: list[pa.RecordBatch]) -> None:
+        self.task, self.shard, self.place = task, shard, task.place
+        self.rows: Counter[str] = Counter()
+        self.faults: dict[str, Fault] = {}
+        self.routed: list[pa.RecordBatch] = []
+        self.passed_on: list[pa.RecordBatch] = []
+        self.incoming: dict[str, list[Routed]] = {}
+        for batch in received:
+            self._sort_out(batch)
+
+    def _sort_out(self, batch: pa.RecordBatch) -> None:
+        for place, kind in enumerate(batch.column("kind").to_pylist()):
+            if kind == ROUTED:
+                found: Routed = pickle.loads(batch.column("payload")[place].as_py())
+                self.incoming.setdefault(found.query, []).append(found)
+            else:
+                self.passed_on.append(batch.slice(place, 1))
+
+    def run(self) -> Closed:
+        """Move every query that has a level here."""
+        place, task = self.place, self.task
+        number = task.stage * place.shards + self.shard
+        before = Shard(place.store, task.files.get(number, ()))
+        name = place.new_name(number)
+        files: list[ChunkRef] = []
+        with (
+            Spool(place, number, OUTBOX) as outbox,
+            change_shard(before, name, files) as change,
+        ):
+            for work in task.work:
+                operator = f"{work.query.name}/{task.stage}"
+                if len(work.query.program.levels) > task.stage:
+                    state = self._moved(work, before.state(operator), outbox)
+                    if state is not None:
+                        change.put(operator, state)
+            for operator in before.operators:
+                if operator.rpartition("/")[0] not in task.alive:
+                    change.drop(operator)
+        return Closed(number, tuple(files), outbox.ref, dict(self.rows), self.faults)
+
+    def _moved(self, work: Work, state: State, outbox: Spool) -> State | None:
+        """The next state of a query; None, and a fault, if it cannot go on."""
+        try:
+            level = work.query.program.levels[self.task.stage]
+            clock = work.clock if self.task.stage == 0 else Clock(work.clock.before, work.clock.now)
+            moved, answers = level.kernel.advance(state, self._delta(work, level), clock)
+            self._give(work, answers, outbox)
+            return moved
+        except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
+            self.faults[work.query.name] = fault_of(error, work.query.name)
+            return None
+
+    def _delta(self, work: Work, level: Level) -> Delta:
+        if self.task.stage == 0:
+            files = open_files(self.place.store, work.deltas)
+            tables = tables_of(files, work.query.name, work.query.program, self.shard)
+            return Delta({name: frame.to_arrow() for name, frame in tables.items()}, work.latest)
+        return _from_below(level, self.incoming.get(work.query.name, []), work.clock)
+
+    def _give(self, work: Work, answers: Iterator[pa.Table], outbox: Spool) -> None:
+        """Answers go to the outbox, or to the level above."""
+        name, levels = work.query.name, work.query.program.levels
+        if len(levels) > self.task.stage + 1:
+            self._route(name, levels[self.task.stage + 1], answers, work.clock)
+            return
+        for table in answers:
+            complete = _complete(table, work)
+            if complete.num_rows:
+                outbox.writer.add(name, complete)
+                self.rows[name] += complete.num_rows
+
+    def _route(self, query: str, level: Level, answers: Iterator[pa.Table], clock: Clock) -> None:
+        """The answers as pane states of the next level, each to the shard its group is in."""
+        pieces: dict[int, dict[str, list[pl.DataFrame]]] = {}
+        latest: int | None = None
+        for table in answers:
+            rows = level.nested(table)
+            last = level.latest(rows, Clock(clock.before, clock.now))
+            latest = max((w for w in (latest, last) if w is not None), default=None)
+            for name, frame in level.tables(rows).items():
+                for shard, part in split(frame, key_types(level), self.place.shards):
+                    pieces.setdefault(shard, {}).setdefault(name, []).append(part)
+        # every shard learns which window is the last, those without rows too
+        for shard in range(self.place.shards) if latest is not None else ():
+            tables = {name: _packed(parts, level, name) for name, parts in pieces.get(shard, {}).items()}
+            self.routed.append(message(ROUTED, Routed(query, tables, latest), shard))
+
+
+def _complete(table: pa.Table, work: Work) -> pa.Table:
+    """Without the windows that began before the query was there."""
+    cut = work.query.program.query.cut
+    if work.complete_from is None or cut.range is None:
+        return table
+    frame = to_frame(table)
+    return frame.filter(pl.col("#at") - cut.range >= work.complete_from).to_arrow()
+
+
+def _packed(parts: list[pl.DataFrame], level: Level, name: str) -> bytes:
+    layout = level.answers.measures.layouts[name]
+    rows = gathered(parts)
+    assert rows is not None
+    table = layout.merge(rows, [PANE, *layout.keys]).to_arrow()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _from_below(level: Level, routed: list[Routed], clock: Clock) -> Delta:
+    found: dict[str, list[pl.DataFrame]] = {}
+    for piece in routed:
+        for name, data in piece.tables.items():
+            found.setdefault(name, []).append(to_frame(pa.ipc.open_stream(data).read_all()))
+    tables: dict[str, Any] = {}
+    for name, frames in found.items():
+        layout, rows = level.answers.measures.layouts[name], gathered(frames)
+        assert rows is not None
+        tables[name] = layout.merge(rows, [PANE, *layout.keys]).to_arrow()
+    known = [piece.latest for piece in routed if piece.latest is not None]
+    reached = level.query.cut.due(clock.before)
+    known += [int(reached)] if not known and abs(reached) != INFINITY else []
+    return Delta(tables, max(known, default=None))

@@ -1,0 +1,210 @@
+"""The ingest job's tasks: rows of a stream become delta files. No state is read.
+
+`RowsTask` gets the rows themselves, judges them and makes every query's pane states; `FeedTask` gets what
+Spark has aggregated already, and only has to put it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+
+from windrow.algebra.schema import Field, Schema
+from windrow.errors import DataError, WindrowError
+from windrow.kernels.clocks import Clock
+from windrow.kernels.columns import frame_from_arrow
+from windrow.kernels.intake import Intake, Observed
+from windrow.kernels.layout import PANE, gathered
+from windrow.kernels.shards import split
+from windrow.spark.native import BEGIN, COUNT, GREATEST, Feed, native_query
+from windrow.spark.tasks.delta_file import FEED, put_tables
+from windrow.spark.tasks.place import Spool
+from windrow.spark.tasks.reports import DONE, Fault, Ingested, fault_of, message
+from windrow.state.names import OUTBOX
+from windrow.windows.progress import Batch
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream
+    from windrow.kernels.intake import Known
+    from windrow.kernels.program import Program
+    from windrow.spark.tasks.bundle import Bundle
+    from windrow.spark.tasks.place import Place
+
+#: pane states waiting in memory are merged when there are this many
+_MANY_ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class RowsTask:
+    """Rows to pane states, for every query by itself. `late_sink` keeps late rows for a sink."""
+
+    stream: Stream
+    known: Known
+    now: int
+    place: Place
+    queries: tuple[Bundle, ...]
+    late_sink: str | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield message(DONE, self.run(batches))
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
+        """Take the rows; what is wrong with them as a whole is told, not raised."""
+        try:
+            return self._run(batches)
+        except DataError as error:
+            return Ingested(self.stream.name, refusal=error)
+
+    def _run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
+        intake, known = Intake(self.stream), self.known
+        gathering = [_Gathering(query, query.program, known) for query in self.queries]
+        observed: list[Observed] = []
+        place = self.place
+        with Spool(place, folder=OUTBOX) as outbox:
+            for batch in batches:
+                frame = frame_from_arrow(pa.Table.from_batches([batch]), self.stream.schema)
+                judged = intake.judge(known, frame, self.now)
+                # numbers go on where this piece's rows ended; pieces with numbers are judged one by one
+                known = intake.counted(known, judged.observed)
+                observed.append(judged.observed)
+                for each in gathering:
+                    each.take(judged.accepted)
+                if self.late_sink is not None and judged.late.height:
+                    outbox.writer.add(self.late_sink, judged.late.to_arrow())
+        with Spool(place, stream=self.stream.name) as spool:
+            for each in gathering:
+                each.put(spool, place.shards)
+        return Ingested(
+            self.stream.name,
+            Observed.all(observed),
+            spool.ref,
+            outbox.ref,
+            0,
+            {each.query.name: each.latest for each in gathering if each.latest is not None},
+            {each.query.name: each.fault for each in gathering if each.fault is not None},
+        )
+
+
+class _Gathering:
+    """The pane states of one query, growing with each piece of the batch."""
+
+    def __init__(self, query: Bundle, program: Program, known: Known) -> None:
+        self.query, self.program = query, program
+        self.level = program.bottom
+        self.source = program.column(known)
+        self.clock: Clock = program.clock(known, known)
+        self.latest: int | None = None
+        self.fault: Fault | None = None
+        self._waiting: dict[str, list[pl.DataFrame]] = {}
+
+    def take(self, accepted: pl.DataFrame) -> None:
+        """Some accepted rows. After an error the query is not computed any more."""
+        if self.fault is not None or not accepted.height:
+            return
+        try:
+            rows = self.level.scanned(accepted, self.source)
+            latest = self.level.latest(rows, self.clock)
+            self.latest = max((w for w in (latest, self.latest) if w is not None), default=None)
+            for name, frame in self.level.tables(rows).items():
+                self._wait(name, frame)
+        except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
+            self.fault = fault_of(error, self.query.name)
+
+    def put(self, spool: Spool, shards: int) -> None:
+        """Write what was gathered."""
+        if self.fault is not None:
+            return
+        tables = {name: self._merged(name) for name in self._waiting}
+        tables = {name: frame for name, frame in tables.items() if frame.height}
+        if tables:
+            put_tables(spool.writer, self.query.name, self.level, tables, shards)
+
+    def _wait(self, name: str, frame: pl.DataFrame) -> None:
+        if not frame.height:
+            return
+        waiting = self._waiting.setdefault(name, [])
+        waiting.append(frame)
+        if len(waiting) > 1 and sum(each.height for each in waiting) > _MANY_ROWS:
+            self._waiting[name] = [self._merged(name)]
+
+    def _merged(self, name: str) -> pl.DataFrame:
+        layout = self.level.answers.measures.layouts[name]
+        frames = self._waiting[name]
+        rows = gathered(frames)
+        assert rows is not None
+        return layout.merge(rows, [PANE, *layout.keys]) if len(frames) > 1 else rows
+
+
+@dataclass(frozen=True)
+class FeedTask:
+    """Natively aggregated panes to delta files; `observes` is false for all feeds of a batch but one."""
+
+    stream: Stream
+    feed: Feed
+    place: Place
+    queries: tuple[Bundle, ...]
+    observes: bool = True
+    before: Mapping[str, Clock] = field(default_factory=dict)
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield message(DONE, self.run(list(batches)))
+
+    def run(self, batches: list[pa.RecordBatch]) -> Ingested:
+        """Put the panes away, each shard's by themselves."""
+        if not batches:
+            return Ingested(self.stream.name)
+        table = pa.Table.from_batches(batches)
+        frame = self._frame(table)
+        late = frame[BEGIN].is_null()
+        refusal = self._refusal(frame.filter(late))
+        if refusal is not None:
+            return Ingested(self.stream.name, refusal=refusal)
+        panes = frame.filter(~late)
+        place = self.place
+        with Spool(place, stream=self.stream.name) as spool:
+            for shard, rows in split(panes, self.feed.key_kinds, place.shards):
+                kept = rows.drop(COUNT, GREATEST).to_arrow()
+                spool.writer.add((FEED, self.feed.name, shard), kept)
+        return Ingested(
+            self.stream.name,
+            self._observed(frame, late) if self.observes else None,
+            spool.ref,
+            panes=panes.height,
+            latest=self._latest(panes),
+        )
+
+    def _frame(self, table: pa.Table) -> pl.DataFrame:
+        """The columns as kernels have them: times as integers."""
+        kinds = {**self.feed.key_kinds, **self.feed.kinds}
+        typed = frame_from_arrow(table, Schema(tuple(Field(name, kind) for name, kind in kinds.items())))
+        rest = pl.from_arrow(table.drop_columns(list(kinds)))
+        assert isinstance(rest, pl.DataFrame)
+        return pl.concat([rest, typed], how="horizontal")
+
+    def _refusal(self, late: pl.DataFrame) -> WindrowError | None:
+        """Rows in no pane are late, or have no moment at all."""
+        nowhere = late.filter(pl.col(GREATEST).is_null())
+        if not nowhere.height:
+            return None
+        count = int(nowhere[COUNT].sum())
+        return Intake(self.stream).no_moment(f"{count} row{'s' if count > 1 else ''} of the batch")
+
+    def _observed(self, frame: pl.DataFrame, late: pl.Series) -> Observed:
+        greatest = frame[GREATEST].max()
+        batch = Batch([greatest] if isinstance(greatest, int) else [])
+        return Observed(batch, int(frame.filter(~late)[COUNT].sum()), int(frame.filter(late)[COUNT].sum()))
+
+    def _latest(self, panes: pl.DataFrame) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for query in self.queries:
+            native = native_query(query.program)
+            if native is None or native.latest not in panes.columns:
+                continue
+            greatest = panes[native.latest].max()
+            if isinstance(greatest, int):
+                found[query.name] = (greatest - native.cut.origin) // native.cut.slide
+        return found

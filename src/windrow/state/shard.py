@@ -1,0 +1,161 @@
+"""The state of one shard: what its operators keep, spread over chunk files, and an index that finds it.
+
+Every change of a shard writes one file: the chunks that are new, and the index of all that are live, which
+may lie in earlier files. Chunks that an operator passes on unread are not opened, let alone written again. A
+file no live chunk lies in is named no more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from windrow.kernels.state import Chunk, State
+from windrow.state.chunk import chunk_writer
+from windrow.state.compaction import plan_compaction
+from windrow.state.crash import crash_point
+from windrow.state.reading import open_chunk
+
+if TYPE_CHECKING:
+    from windrow.state.chunk import ChunkWriter
+    from windrow.state.reading import Chunk as ChunkFile
+    from windrow.state.refs import ChunkRef
+    from windrow.state.store import Store
+
+INDEX = "index"
+#: more files than these are merged (5000 files cost seconds to open)
+MOST_FILES = 64
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a chunk is: the number of a section of a file, and the panes it is about."""
+
+    file: str
+    section: int
+    first: int
+    last: int
+
+
+class StoredChunk(Chunk):
+    """A chunk that lies in a file and is read when it is asked for."""
+
+    def __init__(self, place: Place, shard: Shard) -> None:
+        for name, value in (("first", place.first), ("last", place.last), ("place", place), ("shard", shard)):
+            object.__setattr__(self, name, value)
+
+    place: Place
+    shard: Shard
+
+    @property
+    def table(self) -> pa.Table:
+        return self.shard.read(self.place)
+
+
+class Shard:
+    """A shard as of a commit: `files` are those the manifest names for it, the last one has the index."""
+
+    def __init__(self, store: Store, files: Sequence[ChunkRef]) -> None:
+        self.store = store
+        self.files = {ref.name: ref for ref in files}
+        self._open: dict[str, ChunkFile] = {}
+        self._index: dict[str, Any] = {}
+        if files:
+            head = self._file(files[-1].name)
+            self._index = json.loads(head.read(INDEX)["json"][0].as_py())
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """The operators that have state here."""
+        return tuple(self._index)
+
+    def state(self, operator: str) -> State:
+        """What an operator keeps; nothing if it is new."""
+        stored = self._index.get(operator, {"chunks": {}, "meta": {}})
+        chunks = {
+            name: tuple(StoredChunk(Place(*place), self) for place in places)
+            for name, places in stored["chunks"].items()
+        }
+        return State(chunks, stored["meta"])
+
+    def read(self, place: Place) -> pa.Table:
+        """The table of a chunk; its checksum is compared."""
+        file = self._file(place.file)
+        return file.table(file.sections[place.section])
+
+    def _file(self, name: str) -> ChunkFile:
+        if name not in self._open:
+            self._open[name] = open_chunk(self.store, self.files[name])
+        return self._open[name]
+
+
+class ShardChange:
+    """The next state of a shard, being written."""
+
+    def __init__(self, before: Shard, writer: ChunkWriter, name: str, most_files: int) -> None:
+        self._before, self._writer, self._name, self._most_files = before, writer, name, most_files
+        self._sections = 0
+        self._new: dict[str, State | None] = {}
+
+    def put(self, operator: str, state: State) -> None:
+        """What an operator keeps from now on."""
+        self._new[operator] = state
+
+    def drop(self, operator: str) -> None:
+        """An operator is no more."""
+        self._new[operator] = None
+
+    def finish(self) -> set[str]:
+        """Write what is new, and the index; the names of the earlier files that are still needed."""
+        states = {name: self._before.state(name) for name in self._before.operators if name not in self._new}
+        states |= {name: state for name, state in self._new.items() if state is not None}
+        merged = self._too_many(states)
+        index = {name: self._written(name, state, merged) for name, state in sorted(states.items())}
+        places = [p for entry in index.values() for found in entry["chunks"].values() for p in found]
+        self._writer.add(INDEX, pa.table({"json": [json.dumps(index, separators=(",", ":"))]}))
+        if merged:
+            crash_point("compaction-written")
+        return {place[0] for place in places} - {self._name}
+
+    def _too_many(self, states: Mapping[str, State]) -> set[str]:
+        """The files whose live chunks are written again, so that there are fewer files."""
+        live: dict[str, None] = {}
+        for state in states.values():
+            for chunks in state.chunks.values():
+                live |= {chunk.place.file: None for chunk in chunks if isinstance(chunk, StoredChunk)}
+        refs = [ref for name, ref in self._before.files.items() if name in live]
+        groups = plan_compaction(refs, self._most_files)
+        return {ref.name for group in groups for ref in group}
+
+    def _written(self, operator: str, state: State, merged: set[str]) -> dict[str, Any]:
+        chunks = {
+            name: [self._placed(operator, name, chunk, merged) for chunk in found]
+            for name, found in state.chunks.items()
+        }
+        return {"chunks": chunks, "meta": dict(state.meta)}
+
+    def _placed(self, operator: str, name: str, chunk: Chunk, merged: set[str]) -> list[Any]:
+        if isinstance(chunk, StoredChunk) and chunk.place.file not in merged:
+            place = chunk.place
+            return [place.file, place.section, place.first, place.last]
+        key = (operator, name, self._sections)
+        self._writer.add(key, chunk.table.combine_chunks(), chunk.first, chunk.last)
+        self._sections += 1
+        return [self._name, self._sections - 1, chunk.first, chunk.last]
+
+
+@contextmanager
+def change_shard(
+    before: Shard, name: str, files: list[ChunkRef], most_files: int = MOST_FILES
+) -> Iterator[ShardChange]:
+    """The next state of a shard in a new file; at the end `files` are those to be named for it, in order."""
+    with chunk_writer(before.store, name) as writer:
+        change = ShardChange(before, writer, name, most_files)
+        yield change
+        needed = change.finish()
+    files[:] = [*(ref for ref in before.files.values() if ref.name in needed), writer.ref]

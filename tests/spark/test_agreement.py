@@ -1,0 +1,186 @@
+"""The engine says what the oracle says: random queries, streams, cuts, and restarts between epochs.
+
+Hundreds run with the engine's tasks in this process, files and commits included; dozens on Spark itself,
+where what Spark can aggregate natively is. Both ways of a query's rows are taken, and counted.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from tests.kernels.agreement import assert_same
+from tests.kernels.queries import COLUMNS, Measured, Step, histories, policies, sliding_plans, streams
+from tests.kernels.test_executor import FAMILIES, SLACK, SPECS, grouped, scripted
+
+from windrow.algebra.catalog import Late, ProgressRule, Stream
+from windrow.algebra.operators import Aggregate, AggregateCall, Filter
+from windrow.algebra.plan import Emit, Plan, Subquery, Window
+from windrow.algebra.types import BIGINT
+from windrow.errors import DataError
+from windrow.kernels.program import Program
+from windrow.reference.executor import ReferenceExecutor
+from windrow.spark.native import native_query
+from windrow.testing.spark_executor import SparkExecutor
+from windrow.windows.punctuation import NoPolicy, Ordered, Slack
+from windrow.windows.ranges import RangeWindow
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from windrow.algebra.changes import Change
+
+
+def run(executor: Any, steps: list[Step], restarts: random.Random | None = None) -> list[Change] | None:
+    """All changes of a history; None if a row made the query fail. Restarts happen between any two steps."""
+    changes: list[Change] = []
+    for verb, value in steps:
+        if restarts is not None and restarts.random() < 0.3:
+            executor.restart()
+        match verb:
+            case "push":
+                executor.push("s", value)
+            case "promise":
+                executor.punctuate("s", value)
+            case "own":
+                executor.punctuate("s", value[0], {"k": value[1]})
+            case "wait":
+                executor.advance(value)
+            case "finish":
+                executor.finish()
+            case "take":
+                try:
+                    changes += executor.take()
+                except DataError:
+                    return None
+    return changes
+
+
+def assert_engine_agrees(emit: Emit, steps: list[Step], seed: int, *, spark: bool) -> int:
+    expected = run(ReferenceExecutor(emit), steps)
+    executor = SparkExecutor(emit, spark=spark)
+    try:
+        with nothing_is_small() if seed % 2 else nullcontext():
+            found = run(executor, steps, random.Random(seed))
+    finally:
+        executor.close()
+    assert (found is None) == (expected is None)
+    if found is None or expected is None:
+        return 0
+    assert_same(found, expected)
+    return len(found)
+
+
+@contextmanager
+def nothing_is_small() -> Iterator[None]:
+    """Every close is a job of Spark, and every batch goes through its workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("windrow.spark.here.SMALL_STATE", -1)
+        patch.setattr("windrow.spark.jobs.SMALL_FEED", 0)
+        yield
+
+
+@st.composite
+def nested_plans(draw: st.DrawFn, stream: Stream) -> Emit:
+    """An aggregate over a filtered aggregate, with a window of its own."""
+    inner = draw(sliding_plans(stream, most=2, keys=("k",)))
+    rows: Plan = Window(Subquery(inner, "q"), draw(st.sampled_from([RangeWindow(6, 3), RangeWindow(5, 2)])))
+    first = rows.schema.names[0]
+    if draw(st.booleans()):
+        from windrow.algebra.functions import call
+
+        rows = Filter(rows, call("is_not_null", [rows.schema.column(first)]))
+    key = ((first, rows.schema.column(first)),) if draw(st.booleans()) else ()
+    count = AggregateCall("count", (), BIGINT)
+    return Emit(Aggregate(rows, key, (("n", count),)))
+
+
+@st.composite
+def cases(draw: st.DrawFn, stream: st.SearchStrategy[Stream] | None = None) -> tuple[Emit, list[Step], int]:
+    chosen = draw(stream if stream is not None else streams())
+    plan = draw(st.one_of(sliding_plans(chosen), sliding_plans(chosen), nested_plans(chosen)))
+    return plan, draw(histories(chosen)), draw(st.integers(0, 1 << 16))
+
+
+@given(case=cases())
+@settings(max_examples=150)
+def test_the_engine_in_this_process_agrees_with_the_oracle(case: tuple[Emit, list[Step], int]) -> None:
+    assert_engine_agrees(*case, spark=False)
+
+
+def simple_streams() -> st.SearchStrategy[Stream]:
+    """Streams whose progress Spark can compute natively."""
+    rules = [ProgressRule(NoPolicy()), ProgressRule(Ordered()), ProgressRule(Slack(3))]
+    return st.builds(lambda rule: Stream("s", COLUMNS, "ts", rule), st.sampled_from(rules))
+
+
+#: what Spark computes as the kernels do
+NATIVE = [
+    Measured("count", ()),
+    Measured("count", ("v", "x")),
+    *(Measured(name, (column,)) for name in ("min", "max", "any_value") for column in "vxdsb"),
+    *(Measured(name, (column,)) for name in ("sum", "avg") for column in "vx"),
+    *(Measured(name, ("x",)) for name in ("var_pop", "stddev_samp")),
+    Measured("max", ("ts",)),
+]
+
+
+@st.composite
+def native_cases(draw: st.DrawFn) -> tuple[Emit, list[Step], int]:
+    stream = draw(simple_streams())
+    plan = draw(sliding_plans(stream, measures=NATIVE))
+    return plan, draw(histories(stream)), draw(st.integers(0, 1 << 16))
+
+
+def on_spark(strategy: st.SearchStrategy[tuple[Emit, list[Step], int]], examples: int) -> int:
+    """Compare some cases on Spark; how many of them were native. A failure is not shrunk: that takes long."""
+    native = 0
+
+    @given(case=strategy)
+    @settings(max_examples=examples, derandomize=True, phases=[Phase.generate])
+    def check(case: tuple[Emit, list[Step], int]) -> None:
+        nonlocal native
+        emit, steps, seed = case
+        native += native_query(Program(emit)) is not None
+        assert_engine_agrees(emit, steps, seed, spark=True)
+
+    check()
+    return native
+
+
+def test_spark_agrees_with_the_oracle_on_native_aggregations(spark: SparkSession) -> None:
+    assert on_spark(native_cases(), 25) > 12, "few of the queries were native"
+
+
+def test_spark_agrees_with_the_oracle_on_anything(spark: SparkSession) -> None:
+    assert on_spark(cases(), 20) < 20, "no query was computed from rows"
+
+
+@pytest.mark.parametrize("rule", policies(), ids=lambda rule: type(rule.policy).__name__)
+def test_every_policy_on_spark(spark: SparkSession, rule: ProgressRule) -> None:
+    late = [Late.DROP, Late.KEEP, Late.TO][len(repr(rule)) % 3]
+    stream = Stream("s", COLUMNS, "ts", rule, late, "memory:" if late is Late.TO else None)
+    many = [
+        Measured("count", ()),
+        Measured("last", ("s",)),
+        Measured("sum", ("d",)),
+        Measured("mode", ("v",)),
+    ]
+    steps = scripted(len(repr(rule)), batches=4)
+    promises = [("own", (2, None)), ("promise", 1), ("own", (9, 1))]
+    emit = grouped(stream, RangeWindow(7, 3), many, "k")
+    assert assert_engine_agrees(emit, [*steps[:4], *promises, *steps[4:]], 3, spark=True) > 5
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_aggregate_over_every_window_kind(family: str) -> None:
+    """Through files and restarts, in this process."""
+    for number, kind in enumerate(SPECS):
+        emit = grouped(SLACK, SPECS[kind], FAMILIES[family], *[("k",), ("k", "s"), ()][number % 3])
+        steps = scripted(number, batches=3, calm=family.endswith("sum v"))
+        assert assert_engine_agrees(emit, steps, number, spark=False)
