@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
@@ -97,8 +98,10 @@ class Windrow:
     def sql(self, text: str) -> list[Any]:
         """Run statements. Gives what SHOW and EXPLAIN show, in order."""
         with self._all_or_nothing():
-            shown = [self._do(statement) for statement in compile_script(text, self._catalog)]
+            statements = compile_script(text, self._catalog)
+            shown = [self._do(statement) for statement in statements]
         self._engine.commit()
+        self._clear_checkpoints(statements)
         return [each for each in shown if each is not None]
 
     @contextmanager
@@ -112,6 +115,12 @@ class Windrow:
             self._catalog.adopt(catalog)
             self._sources = sources
             raise
+
+    def _clear_checkpoints(self, statements: list[BoundStatement]) -> None:
+        """How far Spark has read a dropped stream is of no use to a later one of that name."""
+        for statement in statements:
+            if isinstance(statement, Dropped) and statement.kind == "STREAM":
+                rmtree(self._folder / _CHECKPOINTS / statement.name, ignore_errors=True)
 
     def stream(self, name: str, data: Any, wattr: str | None = None, **how: Any) -> StreamView:
         """A stream of rows: a Spark DataFrame, streaming or not, or a pandas, Polars or Arrow table.

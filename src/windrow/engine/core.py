@@ -20,8 +20,8 @@ from windrow.engine.delivery import delivery, pending
 from windrow.engine.draft import Draft
 from windrow.engine.published import published_schema, rows_schema
 from windrow.engine.records import QueryRecord, StreamRecord, query_text
+from windrow.engine.running import runnable
 from windrow.errors import DataError, SinkError, StateError, WindrowError
-from windrow.kernels.query import SlidingQuery
 from windrow.spark.sinks import MemorySink, open_sink
 from windrow.spark.tasks.arrived import Arrived
 from windrow.spark.tasks.bundle import Bundle
@@ -150,7 +150,7 @@ class Engine:
     def add_query(self, query: StandingQuery, sink: Sink | None = None) -> QueryRecord:
         """A standing query, going on where the state directory has it."""
         with self.lock:
-            SlidingQuery.of(query.plan)
+            plan = runnable(query.plan)
             text = query_text(query)
             used = _user_aggregates(query)
             print_of_code = "\0".join(definition.fingerprint for definition in used)
@@ -159,7 +159,7 @@ class Engine:
             if stored is not None and stored.fingerprint != fingerprint:
                 raise _changed_query(query.name, stored.text, text)
             name = stored.options["id"] if stored else f"{query.name}@{self.last.number + 1}"
-            bundle = Bundle.of(name, query.plan, fingerprint, by_group=self.by_group, aggregates=used)
+            bundle = Bundle.of(name, plan, fingerprint, by_group=self.by_group, aggregates=used)
             record = QueryRecord(query, bundle, text, absorbed=self.last.number)
             if stored is not None:
                 record = record.resumed(stored)

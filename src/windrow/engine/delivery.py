@@ -68,10 +68,25 @@ def in_order(parts: list[pa.Table]) -> Iterator[pl.DataFrame]:
 
 
 def _sorted(parts: list[pa.Table]) -> pl.DataFrame:
+    """Sorted by as many columns as it takes: mostly the instant and the first column are enough."""
     frame = pl.concat([to_frame(part) for part in parts])
-    keys = [_key(column).alias(str(place)) for place, column in enumerate(frame)]
-    order = pl.DataFrame(keys).select(pl.arg_sort_by([pl.col(key.name) for key in keys])).to_series()
+    keys = pl.DataFrame([_key(column).alias(str(place)) for place, column in enumerate(frame)])
+    order = _order(keys, keys.columns[:2])
+    if _has_ties(keys.select(keys.columns[:2]), order):
+        order = _order(keys, keys.columns)
     return frame.select(pl.all().gather(order))
+
+
+def _order(keys: pl.DataFrame, by: list[str]) -> pl.Series:
+    return keys.select(pl.arg_sort_by([pl.col(name) for name in by])).to_series()
+
+
+def _has_ties(keys: pl.DataFrame, order: pl.Series) -> bool:
+    rows = keys.select(pl.all().gather(order))
+    same = rows.select(
+        pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in keys.columns)
+    )
+    return bool(same.to_series()[1:].any())
 
 
 def _key(column: pl.Series) -> pl.Series:

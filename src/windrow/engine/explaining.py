@@ -9,15 +9,18 @@ Every step is one call of the package that knows how:
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain import Alternative, Explanation, Size, gather
+from windrow.engine.running import how_it_runs
 from windrow.errors import QueryError
 from windrow.language.binder.bound import ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
 from windrow.rules.cost import estimate, total_cost
 from windrow.rules.optimise import normalise, optimise
+from windrow.spark.sinks import check_sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from windrow.rules.optimise import Optimised
     from windrow.rules.statistics import Statistics
 
+_SECRET = re.compile(r"([\w.]*(?:password|secret|token)[\w.]*)=[^&]*", re.IGNORECASE)
 #: columns, or columns and options, as they stand in CREATE STREAM or CREATE TABLE
 Declared = str | tuple[str, str]
 
@@ -88,11 +92,22 @@ def explain_plan(
         emit,
         chosen=chosen.plan,
         name=name,
-        sink=sink,
+        sink=without_secrets(sink) if sink else None,
+        promised=check_sink(sink) if sink else None,
+        runs=how_it_runs(emit),
         fired=chosen.fired,
         considered=_alternatives(emit, chosen, statistics),
         sizes={path: Size(found.rows, found.state_rows) for path, found in estimates.items()},
     )
+
+
+def without_secrets(url: str) -> str:
+    """A URL as it may be shown.
+
+    >>> without_secrets("kafka://b:9092/t?kafka.sasl.password=hunter2&format=json")
+    'kafka://b:9092/t?kafka.sasl.password=…&format=json'
+    """
+    return _SECRET.sub(r"\1=…", url)
 
 
 def _queries(statements: list[BoundStatement]) -> Iterator[StandingQuery]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from windrow.engine.core import Arrival, Engine, Promise
 from windrow.engine.inbox import Inbox, Waiting
-from windrow.errors import QueryError, StateError
+from windrow.errors import DataError, QueryError, SourceError, StateError
 from windrow.spark.streaming import StreamFeed, check_files, next_read
 from windrow.state.entries import SourceState
 from windrow.windows.punctuation import NoPolicy, OrderedPer
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: seconds between looks at the clock when no rows come
 TICK = 1.0
+#: what is wrong with rows of a batch, not with where they come from
+_REFUSED_ROWS = frozenset({"malformed-row", "null-wattr"})
 
 
 @dataclass
@@ -64,6 +66,11 @@ class Loop:
             self._follow()
             if self.flush and not self.stopping.is_set():
                 self._seal()
+        except (DataError, SourceError) as error:
+            self._stop_feeds()
+            if error.code in _REFUSED_ROWS:
+                self._forget_plans()
+            raise
         finally:
             self._stop_feeds()
 
@@ -105,9 +112,15 @@ class Loop:
                 feed.start(self.trigger, once=self.once)
 
     def _clear_checkpoint(self, name: str) -> None:
-        """No commit holds a batch of this stream: a checkpoint that is there is of one that was dropped."""
-        if self.engine.streams[name].read.query_id is None:
-            shutil.rmtree(self.checkpoints / name, ignore_errors=True)
+        """Spark has committed batches that no commit knows: they are of a stream that was dropped."""
+        commits = self.checkpoints / name / "commits"
+        if self.engine.streams[name].read.query_id is None and commits.is_dir() and any(commits.iterdir()):
+            shutil.rmtree(self.checkpoints / name)
+
+    def _forget_plans(self) -> None:
+        """Rows were refused: their files are to be mended, or taken away, and announced anew."""
+        for feed in self._feeds:
+            feed.forget_plan(self.engine.streams[feed.stream].read.last_batch)
 
     def _stop_feeds(self) -> None:
         """Callbacks that wait are sent back first: Spark waits for them."""

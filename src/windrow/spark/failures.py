@@ -13,6 +13,7 @@ from windrow.spark.sources.java_errors import SPARK_ERRORS
 
 #: the class and text of an exception in a Java stack trace
 _CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Exception|Error)): (.*)$", re.MULTILINE)
+_READING = re.compile(r"while reading file (?:file://)?(\S+\w)")
 _MALFORMED = re.compile(r"MALFORMED_RECORD|MALFORMED_CSV_RECORD|FAILED_READ_FILE|BadRecordException")
 
 
@@ -47,7 +48,7 @@ def translated(text: str, what: str) -> WindrowError:
         )
     if _MALFORMED.search(text):
         return SourceError(
-            f"{what}: {_cause(text, 'Malformed')}",
+            f"{what}: {_cause(text, 'Malformed')}{_file(text)}",
             code="malformed-row",
             hint="mend or remove the file and start again, or let such rows be dropped with `malformed=drop`",
         )
@@ -63,6 +64,16 @@ def _cause(text: str, wanted: str = "") -> str:
     fitting = [cause for cause in causes if wanted and wanted.lower() in cause.lower()]
     chosen = fitting or causes[-1:] or [_first_line(text)]
     return chosen[0].strip()
+
+
+def _file(text: str) -> str:
+    """Which file it is about, where Spark says so.
+
+    >>> _file("Encountered error while reading file file:///in/1.parquet. Expected Spark type bigint")
+    ', in /in/1.parquet'
+    """
+    found = _READING.search(text)
+    return f", in {found[1]}" if found else ""
 
 
 def _first_line(text: str) -> str:

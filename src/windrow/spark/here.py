@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from windrow.spark.tasks.place import Place
     from windrow.spark.tasks.reports import Closed, Ingested
 
-#: state and new panes of at most this many bytes are moved on here
-SMALL_STATE = 8 << 20
+#: state and new panes of at most this many bytes, of at most so many queries, are moved on here
+SMALL_STATE, FEW_QUERIES = 8 << 20, 8
 #: so many pane states of a batch are fetched and put away here
 SMALL_FEED = 100_000
 
@@ -70,5 +70,5 @@ def is_small(tasks: Sequence[CloseTask]) -> bool:
     """Whether the work of a close job is little, and only Windrow's own code."""
     deltas = {ref.name: ref.bytes for work in tasks[0].work for ref in work.deltas}
     state = {ref.name: ref.live_bytes or ref.bytes for refs in tasks[0].files.values() for ref in refs}
-    ours = not any(work.query.aggregates for work in tasks[0].work)
+    ours = len(tasks[0].work) <= FEW_QUERIES and not any(work.query.aggregates for work in tasks[0].work)
     return ours and sum(deltas.values()) + sum(state.values()) <= SMALL_STATE

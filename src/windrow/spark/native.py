@@ -77,25 +77,28 @@ class NativeQuery:
 
 
 @lru_cache(maxsize=4096)
-def _native(program: Program) -> NativeQuery | None:
+def _native(program: Program) -> NativeQuery | str:
+    """How a query shares a feed, or why it cannot."""
     stream, level = program.stream, program.bottom
     measures = level.answers.measures
-    if not _is_simple(stream) or level.query.attribute != stream.wattr or level.query.scan.pseudo:
-        return None
+    if not _is_simple(stream):
+        return f"progress and late rows of `{stream.name}` are judged row by row"
+    if level.query.attribute != stream.wattr or level.query.scan.pseudo:
+        return "row numbers and arrival times are given to rows as they come"
     if set(measures.layouts) != {GROUPS}:
-        return None
+        return "an aggregate keeps values, not a state of constant size"
     normal = normal_form(level.query)
     states = [partial for partial in measures.layouts[GROUPS].partials if partial != ROWS]
     parts = [(partial, *measures.argument_of(partial)) for partial in states]
     read = [normal.where, *normal.keys, *(normal.of(e) for _, args, where in parts for e in (*args, where))]
     if any(can_fail(part) or _asks_for_bounds(part) for part in read):
-        return None
+        return "an expression may fail for some row, which must not stop other queries"
     if any(key.type.fields for key in normal.keys):
-        return None
+        return "it groups by arrays or structs"
     bounds = _landmark(level.query.cut)
     aggregations, columns, kinds = _states(parts, normal, bounds)
     if aggregations is None:
-        return None
+        return "Spark has no aggregation that keeps the same state"
     entered = _condition(normal.enters, bounds)
     latest = f"l{_digest(entered)}"
     aggregations[latest] = f"max(CASE WHEN {entered} THEN {MOMENT} END)"
@@ -105,7 +108,14 @@ def _native(program: Program) -> NativeQuery | None:
 
 def native_query(program: Program) -> NativeQuery | None:
     """How a query shares a feed; None if it must be computed from rows."""
-    return _native(program)
+    found = _native(program)
+    return None if isinstance(found, str) else found
+
+
+def why_from_rows(program: Program) -> str | None:
+    """Why a query is computed from rows; None if Spark aggregates for it."""
+    found = _native(program)
+    return found if isinstance(found, str) else None
 
 
 def _is_simple(stream: Stream) -> bool:

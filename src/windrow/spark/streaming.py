@@ -69,6 +69,17 @@ class StreamFeed:
         if self._query is not None:
             self._query.stop()
 
+    def forget_plan(self, last: int | None) -> None:
+        """Let Spark announce anew which files come after batch `last`: they were refused, and will be mended.
+
+        What a batch is comes first: without it, announcements of files are simply taken in by the next one.
+        """
+        if not self.source.is_files:
+            return
+        announced = -1 if last is None else self._announced(last)
+        _remove_after(self.checkpoint / "offsets", -1 if last is None else last)
+        _remove_after(self.checkpoint / "sources" / "0", announced)
+
     def error(self) -> WindrowError | None:
         """Why it ended by itself, if not in order."""
         if isinstance(self.failure, WindrowError):
@@ -114,6 +125,14 @@ class StreamFeed:
             entry: dict[str, Any] = json.loads(line)
             if entry["batchId"] == number:
                 yield entry
+
+
+def _remove_after(folder: Path, last: int) -> None:
+    """Remove the entries of one of Spark's logs that come after `last`, with their checksums."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        found = re.fullmatch(r"\.?(\d+)(\.compact)?(\.crc)?", path.name)
+        if found and int(found[1]) > last:
+            path.unlink(missing_ok=True)
 
 
 def _local(url: str) -> Path | None:

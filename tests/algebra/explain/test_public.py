@@ -19,7 +19,7 @@ def test_explain_takes_the_text_of_streams_and_tables() -> None:
     )
     assert str(explanation) == repr(explanation)
     assert explanation.clock[0] == ("bids", "SLACK 5 SECONDS")
-    assert "each answer once" in explanation.guarantee
+    assert "exactly once" in explanation.guarantee
 
 
 def test_errors_are_windrow_errors() -> None:

@@ -44,6 +44,7 @@ def test_json_has_these_keys() -> None:
         "windows",
         "rules",
         "considered",
+        "runs",
         "sink",
     ]
     assert found["answers"]["word"] == "RSTREAM"

@@ -46,6 +46,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "considered": [
             {"plan": each.name, "cost": each.cost, "chosen": each.chosen} for each in explanation.considered
         ],
+        "runs": list(explanation.runs),
         "sink": {"to": explanation.sink, "guarantee": explanation.guarantee},
     }
 

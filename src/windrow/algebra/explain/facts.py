@@ -118,6 +118,8 @@ class Explanation:
     considered: tuple[Alternative, ...] = ()
     #: aggregates that estimate, and how far they may be from the exact value
     errors: tuple[tuple[str, str], ...] = ()
+    #: how an engine would run it
+    runs: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return as_text(self)
@@ -134,6 +136,8 @@ def gather(
     fired: Sequence[str] | None = None,
     considered: Sequence[Alternative] = (),
     sizes: Mapping[Path, Size] | None = None,
+    promised: str | None = None,
+    runs: Sequence[str] = (),
 ) -> Explanation:
     """The explanation of a query: of its answers by the plan as written, of its steps by the chosen one."""
     run = chosen or emit
@@ -148,10 +152,11 @@ def gather(
         clock=clocks(emit),
         windows=tuple(_windows(emit)),
         sink=sink,
-        guarantee=guarantee(sink),
+        guarantee=promised or guarantee(sink),
         fired=None if fired is None else tuple(fired),
         considered=tuple(considered),
         errors=tuple(_errors(run)),
+        runs=tuple(runs),
     )
 
 

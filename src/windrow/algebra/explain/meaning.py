@@ -26,7 +26,7 @@ _SINKS = {
     "delta": "exactly once: each commit is one Delta transaction that names its number",
     "kafka": "at least once, with the commit number in the headers to tell repeats by",
 }
-_NO_SINK = "none: answers wait in the engine's outbox, each once, to be asked for"
+_NO_SINK = "none is named: kept for results(), or printed by `windrow run`"
 
 
 def word_meaning(emit: Emit) -> str:

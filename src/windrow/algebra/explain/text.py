@@ -55,6 +55,7 @@ def _sections(explanation: Explanation) -> Iterator[str]:
     if explanation.fired is not None:
         yield _entry("rules", ", ".join(explanation.fired) or "none fired")
     yield from _list("considered", list(_considered(explanation.considered)))
+    yield from _list("runs", list(explanation.runs))
     sink = [explanation.sink, "  " + explanation.guarantee] if explanation.sink else [explanation.guarantee]
     yield from _list("sink", sink)
 

@@ -22,7 +22,7 @@ from windrow.kernels.shards import split
 from windrow.kernels.state import Delta, State
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
 from windrow.spark.tasks.place import Spool
-from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message
+from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message, undisturbed
 from windrow.state.names import OUTBOX
 from windrow.state.shard import Shard, change_shard
 from windrow.windows.domain import INFINITY
@@ -70,6 +70,7 @@ class CloseTask:
     shard: Callable[[], int] | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        undisturbed()
         shard, received = self._received(batches)
         run = _Run(self, shard, received)
         yield from run.passed_on

@@ -23,7 +23,7 @@ from windrow.kernels.shards import split
 from windrow.spark.native import BEGIN, COUNT, GREATEST, Feed, native_query
 from windrow.spark.tasks.delta_file import FEED, put_tables
 from windrow.spark.tasks.place import Spool
-from windrow.spark.tasks.reports import DONE, Fault, Ingested, fault_of, message
+from windrow.spark.tasks.reports import DONE, Fault, Ingested, fault_of, message, undisturbed
 from windrow.state.names import OUTBOX
 from windrow.windows.progress import Batch
 
@@ -50,6 +50,7 @@ class RowsTask:
     late_sink: str | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        undisturbed()
         yield message(DONE, self.run(batches))
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
@@ -151,6 +152,7 @@ class FeedTask:
     before: Mapping[str, Clock] = field(default_factory=dict)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        undisturbed()
         yield message(DONE, self.run(list(batches)))
 
     def run(self, batches: list[pa.RecordBatch]) -> Ingested:

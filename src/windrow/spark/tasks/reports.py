@@ -7,6 +7,9 @@ shard it is for.
 from __future__ import annotations
 
 import pickle
+import signal
+import sys
+import threading
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -80,6 +83,12 @@ def contents(rows: pa.Table | pa.RecordBatch, kind: str) -> Iterable[Any]:
 def late_section(stream: str) -> str:
     """What late rows of a stream are filed under in outbox files; no query can be called that."""
     return f"late rows of {stream}"
+
+
+def undisturbed() -> None:
+    """Ctrl-C at a terminal reaches workers too; the driver decides when to stop, not they."""
+    if threading.current_thread() is threading.main_thread() and "pyspark.worker" in sys.modules:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def fault_of(error: Exception, query: str) -> Fault:

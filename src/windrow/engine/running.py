@@ -1,0 +1,65 @@
+"""How a plan runs: what EXPLAIN says of it, and the form of the plan that the engine takes.
+
+>>> from windrow.engine.explaining import declared
+>>> from windrow.language.compile import compile_query
+>>> bids = {"bids": ("item BIGINT, price DOUBLE, ts TIMESTAMP", "SLACK 5 SECONDS")}
+>>> text = "SELECT item, MAX(price) AS top FROM bids [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY item"
+>>> for line in how_it_runs(compile_query(text, declared(bids, {}))):
+...     print(line)
+ingest  aggregated by Spark, one state per finest pane and group, shared by all queries of this grouping
+close   persisted two stacks: an epoch reads what it answers, whatever RANGE/SLIDE is (60 panes per window)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.errors import QueryError
+from windrow.kernels.program import Program
+from windrow.kernels.query import SlidingQuery
+from windrow.kernels.running import RunningTotals
+from windrow.kernels.stacks import TwoStacks
+from windrow.rules.optimise import normalise
+from windrow.spark.native import why_from_rows
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Emit
+    from windrow.kernels.level import Level
+
+
+def runnable(emit: Emit) -> Emit:
+    """The plan that is run: rewritten by the rules. That windows are cut into panes is up to the kernels."""
+    better = normalise(emit).plan
+    try:
+        SlidingQuery.of(better)
+    except QueryError:
+        SlidingQuery.of(emit)
+        return emit
+    return better
+
+
+def how_it_runs(emit: Emit) -> list[str]:
+    """What happens to rows when they come, and to windows when they close."""
+    try:
+        program = Program(runnable(emit))
+    except QueryError as error:
+        return [f"not on Spark yet: {error.message}"]
+    reason = why_from_rows(program)
+    if reason is None:
+        how = (
+            "aggregated by Spark, one state per finest pane and group, shared by all queries of this grouping"
+        )
+    else:
+        how = f"from rows, in Python workers: {reason}"
+    closes = [f"close   {_kernel(level)}" for level in program.levels]
+    return [f"ingest  {how}", *closes]
+
+
+def _kernel(level: Level) -> str:
+    cut = level.query.cut
+    if isinstance(level.kernel, RunningTotals):
+        return "running totals: one state per group"
+    panes = f"({cut.per_window} panes per window)"
+    if isinstance(level.kernel, TwoStacks):
+        return f"persisted two stacks: an epoch reads what it answers, whatever RANGE/SLIDE is {panes}"
+    return f"live panes: an epoch combines those of the windows it answers {panes}"
