@@ -9,6 +9,7 @@ from windrow.algebra.values import instant
 from windrow.engine import Declared, declared
 from windrow.errors import QueryError, nearest
 from windrow.kernels.executor import KernelExecutor
+from windrow.kernels.general.executor import GeneralExecutor
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 
@@ -26,10 +27,20 @@ def _on_spark(emit: Emit) -> Executor:
     return SparkExecutor(emit)
 
 
-#: what a script can run on: the oracle runs every query, kernels aggregates over windows that slide in time
+def _on_kernels(emit: Emit) -> Executor:
+    """Aggregates over windows that slide in time have kernels of their own; all else runs on general ones."""
+    try:
+        return KernelExecutor(emit)
+    except QueryError as error:
+        if error.code != "unsupported":
+            raise
+        return GeneralExecutor(emit)
+
+
+#: what a script can run on: the oracle, which is slow and obvious, kernels, or Spark
 EXECUTORS: dict[str, Callable[[Emit], Executor]] = {
     "reference": ReferenceExecutor,
-    "kernels": KernelExecutor,
+    "kernels": _on_kernels,
     "spark": _on_spark,
 }
 

@@ -1,0 +1,175 @@
+"""Layouts: how pieces are kept until they expire. Which one fits follows from the update pattern of the edge.
+
+A layout is a rule for chunks; every chunk knows when the first and the last of its rows expires, so that
+expiry opens only what is due and drops what is over.
+
+Card: FIFO (WKS)
+    requirements  rows expire in the order they came
+    time          new rows: one chunk appended; expiry: chunks from the front
+    space         the rows alive, and at most the rest of one chunk
+Card: calendar (WK)
+    requirements  the expiry of a row is known when it comes
+    time          new rows: one chunk for each of `buckets` spans of expiry; expiry: the first spans
+    space         as FIFO; more buckets, less is opened in vain
+Card: hash (STR)
+    requirements  negative rows that equal what they take away
+    time          new rows are added up with all rows kept; expiry of itself: all are looked at
+    space         the rows alive
+Card: list (DIRECT)
+    requirements  the expiry of a row is known when it comes
+    time          expiry: all rows are looked at
+    space         the rows alive
+source: Golab's thesis, 2.3.3 and 3.5.2
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from windrow.kernels.columns import to_frame
+from windrow.kernels.general.pieces import VE, Columns, N, consolidated, together
+from windrow.kernels.state import Chunk
+
+Chunks = tuple[Chunk, ...]
+#: chunks are put together before there are more of them
+MOST_CHUNKS = 48
+
+
+def chunk_of(frame: pl.DataFrame) -> Chunk:
+    """Rows with the span of their expiry; rows without one never expire."""
+    if VE not in frame.columns:
+        return Chunk(0, 0, frame.to_arrow())
+    least, greatest = frame.select(pl.col(VE).min().alias("a"), pl.col(VE).max().alias("b")).row(0)
+    return Chunk(int(least), int(greatest), frame.to_arrow())
+
+
+def chunks_of(frame: pl.DataFrame) -> Chunks:
+    """A frame as one chunk; none if it is empty."""
+    return (chunk_of(frame),) if frame.height else ()
+
+
+def frame_of(chunks: Sequence[Chunk], columns: Columns) -> pl.DataFrame:
+    """All rows of some chunks."""
+    return together([to_frame(chunk.table) for chunk in chunks], columns)
+
+
+@dataclass(frozen=True)
+class Layout(ABC):
+    """A rule for chunks of rows with `#ve`, and perhaps `#n`."""
+
+    @abstractmethod
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        """With new rows."""
+
+    def due(self, chunks: Chunks, stop: int, columns: Columns) -> tuple[pl.DataFrame, Chunks]:
+        """The rows that expire before `stop`, and the others."""
+        expired: list[pl.DataFrame] = []
+        kept: list[Chunk] = []
+        for chunk in chunks:
+            if chunk.first >= stop:
+                kept.append(chunk)
+            elif chunk.last < stop:
+                expired.append(to_frame(chunk.table))
+            else:
+                frame = to_frame(chunk.table)
+                expired.append(frame.filter(pl.col(VE) < stop))
+                kept += chunks_of(frame.filter(pl.col(VE) >= stop))
+        return together(expired, columns), tuple(kept)
+
+    def forget(self, chunks: Chunks, stop: int) -> Chunks:
+        """Without what expires before `stop`; rows of a chunk that is not all over may stay."""
+        return tuple(chunk for chunk in chunks if chunk.last >= stop)
+
+
+@dataclass(frozen=True)
+class Fifo(Layout):
+    """Chunks in the order they came."""
+
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        if not frame.height:
+            return chunks
+        if len(chunks) >= MOST_CHUNKS:
+            chunks = merged_pairs(chunks)
+        return (*chunks, chunk_of(frame))
+
+
+@dataclass(frozen=True)
+class Calendar(Layout):
+    """Chunks by span of expiry; each batch of rows is cut into at most `buckets`."""
+
+    buckets: int = 8
+
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        if not frame.height:
+            return chunks
+        if len(chunks) + self.buckets > MOST_CHUNKS:
+            frame = pl.concat([*(to_frame(chunk.table) for chunk in chunks), frame])
+            chunks = ()
+        return (*chunks, *self._cut(frame))
+
+    def _cut(self, frame: pl.DataFrame) -> Chunks:
+        if frame.height < 2 * self.buckets:
+            return chunks_of(frame)
+        ends = frame[VE].to_numpy()
+        places = np.arange(1, self.buckets) * len(ends) // self.buckets
+        limits = np.unique(np.partition(ends, places)[places])
+        bucket = np.searchsorted(limits, ends)
+        return tuple(
+            chunk
+            for number in range(len(limits) + 1)
+            for chunk in chunks_of(frame.filter(pl.Series(bucket == number)))
+        )
+
+
+@dataclass(frozen=True)
+class Listed(Layout):
+    """One list, looked through from end to end."""
+
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        if not frame.height:
+            return chunks
+        return chunks_of(pl.concat([*(to_frame(chunk.table) for chunk in chunks), frame]))
+
+    def forget(self, chunks: Chunks, stop: int) -> Chunks:
+        frames = [to_frame(chunk.table).filter(pl.col(VE) >= stop) for chunk in chunks]
+        return tuple(chunk for frame in frames for chunk in chunks_of(frame))
+
+
+@dataclass(frozen=True)
+class Hashed(Layout):
+    """Equal rows added up: a negative row takes its like away. New rows wait until they are worth it."""
+
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        if not frame.height:
+            return chunks
+        if not chunks:
+            return chunks_of(consolidated(frame))
+        first, *waiting = (to_frame(chunk.table) for chunk in chunks)
+        waiting.append(frame)
+        if sum(new.height for new in waiting) * 4 < first.height and len(waiting) < MOST_CHUNKS:
+            return (chunks[0], *chunks_of(consolidated(pl.concat(waiting))))
+        return chunks_of(consolidated(pl.concat([first, *waiting])))
+
+
+def merged_pairs(chunks: Chunks) -> Chunks:
+    """Neighbouring chunks put together, so that there are half as many."""
+    pairs = [chunks[place : place + 2] for place in range(0, len(chunks), 2)]
+    return tuple(
+        pair[0] if len(pair) == 1 else chunk_of(pl.concat([to_frame(chunk.table) for chunk in pair]))
+        for pair in pairs
+    )
+
+
+def count_of(chunks: Chunks) -> int:
+    """How many rows chunks hold, copies counted."""
+    return sum(
+        int(np.abs(to_frame(chunk.table)[N].to_numpy()).sum())
+        if N in chunk.table.column_names
+        else chunk.table.num_rows
+        for chunk in chunks
+    )

@@ -1,0 +1,190 @@
+"""Where rows may be processed apart: columns of each stream whose equal values must meet, and no others.
+
+A plan can be cut into shards if every operator that compares rows compares only rows of one shard: joins and
+EXISTS on an equality of the routed columns, GROUP BY, DISTINCT and EXCEPT over them, windows that count rows
+PARTITION BY them. What the query emits must tell the shards apart as well where a row may leave and an equal
+one come at the same instant. Where no such columns exist, one shard does it all.
+
+>>> from windrow.engine.explaining import declared
+>>> from windrow.language.compile import compile_query
+>>> streams = {"a": "k BIGINT, v BIGINT, ts TIMESTAMP", "b": "k BIGINT, w BIGINT, ts TIMESTAMP"}
+>>> text = "SELECT a.k, v, w FROM a [RANGE 1 MINUTE], b [RANGE 1 MINUTE] WHERE a.k = b.k"
+>>> placement_of(compile_query(text, declared(streams, {})))
+{'a': ('k',), 'b': ('k',)}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice, product
+
+from windrow.algebra.expressions import Call, Column, Expression, conjuncts
+from windrow.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Except,
+    Exists,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    TableJoin,
+    Union,
+)
+from windrow.algebra.patterns import Pattern
+from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
+from windrow.windows.domain import ROW_NUM
+from windrow.windows.spec import OwnInterval
+
+#: routed columns of each stream; empty: everything in one shard
+Placement = Mapping[str, tuple[str, ...]]
+#: so many ways to route the streams are tried
+_MOST_TRIES = 2000
+
+
+def placement_of(emit: Emit) -> Placement:
+    """By which columns the rows of each stream are routed; {} if they must stay together."""
+    scans = [node for node in emit.walk() if isinstance(node, Scan)]
+    names = [scan.stream.name for scan in scans]
+    if len(set(names)) != len(names) or not scans:
+        return {}
+    choices = [[column.name for column in scan.stream.schema] for scan in scans]
+    for chosen in islice(product(*choices), _MOST_TRIES):
+        routed = dict(zip(names, chosen, strict=True))
+        if _kinds_agree(scans, routed) and _is_apart(emit, routed):
+            return {name: (column,) for name, column in routed.items()}
+    return {}
+
+
+def _kinds_agree(scans: list[Scan], routed: Mapping[str, str]) -> bool:
+    """Equal values must have equal hashes."""
+    kinds = {_hashed_as(scan, routed[scan.stream.name]) for scan in scans}
+    return len(kinds) == 1
+
+
+def _hashed_as(scan: Scan, column: str) -> str:
+    kind = scan.stream.schema.column(column).type
+    return "integer" if kind.is_integer else "fractional" if kind.is_fractional else str(kind)
+
+
+def _is_apart(emit: Emit, routed: Mapping[str, str]) -> bool:
+    """Whether the answers of the shards together are the answer."""
+    found = _Apart(routed)
+    try:
+        placed = found.of(emit.input)
+    except _Together:
+        return False
+    if emit.meaning is StreamWord.RSTREAM and not emit.reports_extents:
+        return False
+    endless = any(leaf.label.pattern is Pattern.MON for leaf in emit.leaves)
+    if emit.is_periodic and endless:
+        return False
+    only_grows = emit.label.pattern is Pattern.MON
+    repeats = emit.meaning is StreamWord.RSTREAM or emit.word.restores or only_grows
+    return repeats or placed is not None
+
+
+class _Together(Exception):  # noqa: N818  a way out of a walk, no error
+    """Some operator compares rows of different shards."""
+
+
+class _Apart:
+    """Walks a plan from below; `of` is the output column that holds the routed value, None if it is lost."""
+
+    def __init__(self, routed: Mapping[str, str]) -> None:
+        self.routed = routed
+
+    def of(self, plan: Plan) -> str | None:
+        """The routed column in the output of a plan; an exception where shards would have to meet."""
+        match plan:
+            case Scan():
+                return f"{plan.alias}.{self.routed[plan.stream.name]}"
+            case Subquery():
+                if not _is_apart(plan.query, self.routed):
+                    raise _Together
+                inner = self.of(plan.query.input)
+                return None if inner is None else f"{plan.alias}.{inner}"
+            case Window():
+                return self._window(plan)
+            case Filter() | TableJoin():
+                return self.of(plan.input)
+            case Project():
+                return _renamed(self.of(plan.input), plan)
+            case Distinct():
+                return _required(self.of(plan.input))
+            case Aggregate():
+                return self._group(plan)
+            case Union(inputs):
+                return self._same_place([(part, self.of(part)) for part in inputs])
+            case Except(left, right):
+                placed = [(part, self.of(part)) for part in (left, right)]
+                return _required(self._same_place(placed))
+            case Join():
+                return self._joined(plan.inputs, plan.predicate)
+            case Exists():
+                return self._joined((plan.left, plan.right), plan.predicate)
+            case Limit():
+                raise _Together
+        raise _Together
+
+    def _window(self, window: Window) -> str | None:
+        placed = self.of(window.input)
+        spec = window.spec
+        if isinstance(spec, OwnInterval) and spec.wattr != ROW_NUM:
+            return placed
+        apart = {f"{origin.alias}.{name}" for origin in window.origins for name in _partition(spec)}
+        if placed is None or placed not in apart:
+            raise _Together
+        return placed
+
+    def _group(self, plan: Aggregate) -> str | None:
+        placed = _required(self.of(plan.input))
+        for name, key in plan.keys:
+            if isinstance(key, Column) and key.name == placed:
+                return name
+        raise _Together
+
+    def _same_place(self, parts: list[tuple[Plan, str | None]]) -> str | None:
+        """The column of the first input at the place where all inputs have theirs."""
+        places = {None if name is None else part.schema.names.index(name) for part, name in parts}
+        (first, name), *_ = parts
+        assert first is not None
+        return name if len(places) == 1 else None
+
+    def _joined(self, inputs: tuple[Plan, ...], predicate: Expression) -> str | None:
+        placed = [_required(self.of(part)) for part in inputs]
+        joined = {placed[0]}
+        pairs = list(_equalities(predicate))
+        for _ in placed:
+            for left, right in pairs:
+                if left in joined or right in joined:
+                    joined |= {left, right}
+        if not set(placed) <= joined:
+            raise _Together
+        return placed[0]
+
+
+def _partition(spec: object) -> tuple[str, ...]:
+    found: tuple[str, ...] = getattr(spec, "partition_by", ())
+    return found
+
+
+def _required(placed: str | None) -> str:
+    if placed is None:
+        raise _Together
+    return placed
+
+
+def _renamed(placed: str | None, plan: Project) -> str | None:
+    for name, output in plan.outputs:
+        if placed is not None and isinstance(output, Column) and output.name == placed:
+            return name
+    return None
+
+
+def _equalities(predicate: Expression) -> Iterator[tuple[str, str]]:
+    for part in conjuncts(predicate):
+        if isinstance(part, Call) and part.function == "=":
+            left, right = part.args
+            if isinstance(left, Column) and isinstance(right, Column):
+                yield left.name, right.name

@@ -1,0 +1,115 @@
+"""A query as a tree of operators, advanced step by step: state goes in, state and answers come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.algebra.operators import TableJoin
+from windrow.kernels.general.build import Builder, lag_of
+from windrow.kernels.general.clocks import Clock, Slice
+from windrow.kernels.general.emission import Emission
+from windrow.kernels.general.layouts import count_of
+from windrow.kernels.general.operator import Operator, Step
+from windrow.kernels.general.pieces import FOREVER
+from windrow.kernels.general.strategies import Choice, Strategy
+from windrow.kernels.general.tables import AT
+from windrow.kernels.state import State
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Emit
+
+#: the states of all operators, by their place in the tree
+States = Mapping[str, State]
+LAST_END = "last_end"
+
+
+@dataclass(frozen=True)
+class News:
+    """What a step brings: accepted rows of streams, changes of tables, and how the clock moves."""
+
+    clock: Clock
+    rows: Mapping[str, pl.DataFrame]
+    changes: Mapping[str, pl.DataFrame]
+    #: after the end of input: up to where bounds of extents are asked for
+    until: int = -FOREVER
+
+
+class Program:
+    """A query compiled to operators. It has no state: `advance` takes and gives it."""
+
+    def __init__(
+        self, emit: Emit, strategy: Strategy = Strategy.UPA, buckets: int = 8, *, as_relation: bool = False
+    ) -> None:
+        self.emit = emit
+        self.strategy = strategy
+        self.buckets = buckets
+        self.builder = Builder(emit, Choice(strategy, buckets), as_relation=as_relation)
+        self.root = self.builder.root()
+
+    def advance(self, states: States, news: News) -> tuple[States, pl.DataFrame, pl.DataFrame]:
+        """The next states, the answers that became final, and the pieces they were made of."""
+        after: dict[str, State] = {}
+        answers, pieces = self._run(self.root, "0", states, news, after)
+        return after, answers, pieces
+
+    def _run(
+        self, root: Emission, path: str, states: States, news: News, after: dict[str, State]
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """One query, which may be a nested one: it has instants of its own."""
+        state = states.get(path, State())
+        emit = root.emit
+        clock = news.clock if root is self.root else news.clock.plain
+        lag = 0 if root.name == "restore" else lag_of(emit)
+        step = Step(clock, Slice.of(clock, lag), news.rows, news.changes)
+        step.until = news.until if root is self.root else -FOREVER
+        step.last_end = max(state.meta.get(LAST_END, -FOREVER), _last_change(emit, news, lag_of(emit)))
+        (below,) = root.inputs
+        pieces = self._advanced(below, f"{path}.0", states, news, after, step)
+        own, answers = root.advance(state, [pieces], step)
+        after[path] = State(own.chunks, {**own.meta, LAST_END: step.last_end})
+        return answers, pieces
+
+    def _advanced(
+        self, operator: Operator, path: str, states: States, news: News, after: dict[str, State], step: Step
+    ) -> pl.DataFrame:
+        inputs = []
+        for place, below in enumerate(operator.inputs):
+            if isinstance(below, Emission):
+                inputs.append(self._run(below, f"{path}.{place}", states, news, after)[0])
+            else:
+                inputs.append(self._advanced(below, f"{path}.{place}", states, news, after, step))
+        after[path], found = operator.advance(states.get(path, State()), inputs, step)
+        return found
+
+    def operators(self) -> Iterator[tuple[str, Operator]]:
+        """Every operator with its place in the tree, parents first."""
+        yield from _walk(self.root, "0")
+
+    def state_rows(self, states: States) -> dict[str, int]:
+        """How many rows each operator keeps, by its place and name."""
+        return {
+            f"{path} {operator.name}": sum(map(count_of, states[path].chunks.values()))
+            for path, operator in self.operators()
+            if path in states
+        }
+
+
+def _walk(operator: Operator, path: str) -> Iterator[tuple[str, Operator]]:
+    yield path, operator
+    for place, below in enumerate(operator.inputs):
+        yield from _walk(below, f"{path}.{place}")
+
+
+def _last_change(emit: Emit, news: News, lag: int) -> int:
+    """The last instant at which a RELATION changes: an endpoint like others."""
+    names = {
+        node.table.table.name for node in emit.walk() if isinstance(node, TableJoin) and node.is_retroactive
+    }
+    ends = [
+        news.changes[name][AT].max() for name in names if name in news.changes and news.changes[name].height
+    ]
+    return max((int(end) + lag for end in ends if isinstance(end, int)), default=-FOREVER)

@@ -1,0 +1,209 @@
+"""Tables: what they accept, and how their changes reach the rows that are joined with them.
+
+A change is a row with `#at`, when it happens, and `#n`, +1 for an insertion, -1 for a deletion. A RELATION
+is one more input of a join, whose pieces end when they are deleted: negative rows. An NRR is looked up as it
+was before each row's own instant; its changes are kept, since an older row may come or go later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from windrow.algebra.catalog import Table, TableKind
+from windrow.algebra.operators import TableJoin
+from windrow.algebra.plan import TableScan
+from windrow.algebra.values import canonical_rows
+from windrow.errors import DataError
+from windrow.kernels.columns import frame_of as columns_from
+from windrow.kernels.general.layouts import chunks_of, frame_of
+from windrow.kernels.general.matching import Condition, keyed, satisfying
+from windrow.kernels.general.operator import Operator, Step
+from windrow.kernels.general.pieces import (
+    FOREVER,
+    SIGNED,
+    TS,
+    TURN,
+    VE,
+    VS,
+    Columns,
+    N,
+    blank,
+    columns_of,
+    consolidated,
+    together,
+)
+from windrow.kernels.state import State
+from windrow.windows.domain import INFINITY, Instant
+
+AT = "#at"
+CHANGES = "changes"
+
+
+@dataclass
+class TableIntake:
+    """What a table accepts: changes in order. A table nobody punctuates is taken to be complete."""
+
+    table: Table
+    progress: Instant = INFINITY
+    last: Instant = -INFINITY
+    rows: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+    keys: set[tuple[Any, ...]] = field(default_factory=set)
+
+    def punctuate(self, progress: Instant, clock: Instant) -> None:
+        """From now on the table holds the clock back to what it promises."""
+        if self.progress == INFINITY and progress < clock:
+            raise DataError(
+                f"table `{self.table.name}` cannot hold the clock at {progress}: it is at {clock} already",
+                code="late-punctuation",
+                hint="punctuate a table before its streams move on",
+            )
+        self.progress = progress if self.progress == INFINITY else max(self.progress, progress)
+
+    def update(
+        self, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
+    ) -> pl.DataFrame:
+        """Rows leave, then rows come: the changes."""
+        promised = self.progress if self.progress != INFINITY else self.last
+        known = max(self.last, promised)
+        if at < known:
+            raise DataError(
+                f"table `{self.table.name}` cannot change at {at}: it is known up to {known}",
+                code="late-update",
+                hint="changes of a table come in order, and not below what it was punctuated with",
+            )
+        where = f"table `{self.table.name}`"
+        gone = canonical_rows(self.table.schema, delete, where)
+        new = canonical_rows(self.table.schema, insert, where)
+        rows = self._without(gone)
+        self.keys |= self._added(rows, new)
+        self.rows, self.last = rows + Counter(new), at
+        frames = [(columns_from(self.table.schema, gone), -1), (columns_from(self.table.schema, new), 1)]
+        return pl.concat(
+            frame.with_columns(pl.lit(at, pl.Int64).alias(AT), pl.lit(sign, pl.Int64).alias(N))
+            for frame, sign in frames
+        )
+
+    def _without(self, rows: Sequence[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+        missing = Counter(rows) - self.rows
+        if missing:
+            raise DataError(
+                f"table `{self.table.name}` has no row {next(iter(missing))!r} to delete", code="no-such-row"
+            )
+        return self.rows - Counter(rows)
+
+    def _added(
+        self, present: Counter[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]]
+    ) -> set[tuple[Any, ...]]:
+        places = [self.table.schema.index(name) for name in self.table.key]
+        taken = {tuple(row[place] for place in places) for row in present} if places else set()
+        used: set[tuple[Any, ...]] = set()
+        for row in rows:
+            key = tuple(row[place] for place in places)
+            reused = self.table.kind is TableKind.NRR and key in self.keys | used
+            if places and (key in taken or reused):
+                raise DataError(
+                    f"table `{self.table.name}` has, or had, a row with key {key!r}",
+                    code="key-reused",
+                    hint="keys of an NRR table are not used again: old results would seem to mean it",
+                )
+            taken.add(key)
+            used.add(key)
+        return used
+
+
+class TablePieces(Operator):
+    """A RELATION as pieces. `lag` is 1 where the answer at E sees the table as it is before E."""
+
+    name = "table"
+
+    def __init__(self, scan: TableScan, lag: int) -> None:
+        self.scan = scan
+        self.lag = lag
+        self.columns = columns_of(scan.schema)
+        self.changed: Columns = columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        frame = together(
+            [frame_of(state.of(CHANGES), self.changed), changes_of(self.scan, step)], self.changed
+        )
+        if not frame.height:
+            return state, blank(self.columns)
+        begins = frame[AT].to_numpy() + self.lag
+        if step.reports is not None:
+            begins = step.first_report + np.searchsorted(step.reports["at"].to_numpy(), frame[AT].to_numpy())
+        due = begins < step.slice.stop
+        found = frame.filter(pl.Series(due)).with_columns(
+            pl.Series(VS, begins[due], dtype=pl.Int64),
+            pl.lit(FOREVER, pl.Int64).alias(VE),
+            pl.lit(-FOREVER, pl.Int64).alias(TS),
+        )
+        return State({CHANGES: chunks_of(frame.filter(pl.Series(~due)))}), found.select(list(self.columns))
+
+
+class LookedUp(Operator):
+    """⋈ with an NRR: each row sees the changes before its own instant.
+
+    No row to come is older than the clock by more than `reach`, so that changes before that are added up;
+    None if older rows may come or go.
+    """
+
+    name = "⋈ NRR"
+
+    def __init__(self, plan: TableJoin, below: Operator, reach: int | None = None) -> None:
+        self.inputs = (below,)
+        self.reach = reach
+        self.scan = plan.table
+        self.condition = Condition(plan.predicate, [plan.input.schema.names, plan.table.schema.names])
+        self.changed: Columns = columns_of(self.scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+        values = {n: d for n, d in below.columns.items() if n not in (*SIGNED, TURN)}
+        table = columns_of(self.scan.schema, {})
+        self.columns = values | table | dict(SIGNED)
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        new = changes_of(self.scan, step)
+        history = together([frame_of(state.of(CHANGES), self.changed), new], self.changed)
+        if new.height:
+            state = State({CHANGES: chunks_of(self._added_up(history, step.slice.floor))})
+        (rows,) = inputs
+        if not rows.height or not history.height:
+            return state, blank(self.columns)
+        return state, self._found(rows, history.rename({N: "#m"}))
+
+    def _added_up(self, history: pl.DataFrame, floor: int) -> pl.DataFrame:
+        if self.reach is None or floor >= FOREVER or floor <= -FOREVER:
+            return history
+        old = pl.col(AT) < floor - self.reach
+        then = pl.lit(floor - self.reach - 1, pl.Int64).alias(AT)
+        return pl.concat([consolidated(history.filter(old).with_columns(then)), history.filter(~old)])
+
+    def _found(self, rows: pl.DataFrame, history: pl.DataFrame) -> pl.DataFrame:
+        equalities = self.condition.equalities
+        names = [f"#key{i}" for i in range(len(equalities))]
+        if names:
+            left = keyed(rows, [equality.side(0) for equality in equalities])
+            right = keyed(history, [equality.side(1) for equality in equalities])
+            pairs = left.join(right, on=names, how="inner").drop(names)
+        else:
+            pairs = rows.join(history, how="cross")
+        pairs = pairs.filter(pl.col(AT) < pl.col(TS)).with_columns((pl.col(N) * pl.col("#m")).alias(N))
+        pairs = consolidated(pairs.select(list(self.columns)))
+        for test in (*self.condition.early, *([self.condition.late] if self.condition.late else [])):
+            pairs = satisfying(pairs, test)
+        return pairs
+
+
+def changes_of(scan: TableScan, step: Step) -> pl.DataFrame:
+    """The changes of a step, as the scan names their columns."""
+    frame = step.changes.get(scan.table.name)
+    columns = columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+    if frame is None:
+        return blank(columns)
+    return frame.rename(dict(zip(scan.table.schema.names, scan.schema.names, strict=True))).select(
+        list(columns)
+    )

@@ -1,0 +1,83 @@
+"""Random plans over the whole language on random histories: the general kernels say what the oracle says.
+
+A longer search by hand: HYPOTHESIS_PROFILE=thorough python -m pytest tests/kernels/general
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from tests.kernels.general.more_plans import cases
+from tests.kernels.general.scripts import Step, assert_agree, cuts, scripts
+from tests.support.plans import plans
+
+from windrow.algebra.plan import Emit
+from windrow.errors import QueryError
+from windrow.kernels.general.executor import GeneralExecutor
+from windrow.kernels.general.stored import read, written
+
+
+def some(part: int) -> settings:
+    """A part of the examples of the profile: these cases are large, and the oracle takes its time."""
+    return settings(max_examples=max(1, settings.default.max_examples // part))
+
+
+def is_run(plan: Emit, **options: Any) -> bool:
+    """Whether the kernels run a plan; they say so when the query is made, and name what they do not run."""
+    try:
+        GeneralExecutor(plan, **options)
+    except QueryError as refused:
+        if refused.code == "unsupported":
+            return False
+        raise
+    return True
+
+
+def agree_or_refuse(plan: Emit, script: list[Step], **options: Any) -> None:
+    """What is not run is refused when the query is made."""
+    assume(is_run(plan, **options))
+    assert_agree(plan, script, lambda emit: GeneralExecutor(emit, **options))
+
+
+@given(plans(), scripts())
+def test_histories_with_late_rows_and_changing_tables(plan: Emit, script: list[Step]) -> None:
+    assert_agree(plan, script, GeneralExecutor)
+
+
+@given(plans(), cuts())
+def test_histories_cut_into_micro_batches(plan: Emit, script: list[Step]) -> None:
+    assert_agree(plan, script, GeneralExecutor)
+
+
+@some(3)
+@given(cases())
+def test_policies_kept_rows_restore_bounds_and_the_rest(case: tuple[Emit, list[Step]]) -> None:
+    agree_or_refuse(*case)
+
+
+@pytest.mark.parametrize("strategy", ["NT", "DIRECT"])
+@some(6)
+@given(cases())
+def test_strategies_change_the_cost_and_not_the_answer(strategy: str, case: tuple[Emit, list[Step]]) -> None:
+    agree_or_refuse(*case, strategy=strategy)
+
+
+def reload_state(executor: GeneralExecutor) -> None:
+    """All state written to bytes and read back, as between two epochs."""
+    executor.states = read(*written(executor.states))
+
+
+@some(2)
+@given(plans(), scripts())
+def test_state_can_be_stored_after_every_step(plan: Emit, script: list[Step]) -> None:
+    assert_agree(plan, script, GeneralExecutor, between=reload_state)
+
+
+@some(6)
+@given(cases())
+def test_state_of_every_kind_can_be_stored(case: tuple[Emit, list[Step]]) -> None:
+    plan, script = case
+    assume(is_run(plan))
+    assert_agree(plan, script, GeneralExecutor, between=reload_state)
