@@ -164,8 +164,8 @@ class Engine:
             if stored is not None:
                 record = record.resumed(stored)
             else:
-                greatest = self.streams[record.stream.name].greatest
-                record = replace(record, complete_from=None if greatest is None else greatest + 1)
+                seen = [g for name in record.streams if (g := self.streams[name].greatest) is not None]
+                record = replace(record, complete_from=max(seen) + 1 if seen else None)
             opened = sink or self._opened(query.sink or "memory:", query.name)
             self.queries[query.name] = replace(record, sink=opened)
             self._registered = True
@@ -204,7 +204,9 @@ class Engine:
         column = next(iter(promise.where or {}), "…")
         for query in self.queries.values():
             program = query.bundle.program
-            if program.stream.name == promise.stream and program.candidates and not program.by_group:
+            if program is None or program.stream.name != promise.stream:
+                continue
+            if program.candidates and not program.by_group:
                 raise DataError(
                     f"stream `{promise.stream}` is not punctuated PER `{column}`",
                     code="bad-punctuation",
@@ -271,11 +273,12 @@ class Engine:
 
     def _arrived(self, draft: Draft, arrival: Arrival) -> Arrived:
         record = draft.streams[arrival.stream]
-        readers = [q for q in draft.queries.values() if q.is_running and q.stream.name == arrival.stream]
+        readers = [q for q in draft.queries.values() if q.is_running and arrival.stream in q.streams]
         bundles = tuple(query.bundle for query in readers)
         order = record.source.order_key if record.source is not None else ()
         panes = self._panes.get(arrival.stream)
-        return Arrived(record.stream, arrival.frame, record.known, bundles, order, panes)
+        others = {name: each.known for name, each in draft.streams.items()}
+        return Arrived(record.stream, arrival.frame, record.known, bundles, order, others, panes)
 
     def _close(self, draft: Draft) -> None:
         work = draft.due()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.errors import StateError
-from windrow.kernels.intake import Intake
+from windrow.kernels.intake import Intake, Known
 from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
 from windrow.state.entries import OutboxEntry
@@ -92,8 +92,8 @@ class Draft:
         """No more rows of a stream, for ever."""
         record = self.streams[name]
         for query in self.queries.values():
-            if query.stream.name == name:
-                reached = query.bundle.program.reached(record.known)
+            if name in query.streams:
+                reached = query.bundle.unit.reached(self._known(self.streams, query))
                 if reached is not None:
                     self._reaches(query.id, reached)
         self.streams[name] = replace(record, known=replace(record.known, sealed=True))
@@ -111,14 +111,18 @@ class Draft:
         return [work for work in found if _is_due(work) or len(work.deltas) > MOST_WAITING]
 
     def _work(self, record: QueryRecord) -> Work:
-        stream, program = record.stream.name, record.bundle.program
-        clock = program.clock(self.before[stream].known, self.streams[stream].known)
-        waiting = [ref for ref in self._deltas if _reads(ref, stream) and _commit(ref) > record.absorbed]
+        before, now = self._known(self.before, record), self._known(self.streams, record)
+        clock = record.bundle.unit.clock(before, now, record.latest)
+        waiting = [ref for ref in self._deltas if _reads(record, ref) and _commit(ref) > record.absorbed]
         return Work(record.bundle, clock, tuple(waiting), record.latest, record.complete_from)
+
+    @staticmethod
+    def _known(streams: Mapping[str, StreamRecord], query: QueryRecord) -> dict[str, Known]:
+        return {name: streams[name].known for name in query.streams}
 
     def tasks(self, work: list[Work], place: Place) -> list[CloseTask]:
         """The stages of the close job."""
-        depth = max(len(each.query.program.levels) for each in work)
+        depth = max(each.query.unit.stages for each in work)
         alive = frozenset(record.id for record in self.queries.values() if record.is_running)
         alive |= {state.options["id"] for state in self._undeclared.values()}
         return [CloseTask(stage, place, tuple(work), self._files, alive) for stage in range(depth)]
@@ -182,7 +186,7 @@ class Draft:
     def _is_needed(self, delta: ChunkRef) -> bool:
         """Whether a running query has still to take it in; an undeclared one may read any stream."""
         return any(
-            _reads(delta, record.stream.name) and _commit(delta) > record.absorbed
+            _reads(record, delta) and _commit(delta) > record.absorbed
             for record in self.queries.values()
             if record.is_running
         ) or any(
@@ -207,11 +211,11 @@ class Draft:
 
 
 def _is_due(work: Work) -> bool:
-    return any(work.clock.is_due(level.query.cut) for level in work.query.program.levels)
+    return work.query.unit.is_due(work.clock)
 
 
-def _reads(delta: ChunkRef, stream: str) -> bool:
-    return bool(delta.metadata["stream"] == stream)
+def _reads(record: QueryRecord, delta: ChunkRef) -> bool:
+    return delta.metadata["stream"] in record.streams
 
 
 def _commit(delta: ChunkRef) -> int:

@@ -74,9 +74,8 @@ class Query:
     def progress(self) -> QueryProgress:
         """How far it is."""
         record = self._record
-        program = record.bundle.program
-        known = self._engine.streams[record.stream.name].known
-        clock = known.progress_on(record.stream, program.query.attribute)
+        known = {name: self._engine.streams[name].known for name in record.streams}
+        clock = record.bundle.unit.progress(known)
         return QueryProgress(record.status, clock, record.rows, record.complete_from, record.error)
 
     def results(self) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -104,9 +105,9 @@ class QueryRecord:
         return self.bundle.name
 
     @property
-    def stream(self) -> Stream:
-        """The stream it reads."""
-        return self.bundle.program.stream
+    def streams(self) -> Mapping[str, Stream]:
+        """The streams it reads."""
+        return self.bundle.unit.streams
 
     @property
     def is_running(self) -> bool:

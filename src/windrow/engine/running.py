@@ -15,12 +15,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError
-from windrow.kernels.program import Program
-from windrow.kernels.query import SlidingQuery
 from windrow.kernels.running import RunningTotals
 from windrow.kernels.stacks import TwoStacks
 from windrow.rules.optimise import normalise
 from windrow.spark.native import why_from_rows
+from windrow.spark.tasks.units import GeneralUnit, unit_of
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
@@ -31,9 +30,9 @@ def runnable(emit: Emit) -> Emit:
     """The plan that is run: rewritten by the rules. That windows are cut into panes is up to the kernels."""
     better = normalise(emit).plan
     try:
-        SlidingQuery.of(better)
+        unit_of(better)
     except QueryError:
-        SlidingQuery.of(emit)
+        unit_of(emit)
         return emit
     return better
 
@@ -41,9 +40,12 @@ def runnable(emit: Emit) -> Emit:
 def how_it_runs(emit: Emit) -> list[str]:
     """What happens to rows when they come, and to windows when they close."""
     try:
-        program = Program(runnable(emit))
+        unit = unit_of(runnable(emit))
     except QueryError as error:
         return [f"not on Spark yet: {error.message}"]
+    if isinstance(unit, GeneralUnit):
+        return _general(unit)
+    program = unit.program
     reason = why_from_rows(program)
     if reason is None:
         how = (
@@ -53,6 +55,12 @@ def how_it_runs(emit: Emit) -> list[str]:
         how = f"from rows, in Python workers: {reason}"
     closes = [f"close   {_kernel(level)}" for level in program.levels]
     return [f"ingest  {how}", *closes]
+
+
+def _general(unit: GeneralUnit) -> list[str]:
+    routed = ", ".join(f"{name} by {', '.join(columns)}" for name, columns in unit.placement.items())
+    where = f"rows are routed: {routed}" if routed else "all rows meet in one shard"
+    return [f"ingest  {where}", "close   operators over pieces of rows, each step by what is new"]
 
 
 def _kernel(level: Level) -> str:

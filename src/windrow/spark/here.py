@@ -36,7 +36,7 @@ class HereJobs:
         found = []
         for batch in batches:
             sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
-            task = RowsTask(batch.stream, batch.known, now, place, batch.queries, sink)
+            task = RowsTask(batch.stream, batch.known, now, place, batch.queries, sink, batch.others)
             found.append(task.run(batch.frame.to_batches()))
         return found
 

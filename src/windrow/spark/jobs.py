@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
+from windrow.errors import QueryError
 from windrow.spark.failures import job_failed
 from windrow.spark.here import SMALL_FEED, close_here, is_small
 from windrow.spark.native import MOMENT, aggregation_sql, feeds_of, moment_sql, quoted
 from windrow.spark.tasks.arrived import Arrived
 from windrow.spark.tasks.ingest import FeedTask, RowsTask
 from windrow.spark.tasks.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
-from windrow.windows.domain import ROW_NUM
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.algebra.catalog import Stream
     from windrow.spark.native import Feed
-    from windrow.spark.tasks.bundle import Bundle
     from windrow.spark.tasks.close import CloseTask
     from windrow.spark.tasks.place import Place
     from windrow.windows.domain import Instant
@@ -86,7 +85,7 @@ def _partition() -> int:
 
 
 def _parts(batch: Arrived, place: Place, now: int) -> Iterator[DataFrame]:
-    feeds = feeds_of([query.program for query in batch.queries])
+    feeds = _feeds(batch)
     if not feeds:
         yield _rows(batch, place, now)
         return
@@ -97,7 +96,7 @@ def _parts(batch: Arrived, place: Place, now: int) -> Iterator[DataFrame]:
 
 def _fetched(batch: Arrived, place: Place) -> Ingested | None:
     """The few panes of a batch with one feed, put away without workers."""
-    feeds = feeds_of([query.program for query in batch.queries])
+    feeds = _feeds(batch)
     if not feeds or len(feeds) > 1:
         return None
     panes = _aggregated(batch, feeds[0])
@@ -106,20 +105,32 @@ def _fetched(batch: Arrived, place: Place) -> Ingested | None:
     return FeedTask(batch.stream, feeds[0], place, batch.queries).run(table.to_batches())
 
 
+def _feeds(batch: Arrived) -> list[Feed] | None:
+    """What Spark aggregates for the queries of a batch; None if they need the rows."""
+    programs = [query.program for query in batch.queries]
+    known = [program for program in programs if program is not None]
+    return feeds_of(known) if len(known) == len(programs) else None
+
+
 def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
     """The rows themselves. Where queries ask for row numbers, all in one task and in the source's order."""
     stream, frame = batch.stream, batch.frame
-    if any(_numbers_rows(query) for query in batch.queries):
+    if any(query.unit.numbers_rows for query in batch.queries):
+        if not batch.order_key:
+            raise _no_order(stream.name)
         frame = frame.coalesce(1).sortWithinPartitions(*batch.order_key)
     rows = frame.select(*(F.col(quoted(name)) for name in stream.schema.names))
-    task = RowsTask(stream, batch.known, now, place, batch.queries, _late_sink(stream))
+    task = RowsTask(stream, batch.known, now, place, batch.queries, _late_sink(stream), batch.others)
     ingested: DataFrame = rows.mapInArrow(task, SCHEMA)
     return ingested
 
 
-def _numbers_rows(query: Bundle) -> bool:
-    bottom = query.program.bottom.query
-    return bottom.attribute == ROW_NUM or ROW_NUM in bottom.scan.pseudo
+def _no_order(stream: str) -> QueryError:
+    return QueryError(
+        f"a query counts rows of stream `{stream}` as they arrive, but its source has no order of arrival",
+        code="no-order",
+        hint="use Kafka, Parquet files, a generator or a table in memory; or count in the order of WATTR",
+    )
 
 
 def _late_sink(stream: Stream) -> str | None:

@@ -43,6 +43,8 @@ BEGIN, MOMENT, COUNT, GREATEST = "__begin", "__t", "__rows", "__greatest"
 MOST_GRIDS = 8
 #: this many groupings of one stream are aggregated natively; each reads the batch once more
 MOST_FEEDS = 2
+#: a feed with more aggregations than these (different conditions, different arguments) is computed from rows
+MOST_AGGREGATIONS = 64
 
 
 @dataclass(frozen=True)
@@ -251,7 +253,9 @@ def feeds_of(programs: Iterable[Program]) -> list[Feed] | None:
         if query is None:
             return None
         groups.setdefault(query.feed, []).append(query)
-    return [_feed(name, group) for name, group in groups.items()] if len(groups) <= MOST_FEEDS else None
+    feeds = [_feed(name, group) for name, group in groups.items()]
+    few = len(feeds) <= MOST_FEEDS and all(len(feed.aggregations) <= MOST_AGGREGATIONS for feed in feeds)
+    return feeds if few else None
 
 
 def _feed(name: str, queries: Sequence[NativeQuery]) -> Feed:

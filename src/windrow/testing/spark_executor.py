@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.changes import Change
+from windrow.algebra.plan import Scan
 from windrow.algebra.schema import Field, Schema
+from windrow.algebra.types import BIGINT, STRING, TIMESTAMP, DataType
 from windrow.algebra.values import canonical_rows
 from windrow.engine.core import Arrival, Engine, Promise, error_of
 from windrow.engine.published import published, rows_schema
@@ -22,13 +25,15 @@ from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, prepared
 from windrow.spark.sinks import Delivery
 from windrow.spark.sources import open_data
+from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
-from windrow.windows.domain import INFINITY
+from windrow.windows.domain import INFINITY, Domain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from windrow.algebra.catalog import Stream
     from windrow.algebra.plan import Emit
 
 Values = tuple[Any, ...]
@@ -45,25 +50,26 @@ class SparkExecutor:
         self.emit = emit
         self._jobs = SparkJobs(prepared(local_session())) if spark else HereJobs()
         self.now = 0
-        self._temporary = None if folder else TemporaryDirectory(prefix="windrow-", ignore_cleanup_errors=True)
+        self._temporary = (
+            None if folder else TemporaryDirectory(prefix="windrow-", ignore_cleanup_errors=True)
+        )
         self._folder = folder or Path(self._temporary.name if self._temporary else "")
         self._answered: dict[int, list[Values]] = {}
         self._ready: list[Change] = []
-        self._late: list[Values] = []
+        self._late: dict[str, list[Values]] = {}
         self._commits: set[int] = set()
-        self._late_commits: set[int] = set()
+        self._late_commits: dict[str, set[int]] = {}
         self._start()
 
     def _start(self) -> None:
         log = CommitLog.open(LocalStore(self._folder))
         self.engine = Engine(self._jobs, log, shards=2, now=lambda: self.now, by_group=True)
-        record = None
-        for node in self.emit.walk():
-            stream = getattr(node, "stream", None)
-            if stream is not None:
-                record = self.engine.add_stream(stream, _Collected(self._keep_late, self._late_commits))
-        assert record is not None
-        self.stream = record.stream
+        for stream in {
+            node.stream.name: node.stream for node in self.emit.walk() if isinstance(node, Scan)
+        }.values():
+            keep = partial(self._keep_late, stream)
+            commits = self._late_commits.setdefault(stream.name, set())
+            self.engine.add_stream(stream, _Collected(keep, commits))
         self.engine.add_query(StandingQuery(QUERY, self.emit), _Collected(self._keep, self._commits))
         self.engine.commit()
         self.engine.deliver()
@@ -84,16 +90,17 @@ class SparkExecutor:
     def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
         """One micro-batch of arrivals."""
         self._check(stream)
-        schema = self.stream.schema
+        schema = self.engine.streams[stream].stream.schema
         frame = frame_of(schema, canonical_rows(schema, rows, f"stream `{stream}`"))
         table = published(frame.to_arrow(), rows_schema(schema))
-        self.engine.epoch([Arrival(stream, self._framed(table))])
+        self.engine.epoch([Arrival(stream, self._framed(stream, table))])
 
-    def _framed(self, table: pa.Table) -> Any:
+    def _framed(self, stream: str, table: pa.Table) -> Any:
         if isinstance(self._jobs, HereJobs):
             return table
-        source = open_data(self._jobs.spark, self.stream, table)
-        self.engine.streams[self.stream.name] = replace(self.engine.streams[self.stream.name], source=source)
+        record = self.engine.streams[stream]
+        source = open_data(self._jobs.spark, record.stream, table)
+        self.engine.streams[stream] = replace(record, source=source)
         return source.frame
 
     def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None:
@@ -116,7 +123,7 @@ class SparkExecutor:
 
     def finish(self) -> None:
         """The end of all inputs."""
-        self.engine.epoch(seals=[self.stream.name])
+        self.engine.epoch(seals=list(self.engine.streams))
 
     # Answers.
 
@@ -129,17 +136,18 @@ class SparkExecutor:
         return sorted(ready, key=lambda change: change.place)
 
     def relation(self, at: int) -> Counter[Values]:
-        """The answer relation at an instant."""
-        clock = self.engine.streams[self.stream.name].known.progress_on(
-            self.stream, self.engine.queries[QUERY].bundle.program.query.attribute
-        )
+        """The answer relation at an instant, from what was answered."""
+        unit = self.engine.queries[QUERY].bundle.unit
+        clock = unit.progress({name: self.engine.streams[name].known for name in unit.streams})
         if at > clock:
             raise DataError(
                 f"the answer at {at} is not final yet: the clock is at {clock}",
                 code="not-final",
                 hint="push, punctuate() or finish() first",
             )
-        cut = self.engine.queries[QUERY].bundle.program.query.cut
+        if not isinstance(unit, SlidingUnit):
+            raise DataError("the engine keeps answers, not relations", hint="use the executor `kernels`")
+        cut = unit.program.query.cut
         end = cut.grid.end(cut.grid.last_ending(at))
         if cut.range is None and clock == INFINITY and self._answered:
             end = min(end, max(self._answered))
@@ -148,24 +156,28 @@ class SparkExecutor:
     def late(self, stream: str) -> list[Values]:
         """The rows that came too late and went to a sink; dropped ones are only counted."""
         self._check(stream)
-        return list(self._late)
+        return list(self._late.get(stream, []))
 
     def _check(self, stream: str) -> None:
-        if stream != self.stream.name:
-            raise DataError(f"no stream `{stream}` in this query", hint=nearest(stream, [self.stream.name]))
+        if stream not in self.engine.streams:
+            raise DataError(f"no stream `{stream}` in this query", hint=nearest(stream, self.engine.streams))
 
     def _keep(self, delivery: Delivery) -> None:
-        at = Schema((Field("at", _instants(self.emit)), *self.emit.schema.fields))
+        op = (Field("op", STRING),) if self.emit.emits_deletions else ()
+        at = Schema((Field("at", _instants(self.emit)), *op))
         for table in delivery.pieces():
-            frame = frame_from_arrow(table.rename_columns([field.name for field in at]), at)
-            ends = frame["at"].to_list()
-            for end, row in zip(ends, rows_of(frame.drop("at"), self.emit.schema), strict=True):
+            known = frame_from_arrow(table.select(at.names), at)
+            answers = table.select(range(len(at), table.num_columns)).rename_columns(self.emit.schema.names)
+            rows = rows_of(frame_from_arrow(answers, self.emit.schema), self.emit.schema)
+            ops = known["op"].to_list() if op else ["+"] * len(rows)
+            for end, sign, row in zip(known["at"].to_list(), ops, rows, strict=True):
                 self._answered.setdefault(end, []).append(row)
-                self._ready.append(Change("+", row, end))
+                self._ready.append(Change(sign, row, end))
 
-    def _keep_late(self, delivery: Delivery) -> None:
+    def _keep_late(self, stream: Stream, delivery: Delivery) -> None:
         for table in delivery.pieces():
-            self._late += rows_of(frame_from_arrow(table, self.stream.schema), self.stream.schema)
+            rows = rows_of(frame_from_arrow(table, stream.schema), stream.schema)
+            self._late.setdefault(stream.name, []).extend(rows)
 
 
 class _Collected:
@@ -185,8 +197,5 @@ class _Collected:
         pass
 
 
-def _instants(emit: Emit) -> Any:
-    from windrow.algebra.types import BIGINT, TIMESTAMP
-    from windrow.windows.domain import Domain
-
+def _instants(emit: Emit) -> DataType:
     return TIMESTAMP if emit.leaves[0].domain is Domain.TIME else BIGINT

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,5 +22,7 @@ class Arrived:
     known: Known
     queries: tuple[Bundle, ...]
     order_key: tuple[str, ...] = ()
+    #: what is known of all streams: a query over several has one clock
+    others: Mapping[str, Known] = field(default_factory=dict)
     #: how many pane states the last batch gave, if that is known
     panes: int | None = None

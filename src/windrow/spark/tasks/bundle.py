@@ -12,11 +12,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.user import install_version
-from windrow.kernels.program import Program
+from windrow.spark.tasks.units import SlidingUnit, Unit, unit_of
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.definition import Definition
     from windrow.algebra.plan import Emit
+    from windrow.kernels.program import Program
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,19 @@ class Bundle:
         return cls(name, fingerprint, pickle.dumps(plan), by_group, aggregates)
 
     @property
-    def program(self) -> Program:
+    def unit(self) -> Unit:
         """The query, compiled in this process."""
         for definition in self.aggregates:
             install_version(definition)
         return _compiled(self.plan, self.by_group)
 
+    @property
+    def program(self) -> Program | None:
+        """The panes of the query, if it is answered from panes."""
+        unit = self.unit
+        return unit.program if isinstance(unit, SlidingUnit) else None
+
 
 @lru_cache(maxsize=4096)
-def _compiled(plan: bytes, by_group: bool | None) -> Program:
-    return Program(pickle.loads(plan), by_group=by_group)
+def _compiled(plan: bytes, by_group: bool | None) -> Unit:
+    return unit_of(pickle.loads(plan), by_group=by_group)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.kernels.clocks import Clock
 from windrow.kernels.columns import to_frame
@@ -21,8 +22,10 @@ from windrow.kernels.layout import PANE, gathered
 from windrow.kernels.shards import split
 from windrow.kernels.state import Delta, State
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
+from windrow.spark.tasks.general import advance
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message, undisturbed
+from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.state.shard import Shard, change_shard
 from windrow.windows.domain import INFINITY
@@ -31,7 +34,12 @@ if TYPE_CHECKING:
     from windrow.kernels.level import Level
     from windrow.spark.tasks.bundle import Bundle
     from windrow.spark.tasks.place import Place
+    from windrow.spark.tasks.units import GeneralUnit
     from windrow.state.refs import ChunkRef
+
+
+#: between the name of a query and that of its operator; no name has it
+_OF = "\0"
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,8 @@ class Work:
     """A query to move: its clock, the delta files it has not taken in yet, and the last window to report."""
 
     query: Bundle
-    clock: Clock
+    #: of the kind that the query's unit goes by
+    clock: Any
     deltas: tuple[ChunkRef, ...] = ()
     latest: int | None = None
     #: windows that begin earlier are not answered: rows from before the query was there would be missing
@@ -117,46 +126,63 @@ class _Run:
             change_shard(before, name, files) as change,
         ):
             for work in task.work:
-                operator = f"{work.query.name}/{task.stage}"
-                if len(work.query.program.levels) > task.stage:
-                    state = self._moved(work, before.state(operator), outbox)
-                    if state is not None:
+                if work.query.unit.stages > task.stage:
+                    for operator, state in self._moved(work, before, outbox).items():
                         change.put(operator, state)
             for operator in before.operators:
-                if operator.rpartition("/")[0] not in task.alive:
+                if operator.partition(_OF)[0] not in task.alive:
                     change.drop(operator)
         return Closed(number, tuple(files), outbox.ref, dict(self.rows), self.faults)
 
-    def _moved(self, work: Work, state: State, outbox: Spool) -> State | None:
-        """The next state of a query; None, and a fault, if it cannot go on."""
+    def _moved(self, work: Work, before: Shard, outbox: Spool) -> Mapping[str, State]:
+        """The next states of a query's operators; a fault, and none, if it cannot go on."""
+        unit = work.query.unit
         try:
-            level = work.query.program.levels[self.task.stage]
-            clock = work.clock if self.task.stage == 0 else Clock(work.clock.before, work.clock.now)
-            moved, answers = level.kernel.advance(state, self._delta(work, level), clock)
-            self._give(work, answers, outbox)
-            return moved
+            if isinstance(unit, SlidingUnit):
+                return self._slid(work, unit, before, outbox)
+            return self._advanced(work, unit, before, outbox)
         except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
             self.faults[work.query.name] = fault_of(error, work.query.name)
-            return None
+            return {}
 
-    def _delta(self, work: Work, level: Level) -> Delta:
+    def _slid(self, work: Work, unit: SlidingUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
+        levels, stage = unit.program.levels, self.task.stage
+        operator = f"{work.query.name}{_OF}{stage}"
+        clock = work.clock if stage == 0 else Clock(work.clock.before, work.clock.now)
+        delta = self._delta(work, unit, levels[stage])
+        moved, answers = levels[stage].kernel.advance(before.state(operator), delta, clock)
+        if len(levels) > stage + 1:
+            self._route(work.query.name, levels[stage + 1], answers, work.clock)
+        else:
+            self._give(work, (_complete(table, work, unit) for table in answers), outbox)
+        return {operator: moved}
+
+    def _advanced(self, work: Work, unit: GeneralUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
+        prefix = f"{work.query.name}{_OF}"
+        known = [name for name in before.operators if name.startswith(prefix)]
+        states = {name.removeprefix(prefix): before.state(name) for name in known}
+        files = open_files(self.place.store, work.deltas)
+        after, answers = advance(unit, work.query.name, self.shard, files, states, work.clock)
+        if work.complete_from is not None and unit.memory is not None:
+            first = work.complete_from + unit.memory
+            answers = answers.filter(pc.greater_equal(answers.column(0), first))
+        self._give(work, [answers], outbox)
+        return {f"{prefix}{path}": state for path, state in after.items()}
+
+    def _delta(self, work: Work, unit: SlidingUnit, level: Level) -> Delta:
         if self.task.stage == 0:
             files = open_files(self.place.store, work.deltas)
-            tables = tables_of(files, work.query.name, work.query.program, self.shard)
+            tables = tables_of(files, work.query.name, unit.program, self.shard)
             return Delta({name: frame.to_arrow() for name, frame in tables.items()}, work.latest)
         return _from_below(level, self.incoming.get(work.query.name, []), work.clock)
 
-    def _give(self, work: Work, answers: Iterator[pa.Table], outbox: Spool) -> None:
-        """Answers go to the outbox, or to the level above."""
-        name, levels = work.query.name, work.query.program.levels
-        if len(levels) > self.task.stage + 1:
-            self._route(name, levels[self.task.stage + 1], answers, work.clock)
-            return
+    def _give(self, work: Work, answers: Iterable[pa.Table], outbox: Spool) -> None:
+        """Answers go to the outbox."""
+        name = work.query.name
         for table in answers:
-            complete = _complete(table, work)
-            if complete.num_rows:
-                outbox.writer.add(name, complete)
-                self.rows[name] += complete.num_rows
+            if table.num_rows:
+                outbox.writer.add(name, table)
+                self.rows[name] += table.num_rows
 
     def _route(self, query: str, level: Level, answers: Iterator[pa.Table], clock: Clock) -> None:
         """The answers as pane states of the next level, each to the shard its group is in."""
@@ -175,9 +201,9 @@ class _Run:
             self.routed.append(message(ROUTED, Routed(query, tables, latest), shard))
 
 
-def _complete(table: pa.Table, work: Work) -> pa.Table:
+def _complete(table: pa.Table, work: Work, unit: SlidingUnit) -> pa.Table:
     """Without the windows that began before the query was there."""
-    cut = work.query.program.query.cut
+    cut = unit.program.query.cut
     if work.complete_from is None or cut.range is None:
         return table
     frame = to_frame(table)

@@ -22,8 +22,10 @@ from windrow.kernels.layout import PANE, gathered
 from windrow.kernels.shards import split
 from windrow.spark.native import BEGIN, COUNT, GREATEST, Feed, native_query
 from windrow.spark.tasks.delta_file import FEED, put_tables
+from windrow.spark.tasks.general import RowsGathering
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, Fault, Ingested, fault_of, message, undisturbed
+from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.windows.progress import Batch
 
@@ -48,6 +50,8 @@ class RowsTask:
     place: Place
     queries: tuple[Bundle, ...]
     late_sink: str | None = None
+    #: what is known of all streams
+    others: Mapping[str, Known] = field(default_factory=dict)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         undisturbed()
@@ -62,7 +66,7 @@ class RowsTask:
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
         intake, known = Intake(self.stream), self.known
-        gathering = [_Gathering(query, query.program, known) for query in self.queries]
+        gathering = [self._gathering(query) for query in self.queries]
         observed: list[Observed] = []
         place = self.place
         with Spool(place, folder=OUTBOX) as outbox:
@@ -88,6 +92,13 @@ class RowsTask:
             {each.query.name: each.latest for each in gathering if each.latest is not None},
             {each.query.name: each.fault for each in gathering if each.fault is not None},
         )
+
+    def _gathering(self, query: Bundle) -> _Gathering | RowsGathering:
+        unit = query.unit
+        if isinstance(unit, SlidingUnit):
+            return _Gathering(query, unit.program, self.known)
+        everything = {**self.others, self.stream.name: self.known}
+        return RowsGathering(query, unit, self.stream.name, everything)
 
 
 class _Gathering:
@@ -203,7 +214,7 @@ class FeedTask:
     def _latest(self, panes: pl.DataFrame) -> dict[str, int]:
         found: dict[str, int] = {}
         for query in self.queries:
-            native = native_query(query.program)
+            native = native_query(query.program) if query.program is not None else None
             if native is None or native.latest not in panes.columns:
                 continue
             greatest = panes[native.latest].max()

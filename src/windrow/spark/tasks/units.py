@@ -1,0 +1,125 @@
+"""Two kinds of programs, one interface for the engine.
+
+*Sliding* units answer aggregates over windows that slide in time, from states of panes. *General* units
+answer any query, from rows routed to the shards in which everything they can meet is; where no columns keep
+rows apart, one shard does it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.operators import TableJoin
+from windrow.errors import QueryError
+from windrow.kernels.general.placement import placement_of
+from windrow.kernels.general.program import Program as GeneralProgram
+from windrow.kernels.general.timing import Timing
+from windrow.kernels.program import Program
+from windrow.kernels.query import SlidingQuery
+from windrow.windows.domain import INFINITY, ROW_NUM, Instant
+from windrow.windows.ranges import RangeWindow
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream
+    from windrow.algebra.plan import Emit
+    from windrow.kernels.clocks import Clock
+    from windrow.kernels.general.clocks import Clock as GeneralClock
+    from windrow.kernels.intake import Known
+
+    Knowns = Mapping[str, Known]
+
+
+class SlidingUnit:
+    """An aggregate over panes, perhaps with aggregates over it."""
+
+    def __init__(self, emit: Emit, *, by_group: bool | None = None) -> None:
+        self.program = Program(emit, by_group=by_group)
+        self.streams: dict[str, Stream] = {self.program.stream.name: self.program.stream}
+        self.stages = len(self.program.levels)
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether it asks for row numbers, which all rows of a stream share."""
+        bottom = self.program.bottom.query
+        return bottom.attribute == ROW_NUM or ROW_NUM in bottom.scan.pseudo
+
+    def clock(self, before: Knowns, now: Knowns, last: int | None) -> Clock:
+        """What is answered as the streams move."""
+        (name,) = self.streams
+        return self.program.clock(before[name], now[name])
+
+    def is_due(self, clock: Any) -> bool:
+        """Whether a window ends in between."""
+        return any(clock.is_due(level.query.cut) for level in self.program.levels)
+
+    def reached(self, known: Knowns) -> int | None:
+        """The last window answered before the end."""
+        (name,) = self.streams
+        return self.program.reached(known[name])
+
+    def progress(self, known: Knowns) -> Instant:
+        """How far it answers."""
+        ((name, stream),) = self.streams.items()
+        return known[name].progress_on(stream, self.program.query.attribute)
+
+
+class GeneralUnit:
+    """Any other query."""
+
+    def __init__(self, emit: Emit) -> None:
+        table = next((node for node in emit.walk() if isinstance(node, TableJoin)), None)
+        if table is not None:
+            raise QueryError(
+                f"joins with a table (`{table.table.table.name}`) do not run on Spark yet",
+                code="unsupported",
+                hint="Harness(executor='kernels') runs them",
+            )
+        self.program = GeneralProgram(emit)
+        self.timing = Timing(emit)
+        self.streams = dict(self.timing.streams)
+        self.stages = 1
+        self.placement = placement_of(emit)
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Rows have numbers where a window counts them in arrival order."""
+        specs = [window.spec for window in self.timing.windows]
+        counted = any(spec.counts_arrivals or spec.wattr == ROW_NUM for spec in specs)
+        return counted or any(ROW_NUM in getattr(node, "pseudo", ()) for node in self.program.emit.walk())
+
+    @property
+    def memory(self) -> int | None:
+        """After so many ticks no answer depends on what was before; None if that never ends."""
+        specs = [window.spec for window in self.timing.windows]
+        ranges = [spec.range for spec in specs if isinstance(spec, RangeWindow)]
+        return sum(ranges) if len(ranges) == len(specs) else None
+
+    def clock(self, before: Knowns, now: Knowns, last: int | None) -> GeneralClock:
+        """What becomes final as the streams move."""
+        return self.timing.moved(before, {}, now, {}, -INFINITY if last is None else last)
+
+    def is_due(self, clock: Any) -> bool:
+        """Whether anything becomes final."""
+        return not clock.stands
+
+    def reached(self, known: Knowns) -> int | None:
+        """How far the clock had come before the end."""
+        furthest = self.timing.furthest(known, {})
+        return int(furthest) if abs(furthest) != INFINITY else None
+
+    def progress(self, known: Knowns) -> Instant:
+        """How far it answers."""
+        return self.timing.clock(known, {})
+
+
+Unit = SlidingUnit | GeneralUnit
+
+
+def unit_of(emit: Emit, *, by_group: bool | None = None) -> Unit:
+    """The unit that runs a plan; a QueryError if none does."""
+    try:
+        SlidingQuery.of(emit)
+    except QueryError:
+        return GeneralUnit(emit)
+    return SlidingUnit(emit, by_group=by_group)
