@@ -1,0 +1,48 @@
+"""A crash at any point of an engine's life: nothing is lost, nothing is doubled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.engine.world import World
+
+from windrow.engine import core, draft
+from windrow.state import shard
+from windrow.state.crash import POINTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: reached only where Spark itself hands batches over
+ELSEWHERE = {"before-spark-commit"}
+HERE = [point for point in POINTS if point not in ELSEWHERE]
+PASSAGES = (1, 2, 5)
+
+
+@pytest.fixture(autouse=True)
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps and compactions happen all the time."""
+    monkeypatch.setattr(core, "SWEEP_EVERY", 2)
+    monkeypatch.setattr(core, "KEEP", 2)
+    monkeypatch.setattr(draft, "MOST_WAITING", 3)
+    change = shard.change_shard  # its limit is a default value, bound when it was defined
+    monkeypatch.setattr(
+        "windrow.spark.tasks.close.change_shard", lambda before, name, files: change(before, name, files, 1)
+    )
+
+
+def test_without_a_crash_every_sink_has_what_the_oracle_says(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.live()
+    world.check()
+
+
+@pytest.mark.parametrize("passage", PASSAGES)
+@pytest.mark.parametrize("point", HERE)
+def test_after_a_crash_every_sink_has_what_the_oracle_says(tmp_path: Path, point: str, passage: int) -> None:
+    world = World(tmp_path)
+    died = world.die(point, passage)
+    assert died or passage > 1
+    world.live()
+    world.check()

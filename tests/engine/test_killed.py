@@ -1,0 +1,104 @@
+"""Real processes, really killed, one after the other over one state directory: the output is the oracle's."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from tests.engine.spark_world import Files
+from tests.engine.victim import EVENT_RATE, ROWS, TOPS, TRAFFIC_COLUMNS, TRAFFIC_OPTIONS
+from tests.engine.world import rows_of
+
+from windrow.spark.sources.generators.settings import Settings
+from windrow.spark.sources.generators.traffic import TRAFFIC
+from windrow.state.crash import VARIABLE
+from windrow.testing import Harness
+
+REPOSITORY = Path(__file__).parents[2]
+#: decisive points of a life, each at a passage that lets some batches through
+POINTS = (
+    "chunk-written:2",
+    "manifest-temp-written:4",
+    "before-spark-commit:2",
+    "sink-written:2",
+    "sink-delivered:2",
+)
+#: ten batches: each moves the clock by ten, and one row of each is before the last of the one before
+BATCHES = tuple(((1, n, 10 * n), (2, 2 * n, 10 * n + 4), (3, 1, 10 * n - 2)) for n in range(10))
+
+
+def start(kind: str, folder: Path, how: str, crash_at: str = "") -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path])}
+    environment |= {VARIABLE: crash_at} if crash_at else {}
+    command = [sys.executable, "-m", "tests.engine.victim", kind, str(folder), how]
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(
+            command, env=environment, cwd=REPOSITORY, stdout=log, stderr=log, start_new_session=True
+        )
+
+
+def run(kind: str, folder: Path, crash_at: str = "") -> int:
+    return start(kind, folder, "once", crash_at).wait(120)
+
+
+def commits(folder: Path) -> int:
+    found = sorted((folder / "now" / "state" / "commits").glob("*.json"))
+    return int(found[-1].stem) if found else 0
+
+
+def wait_for_commits(process: subprocess.Popen[bytes], folder: Path, wanted: int) -> None:
+    until = time.monotonic() + 90
+    while commits(folder) < wanted:
+        assert process.poll() is None, (folder / "log").read_text()
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_killed_at_every_decisive_point_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    files = Files(tmp_path, BATCHES)
+    for point in POINTS:
+        assert run("files", tmp_path, point) != 0, f"{point} was not reached"
+    assert run("files", tmp_path) == 0, (tmp_path / "log").read_text()
+    files.check()
+
+
+def test_killed_and_interrupted_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    """SIGKILL at a random moment; Ctrl-C, which ends in order; then to the end."""
+    process = start("generator", tmp_path, "forever")
+    wait_for_commits(process, tmp_path, 5)
+    time.sleep(random.uniform(0, 1))
+    process.kill()
+    assert process.wait(60) == -signal.SIGKILL
+
+    process = start("generator", tmp_path, "forever")
+    wait_for_commits(process, tmp_path, commits(tmp_path) + 5)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(60) == 0, (tmp_path / "log").read_text()
+    assert sorted((tmp_path / "now" / "state" / "owners").glob("*.released"))
+
+    assert run("generator", tmp_path) == 0, (tmp_path / "log").read_text()
+    found = (tmp_path / "now" / "out").glob("sums-*.parquet")
+    rows = Counter(_plain(row) for path in found for row in rows_of(pq.read_table(path)))
+    assert rows == generated()
+
+
+def generated() -> Counter[Any]:
+    settings = Settings(keys=3, event_rate=EVENT_RATE, rows=ROWS)
+    table = TRAFFIC.rows(settings, 0, ROWS, ["segment", "speed", "ts"])
+    harness = Harness(TOPS, streams={"s": (TRAFFIC_COLUMNS, TRAFFIC_OPTIONS)})
+    harness.push("s", [tuple(row.values()) for row in table.to_pylist()])
+    harness.finish()
+    return Counter((change.at, *change.row) for change in harness.take())
+
+
+def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Instants as the oracle has them."""
+    return (round(row[0].timestamp() * 1_000_000), *row[1:])

@@ -1,0 +1,172 @@
+"""An engine that is stopped in the middle, and user code that tries to end the process."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.engine.driven import STREAM, Driven, as_rows
+from tests.engine.spark_world import Files
+from tests.engine.world import BATCHES, SUMS, oracle, rows_of
+
+import windrow as wr
+from windrow.algebra.aggregates import user
+from windrow.engine.inbox import Inbox, NotCommitted
+from windrow.errors import SinkError, WindrowError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def own_names() -> Iterator[None]:
+    yield
+    for name in user.names():
+        user.forget(name)
+
+
+def test_stopped_in_the_middle_of_a_job_a_new_start_goes_on(tmp_path: Path, spark: SparkSession) -> None:
+    files = Files(tmp_path, BATCHES[:4])
+    with files.connect(spark) as w:
+        jobs, under_way = w._engine.jobs, threading.Event()
+
+        class Watched:
+            def ingest(self, *arguments: Any) -> Any:
+                under_way.set()
+                return jobs.ingest(*arguments)
+
+            def close(self, *arguments: Any) -> Any:
+                return jobs.close(*arguments)
+
+        w._engine.jobs = Watched()
+        w.start()
+        assert under_way.wait(60)
+        w.stop()
+        assert not w.is_running
+        assert w.streams["s"].progress.accepted == len(BATCHES[0])  # the epoch under way was finished
+    files.run(spark)
+    files.check()
+
+
+def test_a_callback_that_exits_ends_nothing_and_loses_nothing(tmp_path: Path, spark: SparkSession) -> None:
+    files = Files(tmp_path, BATCHES[:3])
+    heard: list[Any] = []
+
+    def leave(*_: object) -> None:
+        sys.exit("I am leaving")
+
+    for sink in (leave, lambda table, _: heard.extend(rows_of(table))):
+        with files.connect(spark) as w:
+            w.query("called", SUMS, sink=sink)
+            if sink is leave:
+                with pytest.raises(SinkError, match="SystemExit: I am leaving") as told:
+                    w.run(once=True, flush=True)
+                assert told.value.code == "callback-failed"
+            else:
+                w.run(once=True, flush=True)
+    assert Counter(heard) == oracle(SUMS, BATCHES[:3])
+    files.check()
+
+
+def test_an_aggregate_that_exits_neither_hangs_spark_nor_loses_a_batch(
+    tmp_path: Path, spark: SparkSession, own_names: None
+) -> None:
+    marker = str(tmp_path / "exit")
+
+    def step(state: int, v: int) -> int:
+        from pathlib import Path
+
+        if Path(marker).exists():
+            raise SystemExit
+        return state + v
+
+    parts = {"init": lambda: 0, "merge": lambda a, b: a + b, "final": lambda state: state}
+    wr.aggregate(name="leaving", returns="BIGINT", takes="BIGINT", step=step, **parts)
+    query = "SELECT k, leaving(v) AS total, COUNT(*) AS n FROM s [RANGE 20 SLIDE 10] GROUP BY k"
+    files = Files(tmp_path, BATCHES[:2])
+    (tmp_path / "exit").touch()
+    with files.connect(spark) as w:
+        w.query("left", query)
+        with pytest.raises(WindrowError):
+            w.run(once=True)
+        assert w.streams["s"].progress.accepted == 0
+        assert w.queries["left"].progress.status == "running"
+    (tmp_path / "exit").unlink()
+    with files.connect(spark) as w:
+        w.query("left", query)
+        w.run(once=True, flush=True)
+        assert Counter(rows_of(w.queries["left"].results())) == oracle(SUMS, BATCHES[:2])
+    files.check()
+
+
+def test_an_interrupt_between_commit_and_delivery_loses_nothing(tmp_path: Path) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    w = Driven(tmp_path / "state")
+    w.sql(STREAM)
+    w.query("q", SUMS, sink=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        w.push(*BATCHES[0], *BATCHES[1], number=0)
+    assert w.engine.last.streams["s"].source.last_batch == 0
+    w.vanish()
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        w.query("q", SUMS)
+        w.engine.deliver()
+        w.end()
+        assert w.rows("q") == as_rows(oracle(SUMS, [(*BATCHES[0], *BATCHES[1])]))
+
+
+# ------------------------------------------------------------ the callback's contract
+
+
+def hand_over(inbox: Inbox, outcome: list[BaseException | None]) -> threading.Thread:
+    def wait() -> None:
+        batch: Any = object()
+        try:
+            inbox.hand_over(batch)
+        except NotCommitted as error:
+            outcome.append(error)
+        else:
+            outcome.append(None)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_batch_is_let_go_only_with_the_word_that_it_is_committed(committed: bool) -> None:
+    inbox, outcome = Inbox(), []
+    thread = hand_over(inbox, outcome)
+    (waiting,) = inbox.take(timeout=10)
+    assert thread.is_alive()
+    assert outcome == []
+    waiting.settle(committed=committed)
+    thread.join(10)
+    assert (outcome == [None]) is committed
+
+
+def test_batches_that_wait_when_the_engine_stops_are_sent_back() -> None:
+    inbox, outcome = Inbox(), []
+    threads = [hand_over(inbox, outcome) for _ in range(2)]
+    while len(inbox._waiting) < 2:
+        pass
+    inbox.close()
+    threads.append(hand_over(inbox, outcome))  # and those that come later
+    for thread in threads:
+        thread.join(10)
+    assert [type(each) for each in outcome] == [NotCommitted] * 3
+
+
+def test_somebody_who_waits_for_batches_can_be_woken() -> None:
+    inbox = Inbox()
+    threading.Timer(0.05, inbox.wake).start()
+    assert inbox.take(timeout=60) == []

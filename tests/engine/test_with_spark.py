@@ -1,0 +1,142 @@
+"""The whole way from files through Spark to files: crashes between the two logs, and what cannot go on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.engine.spark_world import Files
+from tests.engine.world import BATCHES, SUMS, oracle
+
+from windrow.errors import DataError, SourceError, StateError, WindrowError
+from windrow.state.crash import Crash, crashing_at
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def die(files: Files, spark: SparkSession, point: str, passage: int) -> None:
+    """A process ends at a point; what it leaves is what was there at that moment."""
+    with crashing_at(point, passage, files.copy) as crash, suppress(Crash, WindrowError):
+        files.connect(spark).run(once=True, flush=True)
+    assert crash.happened
+    files.go_back()
+
+
+def refusal(files: Files, spark: SparkSession, kind: type[WindrowError], code: str) -> Any:
+    with pytest.raises(kind) as refused:
+        files.run(spark)
+    assert refused.value.code == code
+    assert refused.value.hint
+    return refused.value
+
+
+@pytest.mark.parametrize(
+    ("point", "passage"),
+    [("before-spark-commit", 1), ("before-spark-commit", 3), ("before-commit", 5), ("after-commit", 5)],
+)
+def test_after_a_crash_spark_and_the_engine_agree_again(
+    tmp_path: Path, spark: SparkSession, point: str, passage: int
+) -> None:
+    files = Files(tmp_path, BATCHES[:4])
+    die(files, spark, point, passage)
+    files.run(spark)
+    files.check()
+
+
+def test_files_of_a_committed_batch_may_go_even_if_spark_does_not_know_of_the_commit(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    files = Files(tmp_path, BATCHES[:3])
+    die(files, spark, "before-spark-commit", 2)
+    files.path(1).unlink()
+    files.run(spark)
+    files.check()
+
+
+def test_a_file_changed_or_removed_before_its_replay_is_refused(tmp_path: Path, spark: SparkSession) -> None:
+    files = Files(tmp_path, BATCHES[:3])
+    die(files, spark, "before-commit", 4)  # two registrations, a batch, and this one
+    files.path(1).write_text('{"k": 1, "v": 1, "t": 40}\n')
+    error = refusal(files, spark, SourceError, "file-changed")
+    assert str(files.path(1)) in error.message
+    files.path(1).unlink()
+    error = refusal(files, spark, SourceError, "file-missing")
+    assert str(files.path(1)) in error.message
+    assert "put it back" in error.hint
+    files.write(1)
+    files.run(spark)
+    files.check()
+
+
+def test_a_consumed_file_that_changes_afterwards_is_refused(tmp_path: Path, spark: SparkSession) -> None:
+    files = Files(tmp_path, BATCHES[:3])
+    files.run(spark, flush=False)
+    whole, times = files.path(0).read_text(), files.path(0).stat()
+    with files.path(0).open("a") as file:
+        file.write('{"k": 1, "v": 1, "t": 90}\n')
+    error = refusal(files, spark, SourceError, "file-changed")
+    assert str(files.path(0)) in error.message
+    assert "write new rows to new files" in error.hint
+    files.path(0).write_text(whole)
+    os.utime(files.path(0), ns=(times.st_atime_ns, times.st_mtime_ns))
+    files.run(spark)
+    files.check()
+
+
+def test_a_lost_checkpoint_is_refused(tmp_path: Path, spark: SparkSession) -> None:
+    files = Files(tmp_path, BATCHES[:4])
+    for number in (2, 3):
+        files.path(number).rename(files.path(number).with_suffix(".later"))
+    files.run(spark, flush=False)
+    for number in (2, 3):
+        files.path(number).with_suffix(".later").rename(files.path(number))
+    checkpoints = files.folder / "now" / "state" / "checkpoints"
+    shutil.move(checkpoints, tmp_path / "kept")
+    error = refusal(files, spark, StateError, "checkpoint-lost")
+    assert "begins anew" in error.message
+    assert "restore the folder `checkpoints`" in error.hint
+    shutil.rmtree(checkpoints)
+    shutil.move(tmp_path / "kept", checkpoints)
+    files.run(spark)
+    files.check()
+
+
+def test_a_sealed_stream_that_grows_is_refused(tmp_path: Path, spark: SparkSession) -> None:
+    files = Files(tmp_path, BATCHES[:3])
+    files.path(2).rename(tmp_path / "later")
+    files.run(spark)
+    (tmp_path / "later").rename(files.path(2))
+    error = refusal(files, spark, DataError, "sealed")
+    assert "`s` is sealed" in error.message
+    assert files.answers == oracle(SUMS, BATCHES[:2])
+
+
+def test_a_stream_of_another_source_is_refused(tmp_path: Path, spark: SparkSession) -> None:
+    files = Files(tmp_path, BATCHES[:2])
+    files.run(spark, flush=False)
+    files.folder.joinpath("in").rename(tmp_path / "elsewhere")
+    (tmp_path / "in").mkdir()
+    shutil.copy(tmp_path / "elsewhere" / "000.json", tmp_path / "in" / "000.csv")
+    files.declare = lambda w: w.sql(  # type: ignore[method-assign]
+        f"CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 3 FROM 'files://{tmp_path}/elsewhere/*';"
+        f"CREATE QUERY sums AS {SUMS} INTO 'files://{tmp_path}/now/out'"
+    )
+    error = refusal(files, spark, StateError, "source-changed")
+    assert "another source" in error.message
+    assert f"{tmp_path}/in" in error.hint
+
+
+def test_a_dropped_stream_leaves_no_trace_in_the_way_of_the_next(tmp_path: Path, spark: SparkSession) -> None:
+    files = Files(tmp_path, BATCHES[:2])
+    files.run(spark, flush=False)
+    with files.connect(spark) as w:
+        w.sql("DROP QUERY sums; DROP STREAM s")
+    shutil.rmtree(files.folder / "now" / "out")
+    files.run(spark)
+    files.check()
