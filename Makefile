@@ -8,14 +8,14 @@ STAMP := $(VENV)/.installed
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-input
 UV := uv==0.13.7
 
-.PHONY: help setup demo test docs lock format clean
+.PHONY: help setup demo test bench-quick docs lock format clean
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile
 
-demo: setup ## a standing query over a running stream, explained as it goes
-	@$(PY) -m windrow demo
+demo: setup ## standing queries on Spark, over a bundled stream, for half a minute
+	@$(PY) -m windrow demo traffic --seconds 30
 
 test: setup ## every check: format, lint, types, imports, tests, the examples in all documents
 	$(PY) -m ruff format --check .
@@ -23,6 +23,9 @@ test: setup ## every check: format, lint, types, imports, tests, the examples in
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	$(PY) -m pytest
+
+bench-quick: setup ## every benchmark in its small form, which shows that it works
+	$(PY) -m windrow bench all --quick --out $(VENV)/bench
 
 docs: setup ## the documentation as web pages, in site/
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet

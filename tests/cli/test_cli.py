@@ -40,7 +40,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     def succeed() -> None:
         """Do nothing."""
 
-    monkeypatch.delenv(frame.DEBUG_VARIABLE, raising=False)
+    monkeypatch.delenv(frame.TRACEBACK_VARIABLE, raising=False)
     monkeypatch.setattr(frame, "app", frame.build([fail, succeed]))
 
 
@@ -104,9 +104,9 @@ def test_a_bug_is_3_and_says_how_to_see_more(
     assert (code, out) == (3, "")
     assert err.splitlines() == [
         "error[engine]: ZeroDivisionError: division by zero",
-        "  = set WINDROW_DEBUG=1 to see the traceback",
+        "  = set WINDROW_TRACEBACK=1 to see the traceback",
     ]
-    monkeypatch.setenv("WINDROW_DEBUG", "1")
+    monkeypatch.setenv("WINDROW_TRACEBACK", "1")
     assert "Traceback" in run(capsys, "fail", "bug")[2]
 
 

@@ -1,68 +1,118 @@
-"""`windrow demo`: standing queries over a bundled stream, with their answers as they become final."""
+"""`windrow demo`: standing queries on Spark, over a bundled stream, with their answers as they come."""
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from enum import StrEnum
+from importlib.resources import files
+from string import Template
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from windrow.algebra.changes import Change
+from windrow.cli.formats import count, counted
+from windrow.cli.plain import PlainView
+from windrow.cli.running import Signals, run_watched, started
 
-QUERY = """\
-SELECT segment, MAX(speed) AS fastest, MIN(speed) AS slowest, COUNT(*) AS readings
-FROM traffic [RANGE 5 MINUTES SLIDE 1 MINUTE]
-GROUP BY segment"""
-NOON = 1_700_049_600  # 2023-11-15 12:00:00 UTC
-_BATCH_SECONDS = 10
-_REFRESH_SECONDS = 0.08
+if TYPE_CHECKING:
+    from windrow.cli.snapshots import Snapshot
+
+#: how much faster than the clock on the wall time passes in the streams: a minute takes two seconds
+SPEED = 30
+_PIPE_SECONDS = 30
+#: the time counts from the first rows; if none come in this time, it is up
+_PATIENCE = 60
+_ANSWERS_SHOWN = 4
+_TRY = """\
+try next:
+  windrow explain examples/traffic.cql       how queries are run, and why
+  windrow run examples/speeds.cql --flush    a script over files
+  windrow shell                              your own queries"""
 
 
 class Source(StrEnum):
     """The bundled streams."""
 
     traffic = "traffic"
+    auction = "auction"
+    network = "network"
 
 
 def demo(
     source: Annotated[Source, typer.Argument(help="Which bundled stream.")] = Source.traffic,
     seconds: Annotated[
-        int, typer.Option(min=60, max=3600, help="How much of the stream, in its own time.")
-    ] = 600,
-    rate: Annotated[int, typer.Option(min=1, max=20, help="Rows per second of stream time.")] = 2,
+        int | None, typer.Option(min=1, help="How long; on a terminal until Ctrl-C, else 30.")
+    ] = None,
+    rate: Annotated[int, typer.Option(min=30, help="Rows per second.")] = 3000,
 ) -> None:
-    """Run the main job on a bundled stream and print answers as they become final."""
-    from windrow.testing import Harness, traffic
+    """Run the main job on Spark: standing queries over a bundled stream, answers as they become final."""
+    from windrow.cli.answers import Kept
+    from windrow.cli.live import LiveView
+    from windrow.cli.snapshots import Watcher
 
-    harness = Harness(QUERY, {"traffic": (traffic.COLUMNS, "WATTR ts SLACK 5 SECONDS")})
-    rows = traffic.readings(seconds, rate, NOON * traffic.SECOND)
-    print(f"{QUERY}\n\n{len(rows)} readings of {len(traffic.SEGMENTS)} sensors, up to 5 s out of order\n")
-    print(f"{'window':<22}{'segment':<9}{'fastest':>8}{'slowest':>9}{'readings':>10}")
-    began, answers = time.monotonic(), 0
-    for batch in traffic.batches(rows, _BATCH_SECONDS * rate):
-        harness.push("traffic", batch)
-        answers += _show(harness.take())
-        if sys.stdout.isatty():
-            time.sleep(_REFRESH_SECONDS)
-    harness.finish()
-    answers += _show(harness.take())
-    print(f"\n{len(rows)} rows in, {answers} answers out, {time.monotonic() - began:.1f} s")
-
-
-def _show(changes: list[Change]) -> int:
-    """One block of lines per extent; a jam is marked."""
-    last = None
-    for change in changes:
-        segment, fastest, slowest, readings = change.row
-        window = f"{_clock(change.at - 300_000_000)} to {_clock(change.at)}" if change.at != last else ""
-        jam = "  slow" if slowest < 30 else ""
-        print(f"{window:<22}{segment:<9}{fastest:>8.1f}{slowest:>9.1f}{readings:>10}{jam}", flush=True)
-        last = change.at
-    return len(changes)
+    is_live = sys.stdout.isatty()
+    most = seconds if seconds is not None else None if is_live else _PIPE_SECONDS
+    text = script(source, rate)
+    print(queries_of(text), flush=True)
+    began = time.monotonic()
+    with Signals() as signals, started(None, signals) as engine:
+        kept = Kept()
+        engine.default_sink = kept.sink
+        engine.sql(text)
+        watcher = Watcher(engine, kept)
+        view = LiveView(f"windrow demo {source}") if is_live else PlainView(answers=_ANSWERS_SHOWN)
+        told = run_watched(engine, watcher, view, signals, trigger="1 second", until=Deadline(most))
+    print(f"\n{summary(watcher.newest, time.monotonic() - began)}\n\n{_TRY}")
+    if told is not None:
+        raise typer.Exit(told.exit_code)
 
 
-def _clock(micros: int) -> str:
-    return time.strftime("%H:%M:%S", time.gmtime(micros // 1_000_000))
+def script(source: Source, rate: int) -> str:
+    """The statements of a demonstration at this rate."""
+    event_rate = max(1, rate // SPEED)
+    text = (files("windrow.cli") / "demos" / f"{source}.cql").read_text(encoding="utf-8")
+    return Template(text).substitute(rate=rate, event_rate=event_rate, many=4 * event_rate)
+
+
+def queries_of(text: str) -> str:
+    """The script without its stream: what is asked.
+
+    >>> print(queries_of("-- A stream.\\nCREATE STREAM s (…);\\n\\n-- A query.\\nCREATE QUERY q AS …;\\n"))
+    -- A query.
+    CREATE QUERY q AS …;
+    """
+    return "\n\n".join(part.strip() for part in re.split(r"\n\s*\n", text) if "CREATE QUERY" in part)
+
+
+class Deadline:
+    """Says when the time is up: so many seconds after the first rows.
+
+    >>> from windrow.cli.snapshots import Snapshot, StreamNow
+    >>> nothing, rows = (Snapshot(1, (StreamNow("s", n, 0.0, 0, 0, None),), ()) for n in (0, 5))
+    >>> deadline = Deadline(10)
+    >>> deadline(nothing, 20.0), deadline(rows, 25.0), deadline(rows, 34.0), deadline(rows, 35.0)
+    (False, False, False, True)
+    """
+
+    def __init__(self, seconds: int | None) -> None:
+        self._seconds = seconds
+        self._began: float | None = None
+
+    def __call__(self, snapshot: Snapshot, seconds: float) -> bool:
+        if self._seconds is None:
+            return False
+        if self._began is None and (snapshot.rows_in or seconds > _PATIENCE):
+            self._began = seconds
+        return self._began is not None and seconds - self._began >= self._seconds
+
+
+def summary(snapshot: Snapshot, seconds: float) -> str:
+    """What it came to."""
+    rates = max((stream.rate for stream in snapshot.streams), default=0.0)
+    return (
+        f"{counted(snapshot.rows_in, 'row')} in, {counted(snapshot.rows_out, 'answer')} out,"
+        f" {count(round(rates))} rows/s at the end, {counted(snapshot.late, 'late row')},"
+        f" {count(snapshot.commit)} commits in {seconds:.0f} s"
+    )

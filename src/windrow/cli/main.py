@@ -25,16 +25,19 @@ from typing import Annotated
 
 import typer
 
+from windrow.cli.bench import bench
 from windrow.cli.check import check
 from windrow.cli.demo import demo
 from windrow.cli.explain import explain
+from windrow.cli.run import run
+from windrow.cli.running import TRACEBACK_VARIABLE
+from windrow.cli.shell import shell
 from windrow.errors import WindrowError
 
 ENGINE_FAILED = 3
-DEBUG_VARIABLE = "WINDROW_DEBUG"
 
 #: every command, in the order of the help text
-COMMANDS: tuple[Callable[..., None], ...] = (demo, explain, check)
+COMMANDS: tuple[Callable[..., None], ...] = (demo, run, explain, check, shell)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -47,14 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def report(problem: Exception) -> int:
     """Tell the user about a problem on standard error; the exit code it deserves."""
-    if os.environ.get(DEBUG_VARIABLE):
+    if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exception(problem)
     if isinstance(problem, WindrowError):
         print(problem.render(), file=sys.stderr)
         return problem.exit_code
     first_line = (str(problem).strip().splitlines() or ["no message"])[0]
     print(f"error[engine]: {type(problem).__name__}: {first_line}", file=sys.stderr)
-    print(f"  = set {DEBUG_VARIABLE}=1 to see the traceback", file=sys.stderr)
+    print(f"  = set {TRACEBACK_VARIABLE}=1 to see the traceback", file=sys.stderr)
     return ENGINE_FAILED
 
 
@@ -91,3 +94,4 @@ def build(commands: Sequence[Callable[..., None]]) -> typer.Typer:
 
 
 app = build(COMMANDS)
+app.add_typer(bench)

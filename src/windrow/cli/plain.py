@@ -1,0 +1,89 @@
+"""A run as plain lines: for pipes, files and logs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Self
+
+from windrow.cli.formats import count, counted, instant, span, value
+from windrow.cli.views import View
+
+if TYPE_CHECKING:
+    from windrow.cli.answers import Answers
+    from windrow.cli.snapshots import Snapshot, StreamNow
+    from windrow.errors import WindrowError
+
+#: seconds between two lines of progress
+EVERY = 5.0
+
+
+class PlainView(View):
+    """A line of progress on standard error every few seconds, if rows come; with `answers`, so many of the
+    last ones of each query on standard output."""
+
+    def __init__(self, *, answers: int = 0) -> None:
+        self._most = answers
+        self._told = 0.0
+        self._last: Snapshot | None = None
+        self._shown: dict[str, int] = {}
+
+    def show(self, snapshot: Snapshot, seconds: float) -> None:
+        if self._most:
+            self._show_answers(snapshot)
+        if self._last is None:
+            self._last = snapshot
+        if seconds - self._told >= EVERY and snapshot.rows_in > self._last.rows_in:
+            self._told, self._last = seconds, snapshot
+            print(progress_line(snapshot, seconds), file=sys.stderr, flush=True)
+
+    def tell(self, problem: WindrowError) -> None:
+        print(problem.render(), file=sys.stderr, flush=True)
+
+    def _show_answers(self, snapshot: Snapshot) -> None:
+        for query in snapshot.queries:
+            answers = query.answers
+            if answers is not None and self._shown.get(query.name) != answers.number:
+                self._shown[query.name] = answers.number
+                print("\n".join(answer_lines(query.name, answers, self._most)), flush=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held open."""
+
+
+def progress_line(snapshot: Snapshot, seconds: float) -> str:
+    """Where everything is, on one line."""
+    streams = "; ".join(_stream(stream) for stream in snapshot.streams)
+    return f"{seconds:.0f} s  commit {snapshot.commit}  {streams}  {counted(snapshot.rows_out, 'answer')}"
+
+
+def _stream(stream: StreamNow) -> str:
+    return (
+        f"{stream.name}: {counted(stream.rows, 'row')}, {count(round(stream.rate))}/s,"
+        f" clock {instant(stream.clock, is_time=stream.is_time)},"
+        f" lag {span(stream.lag, is_time=stream.is_time)}, late {count(stream.late)}"
+    )
+
+
+def answer_lines(name: str, answers: Answers, most: int) -> list[str]:
+    """The answers of one instant as a small table."""
+    shown = answers.rows[:most]
+    lines = [f"{name} at {value(answers.at)}: {counted(answers.total, 'row')}"]
+    lines += aligned([answers.columns, *([value(cell) for cell in row] for row in shown)])
+    if answers.total > len(shown):
+        lines.append(f"  … {count(answers.total - len(shown))} more")
+    return lines
+
+
+def aligned(rows: list[list[str] | tuple[str, ...]]) -> list[str]:
+    """
+    >>> aligned([("segment", "speed"), ("3", "61.2")])
+    ['  segment  speed', '  3        61.2']
+    """
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,77 @@
+"""`windrow run`: the standing queries of a script, on Spark, until they are done or you stop them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from windrow.cli.plain import PlainView
+from windrow.cli.running import Signals, run_watched, say, started
+from windrow.cli.scripts import name_of, read_script, within
+from windrow.cli.triggers import trigger_text
+
+if TYPE_CHECKING:
+    from windrow.spark.sinks import Sink
+
+
+def run(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE.cql", dir_okay=False, help="A script; - reads from standard input."),
+    ],
+    state: Annotated[
+        Path, typer.Option(metavar="DIR", file_okay=False, help="Where the state is kept, to go on from.")
+    ] = Path("state"),
+    once: Annotated[bool, typer.Option("--once", help="Take what is there, and end.")] = False,
+    flush: Annotated[
+        bool, typer.Option("--flush", help="Then end the streams and answer everything; implies --once.")
+    ] = False,
+    trigger: Annotated[
+        str, typer.Option(metavar="TIME", callback=trigger_text, help="How often rows are taken.")
+    ] = "1 second",
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="QUERY", help="Forget the state of a query the script no longer has."),
+    ] = None,
+    takeover: Annotated[
+        bool, typer.Option("--takeover", help="The engine that seems to own the state is gone: take it.")
+    ] = False,
+) -> None:
+    """Run a script: its standing queries, over its streams, until Ctrl-C."""
+    from windrow.cli.answers import Kept
+    from windrow.cli.declared import Declared
+    from windrow.cli.live import LiveView
+    from windrow.cli.showing import print_shown
+    from windrow.cli.snapshots import Watcher
+
+    once = once or flush
+    text, name = read_script(file), name_of(file)
+    declared = Declared()
+    with within(name):
+        shown = declared.sql(text)
+        declared.check_sources(text)
+    if not declared.catalog.queries and not drop:
+        print_shown(shown)
+        return
+    with Signals() as signals, started(state, signals, takeover=takeover) as engine:
+        for query in drop or ():
+            engine.drop(query)
+        kept, is_live = Kept(), sys.stdout.isatty()
+        engine.default_sink = kept.sink if is_live and not once else _console
+        with within(name):
+            print_shown(engine.sql(text))
+        view = LiveView(name, answers=not once) if is_live else PlainView()
+        watcher = Watcher(engine, kept)
+        told = run_watched(engine, watcher, view, signals, trigger=trigger, once=once, flush=flush)
+        say("done" if once else f"stopped at commit {engine.commit}; the same command goes on from there")
+    if told is not None:
+        raise typer.Exit(told.exit_code)
+
+
+def _console(query: str) -> Sink:
+    from windrow.spark.sinks import open_sink
+
+    return open_sink("console:", query)

@@ -1,0 +1,195 @@
+"""What a shell does with what is typed.
+
+Until `.start`, statements are checked and kept, which needs no Spark and is immediate. Then an engine runs
+them, and takes all that follow.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from windrow.cli.answers import Kept
+from windrow.cli.declared import Declared
+from windrow.cli.plain import answer_lines
+from windrow.cli.showing import print_shown
+from windrow.cli.watching import watch
+from windrow.errors import QueryError, WindrowError, nearest
+
+if TYPE_CHECKING:
+    from windrow.engine.connection import Windrow
+
+HELP = """\
+statements end with `;`: CREATE STREAM, CREATE QUERY, DROP, SHOW STREAMS, SHOW QUERIES, EXPLAIN SELECT …
+.tables             what is declared
+.explain NAME       how a query is run
+.start [TIME]       run the queries in the background; TIME is how often rows are taken
+.stop               end the run; .start goes on from there
+.results NAME       the last answers of a query
+.watch NAME [SECS]  answers as they come, until Ctrl-C or for so many seconds
+.help               this list
+.quit               end, as Ctrl-D does"""
+#: from a pipe nobody can press Ctrl-C
+_PIPE_SECONDS = 10.0
+_ANSWERS_SHOWN = 20
+
+
+class Session:
+    """Takes statements and dot-commands, and tells what is wrong with them. One engine, made by `.start`."""
+
+    def __init__(self, state: Path | None, *, is_typed: bool) -> None:
+        self._state, self._is_typed = state, is_typed
+        self._declared = Declared()
+        self._engine: Windrow | None = None
+        self._kept = Kept()
+        self._told: set[str] = set()
+        self._commands: dict[str, Callable[..., None]] = {
+            ".help": self._help,
+            ".tables": self._tables,
+            ".explain": self._explain,
+            ".start": self._start,
+            ".stop": self._stop,
+            ".results": self._results,
+            ".watch": self._watch,
+        }
+
+    def take(self, text: str) -> bool:
+        """Do what a statement or a command says; False if it ends the session."""
+        if text in (".quit", ".exit"):
+            return False
+        try:
+            self._command(text) if text.startswith(".") else self._sql(text)
+        except WindrowError as error:
+            self._tell(error)
+        except KeyboardInterrupt:
+            print()
+        self._tell_problems()
+        return True
+
+    def close(self) -> None:
+        """End the run, if there is one."""
+        if self._engine is not None:
+            self._engine.close()
+            self._tell_problems()
+
+    # ------------------------------------------------------------ statements
+
+    def _sql(self, text: str) -> None:
+        if self._engine is None:
+            print_shown(self._declared.sql(text))
+            return
+        trial = Declared()
+        trial.catalog.adopt(self._declared.catalog)
+        trial.sql(text)  # errors that show their place
+        shown = self._engine.sql(text)
+        before = set(self._declared.catalog.streams)
+        self._declared.sql(text)
+        print_shown(shown)
+        new = set(self._declared.catalog.streams) - before
+        if new and self._engine.is_running:
+            print(f"stream `{min(new)}` is read after the next .stop and .start")
+
+    # ------------------------------------------------------------ commands
+
+    def _command(self, text: str) -> None:
+        name, *arguments = text.rstrip(";").split()
+        command = self._commands.get(name)
+        if command is None:
+            hint = nearest(name, [*self._commands, ".quit"]) or ".help lists the commands"
+            raise QueryError(f"no command `{name}`", code="unknown-command", hint=hint)
+        try:
+            command(*arguments)
+        except TypeError:
+            raise QueryError(
+                f"`{name}` does not take {len(arguments)} words", code="bad-command", hint="see .help"
+            ) from None
+
+    def _help(self) -> None:
+        print(HELP)
+
+    def _tables(self) -> None:
+        catalog = self._declared.catalog
+        kinds = {"stream": [*catalog.streams], "table": [*catalog.tables], "query": [*catalog.queries]}
+        lines = [f"{kind:<8}{name}" for kind, names in kinds.items() for name in names]
+        print("\n".join(lines) or "nothing is declared")
+
+    def _explain(self, name: str) -> None:
+        from windrow.engine import explain_plan
+
+        query = self._declared.catalog.queries[self._known(name)]
+        print(explain_plan(query.plan, name=query.name, sink=query.sink))
+
+    def _start(self, *trigger: str) -> None:
+        if not self._declared.catalog.queries:
+            raise QueryError(
+                "there is no query to run", code="no-query", hint="write CREATE QUERY name AS SELECT … ;"
+            )
+        self._declared.check_sources(self._declared.text)
+        engine = self._engine or self._connected()
+        engine.start(" ".join(trigger) or "1 second")
+        print("running; .watch NAME shows answers, .stop ends")
+
+    def _connected(self) -> Windrow:
+        from windrow.engine.connection import connect
+
+        if self._is_typed:
+            print("starting Spark …", flush=True)
+        engine = connect(state=self._state)
+        try:
+            engine.default_sink = self._kept.sink
+            engine.sql(self._declared.text)
+        except BaseException:
+            engine.close()
+            raise
+        self._engine = engine
+        return engine
+
+    def _stop(self) -> None:
+        if self._engine is None or not self._engine.is_running:
+            raise QueryError("nothing is running", code="not-running", hint="run the queries with .start")
+        self._engine.stop()
+        print(f"stopped at commit {self._engine.commit}")
+
+    def _results(self, name: str) -> None:
+        kept = self._kept.get(self._kept_name(name))
+        answers = kept.last if kept else None
+        print("\n".join(answer_lines(name, answers, _ANSWERS_SHOWN)) if answers else "no answers yet")
+
+    def _watch(self, name: str, seconds: str | None = None) -> None:
+        kept = self._kept.get(self._kept_name(name))
+        if self._engine is None or not self._engine.is_running or kept is None:
+            raise QueryError("nothing is running", code="not-running", hint="run the queries with .start")
+        if seconds is not None and not seconds.replace(".", "", 1).isdigit():
+            raise QueryError(f"`{seconds}` is no number of seconds", code="bad-command", hint="see .help")
+        most = float(seconds) if seconds else None if self._is_typed else _PIPE_SECONDS
+        engine = self._engine
+        watch(name, kept, most, lambda: engine.is_running, most_rows=_ANSWERS_SHOWN)
+
+    # ------------------------------------------------------------ names and problems
+
+    def _known(self, name: str) -> str:
+        queries = self._declared.catalog.queries
+        found = next((each for each in queries if each.lower() == name.lower()), None)
+        if found is None:
+            raise QueryError(f"no query `{name}`", code="unknown-source", hint=nearest(name, queries))
+        return found
+
+    def _kept_name(self, name: str) -> str:
+        known = self._known(name)
+        sink = self._declared.catalog.queries[known].sink
+        if sink is not None:
+            raise QueryError(
+                f"the answers of query `{known}` go to {sink}", code="no-results", hint="read them there"
+            )
+        return known
+
+    def _tell(self, error: WindrowError) -> None:
+        print(error.render(), file=sys.stderr, flush=True)
+        self._told.add(error.render())
+
+    def _tell_problems(self) -> None:
+        for problem in self._engine.problems if self._engine is not None else ():
+            if problem.render() not in self._told:
+                self._tell(problem)

@@ -1,0 +1,32 @@
+"""`windrow shell`: statements and dot-commands, typed or from a pipe."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def shell(
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", file_okay=False, help="Where the state is kept; else nothing is."),
+    ] = None,
+) -> None:
+    """Type statements, run them, watch their answers."""
+    from windrow.cli.prompt import Lines, remembered
+    from windrow.cli.session import Session
+
+    is_typed = sys.stdin.isatty()
+    session = Session(state, is_typed=is_typed)
+    if is_typed:
+        print("Statements end with `;`. `.help` lists the commands, Ctrl-D ends.")
+    try:
+        with remembered(is_typed=is_typed):
+            for text in Lines(is_typed=is_typed):
+                if not session.take(text):
+                    break
+    finally:
+        session.close()

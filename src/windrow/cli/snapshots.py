@@ -1,0 +1,135 @@
+"""What a view shows: the state of an engine right after an epoch, as plain values.
+
+Snapshots are taken by the thread that runs the epochs and drawn by another one, so that drawing never holds
+up an epoch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from windrow.cli.answers import Answers, LastAnswers
+    from windrow.engine.connection import Windrow
+    from windrow.errors import WindrowError
+    from windrow.windows.domain import Instant
+
+#: rows per second are those of the last seconds
+_MEASURED_OVER = 5.0
+_TIMES = ("TIMESTAMP", "DATE")
+
+
+@dataclass(frozen=True)
+class StreamNow:
+    """How far a stream is."""
+
+    name: str
+    rows: int
+    rate: float
+    late: int
+    clock: Instant
+    greatest: int | None
+    is_time: bool = True
+
+    @property
+    def lag(self) -> Instant | None:
+        """How far answers are behind the newest row."""
+        return None if self.greatest is None else max(0, self.greatest - self.clock)
+
+
+@dataclass(frozen=True)
+class QueryNow:
+    """How far a query is, with its last answers if they are kept."""
+
+    name: str
+    status: str
+    rows: int
+    sink: str | None = None
+    answers: Answers | None = None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An engine after an epoch."""
+
+    commit: int
+    streams: tuple[StreamNow, ...]
+    queries: tuple[QueryNow, ...]
+    problems: tuple[WindrowError, ...] = ()
+
+    @property
+    def rows_in(self) -> int:
+        """Rows of all streams, late ones included."""
+        return sum(stream.rows for stream in self.streams)
+
+    @property
+    def rows_out(self) -> int:
+        """Answers of all queries."""
+        return sum(query.rows for query in self.queries)
+
+    @property
+    def late(self) -> int:
+        """Rows that came too late."""
+        return sum(stream.late for stream in self.streams)
+
+
+@dataclass
+class Meter:
+    """Rows per second over the last seconds.
+
+    >>> meter = Meter()
+    >>> meter.rate(0, now=0.0), meter.rate(100, now=1.0), meter.rate(100, now=4.0), meter.rate(100, now=9.0)
+    (0.0, 100.0, 25.0, 0.0)
+    """
+
+    _seen: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def rate(self, rows: int, now: float) -> float:
+        """The rate up to now, when so many rows have come in all."""
+        while len(self._seen) > 1 and self._seen[1][0] <= now - _MEASURED_OVER:
+            self._seen.popleft()
+        self._seen.append((now, rows))
+        began, before = self._seen[0]
+        return (rows - before) / (now - began) if now > began else 0.0
+
+
+class Watcher:
+    """Takes a snapshot whenever it is called; `newest` is the last one."""
+
+    def __init__(
+        self,
+        engine: Windrow,
+        kept: Mapping[str, LastAnswers],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine, self._kept, self._clock = engine, kept, clock
+        self._meters: dict[str, Meter] = {}
+        self.newest = self._snapshot()
+
+    def __call__(self) -> None:
+        self.newest = self._snapshot()
+
+    def _snapshot(self) -> Snapshot:
+        engine = self._engine
+        streams = tuple(self._stream(name) for name in engine.streams)
+        queries = tuple(self._query(name) for name in engine.queries)
+        return Snapshot(engine.commit, streams, queries, tuple(engine.problems))
+
+    def _stream(self, name: str) -> StreamNow:
+        stream = self._engine.streams[name]
+        progress = stream.progress
+        rows = progress.accepted + progress.late
+        rate = self._meters.setdefault(name, Meter()).rate(rows, self._clock())
+        is_time = stream.columns.get(stream.wattr, "TIMESTAMP") in _TIMES
+        return StreamNow(name, rows, rate, progress.late, progress.progress, progress.greatest, is_time)
+
+    def _query(self, name: str) -> QueryNow:
+        query = self._engine.queries[name]
+        kept = self._kept.get(name)
+        return QueryNow(
+            name, query.progress.status, query.progress.rows, query.sink, kept.last if kept else None
+        )

@@ -1,0 +1,49 @@
+"""`windrow demo`: the main job, and its scripts at any rate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.support import finish, run, start
+
+from windrow.cli.declared import Declared
+from windrow.cli.demo import Source, script, summary
+from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
+
+
+@pytest.mark.parametrize("rate", [30, 3000, 100_000])
+@pytest.mark.parametrize("source", Source)
+def test_the_scripts_can_be_run(source: Source, rate: int) -> None:
+    declared = Declared()
+    declared.sql(script(source, rate))
+    declared.check_sources("")
+    assert len(declared.catalog.streams) == 1
+    assert 3 <= len(declared.catalog.queries) <= 4
+
+
+@pytest.mark.parametrize("arguments", [["rain"], ["--seconds", "0"], ["--rate", "1"]])
+def test_bad_usage_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "demo", *arguments)
+    assert (code, out) == (2, "")
+    assert "Usage: windrow demo" in err
+
+
+def test_the_summary() -> None:
+    stream = StreamNow("s", 12_345, 2000.4, 2, 0, 0)
+    shown = Snapshot(9, (stream,), (QueryNow("a", "running", 3), QueryNow("b", "running", 4)))
+    assert summary(shown, 30.2) == (
+        "12 345 rows in, 7 answers out, 2 000 rows/s at the end, 2 late rows, 9 commits in 30 s"
+    )
+
+
+def test_it_runs_and_ends_by_itself(tmp_path: Path) -> None:
+    code, out, err = finish(start("demo", "traffic", "--seconds", "8", folder=tmp_path))
+    assert code == 0, err
+    assert "error" not in err
+    assert "CREATE QUERY average_speed" in out
+    assert "average_speed at 2026-01-01 00:0" in out
+    assert "\n  segment  speed" in out
+    assert " rows in, " in out
+    assert "try next:" in out
+    assert [path.name for path in tmp_path.iterdir()] == ["examples"]  # nothing is left behind

@@ -1,0 +1,90 @@
+"""`windrow run` where it ends before Spark starts: bad usage, mistakes in scripts, nothing to run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.support import EXAMPLES, run
+
+from windrow.errors import QueryError
+
+STREAM = "CREATE STREAM s (a BIGINT, ts TIMESTAMP) WATTR ts ORDERED FROM 'generator:traffic';\n"
+
+
+@pytest.fixture(autouse=True)
+def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        pytest.fail("this test starts Spark")
+
+    monkeypatch.setattr("windrow.engine.connection.connect", refuse)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["missing.cql"],
+        ["."],
+        [str(EXAMPLES / "freeway.cql"), "--trigger", "often"],
+        [str(EXAMPLES / "freeway.cql"), "--twice"],
+    ],
+)
+def test_bad_usage_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "run", *arguments)
+    assert (code, out) == (2, "")
+    assert "Usage: windrow run" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("CREATE QUERY q AS SELECT b FROM s [NOW]", "2:26", "no column `b`"),
+        ("CREATE QUERY q AS SELECT a FORM s", "2:28", "unexpected `FORM`"),
+        (
+            "CREATE QUERY q AS SELECT COUNT(*) FROM s [RANGE 1 HOUR SLIDE 1 HOUR] INTO 'fils:/x'",
+            "2:75",
+            "no sink is called `fils:`",
+        ),
+        (
+            "CREATE STREAM t (a INT, ts TIMESTAMP) WATTR ts FROM 'generator:traffic?rat=5'",
+            "2:53",
+            "no option `rat`",
+        ),
+        ("CREATE STREAM t (a INT, ts TIMESTAMP) WATTR ts", "2:1", "stream `t` has no source"),
+        ("SELECT COUNT(*) FROM s [RANGE 1 HOUR SLIDE 1 HOUR]", "2:1", "a SELECT outside of CREATE QUERY"),
+    ],
+)
+def test_mistakes_are_shown_in_the_script(
+    text: str, place: str, message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    script = tmp_path / "a.cql"
+    script.write_text(STREAM + text)
+    code, out, err = run(capsys, "run", str(script))
+    assert (code, out) == (1, "")
+    assert message in err
+    assert f" --> {script}:{place}\n" in err
+    assert "^" in err
+
+
+def test_a_script_without_queries_needs_no_engine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    script = tmp_path / "a.cql"
+    script.write_text(STREAM + "SHOW STREAMS; SHOW QUERIES; EXPLAIN SELECT COUNT(*) FROM s [NOW]")
+    code, out, err = run(capsys, "run", str(script), "--state", str(tmp_path / "state"))
+    assert (code, err) == (0, "")
+    assert out.startswith("name\ns\n(none)\nemit ")
+    assert not (tmp_path / "state").exists()
+
+
+def test_what_the_engine_refuses_is_shown_in_the_script(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(plan: object) -> None:
+        raise QueryError("this does not run yet", code="unsupported", hint="wait a little")
+
+    monkeypatch.setattr("windrow.cli.declared.runnable", refuse)
+    script = tmp_path / "a.cql"
+    script.write_text(STREAM + "CREATE QUERY q AS SELECT a FROM s [NOW]")
+    code, out, err = run(capsys, "run", str(script))
+    assert (code, out) == (1, "")
+    assert err.startswith(f"error[unsupported]: this does not run yet\n  --> {script}:2:1\n")

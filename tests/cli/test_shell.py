@@ -1,0 +1,100 @@
+"""`windrow shell`, as a pipe drives it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from tests.cli.support import finish, run, start
+
+from windrow.cli.prompt import Lines
+
+STREAM = """\
+CREATE STREAM s (segment BIGINT, speed DOUBLE, ts TIMESTAMP)
+  WATTR ts SLACK 5 SECONDS
+  FROM 'generator:traffic?rate=1500&event_rate=100';
+"""
+QUERY = "CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS];\n"
+
+
+def typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> tuple[int, str, str]:
+    """What a shell that needs no Spark says to this input."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    return run(capsys, "shell")
+
+
+def test_statements_over_several_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = STREAM + QUERY + ".tables\nSHOW QUERIES;"
+    assert typed(monkeypatch, capsys, text) == (0, "stream  s\nquery   q\nname\nq\n", "")
+
+
+def test_mistakes_are_shown_and_the_shell_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = typed(
+        monkeypatch, capsys, STREAM + QUERY.replace("COUNT(*)", "SUM(sped)") + QUERY + ".tables"
+    )
+    assert (code, out) == (0, "stream  s\nquery   q\n")
+    assert err.splitlines()[0] == "error[unknown-column]: no column `sped`"
+    assert "^^^^" in err
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (".wtch q", "error[unknown-command]: no command `.wtch`\n  = did you mean `.watch`?\n"),
+        (".explain nothing", "error[unknown-source]: no query `nothing`\n"),
+        (".explain", "error[bad-command]: `.explain` does not take 0 words\n  = see .help\n"),
+        (".start", "error[no-query]: there is no query to run\n  = write CREATE QUERY name AS SELECT … ;\n"),
+        (".stop", "error[not-running]: nothing is running\n  = run the queries with .start\n"),
+    ],
+)
+def test_bad_commands(
+    command: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(monkeypatch, capsys, command) == (0, "", message)
+
+
+def test_a_query_with_a_sink_is_not_watched(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = STREAM + QUERY.replace(";", " INTO 'files:///out';") + ".watch q"
+    assert "the answers of query `q` go to files:///out" in typed(monkeypatch, capsys, text)[2]
+
+
+def test_help_and_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = typed(monkeypatch, capsys, ".help\n" + STREAM + QUERY + ".explain Q\n.quit\n.tables\n")
+    assert (code, err) == (0, "")
+    assert ".watch NAME" in out
+    assert "query q\n\nemit RSTREAM" in out
+    assert "stream  s" not in out  # .quit ends
+
+
+def test_ctrl_c_forgets_the_statement() -> None:
+    lines = iter(["CREATE STREAM", KeyboardInterrupt(), ".tables", "-- nothing", "SHOW QUERIES;"])
+
+    def read(prompt: str) -> str | None:
+        line = next(lines, None)
+        if isinstance(line, KeyboardInterrupt):
+            raise line
+        return line
+
+    assert list(Lines(is_typed=True, read=read)) == [".tables", "-- nothing", "SHOW QUERIES;"]
+
+
+def test_queries_run_in_the_background(tmp_path: Path) -> None:
+    late = "CREATE QUERY late AS SELECT MAX(speed) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS];\n"
+    text = (
+        STREAM + QUERY + ".start\n" + late + ".watch q 25\nSHOW QUERIES;\n.stop\nDROP QUERY late;\n.tables\n"
+    )
+    code, out, err = finish(start("shell", folder=tmp_path), text)
+    assert (code, err) == (0, "")
+    assert "running; .watch NAME shows answers, .stop ends\n" in out
+    assert "q at 2026-01-01 00:00:10: 1 row\n  n\n  1000\n" in out
+    assert "\nlate  running  " in out
+    assert out.endswith("stream  s\nquery   q\n")
