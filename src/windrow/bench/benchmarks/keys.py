@@ -1,0 +1,165 @@
+"""How time, state and memory grow with the number of keys, at RANGE / SLIDE = 60."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+from windrow.bench.benchmark import Benchmark, Findings
+from windrow.bench.contestant import Outcome
+from windrow.bench.field import FLINK, SPARKS, WINDROW, Field, gathered
+from windrow.bench.job import SlidingJob
+from windrow.bench.memory import PeakMemory
+from windrow.bench.rounds import Case, Measured, measure
+from windrow.bench.statistics import Summary, ratio
+from windrow.bench.table import Table
+from windrow.bench.targets import Target
+from windrow.bench.times import ABSENT, times_chart, times_table
+from windrow.bench.workload import Readings, readings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windrow.bench.rounds import Measurement
+    from windrow.bench.setting import Setting
+
+_SLIDE = 10
+_SPARK = SPARKS[0]
+_MEBI = 2**20
+_MEMORY_NOTE = (
+    "Memory is the most that was held at once. All that run on Spark share one JVM, whose heap grows to what"
+    " it is given and stays: compare the memory of Python, not of Java."
+)
+_STATE_NOTE = (
+    "State is what is on disk at the end, all versions that are kept of it. A (pane, key) is one that the"
+    " last window needs."
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be varied."""
+
+    rows: Annotated[int, "How many rows."] = 2_000_000
+    keys: Annotated[tuple[int, ...], "How many keys."] = (10, 1000, 100_000, 1_000_000)
+    spark_keys: Annotated[tuple[int, ...], "Those that the others are asked for."] = (10, 1000, 100_000)
+    seconds: Annotated[int, "How much time passes in the rows."] = 4000
+    rows_per_batch: Annotated[int, "Rows of a micro-batch."] = 200_000
+    overlap: Annotated[int, "RANGE / SLIDE; SLIDE is 10 seconds."] = 60
+    slow_from: Annotated[int, "From this many keys on, all of it is slow."] = 100_000
+    slow_rounds: Annotated[int, "Rounds of what is slow."] = 1
+
+
+QUICK = Options(
+    rows=40_000,
+    keys=(10, 1000),
+    spark_keys=(10,),
+    seconds=400,
+    rows_per_batch=20_000,
+    overlap=6,
+    slow_from=1000,
+)
+
+
+def run(setting: Setting, options: Options) -> Findings:
+    """Windrow at every number of keys, the others as far as they are asked."""
+    inputs = {
+        keys: readings(
+            setting.data,
+            rows=options.rows,
+            keys=keys,
+            seconds=options.seconds,
+            rows_per_file=options.rows_per_batch,
+        )
+        for keys in options.keys
+    }
+    with gathered(setting, (WINDROW, _SPARK, FLINK)) as field:
+        measured = measure(_cases(options, field, inputs), setting.rounds, setting.say)
+        settings = field.settings
+    notes = [*field.notes, _STATE_NOTE, _MEMORY_NOTE]
+    if setting.rounds > options.slow_rounds and max(options.keys) >= options.slow_from:
+        notes.append(
+            f"From {options.slow_from:,} keys on, {options.slow_rounds} of {setting.rounds} rounds were run."
+        )
+    variants = [{"keys": keys} for keys in options.keys]
+    return Findings(
+        settings,
+        measured.measurements,
+        [
+            times_table(
+                f"Time by number of keys, overlap {options.overlap}", measured, field.names, variants
+            ),
+            _held(measured, options, inputs),
+        ],
+        [times_chart("keys", "Time by number of keys", measured, field.names, "keys")],
+        [
+            Target(
+                f"{keys:,} keys: {other}'s time to Windrow's", "≥", 1.0, _to_windrow(measured, other, keys)
+            )
+            for keys in options.keys
+            for other in (_SPARK, FLINK)
+        ],
+        notes,
+    )
+
+
+def _cases(options: Options, field: Field, inputs: dict[int, Readings]) -> list[Case]:
+    cases = []
+    for keys, rows in inputs.items():
+        job = SlidingJob(rows, 1, options.overlap * _SLIDE, _SLIDE)
+        for contestant in field.contestants:
+            if contestant.name == WINDROW or keys in options.spark_keys:
+                rounds = options.slow_rounds if keys >= options.slow_from else None
+                watched = partial(_watched, partial(contestant.run, job))
+                cases.append(Case(contestant.name, {"keys": keys}, watched, rounds))
+    return cases
+
+
+def _watched(work: Callable[[], Outcome]) -> Outcome:
+    with PeakMemory() as peak:
+        done = work()
+    figures = {**done.figures, "java MiB": peak.java, "python MiB": peak.python}
+    return Outcome(done.seconds, done.answers, figures)
+
+
+def _held(measured: Measured, options: Options, inputs: dict[int, Readings]) -> Table:
+    rows = [
+        _held_row(each, live_pairs(inputs[int(each.variant["keys"])], options.overlap * _SLIDE, _SLIDE))
+        for each in measured.measurements
+    ]
+    columns = ("contestant", "keys", "state", "(pane, key)", "bytes per (pane, key)", "Python", "Java")
+    return Table("State and memory", columns, tuple(rows))
+
+
+def _held_row(each: Measurement, pairs: int) -> tuple[str, ...]:
+    state = each.figures.get("state bytes")
+    return (
+        each.contestant,
+        f"{each.variant['keys']:,}",
+        ABSENT if state is None else f"{state / _MEBI:.1f} MB",
+        f"{pairs:,}",
+        ABSENT if state is None else f"{state / pairs:.0f}",
+        *(
+            f"{each.figures[kind]:.0f} MB" if each.figures[kind] else ABSENT
+            for kind in ("python MiB", "java MiB")
+        ),
+    )
+
+
+def live_pairs(rows: Readings, range_seconds: int, slide_seconds: int) -> int:
+    """How many pairs of a pane and a key with rows in it the last window needs."""
+    import polars as pl
+
+    pane = pl.col("ts").dt.epoch("us") // (slide_seconds * 1_000_000)
+    since = rows.end - range_seconds * 1_000_000
+    scanned = pl.scan_parquet(rows.folder / "*.parquet").filter(pl.col("ts").dt.epoch("us") >= since)
+    return int(scanned.select(pane.alias("pane"), "k").unique().select(pl.len()).collect().item())
+
+
+def _to_windrow(measured: Measured, other: str, keys: int) -> Summary | None:
+    one, mine = measured.find(other, keys=keys), measured.find(WINDROW, keys=keys)
+    return ratio(one.seconds, mine.seconds) if one and mine else None
+
+
+BENCHMARK = Benchmark("keys", "Sliding aggregates as the number of keys grows.", Options, QUICK, run)

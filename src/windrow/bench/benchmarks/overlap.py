@@ -1,0 +1,203 @@
+"""How the time grows with RANGE / SLIDE: the same number of answers each, ever longer windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from math import gcd
+from typing import TYPE_CHECKING, Annotated
+
+from windrow.bench.benchmark import Benchmark, Findings
+from windrow.bench.field import FLINK, FLINK_SCAN, SCAN, SPARKS, WINDROW, Field, gathered
+from windrow.bench.job import SlidingJob
+from windrow.bench.rounds import Case, Measured, measure
+from windrow.bench.statistics import Summary, ratio
+from windrow.bench.targets import Target
+from windrow.bench.times import times_chart, times_table
+from windrow.bench.workload import readings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windrow.bench.chart import Chart
+    from windrow.bench.setting import Setting
+    from windrow.bench.table import Table
+
+_SLIDE = 10
+#: rows per micro-batch; Spark's time to Windrow's at least, by overlap; Windrow's time to the scan's at most
+_TO_REACH: tuple[tuple[int, dict[int, float], float], ...] = (
+    (200_000, {1: 1.0, 60: 5.0, 360: 35.0}, 3.0),
+    (1_000_000, {60: 10.0, 360: 60.0}, 2.0),
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be varied."""
+
+    rows: Annotated[int, "How many rows."] = 2_000_000
+    keys: Annotated[int, "How many keys."] = 200
+    seconds: Annotated[int, "How much time passes in the rows."] = 4000
+    rows_per_batch: Annotated[tuple[int, ...], "Rows of a micro-batch."] = (200_000, 1_000_000)
+    overlaps: Annotated[tuple[int, ...], "RANGE / SLIDE; SLIDE is 10 seconds."] = (1, 5, 30, 60, 360, 3600)
+    spark_overlaps: Annotated[tuple[int, ...], "Those that Spark's window() is asked for."] = (
+        1,
+        5,
+        30,
+        60,
+        360,
+    )
+    slow_from: Annotated[int, "From this overlap on, Spark's window() is slow."] = 360
+    slow_rounds: Annotated[int, "Rounds of what is slow."] = 1
+
+
+QUICK = Options(
+    rows=40_000,
+    keys=20,
+    seconds=400,
+    rows_per_batch=(20_000,),
+    overlaps=(1, 6, 60),
+    spark_overlaps=(1, 6),
+    slow_from=6,
+)
+
+
+def run(setting: Setting, options: Options) -> Findings:
+    """Everyone who is there, at every overlap, in every size of micro-batches."""
+    with gathered(setting) as field:
+        measured = measure(_cases(setting, options, field), setting.rounds, setting.say)
+        settings = field.settings
+    if setting.rounds > options.slow_rounds and max(options.spark_overlaps, default=0) >= options.slow_from:
+        field.notes.append(
+            f"From overlap {options.slow_from} on, Spark's window() ran in {options.slow_rounds} of"
+            f" {setting.rounds} rounds, since it takes minutes."
+        )
+    return Findings(
+        settings,
+        measured.measurements,
+        [_table(measured, field, options, size) for size in options.rows_per_batch],
+        [_chart(measured, field, size) for size in options.rows_per_batch],
+        targets(measured, options.overlaps),
+        field.notes,
+    )
+
+
+def _cases(setting: Setting, options: Options, field: Field) -> list[Case]:
+    rows_per_file = gcd(*options.rows_per_batch)
+    rows = readings(
+        setting.data,
+        rows=options.rows,
+        keys=options.keys,
+        seconds=options.seconds,
+        rows_per_file=rows_per_file,
+    )
+    cases = []
+    for size, overlap in product(options.rows_per_batch, options.overlaps):
+        job = SlidingJob(rows, size // rows_per_file, overlap * _SLIDE, _SLIDE)
+        for contestant in field.contestants:
+            if overlap in _overlaps(contestant.name, options):
+                slow = contestant.name in SPARKS and overlap >= options.slow_from
+                cases.append(
+                    Case(
+                        contestant.name,
+                        {"rows per batch": size, "overlap": overlap},
+                        partial(contestant.run, job),
+                        rounds=options.slow_rounds if slow else None,
+                        question=overlap,
+                    )
+                )
+    return cases
+
+
+def _overlaps(contestant: str, options: Options) -> tuple[int, ...]:
+    """A scan does not depend on the window: it runs once per round, and stands beside the least overlap."""
+    if contestant in (SCAN, FLINK_SCAN):
+        return options.overlaps[:1]
+    if contestant in SPARKS:
+        return tuple(overlap for overlap in options.overlaps if overlap in options.spark_overlaps)
+    return options.overlaps
+
+
+def _table(measured: Measured, field: Field, options: Options, size: int) -> Table:
+    variants = [{"rows per batch": size, "overlap": overlap} for overlap in options.overlaps]
+    return times_table(f"{size:,} rows per micro-batch", measured, field.names, variants)
+
+
+def _chart(measured: Measured, field: Field, size: int) -> Chart:
+    lines = [name for name in field.names if name not in (SCAN, FLINK_SCAN)]
+    return times_chart(
+        f"overlap-{size}",
+        f"Time by overlap, {size:,} rows per micro-batch",
+        measured,
+        lines,
+        "overlap",
+        **{"rows per batch": size},
+    )
+
+
+def targets(measured: Measured, overlaps: Sequence[int]) -> list[Target]:
+    """The ratios that are to be reached; those this run did not measure are said to be so."""
+    found = []
+    for size, ratios, to_scan in _TO_REACH:
+        found += [
+            Target(
+                f"{size:,} rows per batch, overlap {overlap}: Spark's time (the faster store) to Windrow's",
+                "≥",
+                least,
+                _to_spark(measured, size, overlap),
+            )
+            for overlap, least in ratios.items()
+        ]
+        claim = f"{size:,} rows per batch: Windrow's time to the scan's, the worst of all overlaps"
+        found.append(Target(claim, "≤", to_scan, _to_scan(measured, size, overlaps)))
+        claim = f"{size:,} rows per batch: Windrow's time at overlap 3600 to that at 1"
+        found.append(Target(claim, "≤", 1.5, _growth(measured, size)))
+        claim = f"{size:,} rows per batch: PyFlink's time to Windrow's, the least of all overlaps"
+        found.append(Target(claim, "≥", 1.0, _to_flink(measured, size, overlaps)))
+    return found
+
+
+def _to_spark(measured: Measured, size: int, overlap: int) -> Summary | None:
+    return min(
+        (
+            each
+            for store in SPARKS
+            if (each := _compared(measured, size, (store, overlap), (WINDROW, overlap)))
+        ),
+        key=_median,
+        default=None,
+    )
+
+
+def _to_scan(measured: Measured, size: int, overlaps: Sequence[int]) -> Summary | None:
+    all_of_them = (_compared(measured, size, (WINDROW, each), (SCAN, overlaps[0])) for each in overlaps)
+    return max((each for each in all_of_them if each), key=_median, default=None)
+
+
+def _to_flink(measured: Measured, size: int, overlaps: Sequence[int]) -> Summary | None:
+    all_of_them = (_compared(measured, size, (FLINK, each), (WINDROW, each)) for each in overlaps)
+    return min((each for each in all_of_them if each), key=_median, default=None)
+
+
+def _growth(measured: Measured, size: int) -> Summary | None:
+    return _compared(measured, size, (WINDROW, 3600), (WINDROW, 1))
+
+
+def _compared(measured: Measured, size: int, of: tuple[str, int], to: tuple[str, int]) -> Summary | None:
+    one = measured.find(of[0], **{"rows per batch": size, "overlap": of[1]})
+    other = measured.find(to[0], **{"rows per batch": size, "overlap": to[1]})
+    return ratio(one.seconds, other.seconds) if one and other else None
+
+
+def _median(found: Summary) -> float:
+    return found.median
+
+
+BENCHMARK = Benchmark(
+    "overlap",
+    "Sliding aggregates as RANGE grows and SLIDE stays, against Spark and Flink.",
+    Options,
+    QUICK,
+    run,
+)

@@ -1,0 +1,39 @@
+"""What a contestant gives back for one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from windrow.bench.job import SlidingJob
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run: how long it took, what it answered, and whatever else was counted."""
+
+    seconds: float
+    #: None for those who answer nothing, such as a plain scan
+    answers: pl.LazyFrame | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
+    #: where one run measures many times, such as latencies
+    samples: tuple[float, ...] = ()
+
+
+class Contestant(Protocol):
+    """Someone who can do the job of sliding aggregates."""
+
+    @property
+    def name(self) -> str:
+        """How tables and plots call it."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """How it is set up: its own best settings, printed with every result."""
+
+    def run(self, job: SlidingJob) -> Outcome:
+        """Do the job once, over the whole input."""

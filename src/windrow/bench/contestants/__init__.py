@@ -1,0 +1,1 @@
+"""Those who answer the same question over the same rows, one per module."""

@@ -1,0 +1,106 @@
+"""Alternating rounds: everyone runs once per round, so that what disturbs the machine disturbs all alike.
+
+Each contestant first does one run that is discarded, which warms the JVM. Every second round goes through the
+cases backwards, so that nobody always comes after the same one. Answers are checked after each run, outside
+of the time that is measured, before any times are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from windrow.bench.checks import Agreement
+from windrow.bench.statistics import Summary, summary
+
+if TYPE_CHECKING:
+    from windrow.bench.contestant import Outcome
+
+Variant = Mapping[str, int | str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One contestant at one variant of the job."""
+
+    contestant: str
+    variant: Variant
+    run: Callable[[], Outcome]
+    #: slow ones may run in fewer rounds, which the table shows; None: in all
+    rounds: int | None = None
+    #: cases with the same question have to answer the same; None: those of the same variant
+    question: Hashable = None
+
+    @property
+    def asked(self) -> Hashable:
+        """What it answers."""
+        return self.question if self.question is not None else tuple(sorted(self.variant.items()))
+
+    @property
+    def label(self) -> str:
+        """For the person who waits."""
+        return " ".join([self.contestant, *(f"{name}={value}" for name, value in self.variant.items())])
+
+
+@dataclass
+class Measurement:
+    """What the rounds of one case came to. Figures are the greatest of all rounds, samples are of all."""
+
+    contestant: str
+    variant: Variant
+    seconds: list[float] = field(default_factory=list)
+    answers: int | None = None
+    figures: dict[str, float] = field(default_factory=dict)
+    samples: list[float] = field(default_factory=list)
+
+    @property
+    def time(self) -> Summary:
+        """Median and spread of the seconds."""
+        return summary(self.seconds)
+
+
+@dataclass
+class Measured:
+    """All measurements of a benchmark."""
+
+    measurements: list[Measurement]
+
+    def find(self, contestant: str, **variant: int | str) -> Measurement | None:
+        """The measurement of a case, if it was run."""
+        for each in self.measurements:
+            if each.contestant == contestant and dict(each.variant) == variant:
+                return each
+        return None
+
+
+def measure(cases: Sequence[Case], rounds: int, say: Callable[[str], None]) -> Measured:
+    """Warm up, run all rounds, check all answers."""
+    _warm(cases, say)
+    agreement = Agreement()
+    found = [Measurement(case.contestant, dict(case.variant)) for case in cases]
+    for number in range(rounds):
+        turns = list(zip(cases, found, strict=True))
+        for case, into in turns if number % 2 == 0 else reversed(turns):
+            if number < (rounds if case.rounds is None else case.rounds):
+                _run(case, into, agreement)
+                say(f"round {number + 1} of {rounds}: {case.label}: {into.seconds[-1]:.2f} s")
+    return Measured([each for each in found if each.seconds])
+
+
+def _warm(cases: Sequence[Case], say: Callable[[str], None]) -> None:
+    warm: set[str] = set()
+    for case in cases:
+        if case.contestant not in warm:
+            warm.add(case.contestant)
+            say(f"warm-up, discarded: {case.label}: {case.run().seconds:.2f} s")
+
+
+def _run(case: Case, into: Measurement, agreement: Agreement) -> None:
+    outcome = case.run()
+    if outcome.answers is not None:
+        into.answers = agreement.check(case.asked, case.contestant, outcome.answers)
+    into.seconds.append(outcome.seconds)
+    into.samples += outcome.samples
+    for name, value in outcome.figures.items():
+        into.figures[name] = max(value, into.figures.get(name, value))

@@ -1,0 +1,51 @@
+"""What a benchmark is to reach, and whether a run of it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from windrow.bench.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windrow.bench.statistics import Summary
+
+NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A ratio that is to be at least, or at most, so much. `found` is None if this run did not measure it."""
+
+    claim: str
+    sense: Literal["≥", "≤"]
+    limit: float
+    found: Summary | None
+
+    @property
+    def is_reached(self) -> bool | None:
+        """Whether the median is on the right side; None if nothing was measured.
+
+        >>> from windrow.bench.statistics import summary
+        >>> [Target("t", "≥", 5.0, found).is_reached for found in (summary([6.0]), summary([4.0]), None)]
+        [True, False, None]
+        """
+        if self.found is None:
+            return None
+        median = self.found.median
+        return median >= self.limit if self.sense == "≥" else median <= self.limit
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """The row of the table of targets."""
+        found = self.found.text(2, "×") if self.found else NOT_MEASURED
+        verdict = {True: "yes", False: "no", None: "–"}[self.is_reached]
+        return self.claim, f"{self.sense} {self.limit:g}×", found, verdict
+
+
+def target_table(targets: Sequence[Target]) -> Table:
+    """All targets, with what was found."""
+    columns = ("ratio", "to reach", "measured", "reached")
+    return Table("What is to be reached", columns, tuple(target.cells for target in targets))
