@@ -108,7 +108,7 @@ def cases(draw: st.DrawFn, stream: st.SearchStrategy[Stream] | None = None) -> t
 
 
 @given(case=cases())
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_the_engine_in_this_process_agrees_with_the_oracle(case: tuple[Emit, list[Step], int]) -> None:
     assert_engine_agrees(*case, spark=False)
 

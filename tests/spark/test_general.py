@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +47,7 @@ def assert_engine_agrees(emit: Emit, script: list[Step], seed: int, *, spark: bo
 
 
 @given(plan=plans(), script=st.one_of(scripts(), cuts()), seed=st.integers(0, 1 << 16))
-@settings(max_examples=int(os.environ.get("GEN_EXAMPLES", 150)))
+@settings(max_examples=80)
 def test_the_engine_in_this_process_agrees_with_the_oracle(plan: Emit, script: list[Step], seed: int) -> None:
     assert_engine_agrees(plan, script, seed, spark=False)
 

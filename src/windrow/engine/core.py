@@ -330,11 +330,16 @@ class Engine:
             try:
                 sink.deliver(delivery(self.store, name, section, commit, waiting, schema))
             except SinkError as error:
+                self._sink_works(name)  # the newest failure stands for all before it
                 self.events.append(Event("sink-failed", name, error))
                 return
+            self._sink_works(name)
             crash_point("sink-delivered")
             for entry in waiting:
                 self._delivered.setdefault(entry.ref.name, set()).add(section)
+
+    def _sink_works(self, name: str) -> None:
+        self.events = [event for event in self.events if (event.kind, event.name) != ("sink-failed", name)]
 
     def close(self) -> None:
         """Deliver what waits, commit that it is delivered, and let go of the state directory."""

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from threading import Condition, Event
 from typing import TYPE_CHECKING
 
+from windrow.spark.streaming import NotCommitted
+
 if TYPE_CHECKING:
     from windrow.spark.streaming import MicroBatch
-
-
-class NotCommitted(Exception):  # noqa: N818  it is for Spark's eyes only: the batch has to come again
-    """The batch is in no commit."""
 
 
 @dataclass(eq=False)

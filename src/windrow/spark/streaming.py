@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 FILES_KEPT = 64
 
 
+class NotCommitted(Exception):  # noqa: N818  it is for Spark's eyes only: the batch has to come again
+    """The batch is in no commit."""
+
+
 @dataclass(frozen=True)
 class MicroBatch:
     """Rows that Spark hands over, and which of its batches they are."""
@@ -84,6 +88,9 @@ class StreamFeed:
         """Why it ended by itself, if not in order."""
         if isinstance(self.failure, WindrowError):
             return self.failure
+        if self.failure is not None and not self.is_active and not isinstance(self.failure, NotCommitted):
+            text = f"{type(self.failure).__name__}: {self.failure}"
+            return WindrowError(f"reading stream `{self.stream}` failed: {text}", code="job-failed")
         found = self._query.exception() if self._query is not None and not self._query.isActive else None
         if found is None:
             return None

@@ -134,7 +134,7 @@ class Drawer:
                 lambda: RowsWindow(
                     r,
                     partition_by=self.pick([(), ("k",), ("x",)]),
-                    arrival_order=self.pick([True, False]),
+                    arrival_order=wattr is None and self.pick([True, False]),
                     **common,
                 ),
                 lambda: SessionWindow(s, self.pick([(), ("k",)])),
@@ -146,7 +146,7 @@ class Drawer:
         stream = self.pick(self.streams)
         scan: Plan = Scan(stream, alias, pseudo=self.pick([(), (), ("row_num",)]))
         spec = self.spec(alias)
-        # rows that a filter took out before a window in arrival order: whether they count is not settled
+        # whether rows that never enter a window in arrival order count in its positions is not settled
         if self.random.random() < 0.2 and not getattr(spec, "arrival_order", False):
             scan = Filter(scan, call("is_not_null", [scan.schema.column(f"{alias}.v")]))
         return Window(scan, spec)

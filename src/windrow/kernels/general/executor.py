@@ -107,7 +107,7 @@ class GeneralExecutor:
                 hint="update tables before their streams move on, or hold the clock with punctuate()",
             )
         changes = self.tables[table].update(at, insert, delete)
-        self._move(dict(self.known), changes={table: changes})
+        self._move(dict(self.known), changes={table: changes}, changed={table: at})
 
     def advance(self, micros: int) -> None:
         """Let wall-clock time pass: idle sources may be left out."""
@@ -189,6 +189,7 @@ class GeneralExecutor:
         rows: Mapping[str, pl.DataFrame] | None = None,
         changes: Mapping[str, pl.DataFrame] | None = None,
         held: Mapping[str, Instant] | None = None,
+        changed: Mapping[str, int] | None = None,
     ) -> None:
         """Compute what is due. An error is kept for `take`, as the answers are."""
         if self._error is not None:
@@ -197,7 +198,7 @@ class GeneralExecutor:
         clock = self.timing.moved(
             before, progress if held is None else held, self.known, progress, self.reached
         )
-        news = News(clock, rows or {}, changes or {})
+        news = News(clock, rows or {}, changes or {}, changed=changed or {})
         if news.clock.before < FOREVER <= news.clock.now:
             self._end = self.states, news
         try:

@@ -26,7 +26,6 @@ from windrow.algebra.operators import (
     Exists,
     Filter,
     Join,
-    Limit,
     Project,
     TableJoin,
     Union,
@@ -100,10 +99,7 @@ class _Apart:
             case Scan():
                 return f"{plan.alias}.{self.routed[plan.stream.name]}"
             case Subquery():
-                if not _is_apart(plan.query, self.routed):
-                    raise _Together
-                inner = self.of(plan.query.input)
-                return None if inner is None else f"{plan.alias}.{inner}"
+                return self._nested(plan)
             case Window():
                 return self._window(plan)
             case Filter() | TableJoin():
@@ -114,18 +110,25 @@ class _Apart:
                 return _required(self.of(plan.input))
             case Aggregate():
                 return self._group(plan)
+        return self._of_several(plan)
+
+    def _of_several(self, plan: Plan) -> str | None:
+        match plan:
             case Union(inputs):
-                return self._same_place([(part, self.of(part)) for part in inputs])
+                return self._same_place(inputs)
             case Except(left, right):
-                placed = [(part, self.of(part)) for part in (left, right)]
-                return _required(self._same_place(placed))
+                return _required(self._same_place((left, right)))
             case Join():
                 return self._joined(plan.inputs, plan.predicate)
             case Exists():
                 return self._joined((plan.left, plan.right), plan.predicate)
-            case Limit():
-                raise _Together
         raise _Together
+
+    def _nested(self, plan: Subquery) -> str | None:
+        if not _is_apart(plan.query, self.routed):
+            raise _Together
+        inner = self.of(plan.query.input)
+        return None if inner is None else f"{plan.alias}.{inner}"
 
     def _window(self, window: Window) -> str | None:
         placed = self.of(window.input)
@@ -144,12 +147,12 @@ class _Apart:
                 return name
         raise _Together
 
-    def _same_place(self, parts: list[tuple[Plan, str | None]]) -> str | None:
-        """The column of the first input at the place where all inputs have theirs."""
-        places = {None if name is None else part.schema.names.index(name) for part, name in parts}
-        (first, name), *_ = parts
-        assert first is not None
-        return name if len(places) == 1 else None
+    def _same_place(self, inputs: tuple[Plan, ...]) -> str | None:
+        """The column of the first input, if all inputs have theirs at the same place."""
+        placed = [self.of(part) for part in inputs]
+        pairs = zip(inputs, placed, strict=True)
+        places = {None if name is None else part.schema.names.index(name) for part, name in pairs}
+        return placed[0] if len(places) == 1 else None
 
     def _joined(self, inputs: tuple[Plan, ...], predicate: Expression) -> str | None:
         placed = [_required(self.of(part)) for part in inputs]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -16,7 +16,6 @@ from windrow.kernels.general.layouts import count_of
 from windrow.kernels.general.operator import Operator, Step
 from windrow.kernels.general.pieces import FOREVER
 from windrow.kernels.general.strategies import Choice, Strategy
-from windrow.kernels.general.tables import AT
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ class News:
     changes: Mapping[str, pl.DataFrame]
     #: after the end of input: up to where bounds of extents are asked for
     until: int = -FOREVER
+    #: when each table changed last; a change of no rows is one too
+    changed: Mapping[str, int] = field(default_factory=dict)
 
 
 class Program:
@@ -106,10 +107,6 @@ def _walk(operator: Operator, path: str) -> Iterator[tuple[str, Operator]]:
 
 def _last_change(emit: Emit, news: News, lag: int) -> int:
     """The last instant at which a RELATION changes: an endpoint like others."""
-    names = {
-        node.table.table.name for node in emit.walk() if isinstance(node, TableJoin) and node.is_retroactive
-    }
-    ends = [
-        news.changes[name][AT].max() for name in names if name in news.changes and news.changes[name].height
-    ]
-    return max((int(end) + lag for end in ends if isinstance(end, int)), default=-FOREVER)
+    joins = [node for node in emit.walk() if isinstance(node, TableJoin) and node.is_retroactive]
+    names = {node.table.table.name for node in joins}
+    return max((news.changed[name] + lag for name in names if name in news.changed), default=-FOREVER)

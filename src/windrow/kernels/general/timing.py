@@ -20,7 +20,6 @@ from windrow.kernels.general.rows_below import KEPT, NEVER_LATE
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
     from windrow.algebra.plan import Emit
     from windrow.kernels.intake import Known
 
@@ -68,13 +67,12 @@ class Timing:
 
     def kept(self, name: str, known: Knowns, held: Held, rows: pl.DataFrame) -> pl.Series:
         """How far answers were given for each row that is kept although it is late."""
-        stream, mine = self.streams[name], known[name]
+        stream = self.streams[name]
         if stream.late is not Late.KEEP or not rows.height:
             return pl.Series(KEPT, [NEVER_LATE], dtype=pl.Int64).new_from_index(0, rows.height)
         promised, clock = self._promised(name, known, held, rows)
         moment = {ROW_NUM: f"#{ROW_NUM}", ARRIVAL_TS: f"#{ARRIVAL_TS}"}.get(stream.wattr, stream.wattr)
         late = rows[moment].cast(pl.Int64).to_numpy() < promised
-        assert mine is not None
         return pl.Series(KEPT, np.where(late, clock, NEVER_LATE), dtype=pl.Int64)
 
     def _promised(self, name: str, known: Knowns, held: Held, rows: pl.DataFrame) -> tuple[Any, Any]:
@@ -99,10 +97,7 @@ class Timing:
 
     def _by_group(self, name: str, known: Knowns) -> bool:
         per = known[name].per
-        return per is not None and group_place(self.emit, self._stream(name), per) is not None
-
-    def _stream(self, name: str) -> Stream:
-        return self.streams[name]
+        return per is not None and group_place(self.emit, self.streams[name], per) is not None
 
     def _clock(self, known: Knowns, held: Held, own: str | None = None, source: Any = None) -> Instant:
         """The least P of all inputs; of `own`, only what this source promises counts."""
