@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pytest
 from deltalake import DeltaTable
-from tests.engine.driven import STREAM, Driven
+from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.world import BATCHES, SUMS, oracle, rows_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def declare(w: Driven, table: Path) -> None:
@@ -44,3 +42,19 @@ def test_a_new_state_at_an_old_place_is_not_taken_for_the_old_one(tmp_path: Path
         shutil.rmtree(tmp_path / "state")
     twice = oracle(SUMS) + oracle(SUMS)
     assert Counter(rows_of(DeltaTable(str(tmp_path / "out")).to_pyarrow_table())) == twice
+
+
+def test_a_relative_state_directory_is_where_it_was_when_the_engine_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Driven(Path("state")) as w:
+        w.sql(STREAM)
+        w.query("q", SUMS)
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        for batch in BATCHES:
+            w.push(*batch)
+        w.end()
+        assert w.rows("q") == as_rows(oracle(SUMS))
+    assert list((tmp_path / "elsewhere").iterdir()) == []

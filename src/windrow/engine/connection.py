@@ -75,7 +75,7 @@ class Windrow:
         self, spark: SparkSession | None, state: str | Path | None, *, takeover: bool = False
     ) -> None:
         self._temporary = TemporaryDirectory(prefix="windrow-") if state is None else None
-        folder = Path(self._temporary.name) if self._temporary else Path(state or "")
+        folder = Path(self._temporary.name) if self._temporary else Path(state or "").absolute()
         log = CommitLog.open(LocalStore(folder), takeover=takeover)
         try:
             self.spark = prepared(spark if spark is not None else local_session())
