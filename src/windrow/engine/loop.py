@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: seconds between looks at the clock when no rows come
 TICK = 1.0
+#: seconds between looks at whether all that was there has been read
+SOON = 0.05
 #: what is wrong with rows of a batch, not with where they come from
 _REFUSED_ROWS = frozenset({"malformed-row", "null-wattr"})
 
@@ -135,7 +137,7 @@ class Loop:
         looked = time.monotonic()
         while not self.stopping.is_set():
             alive = any(feed.is_active for feed in self._feeds)
-            waiting = self.inbox.take(min(TICK, 0.2 if self.once else TICK) if alive else 0.0)
+            waiting = self.inbox.take((SOON if self.once else TICK) if alive else 0.0)
             if waiting or self.promises:
                 self._epoch(waiting)
             elif not alive:

@@ -139,7 +139,7 @@ def assert_agree(
         else:
             assert found == expected, step
     for at in instants:
-        assert found_relation(mine.executor, at) == found_relation(oracle.executor, at), at
+        assert alike(found_relation(mine.executor, at), found_relation(oracle.executor, at)), at
     for name in {s.name for leaf in _windows(emit) for s in leaf.streams}:
         assert alike(tuple(mine.executor.late(name)), tuple(oracle.executor.late(name)))
     return compared
@@ -153,8 +153,9 @@ def _ordered(changes: list[Change]) -> list[Change]:
 
 
 def found_relation(executor: Any, at: int) -> Any:
-    """The relation, or the code of the error."""
+    """The rows of the relation in order, or the code of the error."""
     try:
-        return executor.relation(at)
+        rows = executor.relation(at).elements()
     except DataError as error:
         return error.code
+    return tuple(change.row for change in _ordered([Change("+", row, at) for row in rows]))

@@ -41,24 +41,26 @@ def agree_or_refuse(plan: Emit, script: list[Step], **options: Any) -> None:
     assert_agree(plan, script, lambda emit: GeneralExecutor(emit, **options))
 
 
+@some(2)
 @given(plans(), scripts())
 def test_histories_with_late_rows_and_changing_tables(plan: Emit, script: list[Step]) -> None:
     assert_agree(plan, script, GeneralExecutor)
 
 
+@some(2)
 @given(plans(), cuts())
 def test_histories_cut_into_micro_batches(plan: Emit, script: list[Step]) -> None:
     assert_agree(plan, script, GeneralExecutor)
 
 
-@some(3)
+@some(4)
 @given(cases())
 def test_policies_kept_rows_restore_bounds_and_the_rest(case: tuple[Emit, list[Step]]) -> None:
     agree_or_refuse(*case)
 
 
 @pytest.mark.parametrize("strategy", ["NT", "DIRECT"])
-@some(6)
+@some(8)
 @given(cases())
 def test_strategies_change_the_cost_and_not_the_answer(strategy: str, case: tuple[Emit, list[Step]]) -> None:
     agree_or_refuse(*case, strategy=strategy)
@@ -69,13 +71,13 @@ def reload_state(executor: GeneralExecutor) -> None:
     executor.states = read(*written(executor.states))
 
 
-@some(2)
+@some(4)
 @given(plans(), scripts())
 def test_state_can_be_stored_after_every_step(plan: Emit, script: list[Step]) -> None:
     assert_agree(plan, script, GeneralExecutor, between=reload_state)
 
 
-@some(6)
+@some(8)
 @given(cases())
 def test_state_of_every_kind_can_be_stored(case: tuple[Emit, list[Step]]) -> None:
     plan, script = case

@@ -50,7 +50,7 @@ QUICK = Options(rows=4000)
 
 def run(setting: Setting, options: Options) -> Findings:
     """Every way in turn."""
-    rows = readings(setting.data, rows=options.rows, keys=20, seconds=1000, rows_per_file=options.rows)
+    rows = readings(setting.data, rows=options.rows, keys=20, seconds=100, rows_per_file=options.rows)
     cases = [Case(way, {"rows": options.rows}, partial(_start, way, rows.folder)) for way in WAYS]
     measured = measure(cases, setting.rounds, setting.say)
     return Findings(

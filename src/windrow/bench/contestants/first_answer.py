@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windrow.spark.frames import DataFrame
 
 IMPORTED, STARTED, ANSWERED = "imported", "Spark started", "first answer"
-_RANGE, _SLIDE = 600, 10
+_RANGE, _SLIDE = 60, 10
 #: in the manner of `windrow demo`: a minute of the stream takes two seconds
 _DEMO = """
 CREATE STREAM s (segment BIGINT, speed DOUBLE, ts TIMESTAMP) WATTR ts SLACK 5 SECONDS

@@ -22,6 +22,7 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.patterns import Pattern
+from windrow.algebra.physical.grouping import function_of
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.general.by_tuple import ByTuple
@@ -202,7 +203,9 @@ class Builder:
         if self.internal:
             leaf = Identified(window_operator, len(self.leaves), external=not plan.spec.internal)
             self.choice.label(leaf, plan.label)
-        if self.choice.strategy is Strategy.NT and plan.label.pattern in (Pattern.WKS, Pattern.WK):
+        # restored results are told apart by when they end, so their windows say so from the start
+        told = self.choice.strategy is Strategy.NT and not self.restores
+        if told and plan.label.pattern in (Pattern.WKS, Pattern.WK):
             leaf = NegativeRows(leaf)
         return leaf
 
@@ -228,6 +231,9 @@ class Builder:
 
     @_build.register
     def _(self, plan: Aggregate) -> Operator:
+        ordered = any(function_of(call).ordered for _, call in plan.aggregates)
+        if ordered and not plan.input.has_wattr:
+            raise refusal("Aggregate that depends on the order of rows which have lost their instants")
         reads = [key for _, key in plan.keys]
         reads += [part for _, call in plan.aggregates for part in (*call.args, call.where)]
         return grouped(plan, self._reading(reads, self.of(plan.input)), self.choice, self._keys_of(plan))

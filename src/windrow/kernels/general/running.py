@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columns import picked
-from windrow.kernels.combiners import GREATEST
+from windrow.kernels.combiners import GREATEST, TOTAL
 from windrow.kernels.general.grouping import AT, GROUP, SHOWN, WAITING, Grouped
 from windrow.kernels.general.layouts import Calendar, Chunks, chunks_of, frame_of
 from windrow.kernels.general.lowered import CELL, lowered
@@ -63,7 +63,7 @@ def grouped(
 
 
 def _inverts(partial: Partial) -> bool:
-    return all(combiner.invertible for combiner in partial.combiners)
+    return all(combiner is TOTAL for combiner in partial.combiners)
 
 
 class Running(Grouped):
