@@ -50,8 +50,10 @@ def test_dates_are_instants_too() -> None:
 
 
 def test_kernels_say_what_they_do_not_run_yet() -> None:
-    with pytest.raises(QueryError, match="kernels do not run"):
-        Harness("SELECT DISTINCT k FROM s [RANGE 5 SECONDS]", STREAMS, executor="kernels")
+    query = "SELECT RSTREAM(k) FROM s [RANGE 5 SECONDS SLIDE 5 SECONDS INTERNAL] ORDER BY k LIMIT 1"
+    with pytest.raises(QueryError) as refused:
+        Harness(query, STREAMS, executor="kernels")
+    assert refused.value.code == "unsupported"
 
 
 def test_an_unknown_executor_is_named() -> None:

@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
+from windrow.algebra.catalog import Late
 from windrow.algebra.changes import Change
 from windrow.algebra.plan import Scan
 from windrow.algebra.schema import Field, Schema
@@ -19,6 +22,7 @@ from windrow.engine.core import Arrival, Engine, Promise, error_of
 from windrow.engine.published import published, rows_schema
 from windrow.errors import DataError, nearest
 from windrow.kernels.columns import frame_from_arrow, frame_of, rows_of
+from windrow.kernels.intake import Intake
 from windrow.language.catalog import StandingQuery
 from windrow.spark.here import HereJobs
 from windrow.spark.jobs import SparkJobs
@@ -31,6 +35,7 @@ from windrow.state.store import LocalStore
 from windrow.windows.domain import INFINITY, Domain
 
 if TYPE_CHECKING:
+    import polars as pl
     import pyarrow as pa
 
     from windrow.algebra.catalog import Stream
@@ -50,10 +55,9 @@ class SparkExecutor:
         self.emit = emit
         self._jobs = SparkJobs(prepared(local_session())) if spark else HereJobs()
         self.now = 0
-        self._temporary = (
-            None if folder else TemporaryDirectory(prefix="windrow-", ignore_cleanup_errors=True)
-        )
-        self._folder = folder or Path(self._temporary.name if self._temporary else "")
+        self._folder = folder or Path(mkdtemp(prefix="windrow-"))
+        if folder is None:
+            finalize(self, rmtree, self._folder, ignore_errors=True)
         self._answered: dict[int, list[Values]] = {}
         self._ready: list[Change] = []
         self._late: dict[str, list[Values]] = {}
@@ -80,10 +84,8 @@ class SparkExecutor:
         self._start()
 
     def close(self) -> None:
-        """The end: nothing is left on the disk."""
+        """The end. A folder that was not given is removed with this object."""
         self.engine.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
 
     # Events.
 
@@ -92,8 +94,16 @@ class SparkExecutor:
         self._check(stream)
         schema = self.engine.streams[stream].stream.schema
         frame = frame_of(schema, canonical_rows(schema, rows, f"stream `{stream}`"))
+        self._count_late(stream, frame)
         table = published(frame.to_arrow(), rows_schema(schema))
         self.engine.epoch([Arrival(stream, self._framed(stream, table))])
+
+    def _count_late(self, stream: str, frame: pl.DataFrame) -> None:
+        """The engine only counts rows it drops; here they are kept, as other executors do."""
+        record = self.engine.streams[stream]
+        if record.stream.late is Late.DROP and frame.height:
+            late = Intake(record.stream).judge(record.known, frame, self.now).late
+            self._late.setdefault(stream, []).extend(rows_of(late, record.stream.schema))
 
     def _framed(self, stream: str, table: pa.Table) -> Any:
         if isinstance(self._jobs, HereJobs):
@@ -154,7 +164,7 @@ class SparkExecutor:
         return Counter(self._answered.get(end, []))
 
     def late(self, stream: str) -> list[Values]:
-        """The rows that came too late and went to a sink; dropped ones are only counted."""
+        """The rows that came too late and were not kept."""
         self._check(stream)
         return list(self._late.get(stream, []))
 
