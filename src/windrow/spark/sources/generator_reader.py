@@ -125,7 +125,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         rate, rows = self._request.rate or 1, self._request.settings.rows
         if self._is_once:
             return first + rate if rows is None else rows
-        due = first + max(1, rate // 10) + int((now - since) * rate)  # a first batch without rows is a loss
+        due = first + int((now - since) * rate)
         return due if rows is None else min(due, rows)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
