@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import windrow as wr
 from windrow.testing import Harness
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 
@@ -39,6 +43,38 @@ def test_a_hundred_queries_of_one_grouping_run_in_two_jobs(spark: SparkSession) 
             harness.finish()
             expected = [(change.at, *change.row) for change in harness.take()]
             assert [tuple(row.values()) for row in w.queries[name].results().to_pylist()] == expected
+
+
+def test_queries_that_cut_time_differently_share_what_spark_has_aggregated(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """In several epochs: panes of the one query are several of the feed that it shares with the other."""
+    chance = random.Random(1)
+    rows = [(chance.randrange(3), chance.randrange(50), t) for t in range(300)]
+    for number in range(3):
+        part = rows[number * 100 : (number + 1) * 100]
+        columns = {
+            name: pa.array([row[place] for row in part]) for place, name in enumerate(("k", "v", "ts"))
+        }
+        pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
+        os.utime(tmp_path / f"{number}.parquet", (1e9 + number, 1e9 + number))
+    columns_of = "k BIGINT, v BIGINT, ts BIGINT"
+    texts = {
+        f"q{r}_{s}": f"SELECT k, SUM(v) AS s, MAX(v) AS m FROM s [RANGE {r} SLIDE {s}] GROUP BY k"
+        for r, s in ((60, 30), (20, 5), (7, 3), (400, 10))
+    }
+    with wr.connect(spark, state=None) as w:
+        source = f"files://{tmp_path}/*.parquet?files_per_batch=1"
+        w.sql(f"CREATE STREAM s ({columns_of}) WATTR ts ORDERED FROM '{source}'")
+        for name, text in texts.items():
+            w.query(name, text)
+        w.run(once=True, flush=True)
+        for name, text in texts.items():
+            harness = Harness(text, {"s": (columns_of, "WATTR ts ORDERED")})
+            harness.push("s", rows)
+            harness.finish()
+            expected = [(change.at, *change.row) for change in harness.take()]
+            assert [tuple(row.values()) for row in w.queries[name].results().to_pylist()] == expected, name
 
 
 def test_a_session_of_the_users_is_left_as_it_was(spark: SparkSession) -> None:

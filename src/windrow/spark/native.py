@@ -63,15 +63,14 @@ class NativeQuery:
     #: the greatest moment of a row that entered the window
     latest: str
 
-    def tables(self, feed: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """The query's own panes, from the finest ones."""
+    def panes(self, feed: pl.DataFrame) -> pl.DataFrame:
+        """The states of the feed under the query's own names and panes; several may be of one pane."""
         names = [f"k{place}" for place in range(len(self.keys))]
         begins = feed[BEGIN].to_numpy()
         inside = pl.Series(self._inside(begins)) & (feed[self.columns["rows.0"]] > 0)
         panes = pl.Series(PANE, self.cut.panes_of(begins))
         states = [feed[column].alias(name) for name, column in self.columns.items()]
-        frame = pl.DataFrame([panes, *(feed[name] for name in names), *states]).filter(inside)
-        return {GROUPS: frame}
+        return pl.DataFrame([panes, *(feed[name] for name in names), *states]).filter(inside)
 
     def _inside(self, begins: Any) -> Any:
         """Rows before a landmark were not counted; a pane may well begin before it."""

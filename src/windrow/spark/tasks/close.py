@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from windrow.kernels.clocks import Clock
 from windrow.kernels.columns import to_frame
-from windrow.kernels.layout import PANE, gathered
+from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.kernels.state import Delta, State
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
@@ -211,10 +211,7 @@ def _complete(table: pa.Table, work: Work, unit: SlidingUnit) -> pa.Table:
 
 
 def _packed(parts: list[pl.DataFrame], level: Level, name: str) -> bytes:
-    layout = level.answers.measures.layouts[name]
-    rows = gathered(parts)
-    assert rows is not None
-    table = layout.merge(rows, [PANE, *layout.keys]).to_arrow()
+    table = merge_panes(parts, level.answers.measures.layouts[name]).to_arrow()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
@@ -227,11 +224,8 @@ def _from_below(level: Level, routed: list[Routed], clock: Clock) -> Delta:
     for piece in routed:
         for name, data in piece.tables.items():
             found.setdefault(name, []).append(to_frame(pa.ipc.open_stream(data).read_all()))
-    tables: dict[str, Any] = {}
-    for name, frames in found.items():
-        layout, rows = level.answers.measures.layouts[name], gathered(frames)
-        assert rows is not None
-        tables[name] = layout.merge(rows, [PANE, *layout.keys]).to_arrow()
+    layouts = level.answers.measures.layouts
+    tables = {name: merge_panes(frames, layouts[name]).to_arrow() for name, frames in found.items()}
     known = [piece.latest for piece in routed if piece.latest is not None]
     reached = level.query.cut.due(clock.before)
     known += [int(reached)] if not known and abs(reached) != INFINITY else []

@@ -14,6 +14,8 @@ import polars as pl
 
 from windrow.kernels.columns import to_frame
 from windrow.kernels.layout import PANE
+from windrow.kernels.measures import GROUPS
+from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.spark.native import native_query
 from windrow.state.reading import open_chunk
@@ -51,8 +53,8 @@ def put_tables(
 
 def tables_of(files: Iterable[Chunk], query: str, program: Program, shard: int) -> dict[str, pl.DataFrame]:
     """What some delta files hold for a query in a shard: one table of panes for each of its tables."""
-    level = program.bottom
-    found: dict[str, list[pl.DataFrame]] = {name: [] for name in level.answers.measures.layouts}
+    layouts = program.bottom.answers.measures.layouts
+    found: dict[str, list[pl.DataFrame]] = {name: [] for name in layouts}
     shared = native_query(program)
     for file in files:
         keys = set(file.keys)
@@ -60,16 +62,11 @@ def tables_of(files: Iterable[Chunk], query: str, program: Program, shard: int) 
             if (QUERY, query, name, shard) in keys:
                 tables.append(to_frame(file.read((QUERY, query, name, shard))))
         if shared is not None and (FEED, shared.feed, shard) in keys:
-            for name, frame in shared.tables(to_frame(file.read((FEED, shared.feed, shard)))).items():
-                found[name].append(frame)
-    layouts = level.answers.measures.layouts
-    merged: dict[str, pl.DataFrame] = {}
-    for name, tables in found.items():
-        rows = [table for table in tables if table.height]
-        if rows:
-            whole = rows[0] if len(rows) == 1 else pl.concat(rows)
-            merged[name] = layouts[name].merge(whole, [PANE, *layouts[name].keys]) if len(rows) > 1 else whole
-    return merged
+            panes = shared.panes(to_frame(file.read((FEED, shared.feed, shard))))
+            # other queries cut finer: several panes of the feed are one of this query
+            found[GROUPS].append(layouts[GROUPS].merge(panes, [PANE, *layouts[GROUPS].keys]))
+    merged = {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
+    return {name: frame for name, frame in merged.items() if frame.height}
 
 
 def open_files(store: Store, refs: Iterable[ChunkRef]) -> list[Chunk]:

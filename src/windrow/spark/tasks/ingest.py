@@ -18,7 +18,7 @@ from windrow.errors import DataError, WindrowError
 from windrow.kernels.clocks import Clock
 from windrow.kernels.columns import frame_from_arrow
 from windrow.kernels.intake import Intake, Observed
-from windrow.kernels.layout import PANE, gathered
+from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.spark.native import BEGIN, COUNT, GREATEST, Feed, native_query
 from windrow.spark.tasks.delta_file import FEED, put_tables
@@ -144,11 +144,7 @@ class _Gathering:
             self._waiting[name] = [self._merged(name)]
 
     def _merged(self, name: str) -> pl.DataFrame:
-        layout = self.level.answers.measures.layouts[name]
-        frames = self._waiting[name]
-        rows = gathered(frames)
-        assert rows is not None
-        return layout.merge(rows, [PANE, *layout.keys]) if len(frames) > 1 else rows
+        return merge_panes(self._waiting[name], self.level.answers.measures.layouts[name])
 
 
 @dataclass(frozen=True)
