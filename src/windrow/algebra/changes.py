@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from windrow.errors import DataError
+from windrow.windows.domain import Instant
 from windrow.windows.element import sort_key
 
 
@@ -25,3 +27,12 @@ class Change:
         [Change(op='+', row=(None,), at=5), Change(op='+', row=(1,), at=5)]
         """
         return (self.at, self.op, sort_key(self.row))
+
+
+def not_final(at: int, clock: Instant) -> DataError:
+    """An answer was asked for before it is final."""
+    return DataError(
+        f"the answer at {at} is not final yet: the clock is at {clock}",
+        code="not-final",
+        hint="push, punctuate() or finish() first",
+    )

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from windrow.algebra.changes import Change
+from windrow.algebra.changes import Change, not_final
 from windrow.algebra.plan import Emit
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, nearest
@@ -109,11 +109,7 @@ class KernelExecutor:
     def relation(self, at: int) -> Counter[Values]:
         """The answer relation at an instant."""
         if at > self.clock:
-            raise DataError(
-                f"the answer at {at} is not final yet: the clock is at {self.clock}",
-                code="not-final",
-                hint="push, punctuate() or finish() first",
-            )
+            raise not_final(at, self.clock)
         grid = self.program.query.cut.grid
         return Counter(self._rows_at(grid.end(grid.last_ending(at))))
 

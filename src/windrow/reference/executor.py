@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.changes import not_final
 from windrow.algebra.finality import group_place
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Scan, Window
@@ -120,11 +121,7 @@ class ReferenceExecutor:
         """The answer relation at an instant."""
         evaluation = self._evaluation(self.clock)
         if not evaluation.is_final(at):
-            raise DataError(
-                f"the answer at {at} is not final yet: the clock is at {self.clock}",
-                code="not-final",
-                hint="push, punctuate() or finish() first",
-            )
+            raise not_final(at, self.clock)
         return evaluation.relation(at)
 
     def _stream(self, name: str) -> StreamIntake:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from windrow.algebra.catalog import Late
-from windrow.algebra.changes import Change
+from windrow.algebra.changes import Change, not_final
 from windrow.algebra.plan import Scan
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, STRING, TIMESTAMP, DataType
@@ -150,11 +150,7 @@ class SparkExecutor:
         unit = self.engine.queries[QUERY].bundle.unit
         clock = unit.progress({name: self.engine.streams[name].known for name in unit.streams})
         if at > clock:
-            raise DataError(
-                f"the answer at {at} is not final yet: the clock is at {clock}",
-                code="not-final",
-                hint="push, punctuate() or finish() first",
-            )
+            raise not_final(at, clock)
         if not isinstance(unit, SlidingUnit):
             raise DataError("the engine keeps answers, not relations", hint="use the executor `kernels`")
         cut = unit.program.query.cut

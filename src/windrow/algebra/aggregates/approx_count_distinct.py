@@ -17,10 +17,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates.base import Aggregate, Gray, Size
-from windrow.algebra.aggregates.constants import error_of
+from windrow.algebra.aggregates.constants import error_of, refuse_nested
 from windrow.algebra.aggregates.hashing import hash64
-from windrow.algebra.types import BIGINT, DataType, Kind
-from windrow.errors import QueryError
+from windrow.algebra.types import BIGINT, DataType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,12 +88,7 @@ class ApproxCountDistinct(Aggregate):
         return round(estimate(histogram))
 
     def _result_type(self, types: Types) -> DataType:
-        if types[0].kind in (Kind.ARRAY, Kind.STRUCT):
-            raise QueryError(
-                f"{self.name} of {types[0]} has no meaning",
-                code="bad-argument-type",
-                hint="take one of its parts",
-            )
+        refuse_nested(self.name, types[0])
         return BIGINT
 
 

@@ -20,12 +20,11 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates.base import Aggregate, Gray, Size
-from windrow.algebra.aggregates.constants import whole_of
+from windrow.algebra.aggregates.constants import refuse_nested, whole_of
 from windrow.algebra.aggregates.hashing import hash64
 from windrow.algebra.aggregates.multiset import Counts, extend
 from windrow.algebra.aggregates.ordering import restored, sortable
-from windrow.algebra.types import BIGINT, DataType, Kind, array, struct
-from windrow.errors import QueryError
+from windrow.algebra.types import BIGINT, DataType, array, struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,10 +82,5 @@ class ApproxTopK(Aggregate):
         return tuple((restored(value), -count) for count, value in ranked[: self.k])
 
     def _result_type(self, types: Types) -> DataType:
-        if types[0].kind in (Kind.ARRAY, Kind.STRUCT):
-            raise QueryError(
-                f"{self.name} of {types[0]} has no meaning",
-                code="bad-argument-type",
-                hint="take one of its parts",
-            )
+        refuse_nested(self.name, types[0])
         return array(struct(value=types[0], count=BIGINT))

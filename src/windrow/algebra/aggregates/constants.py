@@ -1,10 +1,11 @@
-"""Constants of sketches as they are written: errors and whole numbers, checked."""
+"""What sketches are given: errors, fractions, whole numbers and types, checked."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from typing import Any
 
+from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError
 
 
@@ -45,6 +46,14 @@ def whole_of(name: str, given: Any, what: str, least: int = 1) -> int:
             hint=f"{what} is a whole number from {least} on",
         )
     return given
+
+
+def refuse_nested(name: str, kind: DataType) -> None:
+    """Arrays and structs have no hash and no order that would mean anything."""
+    if kind.kind in (Kind.ARRAY, Kind.STRUCT):
+        raise QueryError(
+            f"{name} of {kind} has no meaning", code="bad-argument-type", hint="take one of its parts"
+        )
 
 
 def _shown(given: Any) -> str:

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from windrow.algebra.changes import Change
+from windrow.algebra.changes import Change, not_final
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit
 from windrow.algebra.values import canonical_rows
@@ -142,11 +142,7 @@ class GeneralExecutor:
         """The answer relation at an instant."""
         final = at <= self.clock if lag_of(self.emit) else at < self.clock
         if not final:
-            raise DataError(
-                f"the answer at {at} is not final yet: the clock is at {self.clock}",
-                code="not-final",
-                hint="push, punctuate() or finish() first",
-            )
+            raise not_final(at, self.clock)
         if self.emit.reads_window_bounds and self.emit.leaves[0].spec.grid is None:
             raise DataError(
                 "this query selects the bounds of each extent, so it has no relation at an instant",
