@@ -15,7 +15,7 @@ from tests.engine.world import BATCHES, SUMS, oracle, rows_of
 import windrow as wr
 from windrow.algebra.aggregates import user
 from windrow.engine.inbox import Inbox, NotCommitted
-from windrow.errors import SinkError, WindrowError
+from windrow.errors import DataError, SinkError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,34 +74,21 @@ def test_a_callback_that_exits_ends_nothing_and_loses_nothing(tmp_path: Path, sp
     files.check()
 
 
-def test_an_aggregate_that_exits_neither_hangs_spark_nor_loses_a_batch(
+def test_an_aggregate_that_exits_ends_its_own_query_only(
     tmp_path: Path, spark: SparkSession, own_names: None
 ) -> None:
-    marker = str(tmp_path / "exit")
-
     def step(state: int, v: int) -> int:
-        from pathlib import Path
-
-        if Path(marker).exists():
-            raise SystemExit
-        return state + v
+        raise SystemExit(f"at {v}")
 
     parts = {"init": lambda: 0, "merge": lambda a, b: a + b, "final": lambda state: state}
     wr.aggregate(name="leaving", returns="BIGINT", takes="BIGINT", step=step, **parts)
     query = "SELECT k, leaving(v) AS total, COUNT(*) AS n FROM s [RANGE 20 SLIDE 10] GROUP BY k"
     files = Files(tmp_path, BATCHES[:2])
-    (tmp_path / "exit").touch()
     with files.connect(spark) as w:
-        w.query("left", query)
-        with pytest.raises(WindrowError):
-            w.run(once=True)
-        assert w.streams["s"].progress.accepted == 0
-        assert w.queries["left"].progress.status == "running"
-    (tmp_path / "exit").unlink()
-    with files.connect(spark) as w:
-        w.query("left", query)
-        w.run(once=True, flush=True)
-        assert Counter(rows_of(w.queries["left"].results())) == oracle(SUMS, BATCHES[:2])
+        left, sums = w.query("left", query), w.queries["sums"]
+        with pytest.raises(DataError, match="leaving failed in step: SystemExit: at"):
+            w.run(once=True, flush=True)
+        assert (left.progress.status, sums.progress.status) == ("failed", "running")
     files.check()
 
 

@@ -75,12 +75,14 @@ class Signals:
 def started(state: Path | None, signals: Signals, *, takeover: bool = False) -> Iterator[Windrow]:
     """An engine over a state directory, on a Spark of its own. Interrupted before it runs, it just ends."""
     from windrow.engine.connection import connect
+    from windrow.spark.warming import warm
 
     say("starting Spark …")
     try:
         with connect(state=state, takeover=takeover) as engine:
             signals.take()
             _quiet(engine)
+            warm(engine.spark)
             yield engine
     except KeyboardInterrupt:
         say("stopped before anything ran")

@@ -44,18 +44,18 @@ def test_rows_become_due_as_time_passes(clock: Clock) -> None:
     stream = reader(rate=10)
     everything = ReadAllAvailable()
     assert stream.initialOffset() == {"row": 0}
-    assert stream.latestOffset({"row": 0}, everything) == {"row": 0}
+    assert stream.latestOffset({"row": 0}, everything) == {"row": 10}
     clock.now += 2.5
-    assert stream.latestOffset({"row": 0}, everything) == {"row": 25}
+    assert stream.latestOffset({"row": 10}, everything) == {"row": 35}
     clock.now += 1
-    assert stream.latestOffset({"row": 25}, everything) == {"row": 35}
+    assert stream.latestOffset({"row": 35}, everything) == {"row": 45}
 
 
 def test_a_restart_goes_on_without_a_jump(clock: Clock) -> None:
     stream = reader(rate=10)
-    assert stream.latestOffset({"row": 7000}, ReadAllAvailable()) == {"row": 7000}
-    clock.now += 1
     assert stream.latestOffset({"row": 7000}, ReadAllAvailable()) == {"row": 7010}
+    clock.now += 1
+    assert stream.latestOffset({"row": 7010}, ReadAllAvailable()) == {"row": 7020}
 
 
 def test_a_stream_with_an_end_stops_there(clock: Clock) -> None:

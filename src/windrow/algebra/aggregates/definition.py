@@ -96,7 +96,7 @@ class Definition:
     def _guarded(self, phase: str, function: Callable[..., Any], *args: Any) -> Any:
         try:
             return function(*args)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a user's function ends its own query at most
             raise DataError(
                 f"{self.name} failed in {phase}: {type(error).__name__}: {error}",
                 code="user-aggregate",

@@ -1,8 +1,9 @@
 """Generators as Spark data sources: bounded ones as a batch, others in step with the clock on the wall.
 
 An offset is the number of rows given so far. Rows are a function of their number, so a replayed range of
-offsets gives the same rows. A reader that begins at some offset, after a restart too, counts the rows due
-from there and from then: the time in between is not made up for.
+offsets gives the same rows. The rows of a second are due at its beginning, so that there is something to see
+at once. A reader that begins at some offset, after a restart too, counts the rows due from there and from
+then: the time in between is not made up for.
 """
 
 from __future__ import annotations
@@ -123,9 +124,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _due(self, now: float) -> int:
         since, first = self._began or (now, 0)
         rate, rows = self._request.rate or 1, self._request.settings.rows
-        if self._is_once:
-            return first + rate if rows is None else rows
-        due = first + int((now - since) * rate)
+        if self._is_once and rows is not None:
+            return rows
+        due = first + rate if self._is_once else first + int((now - since + 1) * rate)
         return due if rows is None else min(due, rows)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
