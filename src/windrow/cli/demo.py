@@ -57,7 +57,7 @@ def demo(
     text = script(source, rate)
     print(queries_of(text), flush=True)
     began = time.monotonic()
-    with Signals() as signals, started(None, signals) as engine:
+    with Signals() as signals, started(None, signals, is_brief=True) as engine:
         kept = Kept()
         engine.default_sink = kept.sink
         engine.sql(text)

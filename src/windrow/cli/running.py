@@ -72,14 +72,16 @@ class Signals:
 
 
 @contextmanager
-def started(state: Path | None, signals: Signals, *, takeover: bool = False) -> Iterator[Windrow]:
+def started(
+    state: Path | None, signals: Signals, *, takeover: bool = False, is_brief: bool = False
+) -> Iterator[Windrow]:
     """An engine over a state directory, on a Spark of its own. Interrupted before it runs, it just ends."""
-    from windrow.engine.connection import connect
+    from windrow.engine.connection import Windrow
     from windrow.spark.warming import warm
 
     say("starting Spark …")
     try:
-        with connect(state=state, takeover=takeover) as engine:
+        with Windrow(None, state, takeover=takeover, is_brief=is_brief) as engine:
             signals.take()
             _quiet(engine)
             warm(engine.spark)

@@ -19,23 +19,30 @@ from pyspark.sql import SparkSession
 from windrow.spark.java import find_java
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _THIS_MACHINE = "127.0.0.1"
+#: half a minute is over before the better compiler, or the collector with threads of its own, has paid off
+_BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 def local_session(
-    app: str = "windrow", cores: int | str = "*", *, settings: Mapping[str, str] | None = None
+    app: str = "windrow",
+    cores: int | str = "*",
+    *,
+    settings: Mapping[str, str] | None = None,
+    is_brief: bool = False,
 ) -> SparkSession:
     """The Spark session of this process, made if there is none yet.
 
-    `cores` is how many threads run tasks, `"*"` for one per core. `settings` go over Windrow's own.
+    `cores` is how many threads run tasks, `"*"` for one per core. `settings` go over Windrow's own. A session
+    that is brief is there some seconds sooner: its Java compiles less, and is slower in the long run.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     builder = SparkSession.builder.appName(app).master(f"local[{cores}]")
-    for name, value in {**_settings(), **(settings or {})}.items():
+    for name, value in {**_settings(_BRIEF if is_brief else ()), **(settings or {})}.items():
         builder = builder.config(name, value)
     with _environment(_start_environment()):
         return builder.getOrCreate()
@@ -52,7 +59,7 @@ def parallelism(spark: SparkSession) -> int:
     return max(1, int(spark.sparkContext.defaultParallelism))
 
 
-def _settings() -> dict[str, str]:
+def _settings(java_options: Sequence[str]) -> dict[str, str]:
     return {
         "spark.sql.session.timeZone": "UTC",
         # Plans are chosen by Windrow; Spark changing them while they run would make updates hard to predict.
@@ -60,19 +67,20 @@ def _settings() -> dict[str, str]:
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": _java_options(),
+        "spark.driver.extraJavaOptions": _java_options(java_options),
         # The host's own name need not resolve, as in many containers.
         "spark.driver.host": _THIS_MACHINE,
         "spark.driver.bindAddress": _THIS_MACHINE,
     }
 
 
-def _java_options() -> str:
+def _java_options(more: Sequence[str]) -> str:
     logging = Path(str(files("windrow.spark"))) / "log4j2.properties"
     options = [
         "-Xss8m",  # Spark walks plans recursively, and ours are deep
         "-Duser.timezone=UTC",
         f'"-Dlog4j2.configurationFile={logging.as_uri()}"',
+        *more,
     ]
     return " ".join(options)
 
