@@ -5,6 +5,7 @@
     owners/lock                                        held by the living owner
     chunks/000000000007-000002-s0003-5f0c9a1e.chunk    state of shard 3, made for commit 7 under owner 2
     outbox/000000000007-000002-s0003-77d1b2c4.chunk    output, likewise
+    chunks/000000000007-000002-s0003-09fb21c4.parquet  a part of an archive: sub-index 3 instead of a shard
 
 Names of chunks end in random digits: two attempts of one task never write to the same file.
 """
@@ -22,7 +23,7 @@ LOCK = f"{OWNERS}/lock"
 #: in place of a shard: what belongs to the engine as a whole (contents of tables, lists of consumed files)
 DRIVER = -1
 
-_CHUNK = re.compile(r"(chunks|outbox)/(\d{12,})-(\d{6,})-(?:s(\d{4,})|driver)-([0-9a-z]+)\.chunk")
+_CHUNK = re.compile(r"(chunks|outbox)/(\d{12,})-(\d{6,})-(?:s(\d{4,})|driver)-([0-9a-z]+)\.(chunk|parquet)")
 _COMMIT = re.compile(rf"{COMMITS}/(\d{{12,}})\.json")
 _OWNER = re.compile(rf"{OWNERS}/(\d{{6,}})\.json")
 
@@ -43,10 +44,11 @@ class ChunkName:
     shard: int
     token: str
     folder: str = CHUNKS
+    suffix: str = "chunk"
 
     def __str__(self) -> str:
         shard = "driver" if self.shard == DRIVER else f"s{self.shard:04d}"
-        return f"{self.folder}/{self.commit:012d}-{self.owner:06d}-{shard}-{self.token}.chunk"
+        return f"{self.folder}/{self.commit:012d}-{self.owner:06d}-{shard}-{self.token}.{self.suffix}"
 
     @classmethod
     def parse(cls, name: str) -> ChunkName | None:
@@ -54,13 +56,13 @@ class ChunkName:
         found = _CHUNK.fullmatch(name)
         if not found:
             return None
-        folder, commit, owner, shard, token = found.groups()
-        return cls(int(commit), int(owner), DRIVER if shard is None else int(shard), token, folder)
+        folder, commit, owner, shard, token, suffix = found.groups()
+        return cls(int(commit), int(owner), DRIVER if shard is None else int(shard), token, folder, suffix)
 
 
-def new_chunk_name(commit: int, owner: int, shard: int, folder: str = CHUNKS) -> str:
+def new_chunk_name(commit: int, owner: int, shard: int, folder: str = CHUNKS, suffix: str = "chunk") -> str:
     """A name nobody else has, for a chunk that commit `commit` is going to name."""
-    return str(ChunkName(commit, owner, shard, secrets.token_hex(5), folder))
+    return str(ChunkName(commit, owner, shard, secrets.token_hex(5), folder, suffix))
 
 
 def commit_name(number: int) -> str:

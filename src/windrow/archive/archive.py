@@ -1,0 +1,305 @@
+"""An archive: rows with lifetimes on disk, found by a key, updated once per period.
+
+An update writes new pieces for the sub-indices it has to change, then commits the one manifest that names all
+pieces there are. So a crash leaves either the state before or the state after it, and whoever reads sees one
+or the other. Files that no kept commit names are removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.archive.declaration import Declaration
+from windrow.archive.piece import Piece, clustered, expiries, instants, living, write_piece
+from windrow.archive.rows import accepted, check_schema
+from windrow.archive.snapshot import STREAM, Snapshot
+from windrow.archive.upkeep import NewPiece, Stock
+from windrow.errors import DataError, StateError
+from windrow.state.entries import StreamState
+from windrow.state.log import CommitLog
+from windrow.state.names import new_chunk_name
+from windrow.state.refs import ChunkRef
+from windrow.state.store import LocalStore
+from windrow.state.sweep import sweep
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """What an update did: the sub-indices whose files it changed, and the rows it wrote and let go."""
+
+    touched: frozenset[int]
+    rows_in: int
+    rows_written: int
+    files_written: int
+    files_dropped: int
+
+
+class Archive:
+    """An archive that is owned by this process. Made by `create` or `open`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = pa.table({"item": ["a", "b"], "price": [3, 4], "valid_to": [15, 30]})
+    >>> with TemporaryDirectory() as folder:
+    ...     told = Declaration.of("item", keep=100, partitions=(2, 2))
+    ...     with Archive.create(folder, rows.schema, told) as archive:
+    ...         done = archive.update(10, rows)
+    ...         print(archive.find("a")["price"].to_pylist(), archive.scan(at=20)["item"].to_pylist())
+    [3] ['b']
+    """
+
+    def __init__(self, log: CommitLog, keep_commits: int) -> None:
+        self._log, self._keep_commits = log, keep_commits
+        self._open: dict[str, Piece] = {}
+        self.declaration = self._snapshot().declaration
+        self.schema = self._snapshot().schema
+
+    @classmethod
+    def create(
+        cls, folder: str | Path, schema: pa.Schema, declaration: Declaration, *, keep_commits: int = 4
+    ) -> Self:
+        """Make an archive in a directory that is empty or not there; rows will have this schema."""
+        schema = check_schema(schema, declaration)
+        log = CommitLog.open(LocalStore(Path(folder)))
+        try:
+            if log.last.streams:
+                hint = "open it, or choose another directory"
+                raise StateError(f"there is an archive in {folder} already", code="archive-exists", hint=hint)
+            options = {
+                "declaration": declaration.to_json(),
+                "schema": schema.serialize().to_pybytes().hex(),
+            }
+            never = StreamState(progress={"now": -(2**63)}, options=options)
+            log.commit(log.last.successor(streams={STREAM: never}))
+            return cls(log, keep_commits)
+        except BaseException:
+            log.close()
+            raise
+
+    @classmethod
+    def open(cls, folder: str | Path, *, keep_commits: int = 4) -> Self:
+        """Go on with an archive; whatever an interrupted update has left is cleared away."""
+        if not Path(folder).is_dir():
+            hint = "check the path, or make the archive first"
+            raise StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
+        log = CommitLog.open(LocalStore(Path(folder)))
+        try:
+            if STREAM not in log.last.streams:
+                hint = "check the path, or make the archive first"
+                raise StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
+            archive = cls(log, keep_commits)
+            sweep(log, keep_commits)
+            return archive
+        except BaseException:
+            log.close()
+            raise
+
+    @property
+    def now(self) -> int:
+        """The instant of the last update; the least number there is before the first."""
+        return self._snapshot().now
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of all Parquet files; rows in them are valid while their expiry is after `now`."""
+        return self._snapshot().files
+
+    @property
+    def rows_ever(self) -> int:
+        """How many rows were ever put in."""
+        return self._log.last.streams[STREAM].accepted
+
+    def update(self, now: int, rows: pa.Table | None = None) -> Updated:
+        """Put rows in and let go of what has expired by `now`, all at once.
+
+        Updates that are a period apart, at its multiples, touch the fewest sub-indices; any other instants
+        are right as well.
+        """
+        before = self._snapshot()
+        if now < before.now:
+            hint = "time does not go backwards: give the instants of updates in order"
+            raise DataError(f"an update at {now} after one at {before.now}", code="instant", hint=hint)
+        table = accepted(rows, self.schema, self.declaration, now)
+        fresh = self._dealt(table, now)
+        changes = {
+            number: change
+            for number in sorted(self._affected(before.now, now) | set(fresh))
+            if (change := self._change(number, fresh.get(number), now)) is not None
+        }
+        self._commit(now, table.num_rows, {number: refs for number, (refs, _) in changes.items()})
+        return self._report(before, table.num_rows, changes)
+
+    def build(self, now: int, batches: Iterable[tuple[int, pa.Table]]) -> None:
+        """Fill an archive that was never updated, at once: batches of rows, each with the instant it came.
+
+        Rows are where they would be if each batch had been an update of its own.
+        """
+        if self.rows_ever or self._log.last.files:
+            hint = "build an archive before its first update"
+            raise DataError("only a new archive can be built at once", code="archive-exists", hint=hint)
+        parts: dict[int, list[pa.Table]] = {}
+        rows = 0
+        for came, batch in batches:
+            table = living(
+                accepted(batch, self.schema, self.declaration, came), self.declaration.expires, now
+            )
+            rows += table.num_rows
+            for number, part in self._dealt(table, came).items():
+                parts.setdefault(number, []).append(part)
+        written = {
+            number: (self._write(number, clustered(pa.concat_tables(tables), self.declaration)),)
+            for number, tables in sorted(parts.items())
+        }
+        self._commit(now, rows, written)
+
+    def find(self, key: Any, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """The valid rows with this key."""
+        return self._snapshot().find(key, at=at, columns=columns)
+
+    def find_between(
+        self, low: Any, high: Any, *, at: int | None = None, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """The valid rows with keys from `low` to `high`, both included; None is no bound."""
+        return self._snapshot().find_between(low, high, at=at, columns=columns)
+
+    def scan(self, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """All valid rows."""
+        return self._snapshot().scan(at=at, columns=columns)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """The archive as it is now, for as long as the block lasts, whatever updates come."""
+        with self._log.reader() as manifest:
+            yield Snapshot(self._log.store, manifest, self._piece)
+
+    def rearrange(self, declaration: Declaration) -> None:
+        """Cut the archive anew, for another load: other partitions, rebuilt or not. Rows stay the same."""
+        old = self.declaration
+        if (declaration.key, declaration.expires) != (old.key, old.expires):
+            hint = "make a new archive, and put the rows of this one in"
+            raise DataError("the key of an archive stays what it is", code="key", hint=hint)
+        table, now = self.scan(), self.now
+        self.declaration = declaration
+        try:
+            chunks = {number: (self._write(number, rows),) for number, rows in self._spread(table).items()}
+            state = self._log.last.streams[STREAM]
+            options = {**state.options, "declaration": declaration.to_json()}
+            self._finish(chunks, replace(state, options=options, progress={"now": now}))
+        except BaseException:
+            self.declaration = old
+            raise
+
+    def close(self) -> None:
+        """Let others own it."""
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # An update, step by step.
+
+    def _affected(self, before: int, now: int) -> set[int]:
+        """The sub-indices with rows that expire in the periods that have ended since the last update."""
+        told = self.declaration
+        first, last = told.number(before), told.number(now)
+        known = {period for ref in self._log.last.files.values() for period in expiries(ref)}
+        ended = [period for period in known if first < period <= last]
+        return {number for period in ended for number in told.partitioning.expiring(period)}
+
+    def _dealt(self, table: pa.Table, now: int) -> dict[int, pa.Table]:
+        """New rows by sub-index."""
+        told = self.declaration
+        inserted = told.number(now)
+        return _by_place(table, told, lambda expires: told.partitioning.place(inserted, expires))
+
+    def _spread(self, table: pa.Table) -> dict[int, pa.Table]:
+        """Rows whose insertion nobody remembers: dealt out evenly, by what expires when."""
+        told = self.declaration
+        parts = getattr(told.partitioning, "expiries", 1)
+
+        def place(expires: int) -> int:
+            return told.partitioning.place(expires // parts, expires)
+
+        return _by_place(table, told, place)
+
+    def _change(
+        self, number: int, fresh: pa.Table | None, now: int
+    ) -> tuple[tuple[ChunkRef, ...], tuple[ChunkRef, ...]] | None:
+        """All pieces of a sub-index after the update, and the new ones among them; None if none change."""
+        refs = {ref.name: ref for ref in self._log.last.chunks.get(number, ())}
+        stock = [Stock(ref.name, expiries(ref)) for ref in refs.values()]
+        plan = self.declaration.upkeep.plan(
+            stock, has_new_rows=fresh is not None, period=self.declaration.number(now)
+        )
+        if not plan.written and len(plan.kept) == len(refs):
+            return None
+        rewritten = (self._rows_of(piece, refs, fresh, now) for piece in plan.written)
+        written = tuple(self._write(number, rows) for rows in rewritten if rows.num_rows)
+        return (*(refs[name] for name in plan.kept), *written), written
+
+    def _rows_of(
+        self, piece: NewPiece, refs: dict[str, ChunkRef], fresh: pa.Table | None, now: int
+    ) -> pa.Table:
+        old = [
+            living(self._piece(refs[name]).read(), self.declaration.expires, now) for name in piece.sources
+        ]
+        if not piece.has_new_rows and len(old) == 1:
+            return old[0]  # in order already
+        new = [fresh] if piece.has_new_rows and fresh is not None else []
+        return clustered(pa.concat_tables([*old, *new]), self.declaration)
+
+    def _write(self, number: int, rows: pa.Table) -> ChunkRef:
+        commit, owner = self._log.last.number + 1, self._log.owner.epoch
+        name = new_chunk_name(commit, owner, number, suffix="parquet")
+        return write_piece(self._log.store, name, rows, self.declaration)
+
+    def _commit(self, now: int, rows: int, changes: Mapping[int, tuple[ChunkRef, ...]]) -> None:
+        state = self._log.last.streams[STREAM]
+        grown = replace(state, progress={"now": now}, accepted=state.accepted + rows)
+        self._finish({**self._log.last.chunks, **changes}, grown)
+
+    def _finish(self, chunks: Mapping[int, tuple[ChunkRef, ...]], state: StreamState) -> None:
+        named = {number: refs for number, refs in chunks.items() if refs}
+        self._log.commit(self._log.last.successor(chunks=named, streams={STREAM: state}))
+        self._open = {name: piece for name, piece in self._open.items() if name in self._log.last.files}
+        sweep(self._log, self._keep_commits)
+
+    def _report(
+        self,
+        before: Snapshot,
+        rows: int,
+        changes: dict[int, tuple[tuple[ChunkRef, ...], tuple[ChunkRef, ...]]],
+    ) -> Updated:
+        written = [ref for _, new in changes.values() for ref in new]
+        gone = set(before.manifest.files) - set(self._log.last.files)
+        return Updated(frozenset(changes), rows, sum(ref.rows for ref in written), len(written), len(gone))
+
+    def _snapshot(self) -> Snapshot:
+        return Snapshot(self._log.store, self._log.last, self._piece)
+
+    def _piece(self, ref: ChunkRef) -> Piece:
+        piece = self._open.get(ref.name)
+        if piece is None:
+            piece = self._open[ref.name] = Piece(self._log.store, ref, self.declaration.key)
+        return piece
+
+
+def _by_place(table: pa.Table, told: Declaration, place: Any) -> dict[int, pa.Table]:
+    """The rows of each sub-index, in the order of a piece; `place` is asked once per period of expiry."""
+    if not table.num_rows:
+        return {}
+    periods = -(-instants(table[told.expires]) // told.period)
+    distinct, which = np.unique(periods, return_inverse=True)
+    places = np.array([place(int(period)) for period in distinct])[which]
+    return {
+        int(number): clustered(table.filter(pa.array(places == number)), told) for number in np.unique(places)
+    }

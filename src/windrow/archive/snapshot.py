@@ -1,0 +1,135 @@
+"""An archive as it is after one commit, to be searched and scanned. It never changes.
+
+Files of a snapshot stay as long as the archive keeps the commit; a reader in the process that writes can hold
+it for as long as it likes, with `Archive.snapshot`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from windrow.archive.declaration import Declaration
+from windrow.archive.piece import Piece, living
+from windrow.archive.search import Wanted
+from windrow.errors import DataError, StateError
+from windrow.state.history import History
+from windrow.state.manifest import Manifest
+from windrow.state.refs import ChunkRef
+from windrow.state.store import LocalStore, Store
+
+#: the name of the one stream of an archive in its manifests
+STREAM = "archive"
+#: a piece from what a manifest says of it; a cache keeps the directories of pieces in memory
+OpenPiece: TypeAlias = Callable[[ChunkRef], Piece]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The rows that an archive holds after the update at `now`."""
+
+    store: Store
+    manifest: Manifest
+    open_piece: OpenPiece | None = None
+
+    @cached_property
+    def declaration(self) -> Declaration:
+        """What the archive was told."""
+        return Declaration.from_json(dict(self.manifest.streams[STREAM].options["declaration"]))
+
+    @property
+    def now(self) -> int:
+        """The instant of the last update."""
+        return int(self.manifest.streams[STREAM].progress["now"])
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        stored = bytes.fromhex(self.manifest.streams[STREAM].options["schema"])
+        return pa.ipc.read_schema(pa.BufferReader(stored))
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of all Parquet files, in the order of the sub-indices.
+
+        Rows in them may have expired: keep those whose expiry is after `now`.
+        """
+        return [self.store.place(ref.name) for ref in self._refs]
+
+    def find(self, key: Any, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows with this key; none for None, which is no key."""
+        if key is None:
+            return self._chosen(self.schema.empty_table(), columns)
+        return self.find_between(key, key, at=at, columns=columns)
+
+    def find_between(
+        self, low: Any, high: Any, *, at: int | None = None, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """The rows with keys from `low` to `high`, both included; None is no bound."""
+        told = self.declaration
+        wanted = Wanted.between(told.key, low, high, self.schema.field(told.key).type)
+        needed = self._needed(columns)
+        return self._gathered((piece.find(wanted, needed) for piece in self._pieces()), at, columns)
+
+    def scan(self, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """All rows."""
+        needed = self._needed(columns)
+        return self._gathered((piece.read(needed) for piece in self._pieces()), at, columns)
+
+    def rows_by_sub_index(self) -> dict[int, int]:
+        """How many rows each sub-index has on the disk, expired ones too."""
+        count = self.declaration.partitioning.count
+        chunks = self.manifest.chunks
+        return {number: sum(ref.rows for ref in chunks.get(number, ())) for number in range(count)}
+
+    @property
+    def _refs(self) -> list[ChunkRef]:
+        return [ref for _, refs in sorted(self.manifest.chunks.items()) for ref in refs]
+
+    def _pieces(self) -> Iterator[Piece]:
+        key = self.declaration.key
+        for ref in self._refs:
+            yield self.open_piece(ref) if self.open_piece else Piece(self.store, ref, key)
+
+    def _needed(self, columns: Sequence[str] | None) -> list[str] | None:
+        """What has to be read to give these columns: the key and the expiry decide who is in the answer."""
+        if columns is None:
+            return None
+        if unknown := [name for name in columns if name not in self.schema.names]:
+            hint = "columns of this archive: " + ", ".join(f"`{name}`" for name in self.schema.names)
+            raise DataError(f"no column `{unknown[0]}`", code="unknown-column", hint=hint)
+        told = self.declaration
+        return list(dict.fromkeys([*columns, told.key, told.expires]))
+
+    def _gathered(self, found: Iterator[pa.Table], at: int | None, columns: Sequence[str] | None) -> pa.Table:
+        instant = self._instant(at)
+        expires = self.declaration.expires
+        tables = [self._chosen(living(table, expires, instant), columns) for table in found]
+        return pa.concat_tables([self._chosen(self.schema.empty_table(), columns), *tables])
+
+    def _chosen(self, table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
+        return table.select(self.schema.names if columns is None else list(columns))
+
+    def _instant(self, at: int | None) -> int:
+        if at is not None and at < self.now:
+            raise DataError(
+                f"the archive is about {self.now} and later, not about {at}",
+                code="instant",
+                hint="rows that had expired by then are gone; ask about the last update or a later instant",
+            )
+        return self.now if at is None else at
+
+
+def read_archive(folder: str | Path) -> Snapshot:
+    """The last commit of an archive, read by anybody, while somebody else may be writing to it."""
+    store = LocalStore(Path(folder))
+    manifest = History(store).latest()
+    if manifest is None or STREAM not in manifest.streams:
+        hint = "check the path, or make the archive first"
+        raise StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
+    return Snapshot(store, manifest)
