@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.predicates import disjunctive_form, normalised
 from windrow.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from windrow.errors import DataError
 from windrow.reference.expressions import evaluate
 from windrow.rules.fold_constants import folded
 from windrow.rules.movable import can_fail, is_movable, respects_grouping
-from windrow.rules.predicates import disjunctive_form, normalised
 from windrow.rules.simplify_predicates import simplified
 
 INTEGERS = st.sampled_from([Column("a", INT), Column("b", INT)]) | st.builds(

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import Expression, Literal, conjunction, conjuncts
 from windrow.algebra.operators import Aggregate, Exists, Filter, Join, TableJoin
+from windrow.algebra.predicates import normalised
 from windrow.rules.fold_constants import FALSE
-from windrow.rules.predicates import normalised
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Plan

@@ -1,0 +1,59 @@
+"""What the queries of a script would share: their sharing plan, from text.
+
+>>> plan = explain_sharing('''
+...     CREATE STREAM bids (item BIGINT, price DOUBLE, ts TIMESTAMP) WATTR ts ORDERED FROM 'files:///bids';
+...     CREATE QUERY hour AS SELECT MAX(price) AS top FROM bids [RANGE 1 HOUR SLIDE 1 MINUTE];
+...     CREATE QUERY day AS SELECT MAX(price) AS top FROM bids [RANGE 1 DAY SLIDE 1 HOUR];
+... ''')
+>>> for line in plan.lines("hour"):
+...     print(line)
+shares synopsis p1 with 1 query by SS1
+shares synopsis p2 with 1 query by SS1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from windrow.engine.running import runnable
+from windrow.errors import QueryError
+from windrow.language.binder.bound import RegisterQuery
+from windrow.language.catalog import Catalog
+from windrow.language.compile import compile_script
+from windrow.sharing import SharingPlan, share
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Emit
+
+
+def explain_sharing(script: str, catalog: Catalog | None = None) -> SharingPlan:
+    """What the standing queries of a script can share, as if all were there at once."""
+    bound = compile_script(script, Catalog() if catalog is None else catalog)
+    return shared({each.query.name: each.query.plan for each in bound if isinstance(each, RegisterQuery)})
+
+
+def shared(queries: Mapping[str, Emit]) -> SharingPlan:
+    """The sharing plan of queries in the form in which they run."""
+    return share({name: _runnable(emit) for name, emit in queries.items()})
+
+
+def what_is_common(queries: Mapping[str, Emit]) -> dict[str, list[str]]:
+    """For each of several queries, what it can share with the others; nothing for one by itself."""
+    if len(queries) < 2:
+        return {}
+    plan = shared(queries)
+    lines = {
+        name: [line for line in plan.lines(name) if line.startswith("shares synopsis")] for name in queries
+    }
+    return {
+        name: [f"share   can {line.replace('shares', 'share', 1)}" for line in lines[name]]
+        for name in queries
+    }
+
+
+def _runnable(emit: Emit) -> Emit:
+    try:
+        return runnable(emit)
+    except QueryError:
+        return emit

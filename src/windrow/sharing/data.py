@@ -1,0 +1,180 @@
+"""The data of a synopsis: what is kept of each interval and group, in the smallest parts that can be shared.
+
+SUM keeps a count and a total, AVG the same, COUNT the count alone; VAR also the total of squares. Each of
+these is a datum with a synopsis of its own, so that AVG finds both where SUM and COUNT have left them.
+MEDIAN, MODE, TOP_K and COUNT(DISTINCT) keep how often each value occurs, sketches their cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.algebra.expressions import Expression
+from windrow.algebra.functions.printing import to_sql
+from windrow.kernels.cells import Buckets, Cells, Counters, Ordered, Ranks, Values
+from windrow.kernels.columns import without_negative_zero
+from windrow.kernels.expressions import compile_expression
+from windrow.kernels.layout import PANE, Layout
+from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Partial, Rows
+from windrow.kernels.selections import Edge, Extreme
+from windrow.kernels.user_states import UserState
+from windrow.sharing.synopses.states import States
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windrow.kernels.combiners import Combiner
+
+#: what the columns of a datum are called, before the number
+LABEL = "d"
+
+
+@dataclass(frozen=True)
+class Part(Partial):
+    """Some columns of a partial each of whose columns is combined by itself."""
+
+    whole: Partial
+    first: int
+    stop: int
+
+    @property
+    def combiners(self) -> tuple[Combiner, ...]:
+        return self.whole.combiners[self.first : self.stop]
+
+    def lift(self, rows: Rows) -> list[pl.Series]:
+        columns = self.whole.lift(rows)[self.first : self.stop]
+        return [column.alias(self._name(place)) for place, column in enumerate(columns)]
+
+
+@dataclass(frozen=True)
+class Datum:
+    """A state, and the expressions over the stream's columns that it is made of.
+
+    `order` is what rows of one instant are ordered by, where that matters. Which rows count is up to the
+    synopsis.
+    """
+
+    shape: Partial | Cells
+    args: tuple[Expression, ...]
+    order: tuple[Expression, ...] = ()
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it holds counters or sketches, whose size is not constant."""
+        return isinstance(self.shape, Cells)
+
+    @property
+    def is_count(self) -> bool:
+        """Whether it counts the rows of a group, by which the group exists."""
+        return isinstance(self.shape, Counted) and not self.args
+
+    def states(self, keys: int) -> States:
+        """The algebra of its tables, for so many keys."""
+        names = tuple(f"k{place}" for place in range(keys))
+        if isinstance(self.shape, Cells):
+            width = len(self.args) + (1 + len(self.order) if isinstance(self.shape, Ordered) else 0)
+            values = tuple(f"v{place}" for place in range(width))
+            prune = self.shape.pruned if type(self.shape).pruned is not Cells.pruned else None
+            return States(Layout(names + values, self.shape.partials, prune), counts_rows=True)
+        return States(Layout(names, (self.shape,)), counts_rows=self.is_count)
+
+    def tables(self, rows: pl.DataFrame, keys: Sequence[Expression]) -> pl.DataFrame:
+        """Rows of the stream with their intervals (`#pane`) and instants (`#t`), as states by interval."""
+        everyone = pl.Series([True]).new_from_index(0, rows.height)
+        lifted = Rows(tuple(compile_expression(arg)(rows) for arg in self.args), everyone, self._order(rows))
+        known = [rows["#pane"].alias(PANE)]
+        for place, key in enumerate(keys):
+            known.append(without_negative_zero(compile_expression(key)(rows)).alias(f"k{place}"))
+        layout = self.states(len(keys)).layout
+        if isinstance(self.shape, Cells):
+            ones = pl.Series("rows.0", [1], dtype=pl.Int64).new_from_index(0, rows.height)
+            frame = self.shape.table([*known, ones], lifted)
+            frame = frame.select(PANE, *layout.keys, pl.exclude(PANE, "^[kv][0-9]+$"))
+        else:
+            frame = pl.DataFrame([*known, *self.shape.lift(lifted)])
+        return layout.merge(frame, [PANE, *layout.keys])
+
+    def _order(self, rows: pl.DataFrame) -> pl.DataFrame:
+        if not self.order:
+            return pl.DataFrame()
+        columns = [compile_expression(part)(rows).alias(f"o{n}") for n, part in enumerate(self.order)]
+        return pl.DataFrame([rows["#t"], *columns])
+
+    @cached_property
+    def text(self) -> str:
+        """For people.
+
+        >>> from windrow.algebra.expressions import Column
+        >>> from windrow.algebra.types import BIGINT
+        >>> [datum.text for datum in parts_of(ExactTotal("", BIGINT), (Column("v", BIGINT),))]
+        ['count of v', 'total of v']
+        """
+        args = ", ".join(to_sql(arg, str) for arg in self.args) or "rows"
+        return f"{_name(self.shape)} of {args}"
+
+
+def _name(shape: Partial | Cells) -> str:
+    match shape:
+        case Part():
+            return "total of squares" if shape.first > 1 else "total"
+        case Extreme():
+            return "greatest" if shape.greatest else "least"
+        case Edge():
+            return "last" if shape.greatest else "first"
+    return _NAMES[type(shape)]
+
+
+_NAMES: dict[type, str] = {
+    Counted: "count",
+    FloatMoments: "moments",
+    UserState: "state",
+    Values: "frequencies",
+    Buckets: "buckets",
+    Ranks: "ranks",
+    Counters: "counters",
+    Ordered: "rows in order",
+}
+
+
+def parts_of(
+    partial: Partial, args: tuple[Expression, ...], order: tuple[Expression, ...] = ()
+) -> Iterator[Datum]:
+    """The data that a partial consists of, in the order of its columns."""
+    match partial:
+        case Counted():
+            yield Datum(Counted(LABEL), args)
+        case ExactTotal():
+            total = ExactTotal(LABEL, partial.kind)
+            yield Datum(Counted(LABEL), args)
+            yield Datum(Part(LABEL, total, 1, len(total.combiners)), args)
+            if partial.squared:
+                squares = ExactTotal(LABEL, partial.kind, squared=True)
+                yield Datum(Part(LABEL, squares, len(total.combiners), len(squares.combiners)), args)
+        case FloatTotal():
+            yield Datum(Counted(LABEL), args)
+            yield Datum(Part(LABEL, FloatTotal(LABEL), 1, 2), args)
+        case _:
+            yield Datum(_relabelled(partial), args, order)
+
+
+def _relabelled(partial: Partial) -> Partial:
+    return replace(partial, label=LABEL)
+
+
+#: the states that do not depend on the windows they are of
+_SHARED = (Counted, ExactTotal, FloatTotal, FloatMoments, Extreme, Edge, UserState)
+_SHARED_CELLS = (Values, Buckets, Ranks, Counters, Ordered)
+
+
+def can_be_shared(shape: Partial | Cells) -> bool:
+    """Whether a state of an interval is the same for windows of all lengths."""
+    return type(shape) in (*_SHARED, *_SHARED_CELLS)
+
+
+#: how many rows a group has
+ROW_COUNT = Datum(Counted(LABEL), ())

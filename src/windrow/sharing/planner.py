@@ -1,0 +1,197 @@
+"""The planner: queries come and go, and their synopses with them.
+
+A query that comes takes what is there, by SS1 to SS4, and gets synopses of its own only for the rest. A query
+that goes leaves what others still use. Which kind a synopsis is, and which queries are computed together,
+follows from all its users at the time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from windrow.errors import QueryError
+from windrow.sharing.data import Datum
+from windrow.sharing.grids import Grid, clustered
+from windrow.sharing.grouping import groups_of
+from windrow.sharing.held import Family, Held, Wanted
+from windrow.sharing.joins import join_question_of
+from windrow.sharing.plans import Share, SharingPlan
+from windrow.sharing.predicates.covers import Relevant
+from windrow.sharing.questions import MOST_INTERVALS, Need, Question, question_of
+from windrow.sharing.rules import ss1, ss3, ss4
+from windrow.sharing.synopses.choose import choose, expected_together
+from windrow.sharing.synopses.synopsis import Kind
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Emit
+    from windrow.sharing.predicates.terms import Predicate
+
+
+def share(queries: Mapping[str, Emit], most_probed: int = ss4.MOST_PROBED) -> SharingPlan:
+    """The sharing plan of queries that all come at once."""
+    planner = Planner(most_probed)
+    planner.add(queries)
+    return planner.plan()
+
+
+@dataclass(frozen=True)
+class Use:
+    """A query's use of a synopsis: how long its windows are and how often it is asked, in intervals."""
+
+    query: str
+    lengths: tuple[int, ...]
+    period: int
+
+
+class Planner:
+    """What is shared now. A datum is combined from at most `most_probed` synopses; 1 turns SS4 off."""
+
+    def __init__(self, most_probed: int = ss4.MOST_PROBED) -> None:
+        self.most_probed = most_probed
+        self._questions: dict[str, Question] = {}
+        self._reasons: dict[str, str] = {}
+        self._recipes: dict[str, dict[Need, Relevant[str]]] = {}
+        self._held: dict[str, Held] = {}
+        self._families: defaultdict[Family, list[str]] = defaultdict(list)
+        self._made = 0
+
+    def add(self, queries: Mapping[str, Emit]) -> None:
+        """Queries come, all at once. Those of simple conditions are served first: others build on them."""
+        came = []
+        for name, emit in queries.items():
+            try:
+                came.append(_asked(name, emit))
+            except QueryError as error:
+                self._reasons[name] = error.message
+        grids = _grids(came)
+        for question in sorted(came, key=lambda each: len(each.existence.predicate.terms)):
+            self._questions[question.name] = question
+            self._recipes[question.name] = {
+                need: self._served(question.wanted(need), grids[question.name, need])
+                for need in question.needs
+            }
+
+    def drop(self, query: str) -> None:
+        """A query goes."""
+        self._reasons.pop(query, None)
+        if self._questions.pop(query, None) is None:
+            return
+        del self._recipes[query]
+        uses = self._uses()
+        for name, held in list(self._held.items()):
+            if not uses[name]:
+                del self._held[name]
+                self._families[held.family].remove(name)
+            else:
+                self._held[name] = _sized(held, [use.lengths for use in uses[name]])
+
+    def plan(self) -> SharingPlan:
+        """Who shares what now."""
+        uses = self._uses()
+        held = {name: _chosen(each, uses[name]) for name, each in self._held.items()}
+        groups, rules = groups_of(self._questions, self._recipes, held)
+        shares = {
+            name: Share(name, self._recipes[name], self._rules(name, held, rules)) for name in self._questions
+        }
+        shares |= {name: Share(name, reason=reason) for name, reason in self._reasons.items()}
+        users = {name: tuple(dict.fromkeys(use.query for use in uses[name])) for name in held}
+        return SharingPlan(held, users, shares, groups, dict(self._questions))
+
+    # ------------------------------------------------------------ state
+
+    def _served(self, wanted: Wanted, grid: Grid) -> Relevant[str]:
+        """The synopses to take it from; a new one if there are none."""
+        known = [self._held[name] for name in self._families[wanted.family]]
+        rule = ss1 if len(wanted.lengths) == 1 else ss3
+        same = [held for held in known if rule.holds(held, wanted) and _bearable(held, wanted)]
+        if same:
+            best = max(same, key=lambda held: held.grid.width)
+            self._held[best.name] = _sized(best, [(best.b, best.b - best.g), best.intervals(wanted)])
+            return Relevant((best.name,))
+        found = ss4.relevant(wanted, known, self.most_probed) if self.most_probed > 1 else None
+        return found or Relevant((self._new(wanted, grid),))
+
+    def _new(self, wanted: Wanted, grid: Grid) -> str:
+        self._made += 1
+        name = f"p{self._made}"
+        kind = Kind.BASIC if len(wanted.lengths) == 1 else Kind.BASIC_JOIN
+        held = Held(name, wanted.family, grid, 1, kind, wanted.predicate)
+        self._held[name] = _sized(held, [held.intervals(wanted)])
+        self._families[wanted.family].append(name)
+        return name
+
+    # ------------------------------------------------------------ who uses what
+
+    def _uses(self) -> defaultdict[str, list[Use]]:
+        found: defaultdict[str, list[Use]] = defaultdict(list)
+        for query, recipes in self._recipes.items():
+            question = self._questions[query]
+            for need, relevant in recipes.items():
+                for name in relevant.all:
+                    held = self._held[name]
+                    lengths = held.intervals(question.wanted(need))
+                    period = question.slide // held.grid.width
+                    found[name].append(Use(query, lengths, period))
+        return found
+
+    def _rules(
+        self, query: str, held: Mapping[str, Held], computed: Mapping[tuple[str, str], Sequence[str]]
+    ) -> dict[str, tuple[str, ...]]:
+        """The rules by which a query uses each of its synopses."""
+        question = self._questions[query]
+        found: dict[str, list[str]] = {}
+        for need, relevant in self._recipes[query].items():
+            for name in relevant.all:
+                rules = found.setdefault(name, [])
+                single = "SS3" if held[name].kind.is_join else "SS1"
+                rules.append(single if len(relevant.all) == 1 else "SS4")
+                rules += ["SS2"] if need in question.averages else []
+        return {
+            name: tuple(sorted({*rules, *computed.get((query, name), ())}, key=_rank))
+            for name, rules in found.items()
+        }
+
+
+def _asked(name: str, emit: Emit) -> Question:
+    return question_of(name, emit) if len(emit.leaves) == 1 else join_question_of(name, emit)
+
+
+def _grids(questions: Sequence[Question]) -> dict[tuple[str, Need], Grid]:
+    """The grid each need would best have, with those of the same data and rows."""
+    same: defaultdict[tuple[Family, Predicate], list[tuple[Question, Need]]] = defaultdict(list)
+    for question in questions:
+        for need in question.needs:
+            same[question.wanted(need).family, need.predicate].append((question, need))
+    found: dict[tuple[str, Need], Grid] = {}
+    for members in same.values():
+        grids = clustered([question.grid for question, _ in members])
+        found |= {(question.name, need): grid for (question, need), grid in zip(members, grids, strict=True)}
+    return found
+
+
+def _bearable(held: Held, wanted: Wanted) -> bool:
+    return max(held.intervals(wanted)) <= MOST_INTERVALS
+
+
+def _sized(held: Held, lengths: Sequence[tuple[int, ...]]) -> Held:
+    """With b and g for windows of these lengths."""
+    b = max(max(each) for each in lengths)
+    uneven = [min(each) for each in lengths if len(set(each)) > 1] if held.kind.is_join else []
+    return replace(held, b=b, g=b - min(uneven, default=b))
+
+
+def _chosen(held: Held, uses: Sequence[Use]) -> Held:
+    """Of the kind that is best for its users."""
+    datum = held.family.datum
+    assert isinstance(datum, Datum)
+    simple = datum.states(len(held.family.keys)).is_subtractable and not datum.is_complex
+    periods = {use.query: use.period for use in uses}
+    kind = choose(held.b, expected_together(list(periods.values())), subtractable=simple)
+    return replace(held, kind=kind.of_join if held.kind.is_join else kind)
+
+
+def _rank(rule: str) -> tuple[bool, str]:
+    return rule.startswith("CS"), rule

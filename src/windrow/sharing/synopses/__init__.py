@@ -1,0 +1,1 @@
+"""Synopses: states of the intervals of a window, kept once for all queries that can use them."""

@@ -1,0 +1,83 @@
+"""Which kind of synopsis to keep (thesis, 8.3.1 and 8.4.4).
+
+Subtractable states of constant size are kept as running totals. For all others: an interval synopsis reads
+log b intervals for each query, a basic one at most b for all of them together and in half of the space. So
+the basic one is better where at least b / log b queries run together.
+
+>>> [least_together(b) for b in (2, 8, 64, 1024)]
+[2.0, 2.6666666666666665, 10.666666666666666, 102.4]
+>>> choose(64, 11.0, subtractable=False), choose(64, 10.0, subtractable=False)
+(<Kind.BASIC: 'basic interval'>, <Kind.INTERVAL: 'interval'>)
+>>> choose(64, 1.0, subtractable=True)
+<Kind.RUNNING: 'running'>
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from windrow.sharing.synopses.basic_interval import BasicIntervalSynopsis
+from windrow.sharing.synopses.interval import IntervalSynopsis
+from windrow.sharing.synopses.running import RunningSynopsis
+from windrow.sharing.synopses.synopsis import Kind, Stored, Synopsis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windrow.sharing.synopses.states import States
+
+_MADE: dict[Kind, type[Synopsis]] = {
+    Kind.RUNNING: RunningSynopsis,
+    Kind.INTERVAL: IntervalSynopsis,
+    Kind.BASIC: BasicIntervalSynopsis,
+}
+#: so many updates are looked at to see which queries meet
+_HORIZON = 2520
+
+
+def least_together(b: int) -> float:
+    """b / log b: so many queries at a time make a basic interval synopsis the better one."""
+    return b / max(1.0, math.log2(b))
+
+
+def choose(b: int, together: float, *, subtractable: bool) -> Kind:
+    """The kind for windows of up to b intervals, if so many queries run together on average."""
+    if subtractable:
+        return Kind.RUNNING
+    return Kind.BASIC if together >= least_together(b) else Kind.INTERVAL
+
+
+def expected_together(periods: Sequence[int]) -> float:
+    """How many queries run together on average, if each runs every so many updates and none is moved.
+
+    >>> expected_together([2, 2, 2]), expected_together([1, 2]), round(expected_together([2, 3]), 2)
+    (3.0, 1.5, 1.25)
+    """
+    horizon = min(_HORIZON, math.lcm(*periods)) if periods else 1
+    runs = [sum(1 for period in periods if update % period == 0) for update in range(1, horizon + 1)]
+    busy = [count for count in runs if count]
+    return sum(busy) / len(busy) if busy else 0.0
+
+
+def make(kind: Kind, states: States, b: int, end: int) -> Synopsis:
+    """An empty synopsis of a kind."""
+    return _MADE[kind](states, b, end)
+
+
+def restored(stored: Stored, states: States) -> Synopsis:
+    """A synopsis that was written."""
+    synopsis = make(stored.kind, states, stored.b, stored.meta["end"])
+    synopsis.restore(stored)
+    return synopsis
+
+
+def converted(synopsis: Synopsis, kind: Kind, b: int) -> Synopsis:
+    """The same intervals as another kind, or for longer windows; what is gone already does not come back."""
+    if synopsis.kind is kind and synopsis.b >= b:
+        return synopsis
+    intervals = synopsis.intervals()
+    made = make(kind, synopsis.states, max(b, synopsis.b), synopsis.end - len(intervals))
+    for table in reversed(intervals):
+        made.update(table)
+    return made
