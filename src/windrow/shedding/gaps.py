@@ -1,0 +1,96 @@
+"""What is missing from an answer: runs of windows that were dropped, by where they end.
+
+A reader may fill them in by drawing a line between the answers around; such values are guesses, and are never
+mixed with answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from windrow.shedding.phases import Phases
+    from windrow.windows.grid import SlideGrid
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Windows in a row without an answer: `first` and `last` are where the first and the last one end."""
+
+    first: int
+    last: int
+    windows: int
+    #: the query was suspended; otherwise MAX GAP holds
+    suspended: bool = False
+
+    def to_json(self) -> list[Any]:
+        """Plain JSON values."""
+        return [self.first, self.last, self.windows, self.suspended]
+
+    @classmethod
+    def from_json(cls, stored: Sequence[Any]) -> Self:
+        """What `to_json` wrote."""
+        return cls(*stored)
+
+
+def gaps(phases: Phases, grid: SlideGrid, after: int, until: int) -> list[Gap]:
+    """The gaps among the windows that end in (after, until].
+
+    >>> from windrow.shedding.phases import Cycles, Phases
+    >>> from windrow.windows.grid import SlideGrid
+    >>> phases = Phases().then(0, Cycles(0, 10, batch=3), p=0.75, seed=1)
+    >>> gaps(phases, SlideGrid(5), 0, 80)
+    [Gap(first=15, last=40, windows=6, suspended=False), Gap(first=55, last=80, windows=6, suspended=False)]
+    """
+    found = []
+    for run in phases.runs(after, until):
+        missing = grid.instants(run.after, run.until)
+        if missing:
+            found.append(Gap(missing[0], missing[-1], len(missing), run.suspended))
+    return found
+
+
+def joined(known: Sequence[Gap], new: Iterable[Gap], slide: int) -> list[Gap]:
+    """Gaps in order; where one goes on in the next, they are one.
+
+    >>> joined([Gap(10, 20, 2)], [Gap(30, 40, 2), Gap(60, 60, 1)], slide=10)
+    [Gap(first=10, last=40, windows=4, suspended=False), Gap(first=60, last=60, windows=1, suspended=False)]
+    """
+    found = list(known)
+    for gap in new:
+        last = found[-1] if found else None
+        if last is not None and last.last + slide == gap.first and last.suspended == gap.suspended:
+            found[-1] = Gap(last.first, gap.last, last.windows + gap.windows, gap.suspended)
+        else:
+            found.append(gap)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A value for a missing window, between the answers before and after the gap."""
+
+    at: int
+    value: float
+
+
+def interpolate(answers: Sequence[tuple[int, float]], missing: Iterable[Gap], slide: int) -> list[Guess]:
+    """Guesses for the windows of gaps that have an answer on both sides; `answers` are (window end, value) of
+    one group.
+
+    >>> interpolate([(10, 1.0), (40, 4.0)], [Gap(20, 30, 2)], slide=10)
+    [Guess(at=20, value=2.0), Guess(at=30, value=3.0)]
+    >>> interpolate([(10, 1.0)], [Gap(20, 30, 2)], slide=10)
+    []
+    """
+    known = dict(answers)
+    found: list[Guess] = []
+    for gap in missing:
+        left, right = gap.first - slide, gap.last + slide
+        if left in known and right in known:
+            rise = (known[right] - known[left]) / (right - left)
+            ends = range(gap.first, gap.last + 1, slide)
+            found += [Guess(at, known[left] + rise * (at - left)) for at in ends]
+    return found
