@@ -44,7 +44,7 @@ def _taken(executor: Any) -> Outcome:
         return None
 
 
-def assert_agree(emit: Emit, steps: list[Step], *, persisted: bool) -> int:
+def assert_agree(emit: Emit, steps: list[Step], *, persisted: bool | None) -> int:
     """The kernels' answers are the oracle's; returns how many changes were compared.
 
     An error of a row's expression may be told earlier: kernels compute rows when they come, the oracle when
@@ -64,7 +64,7 @@ def assert_agree(emit: Emit, steps: list[Step], *, persisted: bool) -> int:
     return compared
 
 
-def _executor(emit: Emit, steps: list[Step], persisted: bool) -> KernelExecutor:
+def _executor(emit: Emit, steps: list[Step], persisted: bool | None) -> KernelExecutor:
     """Stacks have one clock: where promises about single groups come from outside, others are used."""
     by_group = any(verb == "own" for verb, _ in steps)
     return KernelExecutor(emit, stacked=persisted, by_group=by_group)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import struct
+from collections import Counter
 from decimal import Decimal
 from statistics import fmean
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.queries import COLUMNS, Measured, row_of
 from tests.kernels.test_executor import SPECS, grouped
@@ -21,9 +22,11 @@ from windrow.algebra import types as t
 from windrow.algebra.aggregates import make
 from windrow.algebra.aggregates.approx_count_distinct import estimate, place
 from windrow.algebra.aggregates.approx_quantile import bucket, representative
+from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.hashing import hash64
 from windrow.algebra.catalog import Stream
-from windrow.kernels.cells import Sampled, cells_of
+from windrow.errors import QueryError
+from windrow.kernels.cells import Listed, cells_of
 from windrow.kernels.columns import column_of
 from windrow.kernels.executor import KernelExecutor
 from windrow.kernels.frequencies import of_counts
@@ -116,9 +119,9 @@ def of_column(name: str, params: tuple[Any, ...], column: pl.Series, kind: t.Dat
     cells = cells_of(aggregate)
     assert cells is not None
     everyone = pl.Series([True]).new_from_index(0, len(column))
-    lifted = cells.lift(Rows((column,), everyone, pl.DataFrame()))
     window = [pl.Series(name, [0]).new_from_index(0, len(column)) for name in ("w", "g")]
-    rows = pl.DataFrame([*window, *lifted, everyone.cast(pl.Int64).alias("rows.0")])
+    counts = everyone.cast(pl.Int64).alias("rows.0")
+    rows = cells.table([*window, counts], Rows((column,), everyone, pl.DataFrame()))
     layout = Layout(("v0",), cells.partials, cells.pruned)
     return of_counts(aggregate, layout.merge(rows, ["w", "g", "v0"]))["value"][0]
 
@@ -176,26 +179,68 @@ def test_quantiles_err_as_promised_on_any_shape(error: float, fraction: float) -
         assert abs(found - exact) <= error * abs(exact) * (1 + 1e-9) + 5e-324, shape
 
 
-def test_top_k_is_exact_up_to_its_capacity_and_a_sample_beyond() -> None:
-    chance = random.Random(3)
-    values = [min(int(chance.paretovariate(0.6)), 10**6) for _ in range(30_000)]
-    column, distinct = pl.Series(values, dtype=pl.Int64), len(set(values))
-    exact = make("top_k", (10,)).lower(
-        make("top_k", (10,)).fold(map(make("top_k", (10,)).lift, ((v,) for v in values)))
-    )
-    whole = of_column("approx_top_k", (10, distinct), column, t.BIGINT).to_list()
-    assert tuple((each["value"], each["count"]) for each in whole) == exact
-    for capacity in (10, 100, 1000):
-        sample = of_column("approx_top_k", (10, capacity), column, t.BIGINT).to_list()
-        assert all(values.count(each["value"]) == each["count"] for each in sample), "counts are exact"
-    kept = [
-        make("approx_top_k", (1, distinct // 2), types=(t.BIGINT,)).fold(
-            [(((hash64(v + shift * 10**7), v + shift * 10**7), 1),) for v in set(values)]
-        )
-        for shift in range(30)
+@pytest.mark.parametrize("error", [0.05, 0.004])
+def test_frequencies_are_never_too_low_and_seldom_too_high(error: float) -> None:
+    chance = np.random.default_rng(5)
+    values = np.minimum(chance.zipf(1.3, 20_000), 5_000).astype(np.int64)
+    exact = dict(zip(*(each.tolist() for each in np.unique(values, return_counts=True)), strict=True))
+    asked = [*list(exact)[:150], *range(10_000, 10_050)]
+    column = pl.Series(values)
+    excess = [
+        of_column("approx_frequency", (value, error), column, t.BIGINT) - exact.get(value, 0)
+        for value in asked
     ]
-    share = fmean(any(value % 10**7 == exact[0][0] for (_, value), _ in state) for state in kept)
-    assert 0.2 <= share <= 0.8, "the most frequent value is in about half of the samples of half the values"
+    assert min(excess) >= 0
+    assert sum(each > error * len(values) for each in excess) <= 0.007 * len(asked) + 1
+    assert max(excess) > 0, "a sketch this small cannot be exact"
+
+
+@pytest.mark.parametrize("kind", [t.STRING, t.DOUBLE, t.decimal(10, 2), t.BOOLEAN, t.TIMESTAMP], ids=str)
+def test_frequencies_of_other_types(kind: t.DataType) -> None:
+    @given(st.lists(st.none() | KINDS[kind], min_size=1, max_size=30), st.sampled_from([0.9, 0.3, 0.001]))
+    @settings(max_examples=30)
+    def check(values: list[Any], error: float) -> None:
+        known = [value for value in values if value is not None and value == value]
+        if not known:
+            return
+        found = of_column("approx_frequency", (known[0], error), column_of("", kind, values), kind)
+        of = make("approx_frequency", (known[0], error), types=(kind,))
+        assert found == of.lower(of.fold(of.lift((value,)) for value in values))
+        assert found >= known.count(known[0])
+
+    check()
+
+
+def test_values_to_count_must_fit_the_argument() -> None:
+    assert make("approx_frequency", (3, 0.5), types=(t.DOUBLE,)).value == 3.0  # type: ignore[attr-defined]
+    for value, kind in (("a", t.BIGINT), (2.5, t.INT), (1, t.STRING), (Decimal("0.001"), t.decimal(5, 2))):
+        with pytest.raises(QueryError, match="equals"):
+            make("approx_frequency", (value,), types=(kind,))
+    with pytest.raises(QueryError, match="of NULL"):
+        make("approx_frequency", (None,))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 40)), max_size=300),
+    st.integers(1, 12),
+    st.integers(1, 12),
+)
+def test_top_k_misses_no_more_than_its_share(rows: list[tuple[int, int]], capacity: int, k: int) -> None:
+    """Rows are (sub-window, value); whichever of them are over, the answer is the same."""
+    top = make("approx_top_k", (min(k, capacity), capacity), types=(t.BIGINT,))
+    assert isinstance(top, ApproxTopK)
+    parts = [[top.lift((value,), (number,)) for number, value in rows if number == n] for n in range(6)]
+    closed = top.fold(top.closed(top.fold(part)) for part in parts)
+    answer = top.lower(closed)
+    assert answer == top.lower(top.fold(state for part in parts for state in part))
+    exact = Counter(value for _, value in rows)
+    slack = len(rows) / (capacity + 1)
+    reported = dict(answer)
+    assert all(exact[value] - slack <= count <= exact[value] for value, count in answer)
+    least = min(reported.values(), default=0) if len(reported) == top.k else 0
+    assert all(value in reported or count <= least + slack for value, count in exact.items())
+    if all(len({v for n, v in rows if n == number}) <= capacity for number in range(6)):
+        assert reported == dict(sorted(exact.items(), key=lambda each: (-each[1], each[0]))[: top.k])
 
 
 # ------------------------------------------------------------------ cuts and merges
@@ -209,6 +254,7 @@ def test_the_cut_and_the_order_do_not_matter(kind: str, stacked: bool) -> None:
     many = [Measured("approx_count_distinct", (c,), (0.1,)) for c in "vxdwsb"]
     many += [Measured("approx_quantile", (c,), (0.5,)) for c in "vxdw"]
     many += [Measured("approx_top_k", (c,), (2, 3)) for c in "vxdws"]
+    many += [Measured("approx_frequency", ("v",), (n, 0.5)) for n in (1, 2)]
     emit = grouped(Stream("s", COLUMNS, "ts"), SPECS[kind], many, "k")
     answers = []
     for size in (120, 40, 11):
@@ -221,13 +267,20 @@ def test_the_cut_and_the_order_do_not_matter(kind: str, stacked: bool) -> None:
     assert answers[0] == answers[1] == answers[2]
 
 
-def test_pane_tables_hold_no_more_than_the_capacity() -> None:
-    cells = Sampled(capacity=5, kind=t.BIGINT)
-    frame = pl.DataFrame({"pane": [0] * 20 + [1] * 3, "v0": [*range(20), *range(3)], "rows.0": [1] * 23})
-    kept = cells.pruned(frame, ["pane"])
-    assert kept.group_by("pane").len().sort("pane")["len"].to_list() == [5, 3]
-    least = sorted(range(20), key=hash64)[:5]
-    assert sorted(kept.filter(pl.col("pane") == 0)["v0"].to_list()) == sorted(least)
+def test_panes_that_are_over_hold_no_more_than_the_capacity() -> None:
+    cells = cells_of(make("approx_top_k", (2, 5), types=(t.BIGINT,)))
+    assert isinstance(cells, Listed)
+    frame = pl.DataFrame(
+        {
+            "pane": [0] * 20 + [1] * 3,
+            "v0": [*range(20), *range(3)],
+            "v1": [0] * 20 + [1] * 3,
+            "rows.0": [*range(20), 1, 1, 1],
+        }
+    )
+    kept = cells.closed(frame, ["pane"]).filter(pl.col("v0").is_not_null())
+    assert sorted(kept.filter(pl.col("pane") == 0)["v0"].to_list()) == [15, 16, 17, 18, 19]
+    assert kept.filter(pl.col("pane") == 1).height == 3
 
 
 def test_equal_sketches_share_a_table() -> None:
@@ -235,5 +288,6 @@ def test_equal_sketches_share_a_table() -> None:
 
     many = [Measured("approx_quantile", ("v",), (q,)) for q in (0.5, 0.95, 0.99)]
     many += [Measured("approx_count_distinct", ("v",)), Measured("median", ("v",)), Measured("mode", ("v",))]
+    many += [Measured("approx_frequency", ("v",), (n,)) for n in (1, 2, 3)]
     emit = grouped(Stream("s", COLUMNS, "ts"), SPECS["sliding"], many, "k")
-    assert len(Measures(emit.input).layouts) == 4  # type: ignore[arg-type]
+    assert len(Measures(emit.input).layouts) == 5  # type: ignore[arg-type]

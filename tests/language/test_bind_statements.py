@@ -110,3 +110,14 @@ def test_dropping_the_readers_frees_a_stream() -> None:
     compile_script("DROP QUERY top; DROP QUERY news; DROP STREAM bids; DROP TABLE items", catalog)
     assert "bids" not in catalog.streams
     assert "items" not in catalog.tables
+
+
+def test_a_bound_on_the_age_of_answers() -> None:
+    script = "CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 1 HOUR SLIDE 1 MINUTE]"
+    catalog = Catalog(declare_stream("s", "v BIGINT, ts TIMESTAMP"))
+    compile_script(f"{script} EVERY 1 MINUTE AT MOST 5 MINUTES PRIORITY 2", catalog)
+    query = catalog.queries["q"]
+    assert (query.every, query.at_most, query.priority) == (60_000_000, 300_000_000, 2)
+    catalog = Catalog(declare_stream("s", "v BIGINT, ts TIMESTAMP"))
+    with pytest.raises(QueryError, match="AT MOST 30 SECONDS is less than EVERY 1 MINUTE"):
+        compile_script(f"{script} EVERY 1 MINUTE AT MOST 30 SECONDS", catalog)

@@ -11,11 +11,11 @@ from windrow.algebra.catalog import Stream, Table, TableKind
 from windrow.algebra.expressions import Literal
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Exists, Filter, Join, TableJoin
+from windrow.algebra.physical.join_cost import WindowStats, join_size, order_cost
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, TableScan, Window
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, TIMESTAMP
 from windrow.rules.cost import Estimate, Statistics, estimate, flow_of, total_cost
-from windrow.rules.join_cost import WindowStats, join_size, order_cost
 from windrow.rules.optimise import optimise
 from windrow.rules.reorder_joins import reorder_joins
 from windrow.windows.landmark import LandmarkWindow

@@ -103,6 +103,11 @@ class Stream:
         return {name: domain for name, domain in known.items() if domain is not None}
 
     @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"stream `{self.name}`"
+
+    @property
     def domain(self) -> Domain:
         """The domain of the windowing attribute."""
         return self.attributes[self.wattr]
@@ -121,3 +126,8 @@ class Table:
     def __post_init__(self) -> None:
         for name in self.key:
             self.schema.index(name)
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"table `{self.name}`"

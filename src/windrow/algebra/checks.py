@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.algebra.aggregates import make
 from windrow.algebra.catalog import Late, TableKind
 from windrow.algebra.expressions import WindowBound
 from windrow.algebra.patterns import Pattern
@@ -14,9 +15,10 @@ from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.spec import OwnInterval
+from windrow.windows.sub_windows import sub_windows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from windrow.algebra.expressions import Expression
     from windrow.algebra.operators import AggregateCall, TableJoin
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from windrow.algebra.schema import Schema
 
 _NEEDS_ORDER = frozenset({"first", "last"})
+_NEEDS_SUB_WINDOWS = frozenset({"approx_top_k", "frequent"})
 
 
 def reads_only(schema: Schema, *expressions: Expression) -> None:
@@ -97,6 +100,47 @@ def order_is_known(plan: Plan, call: AggregateCall) -> None:
             " DISTINCT and EXCEPT",
             code="no-order",
             hint="take MIN or MAX of a column that holds the order",
+        )
+
+
+def sub_windows_are_known(plan: Plan, call: AggregateCall) -> None:
+    """FREQUENT and APPROX_TOP_K keep lists of sub-windows, which leave whole, in the order they came."""
+    if call.function not in _NEEDS_SUB_WINDOWS:
+        return
+    name = call.function.upper()
+    make(call.function, call.params, distinct=call.distinct)
+    if any(leaf.spec.internal for leaf in plan.leaves):
+        raise QueryError(
+            f"{name} cannot take INTERNAL windows: lists of sub-windows would never leave",
+            code="internal-window",
+            hint="drop INTERNAL",
+        )
+    if any(leaf.keeps_late_rows for leaf in plan.leaves):
+        raise QueryError(
+            f"{name} cannot count late rows that are kept (LATE KEEP): their sub-window is over, and of its"
+            " values only a list is left",
+            code="late-keep",
+            hint="declare the stream LATE DROP or LATE TO a sink",
+        )
+    if not plan.label.fifo:
+        raise QueryError(
+            f"{name} keeps a list for each sub-window, and rows below it do not leave first in, first out"
+            f" ({plan.label.reason})",
+            code="not-fifo",
+            hint="take it of one window, before joins, DISTINCT and GROUP BY; or take TOP_K, which is exact",
+        )
+    cuts = {sub_windows_of(leaf.spec) for leaf in plan.leaves}
+    if None in cuts:
+        raise QueryError(
+            f"{name} keeps a list for each sub-window, and a window of this query has none",
+            code="no-sub-windows",
+            hint="write [RANGE r SLIDE s], [LANDMARK SLIDE s] or [ROWS n SLIDE m ROWS]; or take TOP_K",
+        )
+    if len(cuts) > 1 or (len(plan.leaves) > 1 and any(leaf.spec.reports_positions for leaf in plan.leaves)):
+        raise QueryError(
+            f"{name} keeps a list for each sub-window, and the windows below it have none in common",
+            code="no-sub-windows",
+            hint="give all windows the same RANGE, SLIDE and ORIGIN; or take TOP_K",
         )
 
 
@@ -210,6 +254,13 @@ def _domains_agree(emit: Emit) -> None:
 
 
 def _restore_is_defined(emit: Emit) -> None:
+    if any(call.function in _NEEDS_SUB_WINDOWS for call in _calls(emit.input)):
+        raise QueryError(
+            f"{emit.word.value} takes SLIDE for a refresh period of windows that move at every instant, which"
+            " have no sub-windows to keep lists of",
+            code="restore",
+            hint="use ISTREAM or RSTREAM, or take TOP_K",
+        )
     slides = {leaf.spec.period for leaf in emit.leaves}
     if any(not leaf.spec.is_refreshable for leaf in emit.leaves):
         raise QueryError(
@@ -224,3 +275,10 @@ def _restore_is_defined(emit: Emit) -> None:
             code="restore",
             hint="give all windows the same SLIDE and ORIGIN",
         )
+
+
+def _calls(plan: Plan) -> Iterator[AggregateCall]:
+    """The aggregates of a query, down to its windows."""
+    yield from (call for _, call in getattr(plan, "aggregates", ()))
+    for part in () if plan in plan.leaves else plan.children:
+        yield from _calls(part)

@@ -151,6 +151,7 @@ class Aggregate(Plan):
         for _, call in self.aggregates:
             checks.reads_only(self.input.schema, *call.args, call.where)
             checks.order_is_known(self.input, call)
+            checks.sub_windows_are_known(self.input, call)
 
     @cached_property
     def schema(self) -> Schema:

@@ -58,7 +58,7 @@ OPERATORS = ("σ", "π", "∪", "δ", "⋈", "EXISTS", "γ", "−", "NOT EXISTS"
 def pattern_table() -> dict[str, dict[str, Label]]:
     """The label of each operator over each window; binary operators have the same window on both sides."""
     return {
-        name: {operator: _built(operator, spec).label for operator in OPERATORS}
+        name: {operator: built(operator, spec).label for operator in OPERATORS}
         for name, spec in WINDOWS.items()
     }
 
@@ -71,7 +71,8 @@ def markdown() -> str:
     return "\n".join(lines)
 
 
-def _built(operator: str, spec: WindowSpec) -> Plan:
+def built(operator: str, spec: WindowSpec) -> Plan:
+    """The operator over the window."""
     left, right = Window(Scan(_STREAM, "a"), spec), Window(Scan(_STREAM, "b"), spec)
     key = left.schema.column("a.k")
     match operator:

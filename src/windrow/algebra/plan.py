@@ -287,6 +287,12 @@ class Emit(Plan):
         return StreamWord.RSTREAM if self.reports_extents else StreamWord.AUTO
 
     @property
+    def restores_by_value(self) -> bool:
+        """Whether RESTORE tells results apart by their values alone: those of γ, δ and −, and those that
+        negative rows take back, are not of certain rows."""
+        return not self.input.has_wattr or self.input.label.pattern is patterns.Pattern.STR
+
+    @property
     def reports_extents(self) -> bool:
         """Whether each extent (or ended session) is reported, instead of each change."""
         return self.is_periodic or self.reports_sessions
@@ -317,13 +323,21 @@ def _origins(plan: Plan) -> Iterator[Scan | Subquery]:
 def _internal_label(plan: Plan) -> Label:
     if any(node.withdraws_results for node in _own_nodes(plan)):
         return plan.label
-    if all(leaf.spec.internal or leaf.label.pattern is patterns.Pattern.MON for leaf in plan.leaves):
+    external = [part.label for part in _external_parts(plan)]
+    if all(label.pattern is patterns.Pattern.MON for label in external):
         return Label(patterns.Pattern.MON, "all windows are INTERNAL: results outlive them")
     if any(node.aggregates_rows for node in _own_nodes(plan)):
         return patterns.aggregated()
-    return patterns.interfering(
-        [leaf.label for leaf in plan.leaves if not leaf.spec.internal], "external windows"
-    )
+    return patterns.interfering(external, "external windows")
+
+
+def _external_parts(plan: Plan) -> Iterator[Plan]:
+    """The largest parts of a plan over external windows only."""
+    if not plan.is_internal:
+        yield from (plan,) if plan.leaves else ()
+        return
+    for child in () if isinstance(plan, Window) else plan.children:
+        yield from _external_parts(child)
 
 
 def _own_nodes(plan: Plan) -> Iterator[Plan]:

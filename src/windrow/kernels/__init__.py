@@ -10,6 +10,7 @@ What they run so far: aggregates over [RANGE … SLIDE …] and [LANDMARK … SL
 | `answers`    | states of windows, from the kernel  | HAVING, select list: Arrow tables     |
 
 The kernels are `stacks.TwoStacks` (persisted: an epoch reads what it answers), `live_panes.LivePanes` (it
-reads what the window holds) and `running.RunningTotals` (landmark). All combine by `combiners`; what an
+reads what the window holds), `differences.Differences` (counts of values, added and subtracted by pane) and
+`running.RunningTotals` (landmark). All combine by `combiners`; what an
 aggregate's state is, they learn from `registry`. `executor.KernelExecutor` runs a query on them.
 """

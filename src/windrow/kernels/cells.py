@@ -6,11 +6,12 @@ one more key, so it slides with the rest; `windrow.kernels.frequencies` makes va
 
 | cells    | key                          | kept with it      | for                                      |
 |----------|------------------------------|-------------------|------------------------------------------|
-| Values   | the argument values          | count             | MEDIAN, QUANTILE, MODE, TOP_K, DISTINCT  |
+| Values   | the argument values          | count             | MEDIAN, MODE, TOP_K, DISTINCT and others |
 | Buckets  | the bucket of the value      | count             | APPROX_QUANTILE                          |
 | Ranks    | the register of the hash     | count, most rank  | APPROX_COUNT_DISTINCT                    |
-| Sampled  | the value, of least hash     | count             | APPROX_TOP_K                             |
+| Counters | the counters of the hash     | count             | APPROX_FREQUENCY                         |
 | Ordered  | arguments, place in order    | count             | user-defined aggregates without merge    |
+| Listed   | the value, its sub-window    | count             | FREQUENT, APPROX_TOP_K                   |
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ import polars as pl
 
 from windrow.algebra.aggregates import Aggregate, Size
 from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
+from windrow.algebra.aggregates.approx_frequency import ApproxFrequency
 from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
+from windrow.algebra.aggregates.frequent import Frequent
 from windrow.algebra.aggregates.user_folded import FoldedAggregate
 from windrow.algebra.types import DataType, Kind
+from windrow.kernels import lists
 from windrow.kernels.codes import from_bits, row_order
 from windrow.kernels.columns import polars_type, without_negative_zero
 from windrow.kernels.combiners import GREATEST, Combiner, Lanes
@@ -37,7 +41,7 @@ from windrow.kernels.functions.casting import decimal_as_double
 from windrow.kernels.hashing import hashed
 from windrow.kernels.layout import ROWS
 from windrow.kernels.partials import Partial, Rows
-from windrow.kernels.sketches import buckets
+from windrow.kernels.sketches import buckets, counters
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -56,6 +60,12 @@ class Cells(ABC):
         """What is kept of each cell; the first counts rows."""
         return (ROWS,)
 
+    @property
+    def subtracts(self) -> bool:
+        """Whether a pane can be taken out of a sum of panes: all is added up, and nothing is left out."""
+        added_up = all(c.invertible for partial in self.partials for c in partial.combiners)
+        return added_up and type(self).pruned is Cells.pruned
+
     def counted(self, rows: Rows) -> pl.Series:
         """Which rows count."""
         return rows.counted
@@ -65,6 +75,10 @@ class Cells(ABC):
         keys = [key.alias(f"v{place}") for place, key in enumerate(self.keys(rows))]
         kept = [column for partial in self.partials[1:] for column in partial.lift(rows)]
         return pl.DataFrame([*keys, *kept])
+
+    def table(self, known: Sequence[pl.Series], rows: Rows) -> pl.DataFrame:
+        """The cells of the rows that count, behind what else is known of these rows."""
+        return pl.DataFrame([*known, *self.lift(rows)]).filter(self.counted(rows))
 
     def pruned(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """The cells that matter, of each combination of `by`."""
@@ -129,18 +143,18 @@ class Ranks(Cells):
 
 
 @dataclass(frozen=True)
-class Sampled(Values):
-    """The values with the least hashes; each is among them in every part of the rows it occurs in."""
+class Counters(Cells):
+    """The counters of a count-min sketch; each row has one in every line."""
 
-    capacity: int
+    width: int
     kind: DataType
 
-    def pruned(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-        if frame.height <= self.capacity or _largest(frame, by) <= self.capacity:
-            return frame
-        order = frame.with_columns(pl.Series("#hash", hashed(frame["v0"], self.kind))).sort("#hash", "v0")
-        place = pl.int_range(pl.len()).over(by) if by else pl.int_range(pl.len())
-        return order.filter(place < self.capacity).drop("#hash")
+    def keys(self, rows: Rows) -> list[pl.Series]:
+        lines = counters(hashed(rows.args[0], self.kind), self.width)
+        return [pl.Series(lines, dtype=pl.Array(pl.Int64, lines.shape[1]))]
+
+    def table(self, known: Sequence[pl.Series], rows: Rows) -> pl.DataFrame:
+        return super().table(known, rows).explode("v0")
 
 
 @dataclass(frozen=True)
@@ -152,6 +166,21 @@ class Ordered(Cells):
 
     def keys(self, rows: Rows) -> list[pl.Series]:
         return [row_order(column) for column in (*rows.args, *rows.order)]
+
+
+@dataclass(frozen=True)
+class Listed(Values):
+    """Values by sub-window; of one that is over only the most frequent, together with those of others."""
+
+    k: int
+
+    def keys(self, rows: Rows) -> list[pl.Series]:
+        assert rows.sub_windows is not None
+        return [*super().keys(rows), rows.sub_windows]
+
+    def closed(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        """What is kept of sub-windows that are over."""
+        return lists.closed(frame, by, self.k)
 
 
 @singledispatch
@@ -171,8 +200,18 @@ def _(aggregate: ApproxCountDistinct) -> Cells:
 
 
 @cells_of.register
+def _(aggregate: ApproxFrequency) -> Cells:
+    return Counters(aggregate.width, _only(aggregate))
+
+
+@cells_of.register
 def _(aggregate: ApproxTopK) -> Cells:
-    return Sampled(aggregate.capacity, _only(aggregate))
+    return Listed(aggregate.capacity)
+
+
+@cells_of.register
+def _(aggregate: Frequent) -> Cells:
+    return Listed(aggregate.k)
 
 
 @cells_of.register
@@ -186,13 +225,6 @@ def from_order(column: pl.Series, kind: DataType) -> pl.Series:
         return column
     values = pl.Series(column.name, from_bits(column.fill_null(0).to_numpy())).cast(polars_type(kind))
     return values.zip_with(column.is_not_null(), values.clear(len(values)))
-
-
-def _largest(frame: pl.DataFrame, by: Sequence[str]) -> int:
-    """The most rows any combination of `by` has."""
-    most = frame.group_by(by).len()["len"].max() if by else frame.height
-    assert isinstance(most, int)
-    return most
 
 
 def _only(aggregate: Aggregate) -> DataType:

@@ -14,15 +14,19 @@ import polars as pl
 
 from windrow.algebra.aggregates import Aggregate
 from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
+from windrow.algebra.aggregates.approx_frequency import LINES, ApproxFrequency
 from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.distinct import Distinct
+from windrow.algebra.aggregates.frequent import Frequent
+from windrow.algebra.aggregates.heavy_hitters import HeavyHitters
 from windrow.algebra.aggregates.mode import Mode
 from windrow.algebra.aggregates.quantile import Median
 from windrow.algebra.aggregates.top_k import TopK
 from windrow.algebra.aggregates.user_folded import FoldedAggregate
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError
+from windrow.kernels import lists
 from windrow.kernels.cells import cells_of, from_order
 from windrow.kernels.columns import column_of, values_of
 from windrow.kernels.functions.casting import decimal_as_double
@@ -61,9 +65,9 @@ def _(aggregate: Distinct, counts: pl.DataFrame) -> pl.DataFrame:
     rows = Rows(args, everyone, pl.DataFrame())
     once = [*counts.select(WINDOW), everyone.cast(pl.Int64).alias(_COUNT)]
     if cells is not None:
-        lifted = cells.lift(rows)
+        lifted = cells.table(once, rows)
         by = [*WINDOW, *(name for name in lifted.columns if name.startswith("v"))]
-        return of_counts(inner, Layout((), cells.partials).merge(pl.DataFrame([*once, *lifted]), by))
+        return of_counts(inner, Layout((), cells.partials).merge(lifted, by))
     partial = partial_of(inner, "p")
     states = pl.DataFrame([*counts.select(WINDOW), *partial.lift(rows)])
     merged = Layout((), (partial,)).merge(states, WINDOW)
@@ -77,17 +81,29 @@ def _(aggregate: Mode, counts: pl.DataFrame) -> pl.DataFrame:
 
 @of_counts.register
 def _(aggregate: TopK, counts: pl.DataFrame) -> pl.DataFrame:
-    pair = pl.struct(pl.col("v0").alias("value"), pl.col(_COUNT).alias("count"))
-    return _ranked(counts).group_by(WINDOW, maintain_order=True).agg(pair.head(aggregate.k).alias("value"))
+    return _arrays(_ranked(counts), aggregate.k)
+
+
+@of_counts.register
+def _(aggregate: Frequent, counts: pl.DataFrame) -> pl.DataFrame:
+    """Sub-windows that are still open are over for whoever asks."""
+    found = lists.exceeding(lists.closed(counts, WINDOW, aggregate.k), WINDOW)
+    return _arrays(_ranked(found))
+
+
+@of_counts.register
+def _(aggregate: HeavyHitters, counts: pl.DataFrame) -> pl.DataFrame:
+    totals = counts.group_by(WINDOW).agg(pl.col(_COUNT).sum().alias("total"))
+    part, whole = aggregate.fraction.as_integer_ratio()
+    limits = [total * part // whole for total in totals["total"].to_list()]
+    limited = counts.join(totals.with_columns(pl.Series("limit", limits, dtype=pl.Int64)), on=WINDOW)
+    return _arrays(_ranked(limited.filter(pl.col(_COUNT) > pl.col("limit"))))
 
 
 @of_counts.register
 def _(aggregate: ApproxTopK, counts: pl.DataFrame) -> pl.DataFrame:
-    cells = cells_of(aggregate)
-    assert cells is not None
-    pair = pl.struct(pl.col("v0").alias("value"), pl.col(_COUNT).alias("count"))
-    ranked = _ranked(cells.pruned(counts, WINDOW))
-    return ranked.group_by(WINDOW, maintain_order=True).agg(pair.head(aggregate.k).alias("value"))
+    kept = lists.closed(counts, WINDOW, aggregate.capacity)
+    return _arrays(_ranked(kept.filter(pl.col("v0").is_not_null())), aggregate.k)
 
 
 @of_counts.register
@@ -100,6 +116,16 @@ def _(aggregate: ApproxCountDistinct, counts: pl.DataFrame) -> pl.DataFrame:
     np.add.at(histograms, (np.repeat(np.arange(len(sizes)), sizes), ordered["rank.0"].to_numpy()), 1)
     histograms[:, 0] = aggregate.registers - sizes
     return groups.select(WINDOW).with_columns(pl.Series("value", estimates(histograms)))
+
+
+@of_counts.register
+def _(aggregate: ApproxFrequency, counts: pl.DataFrame) -> pl.DataFrame:
+    """The least of the value's counters; one that is not there is 0."""
+    windows = counts.select(WINDOW).unique()
+    mine = counts.filter(pl.col("v0").is_in(list(aggregate.counters)))
+    least = mine.group_by(WINDOW).agg(pl.col(_COUNT).min().alias("value"), pl.len().alias("lines"))
+    known = least.filter(pl.col("lines") == LINES).drop("lines")
+    return windows.join(known, on=WINDOW, how="left").with_columns(pl.col("value").fill_null(0))
 
 
 @of_counts.register
@@ -164,6 +190,13 @@ def _sorted(
 def _ranked(counts: pl.DataFrame) -> pl.DataFrame:
     """The most frequent value of each window first, then the least."""
     return counts.sort([*WINDOW, _COUNT, "v0"], descending=[False, False, True, False])
+
+
+def _arrays(ranked: pl.DataFrame, most: int | None = None) -> pl.DataFrame:
+    """The first values of each window with their counts, as an array."""
+    pair = pl.struct(pl.col("v0").alias("value"), pl.col(_COUNT).alias("count"))
+    pairs = pair if most is None else pair.head(most)
+    return ranked.group_by(WINDOW, maintain_order=True).agg(pairs.alias("value"))
 
 
 def _doubles(column: pl.Series, kind: DataType) -> npt.NDArray[np.float64]:

@@ -3,7 +3,8 @@
     pane | k0 … (what it is grouped by) | rows.0 | p0.0 p0.1 … (the partials)
 
 The first partial, `rows`, counts all rows: a group exists as long as it is not zero. A table of cells
-(`windrow.kernels.cells`) has the cell among its keys, `v0 …`, and may prune what is merged.
+(`windrow.kernels.cells`) has the cell among its keys, `v0 …`, and may prune what is merged, or keep less of a
+pane that is over.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Layout:
     partials: tuple[Partial, ...] = (ROWS,)
     #: which rows of a merged table matter, and by which columns that is decided
     prune: Callable[[pl.DataFrame, Sequence[str]], pl.DataFrame] | None = None
+    #: what is left of a pane's rows when no more can come, by pane and group
+    close: Callable[[pl.DataFrame, Sequence[str]], pl.DataFrame] | None = None
 
     @cached_property
     def combiners(self) -> tuple[Combiner, ...]:
@@ -81,6 +84,12 @@ class Layout:
         if self.prune is None:
             return table
         return self.prune(table, [name for name in by if not name.startswith("v")]).select(table.columns)
+
+    def closed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """What is kept of panes that are over."""
+        if self.close is None or not frame.height:
+            return frame
+        return self.close(frame, [PANE, *(name for name in self.keys if not name.startswith("v"))])
 
 
 def gathered(frames: Iterable[pl.DataFrame]) -> pl.DataFrame | None:

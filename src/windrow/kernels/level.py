@@ -13,8 +13,9 @@ import polars as pl
 from windrow.algebra.plan import Scan, Subquery
 from windrow.kernels.answers import Answers
 from windrow.kernels.columns import to_frame
+from windrow.kernels.differences import Differences, subtracts
 from windrow.kernels.live_panes import LivePanes
-from windrow.kernels.measures import Measures
+from windrow.kernels.measures import GROUPS, Measures
 from windrow.kernels.panes import assign_panes, pane_table
 from windrow.kernels.query import run_stages
 from windrow.kernels.running import RunningTotals
@@ -33,7 +34,8 @@ SHORT_WINDOW = 32
 
 
 class Level:
-    """An aggregate over a window. `stacked` chooses the kernel of RANGE windows; by default their length."""
+    """An aggregate over a window. `stacked` chooses the kernel of RANGE windows; by default it is what their
+    aggregates keep, and their length."""
 
     def __init__(self, query: SlidingQuery, *, stacked: bool | None = None, by_group: bool = False) -> None:
         self.query = query
@@ -82,9 +84,18 @@ class Level:
         return int(first.select(pl.max_horizontal(pl.all()).max()).item())
 
 
+def _counts_values(measures: Measures, long: bool) -> bool:
+    """Whether there are tables of values, and the rest is subtracted too or of few panes."""
+    if not measures.counts_values:
+        return False
+    return not long or subtracts(measures.layouts[GROUPS])
+
+
 def _kernel(answers: Answers, stacked: bool | None, by_group: bool) -> Kernel:
     cut = answers.query.cut
     if cut.range is None:
         return RunningTotals(answers)
     long = cut.per_window > SHORT_WINDOW if stacked is None else stacked
+    if stacked is None and not by_group and _counts_values(answers.measures, long):
+        return Differences(answers)
     return TwoStacks(answers) if long and not by_group else LivePanes(answers)

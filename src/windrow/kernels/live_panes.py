@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columns import to_frame
-from windrow.kernels.layout import PANE
+from windrow.kernels.layout import PANE, Layout
 from windrow.kernels.measures import GROUPS
 from windrow.kernels.numbering import number_all
 from windrow.kernels.panes import merge_panes
@@ -48,6 +48,7 @@ class LivePanes:
             return State(chunks), iter(())
         layouts = measures.layouts
         tables = {name: merge_panes([c.frame for c in chunks[name]], layouts[name]) for name in chunks}
+        tables = {name: _closed(frame, layouts[name], cut, clock) for name, frame in tables.items()}
         groups, numbered = number_all(tables, layouts, measures.keys)
         windows = {name: PaneWindows(table, cut) for name, table in numbered.items()}
         spans = clock.windows(groups, cut) if clock.key else None
@@ -82,6 +83,14 @@ def due_windows(chunks: tuple[Chunk, ...], cut: Cut, before: Instant, now: Insta
     breaks = np.flatnonzero(first[1:] > last[:-1] + 1)
     begins, ends = np.append(first[:1], first[breaks + 1]), np.append(last[breaks], last[-1:])
     return [(int(begin), int(end) + 1) for begin, end in zip(begins, ends, strict=True)]
+
+
+def _closed(frame: pl.DataFrame, layout: Layout, cut: Cut, clock: Clock) -> pl.DataFrame:
+    """Panes that are over, as little as is kept of them, and the others as they are."""
+    if layout.close is None:
+        return frame
+    over = frame[PANE] < (clock.windows(frame, cut)["last"] + 1) * cut.per_slide
+    return pl.concat([layout.closed(frame.filter(over)), frame.filter(~over)])
 
 
 def _alive(frame: pl.DataFrame, cut: Cut, clock: Clock) -> tuple[Chunk, ...]:

@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.aggregates import Aggregate
+from windrow.algebra.aggregates.approx_count import ApproxCount
+from windrow.algebra.aggregates.approx_sum import ApproxSum
 from windrow.algebra.aggregates.average import Average
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.edge import First
@@ -38,6 +40,16 @@ _EXACT_DOUBLE = 2.0**53
 def lower(aggregate: Aggregate, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     """The values of an aggregate, one for each row of states."""
     raise AssertionError(f"{aggregate!r} has no partial")
+
+
+@lower.register
+def _(aggregate: ApproxCount, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+    return _column(partial, frame, 1)
+
+
+@lower.register
+def _(aggregate: ApproxSum, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+    return _where(_count(partial, frame) > 0, _column(partial, frame, 1))
 
 
 @lower.register

@@ -14,13 +14,14 @@ import polars as pl
 
 from windrow.algebra.aggregates import make
 from windrow.algebra.expressions import TRUE, Expression
-from windrow.kernels.cells import Cells, Ordered, cells_of
+from windrow.kernels.cells import Cells, Listed, Ordered, cells_of
 from windrow.kernels.columns import without_negative_zero
 from windrow.kernels.expressions import can_fail, compile_expression, holds
 from windrow.kernels.functions.base import Compiled
 from windrow.kernels.layout import PANE, ROWS, Layout
 from windrow.kernels.partials import Partial, Rows
 from windrow.kernels.registry import partial_of
+from windrow.windows.sub_windows import sub_windows_of
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates import Aggregate as Algebra
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from windrow.algebra.types import DataType
 
 GROUPS = "groups"
+#: where a row is in its window, if that is not its instant
+PLACE = "#where"
 
 
 @dataclass(frozen=True)
@@ -37,14 +40,14 @@ class Argument:
     args: tuple[Expression, ...]
     where: Expression
 
-    def rows(self, frame: pl.DataFrame, order: pl.DataFrame) -> Rows:
+    def rows(self, frame: pl.DataFrame, order: pl.DataFrame, sub_windows: pl.Series | None = None) -> Rows:
         """Its values for a frame; rows that are not chosen are not computed where that could fail."""
         everyone = pl.Series([True]).new_from_index(0, frame.height)
         chosen = everyone if self.where == TRUE else holds(compile_expression(self.where), frame)
         args = tuple(
             Compiled(compile_expression(arg), can_fail(arg)).within(frame, chosen) for arg in self.args
         )
-        return Rows(args, chosen, order)
+        return Rows(args, chosen, order, sub_windows)
 
 
 @dataclass(frozen=True)
@@ -96,12 +99,35 @@ class Measures:
         width = len(source.args)
         if isinstance(cells, Ordered):
             width += 1 + len(self.plan.input.schema)
-        return Layout(self.keys + tuple(f"v{place}" for place in range(width)), cells.partials, cells.pruned)
+        close = cells.closed if isinstance(cells, Listed) else None
+        width += close is not None
+        keys = self.keys + tuple(f"v{place}" for place in range(width))
+        return Layout(keys, cells.partials, cells.pruned, close)
+
+    def _sub_windows(self, frame: pl.DataFrame) -> pl.Series | None:
+        """The sub-windows of rows, where they matter: by their places, else by their instants."""
+        if not any(isinstance(cells, Listed) for _, cells in self._cells):
+            return None
+        cut = sub_windows_of(self.plan.leaves[0].spec)
+        assert cut is not None
+        places = frame[PLACE if PLACE in frame.columns else "#t"].to_numpy()
+        return pl.Series(cut.number(places))
+
+    @property
+    def counts_values(self) -> bool:
+        """Whether there are tables of cells, all of them of counts that can be subtracted."""
+        cells = [cells for _, cells in self._cells]
+        return bool(cells) and all(each.subtracts for each in cells)
 
     def argument_of(self, partial: Partial) -> tuple[tuple[Expression, ...], Expression]:
         """The arguments that a partial is lifted from, and the condition on rows to count."""
         source = self._sources[partial.label]
         return source.args, source.where
+
+    def cells_in(self, table: str) -> tuple[Cells, tuple[Expression, ...], Expression]:
+        """The cells of a table, their arguments, and the condition on rows to count."""
+        source, cells = next(key for key, name in self._cells.items() if name == table)
+        return cells, source.args, source.where
 
     def tables(self, frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Rows, each with its pane, as tables of states: one row per pane and group (and value)."""
@@ -112,12 +138,13 @@ class Measures:
         ]
         known = [frame["#pane"].alias(PANE), *keys, pl.Series("rows.0", [1]).new_from_index(0, frame.height)]
         groups = [*known]
+        sub_windows = self._sub_windows(frame)
         tables: dict[str, pl.DataFrame] = {}
         for partial in self._partials.values():
             groups += partial.lift(self._sources[partial.label].rows(frame, order))
         for (source, cells), table in self._cells.items():
-            rows = source.rows(frame, order)
-            lifted = pl.DataFrame([*known, *cells.lift(rows)]).filter(cells.counted(rows))
+            rows = source.rows(frame, order, sub_windows)
+            lifted = cells.table(known, rows)
             tables[table] = lifted.select(PANE, *self.layouts[table].keys, pl.exclude(PANE, "^[kv][0-9]+$"))
         tables = {GROUPS: pl.DataFrame(groups)} | tables
         return {

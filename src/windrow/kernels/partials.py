@@ -40,11 +40,13 @@ Decoder = Callable[["Sequence[Lanes]"], list[pl.Series]]
 
 @dataclass(frozen=True)
 class Rows:
-    """What states are lifted from: argument values, which rows count, and the rows' place in the order."""
+    """What states are lifted from: argument values, which rows count, the rows' place in the order, and where
+    it matters, the sub-windows they are in."""
 
     args: tuple[pl.Series, ...]
     chosen: pl.Series
     order: pl.DataFrame
+    sub_windows: pl.Series | None = None
 
     @property
     def counted(self) -> pl.Series:

@@ -11,16 +11,19 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import Aggregate
+from windrow.algebra.aggregates.approx_count import ApproxCount
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.edge import First, Last
 from windrow.algebra.aggregates.extremum import Max, Min
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.aggregates.user_merged import MergedAggregate
 from windrow.algebra.aggregates.variance import VarPop
+from windrow.algebra.aggregates.waved import Waved
 from windrow.errors import QueryError
 from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Partial
 from windrow.kernels.selections import Edge, Extreme
 from windrow.kernels.user_states import UserState
+from windrow.kernels.waves import Wave
 
 if TYPE_CHECKING:
     from windrow.algebra.types import DataType
@@ -36,6 +39,11 @@ def partial_of(aggregate: Aggregate, label: str) -> Partial:
     ['ExactTotal', 'FloatTotal']
     """
     raise QueryError(f"{aggregate!r} has no form on columns", code="unsupported")
+
+
+@partial_of.register
+def _(aggregate: Waved, label: str) -> Partial:
+    return Wave(label, aggregate.marks, isinstance(aggregate, ApproxCount))
 
 
 @partial_of.register

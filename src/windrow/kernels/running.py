@@ -77,7 +77,7 @@ class RunningTotals:
         for name, layout in measures.layouts.items():
             due, kept[name + OPEN] = self._due(chunks.get(name + OPEN, ()), last, clock)
             running = [chunk.frame for chunk in chunks.get(name + RUNNING, ())]
-            tables[name] = merge_panes([*running, *due], layout)
+            tables[name] = merge_panes([*running, layout.closed(merge_panes(due, layout))], layout)
         if not tables[GROUPS].height:
             return State(chunks, meta), iter(())
         groups, numbered = number_all(tables, measures.layouts, measures.keys)

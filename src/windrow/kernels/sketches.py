@@ -1,4 +1,4 @@
-"""The arithmetic of sketches on whole columns: buckets, what they stand for, and estimates from ranks.
+"""The arithmetic of sketches on whole columns: buckets, what they stand for, counters, estimates from ranks.
 
 The same operations in the same order as in `windrow.algebra.aggregates`, each rounded as IEEE says, so that
 the numbers are the same to the last bit.
@@ -18,10 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windrow.algebra.aggregates.approx_count_distinct import ALPHA
+from windrow.algebra.aggregates.approx_frequency import LINES
 from windrow.algebra.aggregates.approx_quantile import LOWEST, greatest
+from windrow.kernels.hashing import mixed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from windrow.kernels.hashing import Words
 
     Ints = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
@@ -47,6 +51,13 @@ def representatives(numbers: Ints, steps: int) -> Floats:
     found = np.ldexp(mean, (octave + LOWEST - 1).astype(np.int32))
     found = np.where(size == greatest(steps), np.inf, np.where(size == 0, 0.0, found))
     return np.where(size > greatest(steps), np.nan, np.where(numbers < 0, -found, found))
+
+
+def counters(words: Words, width: int) -> Ints:
+    """The counters of hashes, one column for each line."""
+    lines = np.arange(LINES, dtype=np.uint64)
+    places = mixed(words[:, None] ^ (lines + np.uint64(1))[None, :]) & np.uint64(width - 1)
+    return places.astype(np.int64) + (lines * np.uint64(width)).astype(np.int64)[None, :]
 
 
 def estimates(histograms: Ints) -> Ints:

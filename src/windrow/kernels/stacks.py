@@ -140,7 +140,7 @@ class _Epoch:
         gone = self.cut.first_pane(last) if first <= last else self.meta["base"] - self.cut.per_window
         for name, layout in self.layouts.items():
             closing, rest = split_at(self.of(name, OPEN), pane)
-            merged = merge_panes(closing, layout)
+            merged = layout.closed(merge_panes(closing, layout))
             self.chunks[name + OPEN] = tuple(rest)
             self.chunks[name + PANES] = (*self.of(name, PANES), *chunked([merged]))
             steps, kept = split_at(self.of(name, STEPS), gone)

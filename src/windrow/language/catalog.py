@@ -27,7 +27,7 @@ class StandingQuery:
     """A registered query: its plan, where its answers go, and what it allows the engine to do.
 
     `max_gap` is how many windows in a row may be shed (None: no window), `every` the period of refreshes
-    in ticks.
+    in ticks, `at_most` how old an answer may get when there is too much to do.
     """
 
     name: str
@@ -36,6 +36,7 @@ class StandingQuery:
     priority: int = 0
     max_gap: int | None = None
     every: int | None = None
+    at_most: int | None = None
 
     @property
     def reads(self) -> frozenset[str]:

@@ -15,6 +15,7 @@ from windrow.language.nesting import check_nesting
 from windrow.language.sql import read_query
 from windrow.language.stream_options import read_stream_options
 from windrow.language.syntax import (
+    Analyze,
     CreateQuery,
     CreateStream,
     CreateTable,
@@ -149,11 +150,19 @@ def _max_gap(cursor: Cursor) -> dict[str, Any]:
     return {"max_gap": cursor.whole("how many windows in a row may be dropped")}
 
 
+def _every(cursor: Cursor) -> dict[str, Any]:
+    period = cursor.quantity("a period, as in EVERY 10 SECONDS,", ("AT", *_QUERY_OPTIONS))
+    if not cursor.take("AT"):
+        return {"every": period}
+    cursor.expect("MOST")
+    return {"every": period, "at_most": cursor.quantity("how old an answer may get,", _QUERY_OPTIONS)}
+
+
 _QUERY_OPTIONS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "INTO": lambda cursor: {"sink": cursor.string("the sink")},
     "PRIORITY": lambda cursor: {"priority": cursor.whole("a whole number")},
     "MAX": _max_gap,
-    "EVERY": lambda cursor: {"every": cursor.quantity("a period, as in EVERY 10 SECONDS,", _QUERY_OPTIONS)},
+    "EVERY": _every,
 }
 _CREATE_INSTEAD = {
     "VIEW": "write CREATE QUERY name AS SELECT …",
@@ -176,7 +185,7 @@ def _drop(cursor: Cursor) -> Statement:
 
 def _show(cursor: Cursor) -> Statement:
     cursor.expect("SHOW")
-    kind = cursor.choose(("QUERIES", "STREAMS", "TABLES"), "QUERIES, STREAMS or TABLES")
+    kind = cursor.choose(("QUERIES", "STREAMS", "TABLES", "GAPS"), "QUERIES, STREAMS, TABLES or GAPS")
     cursor.finish()
     return Show(cursor.tokens.span, kind)
 
@@ -185,6 +194,13 @@ def _explain(cursor: Cursor) -> Statement:
     cursor.expect("EXPLAIN")
     if cursor.done:
         cursor.fail("a query")
+    if cursor.take("ANALYZE"):
+        if cursor.next_is("SELECT"):
+            hint = "a query that runs has a name: CREATE QUERY name AS SELECT …"
+            cursor.fail("the name of a query", hint=hint)
+        name = cursor.name("the name of a query that runs")
+        cursor.finish()
+        return Analyze(cursor.tokens.span, name)
     return Explain(cursor.tokens.span, read_query(cursor.tokens.cut(1, len(cursor.tokens))))
 
 

@@ -209,7 +209,7 @@ class CreateTable(Statement):
 
 @dataclass(frozen=True)
 class CreateQuery(Statement):
-    """CREATE QUERY; `every` is the EVERY quantity."""
+    """CREATE QUERY; `every` and `at_most` are the quantities of EVERY … AT MOST."""
 
     name: str
     query: Query
@@ -217,6 +217,7 @@ class CreateQuery(Statement):
     priority: int
     max_gap: int | None
     every: Any = None
+    at_most: Any = None
 
 
 @dataclass(frozen=True)
@@ -239,6 +240,13 @@ class Explain(Statement):
     """EXPLAIN query."""
 
     query: Query
+
+
+@dataclass(frozen=True)
+class Analyze(Statement):
+    """EXPLAIN ANALYZE name."""
+
+    name: str
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates import user
 from windrow.algebra.aggregates.approx_count_distinct import estimate
-from windrow.algebra.aggregates.hashing import hash64
+from windrow.algebra.aggregates.approx_frequency import typed
+from windrow.algebra.aggregates.hashing import chained, hash64
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from windrow.algebra.aggregates import Definition
 
@@ -42,15 +43,24 @@ _ALIASES = {
 
 
 def evaluate(
-    name: str, params: tuple[Any, ...], distinct: bool, values: Rows, types: tuple[DataType, ...]
+    name: str,
+    params: tuple[Any, ...],
+    distinct: bool,
+    values: Rows,
+    types: tuple[DataType, ...],
+    cut: Sequence[int | None] = (),
 ) -> Any:
-    """The value of an aggregate over rows of argument values, in row order."""
+    """The value of an aggregate over rows of argument values, in row order; `cut` tells their sub-windows."""
     own = user.definitions([name])
     if own:
         return _user_defined(own[0], distinct, values)
     name = _ALIASES.get(name.upper(), name.upper())
     if name in ("FIRST", "LAST"):
         return values[0 if name == "FIRST" else -1][0] if values else None
+    if name == "FREQUENT":
+        return _frequent(values, cut, *params)
+    if name == "APPROX_TOP_K":
+        return _approx_top_k(values, cut, *params)
     rows = [row for row in values if None not in row]
     if distinct:
         rows = list({_key(row): row for row in rows}.values())
@@ -107,6 +117,24 @@ def _ranking(column: list[Any]) -> list[tuple[Any, int]]:
     return [(values[key], counts[key]) for key in sorted(values, key=lambda key: (-counts[key], key))]
 
 
+def _frequent(values: Rows, cut: Sequence[int | None], k: int) -> tuple[tuple[Any, int], ...]:
+    """Algorithm 6 by its definition: the top k of each sub-window added up, and what exceeds the limit of all
+    that is on no list."""
+    columns: dict[int | None, list[Any]] = {}
+    for (value,), number in zip(values, cut or [0] * len(values), strict=True):
+        if value is not None:
+            columns.setdefault(number, []).append(value)
+    lists = [_ranking(column)[:k] for column in columns.values()]
+    limit = sum(each[-1][1] for each in lists if len(each) == k)
+    listed = [value for each in lists for value, count in each for _ in range(count)]
+    return tuple((value, count) for value, count in _ranking(listed) if count > limit)
+
+
+def _heavy_hitters(column: list[Any], kind: DataType, fraction: Any) -> tuple[tuple[Any, int], ...]:
+    limit = Fraction(str(fraction)) * len(column)
+    return tuple((value, count) for value, count in _ranking(column) if count > limit)
+
+
 def _user_defined(own: Definition, distinct: bool, rows: Rows) -> Any:
     """Folded in row order; with DISTINCT over different rows without NULL, in the order of their values."""
     if distinct:
@@ -140,19 +168,37 @@ def _approx_quantile(column: list[Any], kind: DataType, fraction: Any, error: An
 
 
 def _approx_top_k(
-    column: list[Any], kind: DataType, k: int, capacity: int = 10_000
+    values: Rows, cut: Sequence[int | None], k: int, capacity: int = 10_000
 ) -> tuple[tuple[Any, int], ...]:
-    """The ranking of the values with the least hashes."""
-    values = {_key(value): value for value in column}
-    sample = set(sorted(values, key=lambda key: (hash64(values[key], kind), key))[:capacity])
-    return tuple(_ranking([value for value in column if _key(value) in sample])[:k])
+    """The most frequent values of each sub-window added up."""
+    columns: dict[int | None, list[Any]] = {}
+    for (value,), number in zip(values, cut or [0] * len(values), strict=True):
+        if value is not None:
+            columns.setdefault(number, []).append(value)
+    kept = [
+        value for each in columns.values() for value, count in _ranking(each)[:capacity] for _ in range(count)
+    ]
+    return tuple(_ranking(kept)[:k])
+
+
+def _approx_frequency(column: list[Any], kind: DataType, value: Any, error: Any = 0.001) -> int:
+    """A count-min sketch by its definition: per line how many values share the counter of this one."""
+    width = next(1 << bits for bits in range(64) if math.e / (1 << bits) <= error)
+
+    def counter(each: Any, line: int) -> int:
+        return chained(hash64(each, kind), line) % width
+
+    wanted = typed(value, kind)
+    lines = range(1, 6)
+    return min(sum(counter(each, n) == counter(wanted, n) for each in column) for n in lines)
 
 
 #: what has a value over no rows
 _OF_NOTHING: dict[str, Callable[..., Any]] = {
     "TOP_K": lambda column, kind, k: tuple(_ranking(column)[:k]),
-    "APPROX_TOP_K": _approx_top_k,
+    "HEAVY_HITTERS": _heavy_hitters,
     "APPROX_COUNT_DISTINCT": _approx_count_distinct,
+    "APPROX_FREQUENCY": _approx_frequency,
 }
 
 _DEFINITIONS: dict[str, Callable[..., Any]] = {

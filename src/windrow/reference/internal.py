@@ -7,6 +7,7 @@ of its external windows lets go of it, or for ever.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.reference.pieces import Piece, Pieces
@@ -25,11 +26,14 @@ def results(
     """All results, with how long they stay.
 
     Every extent of a periodic aggregate is a result of its own, also when its value is the last one's; and
-    only what is there at the end of some extent is a result of a periodic plan.
+    only what is there at the end of some extent is a result of a periodic plan, from then on.
     """
-    reports = frozenset(extents)
-    pieces = Pieces(leaves, world, lag=lag, breaks=reports).of(emit.input)
-    return [piece for piece in pieces if not emit.is_periodic or any(at in piece for at in reports)]
+    reports = sorted(extents)
+    pieces = Pieces(leaves, world, lag=lag, breaks=reports, uniting=True).of(emit.input)
+    if not emit.is_periodic:
+        return pieces
+    births = [(piece, next((at for at in reports if at in piece), None)) for piece in pieces]
+    return [replace(piece, vs=birth) for piece, birth in births if birth is not None]
 
 
 def staying(pieces: Iterable[Piece], at: int) -> Counter[Values]:

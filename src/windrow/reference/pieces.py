@@ -31,6 +31,7 @@ from windrow.reference.expressions import compile_expression
 from windrow.reference.snapshot import Snapshot, grouped, lives, table_rows, together
 from windrow.reference.world import Fact, Values, World
 from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.element import sort_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -104,13 +105,12 @@ class Pieces:
     @of.register
     def _(self, plan: Project) -> list[Piece]:
         columns = [compile_expression(expression, plan.input.schema.names) for _, expression in plan.outputs]
-        found = [
+        return [
             replace(
                 piece, fact=replace(piece.fact, values=tuple(c(piece.fact.values, None) for c in columns))
             )
             for piece in self.of(plan.input)
         ]
-        return united(found) if self.uniting and not plan.has_wattr else found
 
     @of.register
     def _(self, plan: Union) -> list[Piece]:
@@ -139,13 +139,17 @@ class Pieces:
 
     def _table_pieces(self, plan: TableJoin, piece: Piece) -> Iterator[Piece]:
         if not plan.is_retroactive:
-            for place, row in enumerate(table_rows(self.world, plan.table, piece.fact.ts)):
+            rows = sorted(table_rows(self.world, plan.table, piece.fact.ts), key=sort_key)
+            for place, row in enumerate(rows):
                 joined = replace(piece.fact, values=piece.fact.values + row)
                 yield replace(piece, fact=joined, origin=(*piece.origin, place))
             return
-        for place, (row, start, stop) in enumerate(lives(self.world, plan.table)):
+        copies: Counter[tuple[Values, Instant]] = Counter()
+        for row, start, stop in lives(self.world, plan.table):
             end = stop + self.lag
-            table = Piece(Fact(row, -INFINITY), start + self.lag, end, end, (place,))
+            copies[row, start] += 1
+            origin = (sort_key(row), start, copies[row, start])
+            table = Piece(Fact(row, -INFINITY), start + self.lag, end, end, origin)
             if met := intersection((piece, table)):
                 yield met
 
@@ -183,6 +187,9 @@ class Pieces:
         for piece in self.of(plan.left):
             matches = [other for other in right if test(piece.fact.values + other.fact.values, None) is True]
             met = [part for other in matches if (part := intersection((piece, other)))]
+            if plan.is_internal:
+                found += _witnessed(piece, met)
+                continue
             parts = list(_without(piece, met) if plan.negated else _replaced(met, piece.fact, piece.origin))
             found += united(parts) if self.uniting else parts
         return found
@@ -198,31 +205,39 @@ class Pieces:
     def _values(self, plan: Aggregate, group: Values, rows: list[Piece]) -> Iterator[Piece]:
         """One piece for as long as the group's value stays the same."""
         current: Piece | None = None
-        for start, stop in elementary(rows, self.breaks):
+        breaks = self.breaks if plan.is_internal else frozenset()
+        for start, stop in elementary(rows, breaks):
             alive = [piece for piece in rows if start in piece]
             if not alive:
                 continue
-            value = group + self.moment.aggregate_row(plan, [piece.fact for piece in alive])
+            so_far = [piece.fact for piece in rows if piece.vs <= start]
+            value = group + self.moment.aggregate_row(plan, [piece.fact for piece in alive], so_far, start)
             stays = max(stop, min(piece.stays for piece in alive)) if plan.is_internal else stop
-            goes_on = current is not None and current.ve == start and start not in self.breaks
+            goes_on = current is not None and current.ve == start and start not in breaks
             if current is not None and goes_on and current.fact.values == value:
                 current = replace(current, ve=stop, stays=max(current.stays, stays))
                 continue
             if current is not None:
                 yield current
             youngest = max(piece.fact.ts for piece in alive)
-            current = Piece(Fact(value, youngest), start, stop, stays, (group, start))
+            current = Piece(Fact(value, youngest), start, stop, stays, (sort_key(group), start))
         if current is not None:
             yield current
 
     @of.register
     def _(self, plan: Limit) -> list[Piece]:
-        rows = self.of(plan.input)
+        """Over INTERNAL windows a result is a row that is among the first at some instant: it stays as it
+        would without LIMIT. Of equal rows, those that came first are among the first."""
+        rows = sorted(self.of(plan.input), key=lambda piece: (piece.vs, piece.origin))
         found = []
         for start, stop in elementary(rows):
-            alive = [piece.fact for piece in rows if start in piece]
-            found += [Piece(fact, start, stop, stop) for fact in self.moment.first_rows(plan, alive)]
-        return levelled(found)
+            alive = [(place, piece.fact) for place, piece in enumerate(rows) if start in piece]
+            first = self.moment.first_rows(plan, [replace(fact, turn=place) for place, fact in alive])
+            if plan.is_internal:
+                found += [replace(rows[fact.turn], vs=start, ve=stop) for fact in first]
+            else:
+                found += [Piece(fact, start, stop, stop) for fact in first]
+        return found if plan.is_internal else levelled(found)
 
     def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
         return compile_expression(predicate, source.schema.names)(values, None) is True
@@ -260,6 +275,13 @@ def _replaced(copies: list[Piece], shown: Fact, origin: tuple[Any, ...] = ()) ->
             now = min((piece.vs for piece in copies if piece.vs > now), default=INFINITY)
 
 
+def _witnessed(piece: Piece, matches: list[Piece]) -> Iterator[Piece]:
+    """A row while it has a match over INTERNAL windows: it stays as long as it would with any one of them."""
+    for start, stop in elementary(matches):
+        if alive := [match for match in matches if start in match]:
+            yield replace(piece, vs=start, ve=stop, stays=max(match.stays for match in alive))
+
+
 def _without(piece: Piece, matches: list[Piece]) -> Iterator[Piece]:
     """The parts of a piece in which it has no match, as long as may be."""
     ends = {end for other in matches for end in (other.vs, other.ve)}
@@ -291,9 +313,25 @@ def levelled(pieces: Iterable[Piece]) -> list[Piece]:
     found = []
     for value, spans in at.items():
         for level in range(max(spans.values())):
-            run = [Piece(Fact(value, -INFINITY), vs, ve, ve) for (vs, ve), n in spans.items() if n > level]
+            fact = Fact(value, -INFINITY)
+            run = [Piece(fact, vs, ve, ve, (level,)) for (vs, ve), n in spans.items() if n > level]
             found += united(run)
     return found
+
+
+def counted(pieces: Iterable[Piece]) -> list[Piece]:
+    """Pieces told apart by nothing but their values: the i-th copy of a row is one as long as there are i."""
+    copies: dict[Values, list[Piece]] = defaultdict(list)
+    for piece in pieces:
+        copies[piece.fact.values].append(piece)
+    cut = [
+        replace(piece, vs=start, ve=stop)
+        for group in copies.values()
+        for start, stop in elementary(group)
+        for piece in group
+        if start in piece
+    ]
+    return levelled(cut)
 
 
 def snapshot_of(pieces: Iterable[Piece], instant: int) -> Counter[Values]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit, Plan, StreamWord, Window
-from windrow.reference.pieces import Piece, Pieces
+from windrow.reference.pieces import Piece, Pieces, counted
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
@@ -32,9 +32,13 @@ def _moving(leaf: Window) -> Window:
 
 
 def changes(emit: Emit, leaves: Mapping[Window, LeafRows], world: World) -> Iterator[Change]:
-    """What each refresh reports: results born since the last one; with RSTREAM also those alive before E."""
+    """What each refresh reports: results born since the last one; with RSTREAM also those alive before E.
+
+    Results that are not made of certain rows, or that negative rows take back, are told apart by their values.
+    """
     moving = {_moving(leaf): rows for leaf, rows in leaves.items()}
-    for piece in Pieces(moving, world, uniting=True).of(continuous(emit.input)):
+    pieces = Pieces(moving, world, uniting=True).of(continuous(emit.input))
+    for piece in counted(pieces) if emit.restores_by_value else pieces:
         for end in _refreshes(emit, piece):
             yield Change("+", piece.fact.values, end)
 

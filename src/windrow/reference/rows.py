@@ -10,6 +10,7 @@ from windrow.algebra.catalog import PSEUDO_COLUMNS
 from windrow.algebra.operators import Filter, Project, Union
 from windrow.algebra.plan import Plan, Scan, Subquery, Window
 from windrow.reference.expressions import compile_expression
+from windrow.reference.sub_windows import sub_windows
 from windrow.reference.world import Fact, Values, World
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
 from windrow.windows.element import Element, sort_key
@@ -60,7 +61,10 @@ class RowsBelow:
     def collect(self) -> LeafRows:
         """All of them."""
         rows = self.of(self.window.input)
-        return LeafRows(tuple(row.fact for row in rows), tuple(self._element(row) for row in rows))
+        elements = tuple(self._element(row) for row in rows)
+        numbers = sub_windows(self.window.spec, elements)
+        facts = (replace(row.fact, sub_window=n) for row, n in zip(rows, numbers, strict=True))
+        return LeafRows(tuple(facts), elements)
 
     @singledispatchmethod
     def of(self, plan: Plan) -> list[StreamRow]:

@@ -76,7 +76,7 @@ def _(spec: RowsWindow, rows: Sequence[Element], instant: int) -> list[int]:
     seen = instant if spec.grid is None else last_slide(spec, instant) - 1
     found: list[int] = []
     for part in _partitions(rows, range(len(rows))):
-        order = _counting_order(spec, rows, part)
+        order = counting_order(spec, rows, part)
         moments = accumulate((rows[place].t for place in order), max)
         count = sum(1 for moment in moments if moment <= seen)
         end = count - count % (spec.slide_rows or 1)
@@ -84,7 +84,8 @@ def _(spec: RowsWindow, rows: Sequence[Element], instant: int) -> list[int]:
     return sorted(found)
 
 
-def _counting_order(spec: RowsWindow, rows: Sequence[Element], places: Iterable[int]) -> list[int]:
+def counting_order(spec: RowsWindow, rows: Sequence[Element], places: Iterable[int]) -> list[int]:
+    """Places in the order in which their rows are counted."""
     if spec.arrival_order:
         return sorted(places, key=lambda place: rows[place].row_num)
     return sorted(places, key=lambda place: (rows[place].t, rows[place].order))

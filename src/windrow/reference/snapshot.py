@@ -13,6 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.catalog import TableKind
+from windrow.algebra.estimates import wave_window, waved
 from windrow.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -27,7 +28,7 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.plan import Plan, TableScan, Window
-from windrow.reference import aggregates
+from windrow.reference import aggregates, waves
 from windrow.reference.expressions import WindowContext, compile_expression
 from windrow.reference.scopes import members
 from windrow.reference.world import Fact, Values, World
@@ -123,7 +124,7 @@ class Snapshot:
             before = self.tables_at if plan.is_retroactive else fact.ts
             for row in table_rows(self.world, plan.table, before):
                 if self._holds(plan.predicate, plan, fact.values + row):
-                    found.append(Fact(fact.values + row, fact.ts))
+                    found.append(Fact(fact.values + row, fact.ts, sub_window=fact.sub_window))
         return found
 
     @facts.register
@@ -151,27 +152,63 @@ class Snapshot:
 
     @facts.register
     def _(self, plan: Aggregate) -> list[Fact]:
+        groups = self._groups(plan)
+        known = self._so_far(plan.input)._groups(plan) if any_waved(plan) else groups
+        return [
+            Fact(
+                group + self.aggregate_row(plan, rows, known[group], self.instant),
+                max(row.ts for row in rows),
+            )
+            for group, rows in groups.items()
+        ]
+
+    def _groups(self, plan: Aggregate) -> dict[Values, list[Fact]]:
         groups: dict[Values, list[Fact]] = {}
         keys = [self._compiled(key, plan.input) for _, key in plan.keys]
         for fact in self.facts(plan.input):
             group = grouped(tuple(key(fact.values, self.bounds) for key in keys))
             groups.setdefault(group, []).append(fact)
-        return [
-            Fact(group + self.aggregate_row(plan, rows), max(row.ts for row in rows))
-            for group, rows in groups.items()
-        ]
+        return groups
 
-    def aggregate_row(self, plan: Aggregate, rows: Sequence[Fact]) -> Values:
-        """The aggregates of one group, its rows in window order."""
+    def _so_far(self, rows: Plan) -> Snapshot:
+        """The same with windows that forget nothing: what waves are made of."""
+        states = {
+            leaf: [place for place, row in enumerate(self.leaves[leaf].elements) if row.t <= self.instant]
+            for leaf in rows.leaves
+        }
+        return Snapshot(self.leaves, self.world, self.instant, self.tables_at, self.bounds, states)
+
+    def aggregate_row(
+        self, plan: Aggregate, rows: Sequence[Fact], so_far: Sequence[Fact] = (), at: Instant = 0
+    ) -> Values:
+        """The aggregates of one group, its rows in window order; waves go by all rows so far."""
         in_order = sorted(rows, key=lambda fact: (fact.turn, fact.ts, sort_key(fact.values)))
-        return tuple(self._aggregate(call, plan.input, in_order) for _, call in plan.aggregates)
+        return tuple(
+            self._aggregate(call, plan.input, in_order)
+            if waved(call) is None
+            else self._wave(call, plan.input, so_far, at)
+            for _, call in plan.aggregates
+        )
+
+    def _wave(self, call: AggregateCall, source: Plan, rows: Sequence[Fact], at: Instant) -> int | None:
+        window, function = wave_window(source), waved(call)
+        assert window is not None
+        assert function is not None
+        args = [self._compiled(arg, source) for arg in call.args]
+        chosen = [fact for fact in rows if self._holds(call.where, source, fact.values)]
+        values = [(int(fact.ts), [arg(fact.values, self.bounds) for arg in args]) for fact in chosen]
+        counts = function.exact == "count"
+        units = [(t, 1 if counts else row[0]) for t, row in values if None not in row]
+        found = waves.estimate(units, int(at), window.spec.range, function.error)  # type: ignore[attr-defined]
+        return 0 if found is None and counts else found
 
     def _aggregate(self, call: AggregateCall, source: Plan, rows: Sequence[Fact]) -> Any:
         args = [self._compiled(arg, source) for arg in call.args]
-        chosen = [fact.values for fact in rows if self._holds(call.where, source, fact.values)]
-        values = [tuple(arg(row, self.bounds) for arg in args) for row in chosen]
+        chosen = [fact for fact in rows if self._holds(call.where, source, fact.values)]
+        values = [tuple(arg(fact.values, self.bounds) for arg in args) for fact in chosen]
         types = tuple(arg.type for arg in call.args)
-        return aggregates.evaluate(call.function, call.params, call.distinct, values, types)
+        cut = [fact.sub_window for fact in chosen]
+        return aggregates.evaluate(call.function, call.params, call.distinct, values, types, cut)
 
     @facts.register
     def _(self, plan: Limit) -> list[Fact]:
@@ -193,6 +230,11 @@ class Snapshot:
 
     def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
         return self._compiled(predicate, source)(values, self.bounds) is True
+
+
+def any_waved(plan: Aggregate) -> bool:
+    """Whether an aggregate goes by rows that have left the window."""
+    return any(waved(call) is not None for _, call in plan.aggregates)
 
 
 def _ranked(rows: list[Fact], value: Callable[[Fact], Any], descending: bool) -> list[Fact]:

@@ -39,9 +39,10 @@ class World:
 
 @dataclass(frozen=True)
 class Fact:
-    """A row of a relation: its values, the greatest windowing attribute of the rows it is made of, and, where
-    the window counts arrivals, its turn."""
+    """A row of a relation: its values, the greatest windowing attribute of the rows it is made of, where the
+    window counts arrivals, its turn, and where the window is cut into sub-windows, which one it is in."""
 
     values: Values
     ts: Instant
     turn: int = 0
+    sub_window: int | None = None

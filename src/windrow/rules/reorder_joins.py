@@ -27,9 +27,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Join
+from windrow.algebra.physical.join_cost import WindowStats
+from windrow.algebra.physical.join_order import augmented_order
 from windrow.rules.cost import flow_of
-from windrow.rules.join_cost import WindowStats
-from windrow.rules.join_order import augmented_order
 from windrow.rules.movable import can_fail
 from windrow.rules.selectivity import equal_columns
 from windrow.rules.statistics import Statistics

@@ -40,9 +40,10 @@ def test_any_doubles_give_the_defined_value_up_to_rounding(double_case: Any, val
 
 def _defined(case: Any, rows: list[tuple[Any, ...]]) -> Any:
     """The reference's value over the arguments in row order: by instant, then by all columns."""
-    arguments = [row[1:] for row in sorted(rows, key=sortable)]
+    ordered = sorted(rows, key=sortable)
+    arguments, instants = [row[1:] for row in ordered], [row[0] for row in ordered]
     try:
-        return evaluate(case.name, case.params, case.distinct, arguments, case.types)
+        return evaluate(case.name, case.params, case.distinct, arguments, case.types, instants)
     except DataError as error:
         return error.code
 

@@ -45,6 +45,7 @@ def test_json_has_these_keys() -> None:
         "rules",
         "considered",
         "runs",
+        "observed",
         "sink",
     ]
     assert found["answers"]["word"] == "RSTREAM"

@@ -59,8 +59,13 @@ class ApproxCountDistinct(Aggregate):
         return self.registers
 
     @property
+    def cell_bytes(self) -> int:
+        """The number of the register, a count of rows, and the rank."""
+        return 4 + 8 + 1
+
+    @property
     def error_bound(self) -> str:
-        return f"standard error {SPREAD / math.sqrt(self.registers):.3g} times the count"
+        return f"relative standard error {100 * SPREAD / math.sqrt(self.registers):.2g} %"
 
     def identity(self) -> Registers:
         return ()

@@ -55,7 +55,7 @@ class ApproxQuantile(Counting):
 
     @property
     def error_bound(self) -> str:
-        return f"within {self.error:.4g} times the value of that rank"
+        return f"relative error at most {100 * self.error:.4g} % of the value of that rank, always"
 
     def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
         return () if args[0] is None else ((bucket(float(args[0]), self.steps), 1),)

@@ -1,47 +1,48 @@
-"""APPROX_TOP_K(x, k [, capacity]): the k most frequent of at most `capacity` values, with exact counts.
+"""APPROX_TOP_K(x, k [, capacity]): the k most frequent values, from those of each sub-window.
 
-Up to `capacity` different values it is TOP_K. Beyond that, only the values with the least hashes are counted:
-a sample of the values, the same in whatever order and in whatever parts they come. A value of the sample is
-in the sample of every part it is in, so its count is exact, and the counts reported are never above the true
-ones. A value of the true top k is missing with probability 1 − capacity/n, where n is the number of different
-values.
+While a sub-window is open, its values are counted. When it is over, only the `capacity` most frequent values
+(ties by value) and their counts are kept, and over a window these counts are added up. Of a sub-window with n
+values, one that is not kept occurs at most n/(capacity + 1) times, since `capacity` others occur as often; so
+over the window
 
-Summaries that follow the heavy values instead (Misra and Gries, space saving) depend on the order of arrival
-and on how parts are merged, so that the answers of a standing query would depend on its micro-batches.
+- a count is never too high, and too low by at most n/(capacity + 1), n being the number of values in it;
+- a value that occurs more often than that is never missed;
+- all is exact if no sub-window has more than `capacity` different values.
 
->>> top = ApproxTopK(2)
->>> top.lower(top.fold(map(top.lift, [("b",), ("a",), ("c",), ("c",)])))
-(('c', 2), ('a', 1))
+Sub-windows are those of the query's window, so an answer depends neither on the order of arrival nor on how
+rows are cut into steps, as it would with summaries that are pruned as rows come (Misra and Gries, space
+saving). Where a window has no sub-windows, all its rows are kept anyway, and it is TOP_K.
+
+>>> top = ApproxTopK(1, 2)
+>>> rows = [(0, "a"), (0, "a"), (0, "b"), (0, "b"), (0, "c"), (1, "a"), (1, "c"), (1, "c")]
+>>> state = top.fold(top.lift((value,), (number,)) for number, value in rows)
+>>> top.lower(state), top.lower(top.closed(state))
+((('a', 3),), (('a', 3),))
 """
 
 from __future__ import annotations
 
-from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate, Gray, Size
+from windrow.algebra.aggregates.base import Differential, Gray, Size
 from windrow.algebra.aggregates.constants import refuse_nested, whole_of
-from windrow.algebra.aggregates.hashing import hash64
-from windrow.algebra.aggregates.multiset import Counts, extend
+from windrow.algebra.aggregates.frequent import OPEN, THRESHOLD, with_lists
+from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.ordering import restored, sortable
 from windrow.algebra.types import BIGINT, DataType, array, struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from windrow.algebra.aggregates.base import Types
 
-#: ((hash, value), count), sorted
-Sample = tuple[tuple[tuple[int, Any], int], ...]
 
-
-class ApproxTopK(Aggregate):
-    """An array of (value, count), empty over no values."""
+class ApproxTopK(Counting):
+    """An array of (value, count), empty over no values. The state is that of FREQUENT with longer lists."""
 
     name = "APPROX_TOP_K"
     parameters = ("k",)
     options = (("capacity", 10_000),)
-    size = Size.SKETCH
+    size = Size.LISTS
+    differential = Differential.FULL
     gray = Gray.ALGEBRAIC
 
     def __init__(self, *params: Any) -> None:
@@ -51,35 +52,28 @@ class ApproxTopK(Aggregate):
         self.capacity = whole_of(self.name, capacity, "capacity", least=self.k)
 
     @property
-    def most_cells(self) -> int:
-        return self.capacity
-
-    @property
     def error_bound(self) -> str:
-        return f"exact up to {self.capacity} different values per group, of more a sample of that many"
+        return (
+            f"counts never too high, too low by at most {100 / (self.capacity + 1):.2g} % of the number of"
+            f" values; exact up to {self.capacity} different values per pane and group, of which no more are"
+            " kept once it is over"
+        )
 
-    def identity(self) -> Sample:
-        return ()
-
-    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Sample:
+    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
+        """The first part of `order` is the number of the row's sub-window."""
         if args[0] is None:
             return ()
-        return (((hash64(args[0], self.types[0] if self.types else None), sortable(args[0])), 1),)
+        return (((OPEN, order[0] if order else 0, sortable(args[0])), 1),)
 
-    def combine(self, a: Sample, b: Sample) -> Sample:
-        return self.fold((a, b)) if a and b else a or b
-
-    def fold(self, states: Iterable[Sample]) -> Sample:
-        counts: Counts = {}
-        for state in states:
-            extend(counts, state)
-            if len(counts) > 2 * self.capacity:
-                counts = dict(nsmallest(self.capacity, counts.items()))
-        return tuple(nsmallest(self.capacity, counts.items()))
-
-    def lower(self, state: Sample) -> tuple[tuple[Any, int], ...]:
-        ranked = sorted((-count, value) for (_, value), count in state)
+    def of_counts(self, counts: Counts) -> Multiset:
+        kept = with_lists(counts, self.capacity)
+        kept.pop(THRESHOLD, 0)
+        ranked = sorted((-count, value) for (_, value), count in kept.items())
         return tuple((restored(value), -count) for count, value in ranked[: self.k])
+
+    def closed(self, state: Multiset) -> Multiset:
+        """The state after all sub-windows it has rows of are over."""
+        return tuple(sorted(with_lists(dict(state), self.capacity).items()))
 
     def _result_type(self, types: Types) -> DataType:
         refuse_nested(self.name, types[0])

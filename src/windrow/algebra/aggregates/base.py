@@ -35,10 +35,12 @@ State = Any
 
 
 class Size(Enum):
-    """Is there a constant bound on the parts of a state? Those of a sketch grow, up to `most_cells`."""
+    """Is there a constant bound on the parts of a state? Those of a sketch grow, up to `most_cells`; those of
+    lists are counts of all values, until their sub-window is over."""
 
     BOUNDED = "bounded"
     SKETCH = "sketch"
+    LISTS = "lists"
     HOLISTIC = "holistic"
 
 
@@ -133,6 +135,11 @@ class Aggregate(ABC):
     def most_cells(self) -> int | None:
         """The most parts a sketch ever consists of; None for what is no sketch."""
         return None
+
+    @property
+    def cell_bytes(self) -> int:
+        """What a part of a sketch takes: its key, a count, and what else it keeps."""
+        return 16
 
     @property
     def error_bound(self) -> str | None:

@@ -20,7 +20,7 @@ class Count(Aggregate):
     """The state is the count."""
 
     name = "COUNT"
-    arity = (0, None)
+    arity: tuple[int, int | None] = (0, None)
     differential = Differential.FULL
 
     def identity(self) -> int:

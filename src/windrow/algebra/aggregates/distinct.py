@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from windrow.algebra.aggregates.base import Size
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.ordering import restored, sortable
+from windrow.errors import QueryError
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.base import Aggregate, Types
@@ -29,6 +31,12 @@ class Distinct(Counting):
     duplicate_insensitive = True
 
     def __init__(self, inner: Aggregate) -> None:
+        if inner.size is Size.LISTS:
+            raise QueryError(
+                f"{inner.name} tells which values are frequent, and with DISTINCT each occurs once",
+                code="bad-aggregate",
+                hint="leave DISTINCT out",
+            )
         self.name = f"DISTINCT {inner.name}"
         self.parameters, self.options = inner.parameters, inner.options
         least, most = inner.arity

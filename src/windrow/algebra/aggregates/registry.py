@@ -17,14 +17,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates import user
+from windrow.algebra.aggregates.approx_count import ApproxCount
 from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
+from windrow.algebra.aggregates.approx_frequency import ApproxFrequency
 from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
+from windrow.algebra.aggregates.approx_sum import ApproxSum
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.average import Average
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.distinct import Distinct
 from windrow.algebra.aggregates.edge import First, Last
 from windrow.algebra.aggregates.extremum import AnyValue, Max, Min
+from windrow.algebra.aggregates.frequent import Frequent
+from windrow.algebra.aggregates.heavy_hitters import HeavyHitters
 from windrow.algebra.aggregates.mode import Mode
 from windrow.algebra.aggregates.quantile import Median, Quantile
 from windrow.algebra.aggregates.sum import Sum
@@ -37,12 +42,17 @@ if TYPE_CHECKING:
 
 _REGISTRY: dict[str, type[Aggregate]] = {
     "ANY_VALUE": AnyValue,
+    "APPROX_COUNT": ApproxCount,
     "APPROX_COUNT_DISTINCT": ApproxCountDistinct,
+    "APPROX_FREQUENCY": ApproxFrequency,
     "APPROX_QUANTILE": ApproxQuantile,
+    "APPROX_SUM": ApproxSum,
     "APPROX_TOP_K": ApproxTopK,
     "AVG": Average,
     "COUNT": Count,
     "FIRST": First,
+    "FREQUENT": Frequent,
+    "HEAVY_HITTERS": HeavyHitters,
     "LAST": Last,
     "MAX": Max,
     "MEAN": Average,

@@ -47,6 +47,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
             {"plan": each.name, "cost": each.cost, "chosen": each.chosen} for each in explanation.considered
         ],
         "runs": list(explanation.runs),
+        "observed": list(explanation.observed),
         "sink": {"to": explanation.sink, "guarantee": explanation.guarantee},
     }
 

@@ -25,6 +25,7 @@ from windrow.windows.panes import Panes
 from windrow.windows.spec import WindowSpec
 
 if TYPE_CHECKING:
+    from windrow.algebra.aggregates import Aggregate as Function
     from windrow.algebra.patterns import Pattern
     from windrow.algebra.physical import Physical, PhysicalPlan
 
@@ -54,10 +55,12 @@ _OF_STATES = frozenset({Layout.YOUNGEST})
 
 @dataclass(frozen=True)
 class Size:
-    """What a cost model expects of an operator: rows of its answer, and rows that it has to work with."""
+    """What a cost model expects of an operator: rows of its answer, rows that it has to work with, and, if it
+    has panes, rows of state for each pane and group."""
 
     answer: float
     state: float
+    cells: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,8 @@ class Explanation:
     errors: tuple[tuple[str, str], ...] = ()
     #: how an engine would run it
     runs: tuple[str, ...] = ()
+    #: what an engine that runs it has seen of it
+    observed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return as_text(self)
@@ -138,6 +143,7 @@ def gather(
     sizes: Mapping[Path, Size] | None = None,
     promised: str | None = None,
     runs: Sequence[str] = (),
+    observed: Sequence[str] = (),
 ) -> Explanation:
     """The explanation of a query: of its answers by the plan as written, of its steps by the chosen one."""
     run = chosen or emit
@@ -157,6 +163,7 @@ def gather(
         considered=tuple(considered),
         errors=tuple(_errors(run)),
         runs=tuple(runs),
+        observed=tuple(observed),
     )
 
 
@@ -166,9 +173,21 @@ def _errors(emit: Emit) -> Iterator[tuple[str, str]]:
     for node in emit.walk():
         spelling = Spelling.of(node) if isinstance(node, Emit) else spelling
         for call in (call for _, call in node.aggregates) if isinstance(node, Aggregate) else ():
-            bound = function_of(call).error_bound
-            if bound is not None:
-                yield call_text(call, spelling), bound
+            function = function_of(call)
+            if function.error_bound is not None:
+                yield call_text(call, spelling), function.error_bound + _most_state(function)
+
+
+def _most_state(function: Function) -> str:
+    """How large the state of a sketch can become."""
+    if function.most_cells is None:
+        return ""
+    size = function.most_cells * function.cell_bytes / 1024
+    return (
+        f"; state at most {function.most_cells} cells, {size:.2g} KB, per pane and group"
+        if size < 100
+        else f"; state at most {function.most_cells} cells, {size / 1024:.2g} MB, per pane and group"
+    )
 
 
 def _step(part: PhysicalPlan, path: Path, spelling: Spelling, sizes: Mapping[Path, Size]) -> Step:
@@ -192,7 +211,7 @@ def _state_rows(node: Plan, layout: Layout, size: Size | None) -> float | None:
     if size is None:
         return None
     if layout is Layout.PANES:
-        return size.answer * Panes.of(node.leaves[0].spec).per_window
+        return size.answer * Panes.of(node.leaves[0].spec).per_window * size.cells
     return size.answer if layout in _OF_ANSWERS else size.state if layout in _OF_STATES else None
 
 

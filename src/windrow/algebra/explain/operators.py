@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import bracket
 from windrow.algebra.expressions import TRUE, Expression
-from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.functions.printing import constant_sql, to_sql
 from windrow.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -119,9 +119,10 @@ def call_text(call: AggregateCall, spelling: Spelling) -> str:
     >>> call_text(AggregateCall("quantile", (Column("s.x", DOUBLE),), DOUBLE, (0.95,)), Spelling("s"))
     'QUANTILE(x, 0.95)'
     """
-    args = [spelling.sql(arg) for arg in call.args] + [str(param) for param in call.params]
+    args = [spelling.sql(arg) for arg in call.args] or ["*"]
+    args += [constant_sql(param) for param in call.params]
     where = f" FILTER (WHERE {spelling.sql(call.where)})" if call.where != TRUE else ""
-    return f"{call.function.upper()}({'DISTINCT ' if call.distinct else ''}{', '.join(args) or '*'}){where}"
+    return f"{call.function.upper()}({'DISTINCT ' if call.distinct else ''}{', '.join(args)}){where}"
 
 
 def _aggregate(node: Aggregate, spelling: Spelling) -> str:

@@ -56,6 +56,7 @@ def _sections(explanation: Explanation) -> Iterator[str]:
         yield _entry("rules", ", ".join(explanation.fired) or "none fired")
     yield from _list("considered", list(_considered(explanation.considered)))
     yield from _list("runs", list(explanation.runs))
+    yield from _list("observed", list(explanation.observed))
     sink = [explanation.sink, "  " + explanation.guarantee] if explanation.sink else [explanation.guarantee]
     yield from _list("sink", sink)
 

@@ -14,12 +14,12 @@ constants are written afresh, and functions are spelled by the registry.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal, WindowBound
 from windrow.algebra.functions.literals import literal_text, type_text
 from windrow.algebra.functions.registry import ATOM, lookup
-from windrow.algebra.types import DATE
+from windrow.algebra.types import BINARY, BOOLEAN, DATE, STRING, DataType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,3 +118,14 @@ def _case(texts: list[str]) -> str:
     branches = "".join(f" WHEN {condition} THEN {value}" for condition, value in pairs)
     last = f" ELSE {texts[-1]}" if len(texts) % 2 else ""
     return f"CASE{branches}{last} END"
+
+
+def constant_sql(value: Any) -> str:
+    """A constant of an aggregate; of an instant or interval its number of microseconds.
+
+    >>> print(constant_sql("it's"), constant_sql(0.5), constant_sql(True))
+    'it\\'s' 0.5 TRUE
+    """
+    kinds: dict[type, DataType] = {str: STRING, bytes: BINARY, bool: BOOLEAN}
+    kind = kinds.get(type(value))
+    return str(value) if kind is None else literal_text(value, kind)

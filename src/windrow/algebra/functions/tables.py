@@ -25,7 +25,7 @@ _SPOKEN = {
     "extract": "EXTRACT(field FROM x)",
 }
 _ARGUMENTS = (INT, decimal(10, 2), DOUBLE, STRING, TIMESTAMP, INTERVAL)
-_PARAMETERS = {"fraction": 0.5, "k": 3}
+_PARAMETERS = {"fraction": 0.5, "k": 3, "value": 1}
 
 
 def functions_markdown() -> str:
@@ -94,9 +94,10 @@ def _aggregate_cells(kind: type[aggregates.Aggregate], names: list[str]) -> Iter
 
 
 def _result(kind: type[aggregates.Aggregate], argument: DataType) -> str:
-    constants = tuple(_PARAMETERS[name] for name in kind.parameters)
+    constants = [_PARAMETERS[name] for name in kind.parameters]
+    written = tuple("a" if each == 1 and argument == STRING else each for each in constants)
     try:
-        result = aggregates.make(kind.name, constants, types=(argument,)).result
+        result = aggregates.make(kind.name, written, types=(argument,)).result
     except QueryError:
         return "–"
     assert result is not None

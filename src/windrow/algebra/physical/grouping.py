@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import Size, make
+from windrow.algebra.aggregates.waved import Waved
 from windrow.algebra.expressions import WindowBound
 from windrow.algebra.operators import Aggregate, Filter, Project, TableJoin, Union
 from windrow.algebra.patterns import Pattern
@@ -33,6 +34,7 @@ class Manner(Enum):
 
     GROUP = "by adding and subtracting"
     CANDIDATES = "from candidates that no younger row outdoes"
+    WAVE = "from few rows, the younger the more"
     STACKS = "on two stacks"
     ROWS = "from the rows of the group"
 
@@ -134,6 +136,8 @@ def manner_of(function: Function, label: Label) -> Manner:
     sum DOUBLE on two stacks
     max DOUBLE from candidates that no younger row outdoes
     """
+    if isinstance(function, Waved):
+        return Manner.WAVE
     if function.invertible:
         return Manner.GROUP
     selects = function.duplicate_insensitive and function.size is Size.BOUNDED and not function.ordered
@@ -144,12 +148,13 @@ def manner_of(function: Function, label: Label) -> Manner:
 
 def _only_candidates(node: Aggregate) -> bool:
     manners = {manner_of(function_of(call), node.input.label) for _, call in node.aggregates}
-    return manners == {Manner.CANDIDATES}
+    return bool(manners) and manners <= {Manner.CANDIDATES, Manner.WAVE}
 
 
 _SIZES = {
     Size.BOUNDED: "of constant size for",
     Size.SKETCH: "sketches for",
+    Size.LISTS: "lists of the most frequent values for",
     Size.HOLISTIC: "counts of values for",
 }
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra import aggregates
-from windrow.algebra.checks import order_is_known
+from windrow.algebra.aggregates.count import Count
+from windrow.algebra.checks import order_is_known, sub_windows_are_known
+from windrow.algebra.estimates import settled, with_lists
 from windrow.algebra.expressions import TRUE, Column, Expression, Literal, WindowBound
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.functions.printing import to_sql
@@ -65,7 +67,8 @@ class Groups(Values):
     def plan(self, having: Expression | None) -> Plan:
         """The γ with all that was asked of it, and HAVING above."""
         keys = tuple((name, key) for key, name in self.keys.items())
-        grouped = Aggregate(self.rows, keys, tuple((name, call) for call, name in self.calls.items()))
+        calls = settled(self.rows, [(name, call) for call, name in self.calls.items()])
+        grouped = Aggregate(self.rows, keys, calls)
         return Filter(grouped, having) if having is not None and having != TRUE else grouped
 
     def bind(self, node: Node) -> Expression:
@@ -83,8 +86,10 @@ class Groups(Values):
         )
 
     def aggregate(self, node: Apply) -> Expression:
-        call = _call(node, self.scope)
+        call = with_lists(self.rows, _call(node, self.scope))
         order_is_known(self.rows, call)
+        with at(node):
+            sub_windows_are_known(self.rows, call)
         name = self.calls.setdefault(call, self._free(call_sql(call, str)))
         return Column(name, call.data_type)
 
@@ -148,15 +153,17 @@ def _arguments(node: Apply, kind: type[aggregates.Aggregate]) -> tuple[tuple[Nod
         hint = "COUNT(*) counts rows, COUNT(x) those in which x is not NULL"
         refuse(qualified, f"{name} cannot take `{qualified.qualifier}.*`", "bad-aggregate", hint)
     if any(isinstance(arg, Star) for arg in node.args):
-        if name != "COUNT" or len(node.args) > 1 or node.distinct:
+        first, *others = node.args
+        counts = issubclass(kind, Count) and isinstance(first, Star) and not node.distinct
+        if not counts or len(others) > len(kind.options):
             refuse(node, f"{name} cannot take `*` here", "bad-aggregate", "only COUNT(*) does; name a column")
-        return (), ()
+        return (), tuple(others)
     if constants and len(node.args) <= constants:
         hint = f"for example {name}(x, {'0.95' if kind.parameters == ('fraction',) else '5'})"
         refuse(node, f"{name} takes a value and then a constant", "bad-aggregate", hint)
     if not node.args:
         refuse(node, f"{name} of nothing", "bad-aggregate", "COUNT(*) counts rows; others take a value")
-    split = kind.arity[0] if kind.options else len(node.args) - constants
+    split = max(1, kind.arity[0]) if kind.options else len(node.args) - constants
     return node.args[:split], node.args[split:]
 
 

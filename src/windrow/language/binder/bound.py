@@ -55,6 +55,13 @@ class ExplainQuery:
 
 
 @dataclass(frozen=True)
+class AnalyzeQuery:
+    """EXPLAIN ANALYZE: show the plan of a standing query, and what its state is."""
+
+    query: StandingQuery
+
+
+@dataclass(frozen=True)
 class RunOnce:
     """A bare SELECT: answer it once, over the live windows."""
 
@@ -62,5 +69,5 @@ class RunOnce:
 
 
 BoundStatement: TypeAlias = (
-    DeclareStream | DeclareTable | RegisterQuery | Dropped | ShowAll | ExplainQuery | RunOnce
+    DeclareStream | DeclareTable | RegisterQuery | Dropped | ShowAll | ExplainQuery | AnalyzeQuery | RunOnce
 )

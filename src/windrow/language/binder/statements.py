@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.errors import QueryError
+from windrow.errors import QueryError, nearest
 from windrow.language.binder.bound import (
+    AnalyzeQuery,
     BoundStatement,
     DeclareStream,
     DeclareTable,
@@ -20,6 +21,7 @@ from windrow.language.binder.places import at
 from windrow.language.binder.queries import bind_query
 from windrow.language.catalog import StandingQuery
 from windrow.language.syntax import (
+    Analyze,
     CreateQuery,
     CreateStream,
     CreateTable,
@@ -59,17 +61,33 @@ def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
                 return ShowAll(_SHOWN.get(statement.kind, statement.kind))
             case Explain():
                 return ExplainQuery(bind_query(statement.query, catalog))
+            case Analyze():
+                return AnalyzeQuery(_registered(statement, catalog))
             case SelectOnce():
                 return RunOnce(bind_query(statement.query, catalog))
     raise TypeError(f"no statement {type(statement).__name__}")
+
+
+def _registered(statement: Analyze, catalog: Catalog) -> StandingQuery:
+    found = {name.lower(): query for name, query in catalog.queries.items()}.get(statement.name.lower())
+    if found is None:
+        raise QueryError(
+            f"no query `{statement.name}`",
+            code="unknown-source",
+            hint=nearest(statement.name, catalog.queries)
+            or "EXPLAIN ANALYZE shows a query that runs: CREATE QUERY name AS … first",
+        )
+    return found
 
 
 def _standing(statement: CreateQuery, catalog: Catalog) -> StandingQuery:
     plan = bind_query(statement.query, catalog)
     if statement.max_gap is not None:
         _may_shed(plan, statement.max_gap)
+    every = _every(statement, plan)
+    at_most = _at_most(statement, plan, every)
     return StandingQuery(
-        statement.name, plan, statement.sink, statement.priority, statement.max_gap, _every(statement, plan)
+        statement.name, plan, statement.sink, statement.priority, statement.max_gap, every, at_most
     )
 
 
@@ -96,3 +114,16 @@ def _every(statement: CreateQuery, plan: Emit) -> int | None:
     if period < 1:
         raise QueryError(f"EVERY {statement.every} is no period", code="bad-every", hint="1 or more")
     return period
+
+
+def _at_most(statement: CreateQuery, plan: Emit, every: int | None) -> int | None:
+    if statement.at_most is None or every is None:
+        return None
+    bound: int = statement.at_most.ticks(plan.leaves[0].domain)
+    if bound < every:
+        raise QueryError(
+            f"AT MOST {statement.at_most} is less than EVERY {statement.every}",
+            code="bad-every",
+            hint="an answer is as old as the period before the next one comes; give AT MOST more than that",
+        )
+    return bound
