@@ -29,11 +29,13 @@ from windrow.spark.native import native_query
 from windrow.testing.spark_executor import SparkExecutor
 from windrow.windows.punctuation import NoPolicy, Ordered, Slack
 from windrow.windows.ranges import RangeWindow
+from windrow.windows.rows import RowsWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from windrow.algebra.changes import Change
+    from windrow.windows.spec import WindowSpec
 
 
 def run(executor: Any, steps: list[Step], restarts: random.Random | None = None) -> list[Change] | None:
@@ -175,6 +177,19 @@ def test_every_policy_on_spark(spark: SparkSession, rule: ProgressRule) -> None:
     promises = [("own", (2, None)), ("promise", 1), ("own", (9, 1))]
     emit = grouped(stream, RangeWindow(7, 3), many, "k")
     assert assert_engine_agrees(emit, [*steps[:4], *promises, *steps[4:]], 3, spark=True) > 5
+
+
+@pytest.mark.parametrize("spec", [RangeWindow(6, 2), RangeWindow(7, 3), RowsWindow(6, 2)], ids=repr)
+def test_frequent_values_on_spark(spark: SparkSession, spec: WindowSpec) -> None:
+    many = [
+        *(Measured("frequent", (column,), (k,)) for column, k in (("v", 1), ("s", 2))),
+        Measured("heavy_hitters", ("s",), (0.3,)),
+        Measured("top_k", ("s",), (2,)),
+        *(Measured(name, ("v",)) for name in ("mode", "median")),
+        Measured("count", ("s",), distinct=True),
+    ]
+    emit = grouped(SLACK, spec, many, "k")
+    assert assert_engine_agrees(emit, scripted(5, batches=4, size=12), 1, spark=True) > 5
 
 
 @pytest.mark.parametrize("family", FAMILIES)

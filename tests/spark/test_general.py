@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import Phase, assume, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.kernels.agreement import assert_same
 from tests.kernels.general.scripts import Run, Step, _ordered, cuts, scripts
-from tests.support.plans import plans
+from tests.support.plans import Shape, _with_table, plans, refused_is_redrawn, words
 
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit
@@ -20,19 +20,25 @@ from windrow.testing.spark_executor import SparkExecutor
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_TABLES = ("update", "delete", "change", "hold")
+
+@st.composite
+def with_tables(draw: st.DrawFn) -> Emit:
+    """A query whose last step is a join with a table."""
+    joined = refused_is_redrawn(_with_table, draw, Shape(), draw(st.integers(1, 2)), "last")
+    return refused_is_redrawn(Emit, joined, draw(words))
+
+
+any_plans = st.one_of(plans(), with_tables())
 
 
 def assert_engine_agrees(emit: Emit, script: list[Step], seed: int, *, spark: bool) -> int:
     """All changes of a history, and the first error; restarts happen between any two steps."""
-    assume(not any(isinstance(node, TableJoin) for node in emit.walk()))
-    steps = [step for step in script if step[0] not in _TABLES]
     executor: Any = SparkExecutor(emit, spark=spark)
     chance = random.Random(seed)
     oracle, mine = Run(ReferenceExecutor(emit)), Run(executor)
     compared = 0
     try:
-        for step in steps:
+        for step in script:
             if chance.random() < 0.3:
                 executor.restart()
             expected, found = oracle.outcome(step), mine.outcome(step)
@@ -48,20 +54,22 @@ def assert_engine_agrees(emit: Emit, script: list[Step], seed: int, *, spark: bo
     return compared
 
 
-@given(plan=plans(), script=st.one_of(scripts(), cuts()), seed=st.integers(0, 1 << 16))
+@given(plan=any_plans, script=st.one_of(scripts(), cuts()), seed=st.integers(0, 1 << 16))
 @settings(max_examples=80)
 def test_the_engine_in_this_process_agrees_with_the_oracle(plan: Emit, script: list[Step], seed: int) -> None:
     assert_engine_agrees(plan, script, seed, spark=False)
 
 
 def test_spark_agrees_with_the_oracle(spark: SparkSession) -> None:
-    routed = []
+    routed, tables = [], []
 
-    @given(plan=plans(), script=cuts(), seed=st.integers(0, 1 << 16))
+    @given(plan=any_plans, script=cuts(), seed=st.integers(0, 1 << 16))
     @settings(max_examples=12, derandomize=True, phases=[Phase.generate])
     def check(plan: Emit, script: list[Step], seed: int) -> None:
         assert_engine_agrees(plan, script, seed, spark=True)
         routed.append(bool(placement_of(plan)))
+        tables.append(any(isinstance(node, TableJoin) for node in plan.walk()))
 
     check()
     assert len(set(routed)) == 2, "plans in one shard and in several"
+    assert len(set(tables)) == 2, "plans with tables and without"

@@ -42,6 +42,43 @@ def test_an_answer_that_is_not_final_is_not_told(executor: str) -> None:
         h.relation(5 * SECOND)
 
 
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_tables_change_on_every_executor(executor: str) -> None:
+    tables = {"items": ("k STRING, name STRING", "KEY (k)"), "owners": ("k STRING, owner STRING", "RELATION")}
+    query = (
+        "SELECT s.k, name, owner FROM s [RANGE 10 SECONDS], items, owners"
+        " WHERE s.k = items.k AND s.k = owners.k"
+    )
+    h = Harness(query, STREAMS, tables, executor=executor)
+    h.update("items", 0, insert=[("a", "axe"), ("b", "box")])
+    h.update("owners", 0, insert=[("a", "ann")])
+    h.push("s", [("a", 1, 1 * SECOND), ("b", 2, 2 * SECOND), ("c", 3, 2 * SECOND)])
+    h.update("owners", 5 * SECOND, insert=[("b", "bob")], delete=[("a", "ann")])
+    h.update("items", 6 * SECOND, insert=[("c", "cup")])  # too late for the row that is there
+    h.push("s", [("b", 4, 20 * SECOND)])
+    assert h.take() == [
+        Change("+", ("a", "axe", "ann"), 1 * SECOND),
+        Change("+", ("b", "box", "bob"), 5 * SECOND),
+        Change("-", ("a", "axe", "ann"), 5 * SECOND),
+        Change("-", ("b", "box", "bob"), 12 * SECOND),
+    ]
+    codes = []
+    for table, at, insert, delete in [
+        ("owners", 17 * SECOND, [("c", "cyd")], []),  # answered already
+        ("items", 20 * SECOND, [("a", "ark")], []),  # a key for the second time
+        ("owners", 20 * SECOND, [], [("c", "cyd")]),  # not there
+    ]:
+        with pytest.raises(DataError) as refused:
+            h.update(table, at, insert, delete)
+        codes.append(refused.value.code)
+    assert codes == ["late-update", "key-reused", "no-such-row"]
+    h.finish()
+    assert h.take() == [
+        Change("+", ("b", "box", "bob"), 20 * SECOND),
+        Change("-", ("b", "box", "bob"), 30 * SECOND),
+    ]
+
+
 def test_dates_are_instants_too() -> None:
     h = Harness("SELECT v FROM s [NOW]", {"s": "v INT, d DATE"})
     h.push("s", [(1, date(1970, 1, 2))])

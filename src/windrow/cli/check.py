@@ -36,7 +36,14 @@ def check(
 
 def _described(statement: BoundStatement) -> tuple[str, str, str]:
     """Kind, name and what it comes to."""
-    from windrow.language.binder.bound import DeclareStream, DeclareTable, Dropped, RegisterQuery, ShowAll
+    from windrow.language.binder.bound import (
+        AnalyzeQuery,
+        DeclareStream,
+        DeclareTable,
+        Dropped,
+        RegisterQuery,
+        ShowAll,
+    )
 
     match statement:
         case DeclareStream(stream):
@@ -49,6 +56,8 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
             return "drop", name, kind.lower()
         case ShowAll(kind):
             return "show", "", kind.lower()
+        case AnalyzeQuery(query):
+            return "analyze", query.name, ""
     return "query", "", _columns(statement.plan.schema)
 
 

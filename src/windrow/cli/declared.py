@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 from windrow.engine import explain_plan
 from windrow.engine.running import runnable
 from windrow.errors import QueryError, Span
-from windrow.language.binder.bound import DeclareStream, ExplainQuery, RegisterQuery, RunOnce, ShowAll
+from windrow.language.binder.bound import (
+    AnalyzeQuery,
+    DeclareStream,
+    ExplainQuery,
+    RegisterQuery,
+    RunOnce,
+    ShowAll,
+)
 from windrow.language.compile import Catalog, compile_script
 from windrow.language.parse import parse_script
 from windrow.language.syntax import CreateStream
@@ -55,7 +62,7 @@ class Declared:
                 raise
         self.catalog.adopt(working)
         for statement, source in zip(bound, written, strict=True):
-            if not isinstance(statement, ShowAll | ExplainQuery):
+            if not isinstance(statement, ShowAll | ExplainQuery | AnalyzeQuery):
                 self._texts.append(text[source.span.start : source.span.end] + ";")
         return [shown for each in bound if (shown := self._shown(each)) is not None]
 
@@ -73,6 +80,8 @@ class Declared:
         match statement:
             case ExplainQuery(plan):
                 return explain_plan(plan)
+            case AnalyzeQuery(query):
+                return explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
             case ShowAll(kind):
                 return self._names(kind)
         return None
@@ -80,7 +89,11 @@ class Declared:
     def _names(self, kind: str) -> Any:
         import pyarrow as pa
 
+        from windrow.engine.missing import all_gaps
+
         catalog = self.catalog
+        if kind == "GAPS":  # nothing runs yet, so nothing is missing
+            return all_gaps({})
         kinds = {"STREAM": [*catalog.streams], "TABLE": [*catalog.tables], "QUERY": [*catalog.queries]}
         return pa.table({"name": pa.array(kinds[kind], pa.string())})
 

@@ -70,7 +70,8 @@ def drawing(
 def _streams(streams: tuple[StreamNow, ...]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("stream")
-    for name in ("rows", "rows/s", "clock", "lag", "late"):
+    sheds = any(stream.shed for stream in streams)
+    for name in ("rows", "rows/s", "clock", "lag", "late", *(["shed"] if sheds else [])):
         table.add_column(name, justify="right", no_wrap=True)
     for stream in streams:
         table.add_row(
@@ -80,6 +81,7 @@ def _streams(streams: tuple[StreamNow, ...]) -> Table:
             instant(stream.clock, is_time=stream.is_time),
             span(stream.lag, is_time=stream.is_time),
             Text(count(stream.late), style="yellow" if stream.late else ""),
+            *([Text(count(stream.shed), style="yellow")] if sheds else []),
         )
     return table
 

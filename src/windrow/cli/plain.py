@@ -64,6 +64,7 @@ def _stream(stream: StreamNow) -> str:
         f"{stream.name}: {counted(stream.rows, 'row')}, {count(round(stream.rate))}/s,"
         f" clock {instant(stream.clock, is_time=stream.is_time)},"
         f" lag {span(stream.lag, is_time=stream.is_time)}, late {count(stream.late)}"
+        + (f", shed {count(stream.shed)}" if stream.shed else "")
     )
 
 

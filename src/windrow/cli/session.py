@@ -119,7 +119,7 @@ class Session:
         from windrow.engine import explain_plan
 
         query = self._declared.catalog.queries[self._known(name)]
-        print(explain_plan(query.plan, name=query.name, sink=query.sink))
+        print(explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap))
 
     def _start(self, *trigger: str) -> None:
         if not self._declared.catalog.queries:

@@ -34,6 +34,8 @@ class StreamNow:
     clock: Instant
     greatest: int | None
     is_time: bool = True
+    #: rows that no query needed under overload
+    shed: int = 0
 
     @property
     def lag(self) -> Instant | None:
@@ -125,7 +127,8 @@ class Watcher:
         rows = progress.accepted + progress.late
         rate = self._meters.setdefault(name, Meter()).rate(rows, self._clock())
         is_time = stream.columns.get(stream.wattr, "TIMESTAMP") in _TIMES
-        return StreamNow(name, rows, rate, progress.late, progress.progress, progress.greatest, is_time)
+        clock, shed = progress.progress, progress.shed
+        return StreamNow(name, rows, rate, progress.late, clock, progress.greatest, is_time, shed)
 
     def _query(self, name: str) -> QueryNow:
         query = self._engine.queries[name]

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -23,14 +23,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from windrow.algebra.values import instant
 from windrow.engine.core import Engine, Promise, error_of
-from windrow.engine.declaring import declared_stream, options
+from windrow.engine.declaring import declared_stream, declared_table, options, period
 from windrow.engine.explaining import explain_plan
-from windrow.engine.handles import Query, StreamView
+from windrow.engine.handles import Query, StreamView, TableView
 from windrow.engine.loop import Loop
+from windrow.engine.missing import all_gaps
+from windrow.engine.refreshing import Refreshing
 from windrow.engine.stopping import StandingHere
-from windrow.errors import QueryError, StateError, WindrowError
+from windrow.engine.tables import TableUpdate
+from windrow.errors import QueryError, StateError, WindrowError, nearest
 from windrow.language.binder.bound import (
+    AnalyzeQuery,
     DeclareStream,
     DeclareTable,
     Dropped,
@@ -45,14 +50,18 @@ from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, parallelism, prepared
 from windrow.spark.sinks import Callback, check_sink
 from windrow.spark.sources import check_url, infer_schema, open_data, open_url
+from windrow.spark.sources.table_rows import rows_to_change
+from windrow.spark.sources.table_source import CalledContent, FilesContent, GivenContent, files_of
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
+    from windrow.algebra.catalog import Table
     from windrow.language.binder.bound import BoundStatement
     from windrow.spark.frames import SparkSession
     from windrow.spark.sinks import Sink
     from windrow.spark.sources import Source
+    from windrow.spark.sources.table_source import TableSource
 
 _CHECKPOINTS = "checkpoints"
 
@@ -91,6 +100,8 @@ class Windrow:
         self._folder = folder
         self._catalog = Catalog()
         self._sources: dict[str, Source] = {}
+        self._table_sources: dict[str, TableSource] = {}
+        self._refreshing = Refreshing(self._engine, self._table_sources)
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -113,12 +124,15 @@ class Windrow:
     def _all_or_nothing(self) -> Iterator[None]:
         """If a statement fails, nothing of its script is done."""
         catalog, sources = self._catalog.copy(), dict(self._sources)
+        table_sources = dict(self._table_sources)
         try:
             with self._engine.all_or_nothing():
                 yield
         except BaseException:
             self._catalog.adopt(catalog)
             self._sources = sources
+            self._table_sources.clear()
+            self._table_sources.update(table_sources)
             raise
 
     def _clear_checkpoints(self, statements: list[BoundStatement]) -> None:
@@ -144,6 +158,77 @@ class Windrow:
         self._sources[name] = open_data(self.spark, self._catalog.streams[name], data)
         self._engine.commit()
         return self.streams[name]
+
+    def table(
+        self,
+        name: str,
+        data: Any,
+        kind: str | None = None,
+        key: Sequence[str] = (),
+        *,
+        every: str = "1 second",
+    ) -> TableView:
+        """A table with this content: a Spark frame, a pandas, Polars or Arrow table, or a list of rows.
+
+        `kind` is "nrr" (the default) or "relation", `key` the columns that tell rows apart. Given other data
+        after a restart, the table becomes that; given the same, it stays as it was updated since. If `data`
+        is a function it gives the whole content, and is called in runs whenever the period `every` has passed
+        since the last call. If the table is declared already, this is where its content comes from.
+        """
+        with self._all_or_nothing():
+            table = self._declared_table(name, data, kind, key)
+            if callable(data):
+                self._table_sources[name] = CalledContent(table, data, period(every))
+            else:
+                self._table_sources[name] = GivenContent(table, data)
+            if not self._undeclared:  # until all queries are there, nobody can tell when it changes for them
+                self._refreshing.look_at(name)
+        self._engine.commit()
+        return self.tables[name]
+
+    def _declared_table(self, name: str, data: Any, kind: str | None, key: Sequence[str]) -> Table:
+        known = self._catalog.tables.get(name)
+        if known is None:
+            schema = infer_schema(data() if callable(data) else data)
+            table = declared_table(name, schema, kind or "nrr", key)
+            self._catalog.add(table)
+            self._engine.add_table(table)
+            return table
+        if kind is not None or key:
+            raise QueryError(
+                f"table `{name}` is declared already", code="duplicate-name", hint="give its content only"
+            )
+        if known.source is not None:
+            raise QueryError(
+                f"table `{name}` is read from {known.source}",
+                code="table-has-source",
+                hint="declare it without FROM, or change the files",
+            )
+        return known
+
+    def update(self, table: str, insert: Any = None, delete: Any = None, at: Any = None) -> None:
+        """Change a table, also while a run is under way. On return the change is durable.
+
+        `insert` and `delete` are rows: tuples, dictionaries or a table of any kind; rows leave before rows
+        come. `at` is the instant of the change, not before what is answered already; without it, all rows
+        later than those seen so far see the change.
+        """
+        record = self._engine.tables.get(table)
+        if record is None:
+            known = nearest(table, self._engine.tables)
+            raise QueryError(f"no table `{table}`", code="unknown-source", hint=known)
+        source = self._table_sources.get(table)
+        if record.table.source is not None or (source is not None and source.is_master):
+            raise QueryError(
+                f"table `{table}` is what its source says: it cannot be changed from here",
+                code="table-has-source",
+                hint="change the files, or declare the table without FROM",
+            )
+        self._check_declared()
+        if self._loop is None:
+            self._refreshing.look_at(table)
+        new, gone = rows_to_change(record.table, insert), rows_to_change(record.table, delete)
+        self._engine.change([TableUpdate(table, new, gone, None if at is None else instant(at))])
 
     def query(
         self,
@@ -182,6 +267,11 @@ class Windrow:
         return {name: StreamView(self._engine, name) for name in self._engine.streams}
 
     @property
+    def tables(self) -> dict[str, TableView]:
+        """The declared tables, by name."""
+        return {name: TableView(self._engine, name) for name in self._engine.tables}
+
+    @property
     def commit(self) -> int:
         """The number of the last commit."""
         return self._engine.last.number
@@ -196,6 +286,8 @@ class Windrow:
         match statement:
             case DeclareStream(stream):
                 self._add_stream(stream)
+            case DeclareTable(table):
+                self._add_table(table)
             case RegisterQuery(query):
                 self._start_query(query, None)
             case Dropped("QUERY", name):
@@ -203,18 +295,21 @@ class Windrow:
             case Dropped("STREAM", name):
                 self._engine.drop_stream(name)
                 self._sources.pop(name, None)
+            case Dropped("TABLE", name):
+                self._engine.drop_table(name)
+                self._table_sources.pop(name, None)
             case ShowAll(kind):
                 return self._shown(kind)
             case ExplainQuery(plan):
                 return explain_plan(plan)
+            case AnalyzeQuery(query):
+                return self.queries[query.name].explain(analyze=True)
             case RunOnce():
                 raise QueryError(
                     "a SELECT outside of CREATE QUERY would be answered once, which is not possible yet",
                     code="unsupported",
                     hint="write CREATE QUERY name AS SELECT …",
                 )
-            case DeclareTable() | Dropped():
-                pass
         return None
 
     def _declare(self, stream: Any) -> None:
@@ -225,6 +320,11 @@ class Windrow:
         if stream.source is not None:
             check_url(stream.source)
         self._engine.add_stream(stream)
+
+    def _add_table(self, table: Table) -> None:
+        if table.source is not None:
+            self._table_sources[table.name] = FilesContent(self.spark, table, files_of(table))
+        self._engine.add_table(table)
 
     def _register(self, query: StandingQuery, function: Callable[[pa.Table, int], None] | None) -> None:
         self._catalog.add(query)
@@ -243,6 +343,8 @@ class Windrow:
         self._engine.add_query(query, sink)
 
     def _shown(self, kind: str) -> pa.Table:
+        if kind == "GAPS":
+            return all_gaps({name: query.gaps for name, query in self.queries.items()})
         if kind == "QUERY":
             rows = [
                 {"name": name, "status": q.progress.status, "rows": q.progress.rows, "query": q.text}
@@ -255,12 +357,22 @@ class Windrow:
                     "name": name,
                     "rows": stream.progress.accepted,
                     "late": stream.progress.late,
+                    "shed": stream.progress.shed,
                     "source": self._catalog.streams[name].source,
                 }
                 for name, stream in self.streams.items()
             ]
             return pa.Table.from_pylist(rows, schema=_STREAMS)
-        return pa.table({"name": pa.array(sorted(self._catalog.tables), pa.string())})
+        rows = [
+            {
+                "name": name,
+                "kind": table.kind,
+                "rows": len(table),
+                "source": self._catalog.tables[name].source,
+            }
+            for name, table in self.tables.items()
+        ]
+        return pa.Table.from_pylist(rows, schema=_TABLES)
 
     # ------------------------------------------------------------ running
 
@@ -298,16 +410,24 @@ class Windrow:
             self._thread = None
             self._raise_failure()
 
+    def shed(self, p: float | None) -> None:
+        """Leave out this share of the windows of all queries with MAX GAP; None: as the load demands."""
+        if p is not None and not 0 <= p <= 1:
+            raise QueryError(f"{p} is no share of windows", code="bad-value", hint="0 to 1, or None")
+        self._engine.shed(p)
+
     @property
     def is_running(self) -> bool:
         """Whether a run is under way."""
         return self._loop is not None
 
     def punctuate(self, stream: str, progress: Any, where: Mapping[str, Any] | None = None) -> None:
-        """No more rows of a stream (with this value in this column) below `progress`: a heartbeat."""
-        from windrow.algebra.values import instant
+        """No more rows of a stream (with this value in this column) below `progress`: a heartbeat.
 
-        if stream not in self._engine.streams:
+        A table can be named too. From then on it holds back the clock of the queries that read it, up to
+        what it is punctuated with, so that changes below that are never too late.
+        """
+        if stream not in self._engine.streams and stream not in self._engine.tables:
             raise QueryError(f"no stream `{stream}`", code="unknown-source")
         promise = Promise(stream, instant(progress), where)
         if where is not None:
@@ -323,7 +443,9 @@ class Windrow:
         if self._loop is not None:
             raise StateError("this engine is running already", code="running", hint="stop() it first")
         self._check_declared()
+        self._refreshing.begin()
         self._failure = None
+        self._engine.limit = None if once else _limit(trigger)
         self._loop = Loop(
             self._engine,
             self._opened_sources(),
@@ -332,6 +454,7 @@ class Windrow:
             once=once,
             flush=flush,
             watch=watch,
+            refresh=self._refreshing.refresh,
         )
 
     def _run_loop(self) -> None:
@@ -358,13 +481,17 @@ class Windrow:
 
     def _check_declared(self) -> None:
         """State of queries nobody declares any more is neither used nor silently thrown away."""
-        missing = sorted(set(self._engine.last.queries) - set(self._engine.queries))
+        missing = self._undeclared
         if missing:
             raise StateError(
                 f"{self._folder} holds the state of query `{missing[0]}`, which is not declared",
                 code="query-missing",
                 hint=f"declare it as before, or drop it: w.drop('{missing[0]}'), or --drop {missing[0]}",
             )
+
+    @property
+    def _undeclared(self) -> list[str]:
+        return sorted(set(self._engine.last.queries) - set(self._engine.queries))
 
     def _opened_sources(self) -> dict[str, Source]:
         for name, stream in self._catalog.streams.items():
@@ -401,9 +528,25 @@ class Windrow:
         self.close()
 
 
+def _limit(trigger: str) -> float:
+    """How long an epoch should take: until the next one, or a second if they follow at once."""
+    with suppress(QueryError):
+        return max(period(trigger), 1.0)
+    return 1.0
+
+
 _QUERIES = pa.schema(
     [("name", pa.string()), ("status", pa.string()), ("rows", pa.int64()), ("query", pa.string())]
 )
+_TABLES = pa.schema(
+    [("name", pa.string()), ("kind", pa.string()), ("rows", pa.int64()), ("source", pa.string())]
+)
 _STREAMS = pa.schema(
-    [("name", pa.string()), ("rows", pa.int64()), ("late", pa.int64()), ("source", pa.string())]
+    [
+        ("name", pa.string()),
+        ("rows", pa.int64()),
+        ("late", pa.int64()),
+        ("shed", pa.int64()),
+        ("source", pa.string()),
+    ]
 )

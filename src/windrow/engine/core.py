@@ -18,10 +18,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from windrow.algebra.aggregates.user import definitions
 from windrow.engine.delivery import delivery, pending
 from windrow.engine.draft import Draft
+from windrow.engine.history import read_contents
+from windrow.engine.overload import Effort
 from windrow.engine.published import published_schema, rows_schema
 from windrow.engine.records import QueryRecord, StreamRecord, query_text
 from windrow.engine.running import runnable
-from windrow.errors import DataError, SinkError, StateError, WindrowError
+from windrow.engine.shedding import Shedding
+from windrow.engine.tables import Shelf, TableRecord
+from windrow.errors import DataError, QueryError, SinkError, StateError, WindrowError
 from windrow.spark.sinks import MemorySink, open_sink
 from windrow.spark.tasks.arrived import Arrived
 from windrow.spark.tasks.bundle import Bundle
@@ -29,12 +33,15 @@ from windrow.spark.tasks.place import Place
 from windrow.spark.tasks.reports import late_section
 from windrow.state.crash import crash_point
 from windrow.state.log import CommitLog
+from windrow.state.names import DRIVER
 from windrow.state.sweep import sweep
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.algebra.catalog import Stream
+    from windrow.algebra.catalog import Stream, Table
+    from windrow.engine.tables import TableUpdate
+    from windrow.kernels.general.contents import Contents
     from windrow.language.catalog import StandingQuery
     from windrow.spark.sinks import Sink
     from windrow.spark.tasks.close import CloseTask
@@ -49,11 +56,14 @@ SWEEP_EVERY, KEEP = 8, 8
 
 @dataclass(frozen=True)
 class Arrival:
-    """A micro-batch of a stream; `read` is how far its source is after it."""
+    """A micro-batch of a stream; `read` is how far its source is after it, `waiting` how many more rows it
+    has, as far as it tells.
+    """
 
     stream: str
     frame: Any
     read: SourceState | None = None
+    waiting: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,8 +105,11 @@ class Engine:
     #: promises about single groups may come from outside, about any stream
     by_group: bool | None = None
     streams: dict[str, StreamRecord] = field(default_factory=dict)
+    tables: dict[str, TableRecord] = field(default_factory=dict)
     queries: dict[str, QueryRecord] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
+    #: how many seconds an epoch should take, longer ones are overload; None: there is no hurry
+    limit: float | None = None
 
     def __post_init__(self) -> None:
         self.lock = RLock()
@@ -105,8 +118,13 @@ class Engine:
         #: what the last commit knows and the next one does not
         self._dropped: set[str] = set()
         self._dropped_streams: set[str] = set()
+        self._dropped_tables: set[str] = set()
         self._closing: list[Sink] = []
         self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
+        self.shedding = Shedding.of(self.last.decisions, self._state_id)
+        self._effort: Effort | None = None
+        #: seconds that the last delivery took
+        self._delivering = 0.0
         #: how many pane states each stream's last batch gave
         self._panes: dict[str, int] = {}
         self._late_sinks: dict[str, Sink] = {}
@@ -147,6 +165,43 @@ class Engine:
             self._dropped_streams.add(name)
             self._registered = True
 
+    def add_table(self, table: Table) -> TableRecord:
+        """A declared table, with what the state directory has of it."""
+        with self.lock:
+            _refuse_structs(table)
+            dropped = table.name in self._dropped_tables
+            stored = None if dropped else self.last.tables.get(table.name)
+            place = self.store.place("commits/x").removesuffix("/commits/x")
+            shelf = Shelf(lambda: self._contents(table))
+            record = TableRecord(table, shelf)
+            if stored is not None:
+                record = TableRecord.from_state(table, shelf, stored, place)
+            self.tables[table.name] = record
+            self._registered = True
+            return record
+
+    def _contents(self, table: Table) -> Contents:
+        """The rows of a table as of the last commit."""
+        files = {ref.name: ref for ref in self.last.chunks.get(DRIVER, ())}
+        parts = [files[name] for name in self.tables[table.name].history]
+        return read_contents(self.store, table, parts)
+
+    def drop_table(self, name: str) -> None:
+        """Forget a table and what it holds."""
+        with self.lock:
+            del self.tables[name]
+            self._dropped_tables.add(name)
+            self._registered = True
+
+    def change(self, updates: Sequence[TableUpdate]) -> None:
+        """Change tables. On return a commit holds it; queries see it when their clocks move on."""
+        with self.lock:
+            draft = self._draft()
+            for update in updates:
+                draft.change(update, self._place())
+            if draft.moved or self._registered:
+                self._commit(draft)
+
     def add_query(self, query: StandingQuery, sink: Sink | None = None) -> QueryRecord:
         """A standing query, going on where the state directory has it."""
         with self.lock:
@@ -167,9 +222,18 @@ class Engine:
                 seen = [g for name in record.streams if (g := self.streams[name].greatest) is not None]
                 record = replace(record, complete_from=max(seen) + 1 if seen else None)
             opened = sink or self._opened(query.sink or "memory:", query.name)
+            self._join_domains(record)
             self.queries[query.name] = replace(record, sink=opened)
             self._registered = True
             return self.queries[query.name]
+
+    def _join_domains(self, query: QueryRecord) -> None:
+        """The instants of a table's changes are those of the streams it is read with."""
+        for name in query.tables:
+            table, domain = self.tables[name], query.query.plan.leaves[0].domain.value
+            if table.domain not in (None, domain):
+                raise _other_domain(query.query.name, name)
+            self.tables[name] = replace(table, domain=domain)
 
     def drop_query(self, name: str) -> None:
         """Stop a query; what it has answered is delivered first, its state is let go of with `commit`."""
@@ -190,14 +254,22 @@ class Engine:
     def all_or_nothing(self) -> Iterator[None]:
         """If the block fails, nothing that it registers or drops is so."""
         with self.lock:
-            before = dict(self.streams), dict(self.queries), dict(self._late_sinks)
-            dropped = set(self._dropped), set(self._dropped_streams), list(self._closing)
+            before = dict(self.streams), dict(self.tables), dict(self.queries), dict(self._late_sinks)
+            dropped = set(self._dropped), set(self._dropped_streams), set(self._dropped_tables)
+            closing = list(self._closing)
             try:
                 yield
             except BaseException:
-                self.streams, self.queries, self._late_sinks = before
-                self._dropped, self._dropped_streams, self._closing = dropped
+                self.streams, self.tables, self.queries, self._late_sinks = before
+                self._dropped, self._dropped_streams, self._dropped_tables = dropped
+                self._closing = closing
                 raise
+
+    def shed(self, p: float | None) -> None:
+        """Drop this share of the windows of all who agreed, whatever the load; None: as the load demands."""
+        with self.lock:
+            self.shedding = replace(self.shedding, forced=p)
+            self._commit(self._draft())
 
     def check_promise(self, promise: Promise) -> None:
         """Promises about single groups need queries that were made for them."""
@@ -223,18 +295,20 @@ class Engine:
     ) -> Manifest:
         """Take what is new, answer what is due, commit, deliver."""
         with self.lock:
-            now = self.now()
+            now, began = self.now(), time.perf_counter()
             draft = self._draft()
             self._ingest(draft, arrivals, now)
             for promise in promises:
                 draft.promise(promise.stream, promise.progress, promise.where, now)
             draft.tick(now)
-            for name in seals:
-                draft.seal(name)
+            draft.seal(seals)
             self._close(draft)
+            effort = draft.effort(time.perf_counter() - began, self._delivering)
+            self._effort = replace(effort, backlog=sum(arrival.waiting for arrival in arrivals))
             if draft.moved or arrivals or self._registered or self._delivered:
                 self._commit(draft)
-            self.deliver()
+            self._effort = None
+            self._timed_delivery()
             return self.last
 
     def commit(self) -> None:
@@ -250,6 +324,8 @@ class Engine:
             dict(self.queries),
             frozenset(self._dropped),
             frozenset(self._dropped_streams),
+            dict(self.tables),
+            frozenset(self._dropped_tables),
             dict(self._delivered),
             # tells this state from others, for sinks that know commits by number: it may move, and another
             # may come to be at its place
@@ -278,10 +354,12 @@ class Engine:
         order = record.source.order_key if record.source is not None else ()
         panes = self._panes.get(arrival.stream)
         others = {name: each.known for name, each in draft.streams.items()}
-        return Arrived(record.stream, arrival.frame, record.known, bundles, order, others, panes)
+        held = {name: each.progress for name, each in draft.tables.items()}
+        shed = self.shedding.rows(record, draft)
+        return Arrived(record.stream, arrival.frame, record.known, bundles, order, others, panes, held, shed)
 
     def _close(self, draft: Draft) -> None:
-        work = draft.due()
+        work = [replace(each, drops=self.shedding.drops(each.query.name)) for each in draft.due()]
         if work:
             draft.close(work, self.jobs.close(draft.tasks(work, self._place())))
 
@@ -289,15 +367,21 @@ class Engine:
         return Place(self.store, self.last.number + 1, self.log.owner.epoch, self.shards)
 
     def _commit(self, draft: Draft) -> None:
+        shedding = self.shedding.after(draft, self._effort, self.limit)
+        draft.decisions |= shedding.decisions
         crash_point("before-commit")
         self.log.commit(draft.manifest(self.shards))
         crash_point("after-commit")
+        self.shedding = shedding
         failed = [
             q for name, q in draft.queries.items() if not q.is_running and self.queries[name].is_running
         ]
-        self.streams, self.queries = draft.streams, draft.queries
+        self.streams, self.tables, self.queries = draft.streams, draft.tables, draft.queries
+        for name, (gone, new) in draft.changed.items():
+            self.tables[name].shelf.contents.apply(gone, new)
         self._registered = False
-        self._delivered, self._dropped, self._dropped_streams = {}, set(), set()
+        self._delivered, self._dropped = {}, set()
+        self._dropped_streams, self._dropped_tables = set(), set()
         while self._closing:
             self._closing.pop().close()
         for query in failed:
@@ -321,6 +405,11 @@ class Engine:
             for name, sink in self._late_sinks.items():
                 schema = rows_schema(self.streams[name].stream.schema)
                 self._deliver(name, late_section(name), sink, schema)
+
+    def _timed_delivery(self) -> None:
+        began = time.perf_counter()
+        self.deliver()
+        self._delivering = time.perf_counter() - began
 
     def _deliver(self, name: str, section: str, sink: Sink, schema: pa.Schema) -> None:
         for commit, entries in pending(self.last.outbox, section).items():
@@ -370,6 +459,25 @@ def error_of(query: QueryRecord) -> WindrowError:
     known = query.error or {}
     text = f"query `{query.query.name}` was stopped: {known.get('message', 'no reason is known')}"
     return DataError(text, code=known.get("code"), hint=known.get("hint"))
+
+
+def _refuse_structs(table: Table) -> None:
+    for column in table.schema:
+        if column.type.fields:
+            raise QueryError(
+                f"column `{column.name}` of table `{table.name}` is {column.type}; tables hold plain values",
+                code="column-type",
+                hint="give each part a column of its own",
+            )
+
+
+def _other_domain(query: str, table: str) -> QueryError:
+    return QueryError(
+        f"query `{query}` reads table `{table}` by another kind of instants than queries before it: a change"
+        " of the table would have to happen at a time for one and at a number for the other",
+        code="mixed-domains",
+        hint="declare the table a second time, under another name",
+    )
 
 
 def _user_aggregates(query: StandingQuery) -> tuple[Any, ...]:

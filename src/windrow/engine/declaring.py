@@ -1,4 +1,4 @@
-"""Streams from Python: the words of CREATE STREAM as arguments.
+"""Streams and tables from Python: the words of CREATE STREAM and CREATE TABLE as arguments.
 
 >>> options(wattr="ts", slack="5 seconds", late="keep")
 'WATTR `ts` SLACK 5 SECONDS LATE KEEP'
@@ -8,14 +8,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from windrow.errors import QueryError
-from windrow.language.compile import declare_stream
+from windrow.errors import QueryError, nearest
+from windrow.language.compile import declare_stream, declare_table
+from windrow.windows.domain import Domain
+from windrow.windows.units import Quantity
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
+    from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.schema import Schema
+
+_KINDS = ("nrr", "relation")
 
 
 def options(
@@ -53,6 +59,38 @@ def options(
     words += [_late(late)] if late else []
     words += ["SHEDDABLE"] if sheddable else []
     return " ".join(words)
+
+
+def declared_table(name: str, schema: Schema, kind: str, key: Sequence[str]) -> Table:
+    """The declaration of a table with these columns.
+
+    >>> from windrow.algebra.schema import Field, Schema
+    >>> from windrow.algebra.types import BIGINT
+    >>> declared_table("items", Schema((Field("item", BIGINT),)), "relation", ["item"]).kind.value
+    'RELATION'
+    """
+    if kind.lower() not in _KINDS:
+        raise QueryError(
+            f"a table is `nrr` or `relation`, not `{kind}`", code="bad-options", hint=nearest(kind, _KINDS)
+        )
+    columns = ", ".join(f"{_quoted(field.name)} {field.type}" for field in schema)
+    keys = f" KEY ({', '.join(map(_quoted, key))})" if key else ""
+    return declare_table(name, columns, f"{kind.upper()}{keys}")
+
+
+def period(text: str) -> float:
+    """A span of time in seconds.
+
+    >>> period("250 milliseconds")
+    0.25
+    """
+    number, _, unit = text.strip().partition(" ")
+    try:
+        return Quantity(Decimal(number), unit.strip()).ticks(Domain.TIME) / 1_000_000
+    except InvalidOperation:
+        raise QueryError(
+            f"`{text}` is no span of time", code="bad-options", hint="write it as in '5 seconds'"
+        ) from None
 
 
 def declared_stream(name: str, schema: Schema, text: str) -> Stream:

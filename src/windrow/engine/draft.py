@@ -1,6 +1,7 @@
 """The next commit, being made: an epoch in steps. Nothing here is visible before the manifest is.
 
 take      what the ingest job reports: counts, greatest values, files, faults
+change    what a table's users, or its files, say
 promise, tick, seal    what else moves a stream
 due       which queries the new clocks make due
 close     what the close job reports: state files, answers, faults
@@ -9,19 +10,30 @@ manifest  all of it, as the successor of the last commit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from windrow.engine.changing import check_clock, instant_of
+from windrow.engine.history import add_up, is_long, write_changes
+from windrow.engine.overload import Effort
 from windrow.engine.records import QueryRecord, StreamRecord
+from windrow.engine.tables import BEGINNING
 from windrow.errors import StateError
+from windrow.kernels.general.tables import changes_at, check_order, promised
 from windrow.kernels.intake import Intake, Known
 from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
+from windrow.spark.tasks.units import GeneralUnit
 from windrow.state.entries import OutboxEntry
 from windrow.state.names import DRIVER
+from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from windrow.engine.tables import TableRecord, TableUpdate
+    from windrow.kernels.general.contents import Values
     from windrow.spark.tasks.place import Place
     from windrow.spark.tasks.reports import Closed, Fault, Ingested
     from windrow.state.entries import QueryState, StreamState
@@ -42,6 +54,8 @@ class Draft:
     #: queries that were dropped: whatever else the last commit knows stays, declared or not
     dropped: frozenset[str] = frozenset()
     dropped_streams: frozenset[str] = frozenset()
+    tables: dict[str, TableRecord] = field(default_factory=dict)
+    dropped_tables: frozenset[str] = frozenset()
     #: which sections of which outbox files have been delivered since the last commit
     delivered: Mapping[str, set[str]] = field(default_factory=dict)
     decisions: dict[str, Any] = field(default_factory=dict)
@@ -50,7 +64,9 @@ class Draft:
     _outbox: list[ChunkRef] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.before = dict(self.streams)
+        self.before, self.tables_before = dict(self.streams), dict(self.tables)
+        #: rows that leave and come, for each table that changes
+        self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
         self._files = {number: refs for number, refs in self.last.chunks.items() if number != DRIVER}
 
@@ -68,7 +84,8 @@ class Draft:
         moments = [t for piece in pieces for t in piece.batch.wattr if t is not None]
         greatest = max([*moments, *([record.greatest] if record.greatest is not None else [])], default=None)
         late = record.late + sum(piece.late for piece in pieces)
-        self.streams[name] = replace(record, known=known, greatest=greatest, late=late)
+        shed = record.shed + sum(report.shed for report in found)
+        self.streams[name] = replace(record, known=known, greatest=greatest, late=late, shed=shed)
         self._deltas += [report.chunk for report in found if report.chunk is not None]
         self._outbox += [report.outbox for report in found if report.outbox is not None]
         for report in found:
@@ -76,8 +93,19 @@ class Draft:
             for query, latest in report.latest.items():
                 self._reaches(query, latest)
 
+    def effort(self, on_rows: float, on_answers: float) -> Effort:
+        """What the epoch took, up to now, and how many rows came in it."""
+        came = [(record, self.before.get(name)) for name, record in self.streams.items()]
+        rows = sum(r.known.accepted - (b.known.accepted if b else 0) for r, b in came)
+        return Effort(rows, sum(r.shed - (b.shed if b else 0) for r, b in came), on_rows, on_answers)
+
     def promise(self, name: str, progress: int, where: Mapping[str, Any] | None, now: int) -> None:
-        """Somebody outside says that no more rows come below `progress`."""
+        """Somebody outside says that no more rows, or no more changes of a table, come below `progress`."""
+        if name in self.tables:
+            table = self.tables[name]
+            held = promised(name, table.progress, progress, self.answered(name))
+            self.tables[name] = replace(table, progress=held)
+            return
         record = self.streams[name]
         known = Intake(record.stream).promise(record.known, progress, where, now)
         self.streams[name] = replace(record, known=known)
@@ -88,20 +116,86 @@ class Draft:
             if not record.known.sealed:
                 self.streams[name] = replace(record, known=Intake(record.stream).tick(record.known, now))
 
-    def seal(self, name: str) -> None:
-        """No more rows of a stream, for ever."""
-        record = self.streams[name]
+    def seal(self, names: Collection[str]) -> None:
+        """No more rows of some streams, for ever; tables do not hold the clock back any longer."""
         for query in self.queries.values():
-            if name in query.streams:
-                reached = query.bundle.unit.reached(self._known(self.streams, query))
+            if not {*query.streams, *query.tables}.isdisjoint(names):
+                reached = query.bundle.unit.reached(*self._inputs(query))
                 if reached is not None:
                     self._reaches(query.id, reached)
-        self.streams[name] = replace(record, known=replace(record.known, sealed=True))
+        for name in names:
+            if name in self.tables:
+                self.tables[name] = replace(self.tables[name], progress=INFINITY)
+            else:
+                record = self.streams[name]
+                self.streams[name] = replace(record, known=replace(record.known, sealed=True))
 
     @property
     def moved(self) -> bool:
         """Whether anything is known that was not known at the last commit."""
-        return self.streams != self.before
+        return self.streams != self.before or self.tables != self.tables_before
+
+    # ------------------------------------------------------------ tables
+
+    def change(self, update: TableUpdate, place: Place) -> None:
+        """A table changes: what is wrong with it is told before anything is written."""
+        name, record = update.table, self.tables[update.table]
+        assert name not in self.changed, "one change of a table in a commit"
+        contents = record.shelf.contents
+        if update.content is None:
+            gone, new = list(update.delete), list(update.insert)
+        else:
+            gone, new = contents.difference(update.content)
+        if update.read is not None:
+            self.tables[name] = record = replace(record, read=update.read)
+        if update.at is None and not gone and not new:
+            return
+        if update.at is None:
+            at = instant_of(record, self._clocks_of(name))
+        else:
+            at = update.at
+            check_clock(name, at, self.answered(name))
+        check_order(name, at, record.changed, record.progress)
+        contents.check(gone, new)
+        if gone or new:
+            record = self._written(record, changes_at(record.table.schema, at, gone, new), place)
+            self.changed[name] = gone, new
+        self.tables[name] = replace(record, last=at, rows=record.rows + len(new) - len(gone))
+
+    def _written(self, record: TableRecord, changes: pl.DataFrame, place: Place) -> TableRecord:
+        """The changes on the disk; a long history is added up first."""
+        parts = self._parts(record)
+        if is_long(parts):
+            floor = min((r.known.progress.progress for r in self.streams.values()), default=-INFINITY)
+            parts = [add_up(place, record.table, record.shelf.contents, parts, floor)]
+            self._deltas += parts
+        new = write_changes(place, record.table, changes)
+        self._deltas.append(new)
+        return replace(record, history=tuple(ref.name for ref in (*parts, new)))
+
+    def _parts(self, record: TableRecord) -> list[ChunkRef]:
+        known = {ref.name: ref for ref in self._deltas}
+        return [known[name] for name in record.history]
+
+    def answered(self, table: str) -> Instant:
+        """How far answers are given that depend on a table: it cannot change before.
+
+        Queries that have come to their end do not count, as long as there are others.
+        """
+        clocks = [clock for clock, _ in self._clocks_of(table)]
+        return max([clock for clock in clocks if clock != INFINITY] or clocks, default=-INFINITY)
+
+    def _clocks_of(self, table: str) -> list[tuple[Instant, Instant]]:
+        """Of each query that has read a table: how far its answers are, and the rows it has seen."""
+        found: list[tuple[Instant, Instant]] = []
+        for query in self.queries.values():
+            unit = query.bundle.unit
+            if table in query.tables and query.is_running and not query.is_fresh:
+                assert isinstance(unit, GeneralUnit)
+                greatest = [self.streams[name].greatest for name in unit.by_wattr]
+                seen = max((moment for moment in greatest if moment is not None), default=-INFINITY)
+                found.append((unit.furthest(*self._inputs(query)), seen))
+        return found
 
     # ------------------------------------------------------------ queries
 
@@ -111,14 +205,37 @@ class Draft:
         return [work for work in found if _is_due(work) or len(work.deltas) > MOST_WAITING]
 
     def _work(self, record: QueryRecord) -> Work:
-        before, now = self._known(self.before, record), self._known(self.streams, record)
-        clock = record.bundle.unit.clock(before, now, record.latest)
-        waiting = [ref for ref in self._deltas if _reads(record, ref) and _commit(ref) > record.absorbed]
-        return Work(record.bundle, clock, tuple(waiting), record.latest, record.complete_from)
+        before, held = self._inputs(record, self.before, self.tables_before)
+        now, now_held = self._inputs(record)
+        clock = record.bundle.unit.clock(before, now, record.latest, held, now_held)
+        waiting = [ref for ref in self._deltas if self._awaits(record, ref)]
+        tables = [self.tables[name] for name in record.tables]
+        whole = [ref for table in tables for ref in self._parts(table)] if record.is_fresh else []
+        changed = {each.table.name: int(each.changed) for each in tables if each.changed > BEGINNING}
+        known = record.latest, record.complete_from, changed
+        return Work(record.bundle, clock, (*whole, *waiting), *known)
+
+    def _inputs(
+        self,
+        query: QueryRecord,
+        streams: Mapping[str, StreamRecord] | None = None,
+        tables: Mapping[str, TableRecord] | None = None,
+    ) -> tuple[dict[str, Known], dict[str, Instant]]:
+        """What is known of a query's streams, and how far its tables are."""
+        streams = self.streams if streams is None else streams
+        tables = self.tables if tables is None else tables
+        known = {name: streams[name].known for name in query.streams}
+        return known, {name: tables[name].progress for name in query.tables}
 
     @staticmethod
-    def _known(streams: Mapping[str, StreamRecord], query: QueryRecord) -> dict[str, Known]:
-        return {name: streams[name].known for name in query.streams}
+    def _awaits(record: QueryRecord, delta: ChunkRef) -> bool:
+        """Whether a query has still to take a file in. One that has never run begins with whole tables."""
+        if _commit(delta) <= record.absorbed:
+            return False
+        table = delta.metadata.get("table")
+        if table is not None:
+            return table in record.tables and not record.is_fresh
+        return delta.metadata.get("stream") in record.streams
 
     def tasks(self, work: list[Work], place: Place) -> list[CloseTask]:
         """The stages of the close job."""
@@ -131,7 +248,7 @@ class Draft:
         """What the close job says."""
         for each in work:
             record = self._by_id(each.query.name)
-            self.queries[record.query.name] = replace(record, absorbed=self.last.number + 1)
+            self.queries[record.query.name] = replace(record, absorbed=self.last.number + 1, is_fresh=False)
         for report in reports:
             self._files[report.shard] = report.files
             self._outbox += [report.outbox] if report.outbox is not None else []
@@ -163,10 +280,13 @@ class Draft:
         """The successor of the last commit."""
         is_kept = any(record.is_running for record in self.queries.values()) or self._undeclared
         chunks = {number: refs for number, refs in self._files.items() if refs and is_kept}
-        deltas = tuple(ref for ref in self._deltas if self._is_needed(ref))
+        tables = {**self._known_tables, **{name: r.to_state() for name, r in self.tables.items()}}
+        held = {file for table in tables.values() for file in table.options["history"]}
+        deltas = tuple(ref for ref in self._deltas if ref.name in held or self._is_needed(ref))
         return self.last.successor(
             shards=shards,
             streams={**self._known_streams, **{name: r.to_state() for name, r in self.streams.items()}},
+            tables=tables,
             queries={**self._undeclared, **{r.query.name: r.to_state() for r in self.queries.values()}},
             chunks={**chunks, **({DRIVER: deltas} if deltas else {})},
             outbox=tuple(self._entries()),
@@ -178,6 +298,10 @@ class Draft:
         return {name: s for name, s in self.last.streams.items() if name not in self.dropped_streams}
 
     @property
+    def _known_tables(self) -> dict[str, StreamState]:
+        return {name: t for name, t in self.last.tables.items() if name not in self.dropped_tables}
+
+    @property
     def _undeclared(self) -> dict[str, QueryState]:
         """Queries that the last commit knows and nobody has declared yet: they keep all they have."""
         gone = {*self.dropped, *self.queries}
@@ -186,9 +310,7 @@ class Draft:
     def _is_needed(self, delta: ChunkRef) -> bool:
         """Whether a running query has still to take it in; an undeclared one may read any stream."""
         return any(
-            _reads(record, delta) and _commit(delta) > record.absorbed
-            for record in self.queries.values()
-            if record.is_running
+            self._awaits(record, delta) for record in self.queries.values() if record.is_running
         ) or any(
             _commit(delta) > state.options["absorbed"]
             for state in self._undeclared.values()
@@ -212,10 +334,6 @@ class Draft:
 
 def _is_due(work: Work) -> bool:
     return work.query.unit.is_due(work.clock)
-
-
-def _reads(record: QueryRecord, delta: ChunkRef) -> bool:
-    return delta.metadata["stream"] in record.streams
 
 
 def _commit(delta: ChunkRef) -> int:

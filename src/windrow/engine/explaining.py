@@ -10,20 +10,24 @@ Every step is one call of the package that knows how:
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.algebra.explain import Alternative, Explanation, Size, gather
+from windrow.algebra.explain import Alternative, Explanation, gather
+from windrow.engine.expecting import sizes_of
+from windrow.engine.may_shed import what_is_shed
 from windrow.engine.running import how_it_runs
+from windrow.engine.sharing import what_is_common
 from windrow.errors import QueryError
 from windrow.language.binder.bound import ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
-from windrow.rules.cost import estimate, total_cost
+from windrow.rules.cost import total_cost
 from windrow.rules.optimise import normalise, optimise
 from windrow.spark.sinks import check_sink
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from windrow.algebra.plan import Emit
     from windrow.language.binder.bound import BoundStatement
@@ -76,28 +80,43 @@ def explain_script(text: str, catalog: Catalog, statistics: Statistics | None = 
             code="no-query",
             hint="add a SELECT, or CREATE QUERY name AS SELECT …",
         )
-    return [
-        explain_plan(query.plan, name=query.name or None, sink=query.sink, statistics=statistics)
+    found = [
+        explain_plan(
+            query.plan,
+            name=query.name or None,
+            sink=query.sink,
+            statistics=statistics,
+            max_gap=query.max_gap,
+        )
         for query in queries
     ]
+    common = what_is_common({query.name: query.plan for query in queries})
+    pairs = zip(queries, found, strict=True)
+    return [replace(each, runs=(*each.runs, *common.get(query.name, ()))) for query, each in pairs]
 
 
 def explain_plan(
-    emit: Emit, *, name: str | None = None, sink: str | None = None, statistics: Statistics | None = None
+    emit: Emit,
+    *,
+    name: str | None = None,
+    sink: str | None = None,
+    statistics: Statistics | None = None,
+    observed: Sequence[str] = (),
+    max_gap: int | None = None,
 ) -> Explanation:
     """The explanation of a query, with the plan it is optimised to."""
     chosen = optimise(emit, statistics)
-    estimates = estimate(chosen.plan, statistics) if statistics else {}
     return gather(
         emit,
         chosen=chosen.plan,
         name=name,
         sink=without_secrets(sink) if sink else None,
         promised=check_sink(sink) if sink else None,
-        runs=how_it_runs(emit),
+        runs=[*how_it_runs(emit), *what_is_shed(emit, max_gap)],
+        observed=observed,
         fired=chosen.fired,
         considered=_alternatives(emit, chosen, statistics),
-        sizes={path: Size(found.rows, found.state_rows) for path, found in estimates.items()},
+        sizes=sizes_of(chosen.plan, statistics) if statistics else {},
     )
 
 

@@ -1,13 +1,17 @@
-"""What `w.queries["top"]` and `w.streams["bids"]` are: views of what runs, never copies of it."""
+"""What `w.queries["top"]`, `w.streams["bids"]` and `w.tables["items"]` are: views of what runs, no copies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from windrow.engine.analysing import observed
 from windrow.engine.explaining import explain_plan
-from windrow.engine.published import published_schema
+from windrow.engine.missing import gap_table, with_gaps
+from windrow.engine.published import published, published_schema, rows_schema
+from windrow.engine.tables import BEGINNING
 from windrow.errors import QueryError
+from windrow.kernels.columns import frame_of
 from windrow.spark.sinks import MemorySink
 
 if TYPE_CHECKING:
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from windrow.algebra.explain import Explanation
     from windrow.engine.core import Engine
     from windrow.engine.records import QueryRecord, StreamRecord
+    from windrow.engine.tables import TableRecord
     from windrow.spark.frames import DataFrame, SparkSession
     from windrow.windows.domain import Instant
 
@@ -42,6 +47,8 @@ class StreamProgress:
     #: the greatest value of WATTR seen
     greatest: int | None
     sealed: bool
+    #: of the accepted rows, those that no query needed under overload
+    shed: int = 0
 
 
 class Query:
@@ -75,11 +82,33 @@ class Query:
         """How far it is."""
         record = self._record
         known = {name: self._engine.streams[name].known for name in record.streams}
-        clock = record.bundle.unit.progress(known)
-        return QueryProgress(record.status, clock, record.rows, record.complete_from, record.error)
+        held = {name: self._engine.tables[name].progress for name in record.tables}
+        clock = record.bundle.unit.progress(known, held)
+        status = self._engine.shedding.status(record)
+        return QueryProgress(status, clock, record.rows, record.complete_from, record.error)
 
-    def results(self) -> pa.Table:
-        """What the query has emitted since this process runs."""
+    @property
+    def gaps(self) -> pa.Table:
+        """The windows that were left out under overload, as runs: the ends of the first and the last one."""
+        record = self._record
+        return gap_table(record.query.plan, self._engine.shedding.gaps.get(record.id, ()))
+
+    @property
+    def losing(self) -> float:
+        """The share of its windows that is left out from now on."""
+        return self._engine.shedding.lost(self._record.id)
+
+    @property
+    def keeps_all(self) -> str | None:
+        """Why no window of it is ever left out; None if some may be."""
+        return self._engine.shedding.why_not(self._record)
+
+    def results(self, *, gaps: bool = False) -> pa.Table:
+        """What the query has emitted since this process runs.
+
+        With `gaps` there is also a row for each window that is known to be missing: its `op` is 'gap', that
+        of answers '+'.
+        """
         record = self._record
         if not isinstance(record.sink, MemorySink):
             raise QueryError(
@@ -87,17 +116,61 @@ class Query:
                 code="no-results",
                 hint="read them there, or register the query without a sink",
             )
-        table = record.sink.table()
-        return table if table.num_columns else published_schema(record.query.plan).empty_table()
+        table, plan = record.sink.table(), record.query.plan
+        answers = table if table.num_columns else published_schema(plan).empty_table()
+        return with_gaps(plan, answers, self._engine.shedding.gaps.get(record.id, ())) if gaps else answers
 
     def to_spark(self) -> DataFrame:
         """The same as a Spark DataFrame."""
         return self._spark.createDataFrame(self.results())
 
-    def explain(self) -> Explanation:
-        """How it runs."""
+    def explain(self, analyze: bool = False) -> Explanation:
+        """How it runs; with `analyze` also what its state is after the last commit."""
         query = self._record.query
-        return explain_plan(query.plan, name=query.name, sink=query.sink)
+        seen = observed(self._engine.last, self._record) if analyze else ()
+        return explain_plan(
+            query.plan, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
+        )
+
+
+class TableView:
+    """A table that is registered."""
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine, self.name = engine, name
+
+    def __repr__(self) -> str:
+        return f"<table {self.name}: {len(self)} rows>"
+
+    def __len__(self) -> int:
+        return self._record.rows
+
+    @property
+    def _record(self) -> TableRecord:
+        return self._engine.tables[self.name]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names and types."""
+        return {field.name: str(field.type) for field in self._record.table.schema}
+
+    @property
+    def kind(self) -> str:
+        """NRR or RELATION."""
+        return self._record.table.kind.value
+
+    @property
+    def changed(self) -> int | None:
+        """The instant of its last change; None if it was never changed since it was first filled."""
+        last = self._record.last
+        return None if last == BEGINNING else last
+
+    def rows(self) -> pa.Table:
+        """What it holds, all changes included that are known by now."""
+        with self._engine.lock:
+            schema, contents = self._record.table.schema, self._record.shelf.contents
+            rows = list(contents.rows.elements())
+        return published(frame_of(schema, rows).to_arrow(), rows_schema(schema))
 
 
 class StreamView:
@@ -128,4 +201,5 @@ class StreamView:
         """How far it is."""
         record = self._record
         p = record.known.progress_on(record.stream, record.stream.wattr)
-        return StreamProgress(p, record.known.accepted, record.late, record.greatest, record.known.sealed)
+        known = record.known
+        return StreamProgress(p, known.accepted, record.late, record.greatest, known.sealed, record.shed)

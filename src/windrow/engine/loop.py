@@ -20,6 +20,7 @@ from windrow.engine.inbox import Inbox, Waiting
 from windrow.errors import DataError, QueryError, SourceError, StateError
 from windrow.spark.streaming import StreamFeed, check_files, next_read
 from windrow.state.entries import SourceState
+from windrow.windows.domain import INFINITY
 from windrow.windows.punctuation import NoPolicy, OrderedPer
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Loop:
     #: called after every epoch
     watch: Callable[[], None] = lambda: None
     promises: list[Promise] = field(default_factory=list)
+    #: called between epochs, for tables whose content may have changed
+    refresh: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.inbox = Inbox()
@@ -63,6 +66,7 @@ class Loop:
             self._check(name)
         try:
             self.engine.deliver()
+            self.refresh()
             self._read_bounded()
             self._start_feeds()
             self._follow()
@@ -136,6 +140,7 @@ class Loop:
         """Epoch after epoch, until there is nothing left to wait for."""
         looked = time.monotonic()
         while not self.stopping.is_set():
+            self.refresh()
             alive = any(feed.is_active for feed in self._feeds)
             waiting = self.inbox.take((SOON if self.once else TICK) if alive else 0.0)
             if waiting or self.promises:
@@ -164,7 +169,7 @@ class Loop:
         batch = waiting.batch
         source, record = self.sources[batch.stream], self.engine.streams[batch.stream]
         read = next_read(batch.stream, record.read, batch, source.fingerprint)
-        return None if read is None else Arrival(batch.stream, batch.frame, read)
+        return None if read is None else Arrival(batch.stream, batch.frame, read, batch.waiting)
 
     def _tick(self) -> None:
         policies = [record.stream.progress.policy for record in self.engine.streams.values()]
@@ -181,6 +186,7 @@ class Loop:
     def _seal(self) -> None:
         """Declare the end of every stream that was read."""
         names = [name for name in self.sources if not self.engine.streams[name].known.sealed]
+        names += [name for name, table in self.engine.tables.items() if table.progress != INFINITY]
         if names:
             self.engine.epoch(seals=names)
             self.watch()

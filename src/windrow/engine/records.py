@@ -15,7 +15,7 @@ from windrow.windows.domain import INFINITY
 from windrow.windows.progress import Progress
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
+    from windrow.algebra.catalog import Stream, Table
     from windrow.language.catalog import StandingQuery
     from windrow.spark.sinks import Sink
     from windrow.spark.sources import Source
@@ -29,6 +29,8 @@ class StreamRecord:
     stream: Stream
     known: Known
     late: int = 0
+    #: of the accepted rows, those that no query needed under overload
+    shed: int = 0
     #: the greatest value of WATTR that was ever seen
     greatest: int | None = None
     read: SourceState = field(default_factory=SourceState)
@@ -46,6 +48,7 @@ class StreamRecord:
             progress=known.progress.to_json(),
             accepted=known.accepted,
             late=self.late,
+            shed=self.shed,
             rows_seen=known.accepted + self.late,
             sealed=known.sealed,
             source=self.read,
@@ -70,7 +73,7 @@ class StreamRecord:
             read_instant(state.options["last_arrival"]),
             state.sealed,
         )
-        return cls(stream, known, state.late, state.options["greatest"], state.source)
+        return cls(stream, known, state.late, state.shed, state.options["greatest"], state.source)
 
 
 def declaration(stream: Stream) -> dict[str, Any]:
@@ -99,6 +102,8 @@ class QueryRecord:
     status: str = "running"
     error: dict[str, Any] | None = None
     sink: Sink | None = None
+    #: it has not run yet: it begins with all that its tables hold
+    is_fresh: bool = True
 
     @property
     def id(self) -> str:
@@ -108,6 +113,11 @@ class QueryRecord:
     def streams(self) -> Mapping[str, Stream]:
         """The streams it reads."""
         return self.bundle.unit.streams
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables it reads."""
+        return self.bundle.unit.tables
 
     @property
     def is_running(self) -> bool:
@@ -127,6 +137,7 @@ class QueryRecord:
             complete_from=None if stored.complete_from == -INFINITY else int(stored.complete_from),
             status=stored.status,
             error=dict(stored.error) if stored.error else None,
+            is_fresh=stored.options.get("fresh", False),
         )
 
     def to_state(self) -> QueryState:
@@ -140,6 +151,7 @@ class QueryRecord:
                 "absorbed": self.absorbed,
                 "latest": self.latest,
                 "rows": self.rows,
+                "fresh": self.is_fresh,
             },
             complete_from=-INFINITY if self.complete_from is None else self.complete_from,
             status=self.status,

@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.algebra.catalog import TableKind
 from windrow.errors import QueryError
+from windrow.kernels.differences import Differences
+from windrow.kernels.general.implementations import lines_of
 from windrow.kernels.running import RunningTotals
 from windrow.kernels.stacks import TwoStacks
 from windrow.rules.optimise import normalise
@@ -60,7 +63,21 @@ def how_it_runs(emit: Emit) -> list[str]:
 def _general(unit: GeneralUnit) -> list[str]:
     routed = ", ".join(f"{name} by {', '.join(columns)}" for name, columns in unit.placement.items())
     where = f"rows are routed: {routed}" if routed else "all rows meet in one shard"
-    return [f"ingest  {where}", "close   operators over pieces of rows, each step by what is new"]
+    tables = [f"table   {_table(unit, name)}" for name in unit.tables]
+    close = "close   operators over pieces of rows, each step by what is new"
+    return [f"ingest  {where}", *tables, close, *lines_of(unit.program)]
+
+
+def _table(unit: GeneralUnit, name: str) -> str:
+    table, column = unit.tables[name], unit.table_places[name]
+    if column is not None:
+        kept = f"each shard keeps the rows whose {column} is routed to it"
+    else:
+        kept = "every shard keeps all of it" if unit.placement else "kept in that shard"
+    reach = (
+        "a change is for later rows" if table.kind is TableKind.NRR else "a change reaches back to windows"
+    )
+    return f"{name} {table.kind.value}: {kept}; {reach}"
 
 
 def _kernel(level: Level) -> str:
@@ -70,4 +87,6 @@ def _kernel(level: Level) -> str:
     panes = f"({cut.per_window} panes per window)"
     if isinstance(level.kernel, TwoStacks):
         return f"persisted two stacks: an epoch reads what it answers, whatever RANGE/SLIDE is {panes}"
+    if isinstance(level.kernel, Differences):
+        return f"running counts of values: panes are added as they close and subtracted as they leave {panes}"
     return f"live panes: an epoch combines those of the windows it answers {panes}"

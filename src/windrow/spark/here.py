@@ -36,7 +36,10 @@ class HereJobs:
         found = []
         for batch in batches:
             sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
-            task = RowsTask(batch.stream, batch.known, now, place, batch.queries, sink, batch.others)
+            known, queries = batch.known, batch.queries
+            task = RowsTask(
+                batch.stream, known, now, place, queries, sink, batch.others, batch.held, batch.shed
+            )
             found.append(task.run(batch.frame.to_batches()))
         return found
 

@@ -21,6 +21,7 @@ from windrow.spark.native import MOMENT, aggregation_sql, feeds_of, moment_sql, 
 from windrow.spark.tasks.arrived import Arrived
 from windrow.spark.tasks.ingest import FeedTask, RowsTask
 from windrow.spark.tasks.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
+from windrow.spark.tasks.shed import shed_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -120,7 +121,9 @@ def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
             raise _no_order(stream.name)
         frame = frame.coalesce(1).sortWithinPartitions(*batch.order_key)
     rows = frame.select(*(F.col(quoted(name)) for name in stream.schema.names))
-    task = RowsTask(stream, batch.known, now, place, batch.queries, _late_sink(stream), batch.others)
+    sink = _late_sink(stream)
+    more = batch.others, batch.held, batch.shed
+    task = RowsTask(stream, batch.known, now, place, batch.queries, sink, *more)
     ingested: DataFrame = rows.mapInArrow(task, SCHEMA)
     return ingested
 
@@ -148,7 +151,9 @@ def _aggregated(batch: Arrived, feed: Feed) -> DataFrame:
     known = f"element_at(array({promised}L, 0L), IF({MOMENT} IS NULL, 2, 1))"
     session, view = batch.frame.sparkSession, f"windrow_{feed.name}"
     batch.frame.createOrReplaceTempView(view)
-    panes: DataFrame = session.sql(aggregation_sql(feed, view, moment_sql(batch.stream), known))
+    panes: DataFrame = session.sql(
+        aggregation_sql(feed, view, moment_sql(batch.stream), known, shed_sql(batch.shed, MOMENT))
+    )
     return panes
 
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from windrow.kernels.program import Program
 
 BEGIN, MOMENT, COUNT, GREATEST = "__begin", "__t", "__rows", "__greatest"
+#: stands for the pane of rows that no query needs
+SHED = -(2**63) + 1
 #: more grids than these are replaced by their common divisor
 MOST_GRIDS = 8
 #: this many groupings of one stream are aggregated natively; each reads the batch once more
@@ -310,10 +312,15 @@ def moment_sql(stream: Stream) -> str:
     return f"CAST({name} AS {BIGINT})"
 
 
-def aggregation_sql(feed: Feed, view: str, moment: str, promised: str) -> str:
-    """The aggregation of a feed over a view of the new rows. Rows before the promise are in no pane."""
-    begin = f"CASE WHEN {MOMENT} >= {promised} THEN {feed.begin} END"
-    inner = {f"__key{place}": text for place, text in enumerate(feed.key_texts)}
+def aggregation_sql(feed: Feed, view: str, moment: str, promised: str, shed: str = "") -> str:
+    """The aggregation of a feed over a view of the new rows. Rows before the promise are in no pane; those
+    for which the condition `shed` holds are counted together."""
+    pane = f"CASE WHEN {shed} THEN {SHED}L ELSE {feed.begin} END" if shed else feed.begin
+    begin = f"CASE WHEN {MOMENT} >= {promised} THEN {pane} END"
+    inner = {
+        f"__key{place}": f"CASE WHEN {shed} THEN NULL ELSE {text} END" if shed else text
+        for place, text in enumerate(feed.key_texts)
+    }
     keys = "".join(f", {text} AS {name}" for name, text in inner.items())
     outer = "".join(f", {name} AS k{place}" for place, name in enumerate(inner))
     states = "".join(f", {text} AS {column}" for column, text in feed.aggregations.items())

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
@@ -43,6 +44,8 @@ class MicroBatch:
     number: int
     #: looks at the files it comes from; those of a batch that is committed already may be gone
     files: Callable[[], tuple[SourceFile, ...]] = tuple
+    #: rows that the source had left when the batch before this one was taken, if it says so
+    waiting: int = 0
 
 
 class StreamFeed:
@@ -100,11 +103,16 @@ class StreamFeed:
     def _on_batch(self, frame: DataFrame, number: int) -> None:
         """Spark's callback: whatever happens inside, it returns only if the batch is committed."""
         try:
-            self._hand_over(MicroBatch(self.stream, frame, self._id(), number, lambda: self._files(number)))
+            files, waiting = partial(self._files, number), self._waiting()
+            self._hand_over(MicroBatch(self.stream, frame, self._id(), number, files, waiting))
             crash_point("before-spark-commit")
         except BaseException as error:  # noqa: BLE001  even SystemExit: Spark would wait for it for ever
             self.failure = error
             raise RuntimeError(f"batch {number} of stream {self.stream} is not committed") from None
+
+    def _waiting(self) -> int:
+        progress = self._query.lastProgress if self._query is not None else None
+        return rows_waiting(progress["sources"][0]) if progress is not None else 0
 
     def _id(self) -> str:
         metadata = json.loads((self.checkpoint / "metadata").read_text())
@@ -132,6 +140,29 @@ class StreamFeed:
             entry: dict[str, Any] = json.loads(line)
             if entry["batchId"] == number:
                 yield entry
+
+
+def rows_waiting(source: Mapping[str, Any]) -> int:
+    """From Spark's progress of a source, where its offsets count rows: how far it was read, against what it
+    had.
+
+    >>> rows_waiting({"endOffset": '{"0": 10, "1": 10}', "latestOffset": '{"0": 17, "1": 12}'})
+    9
+    >>> rows_waiting({"endOffset": '{"logOffset": 3}', "latestOffset": None})
+    0
+    """
+    read, there = (_offsets(source.get(name)) for name in ("endOffset", "latestOffset"))
+    return sum(max(0, last - read.get(part, last)) for part, last in there.items())
+
+
+def _offsets(told: Any) -> dict[str, int]:
+    """Offsets by the part of the source they are of; nothing if they are of another kind."""
+    try:
+        known = json.loads(told) if isinstance(told, str) else told
+    except ValueError:
+        return {}
+    counts = isinstance(known, dict) and all(type(offset) is int for offset in known.values())
+    return known if counts else {}
 
 
 def _remove_after(folder: Path, last: int) -> None:

@@ -14,12 +14,13 @@ from weakref import finalize
 
 from windrow.algebra.catalog import Late
 from windrow.algebra.changes import Change, not_final
-from windrow.algebra.plan import Scan
+from windrow.algebra.plan import Scan, TableScan
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, STRING, TIMESTAMP, DataType
 from windrow.algebra.values import canonical_rows
 from windrow.engine.core import Arrival, Engine, Promise, error_of
 from windrow.engine.published import published, rows_schema
+from windrow.engine.tables import TableUpdate
 from windrow.errors import DataError, nearest
 from windrow.kernels.columns import frame_from_arrow, frame_of, rows_of
 from windrow.kernels.intake import Intake
@@ -74,6 +75,10 @@ class SparkExecutor:
             keep = partial(self._keep_late, stream)
             commits = self._late_commits.setdefault(stream.name, set())
             self.engine.add_stream(stream, _Collected(keep, commits))
+        for table in {
+            node.table.name: node.table for node in self.emit.walk() if isinstance(node, TableScan)
+        }.values():
+            self.engine.add_table(table)
         self.engine.add_query(StandingQuery(QUERY, self.emit), _Collected(self._keep, self._commits))
         self.engine.commit()
         self.engine.deliver()
@@ -114,15 +119,20 @@ class SparkExecutor:
         return source.frame
 
     def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None:
-        """No more rows of the stream below `progress`."""
-        self._check(name)
+        """No more rows of a stream (or changes of a table) below `progress`."""
+        if name not in self.engine.tables:
+            self._check(name)
         self.engine.epoch(promises=[Promise(name, progress, where)])
 
     def update(
         self, table: str, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
     ) -> None:
-        """There are no tables in queries of this class."""
-        raise DataError(f"no table `{table}` in this query")
+        """A table changes at an instant, which must not lie in what is already answered."""
+        if table not in self.engine.tables:
+            raise DataError(f"no table `{table}` in this query", hint=nearest(table, self.engine.tables))
+        schema, where = self.engine.tables[table].table.schema, f"table `{table}`"
+        new, gone = canonical_rows(schema, insert, where), canonical_rows(schema, delete, where)
+        self.engine.change([TableUpdate(table, new, gone, at)])
 
     def advance(self, micros: int) -> None:
         """Let wall-clock time pass."""
@@ -133,7 +143,7 @@ class SparkExecutor:
 
     def finish(self) -> None:
         """The end of all inputs."""
-        self.engine.epoch(seals=list(self.engine.streams))
+        self.engine.epoch(seals=[*self.engine.streams, *self.engine.tables])
 
     # Answers.
 
@@ -148,7 +158,8 @@ class SparkExecutor:
     def relation(self, at: int) -> Counter[Values]:
         """The answer relation at an instant, from what was answered."""
         unit = self.engine.queries[QUERY].bundle.unit
-        clock = unit.progress({name: self.engine.streams[name].known for name in unit.streams})
+        known = {name: self.engine.streams[name].known for name in unit.streams}
+        clock = unit.progress(known, {name: self.engine.tables[name].progress for name in unit.tables})
         if at > clock:
             raise not_final(at, clock)
         if not isinstance(unit, SlidingUnit):

@@ -51,6 +51,13 @@ def test_rows_become_due_as_time_passes(clock: Clock) -> None:
     assert stream.latestOffset({"row": 35}, everything) == {"row": 45}
 
 
+def test_what_is_due_and_not_taken_yet_is_told(clock: Clock) -> None:
+    stream = reader(rate=10, rows_per_batch=4)
+    end = stream.latestOffset({"row": 0}, stream.getDefaultReadLimit())
+    clock.now += 2
+    assert (end, stream.reportLatestOffset()) == ({"row": 4}, {"row": 30})
+
+
 def test_a_restart_goes_on_without_a_jump(clock: Clock) -> None:
     stream = reader(rate=10)
     assert stream.latestOffset({"row": 7000}, ReadAllAvailable()) == {"row": 7010}

@@ -124,6 +124,9 @@ def test_offsets_of_a_stream(server: str, send: Send) -> None:
     ]
     assert values == [b"a", b"e", b"b", b"c", b"d"]
     assert stream.partitions(end, end) == []
+    assert stream.reportLatestOffset() == end
+    few = stream.latestOffset(start, ReadMaxRows(4))
+    assert sum(stream.reportLatestOffset().values()) - sum(few.values()) == 1  # one row waits
 
 
 def test_a_single_run_ends_where_the_topic_ended_when_it_began(server: str, send: Send) -> None:

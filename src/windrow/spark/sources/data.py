@@ -39,7 +39,7 @@ def open_data(spark: SparkSession, stream: Stream, data: object) -> Source:
 def _open_table(spark: SparkSession, stream: Stream, table: pa.Table) -> Source:
     """A table in memory; its rows arrive in their order."""
     check_order_names(stream, (_ROW,))
-    check_types(_spark_schema(table.schema), stream, "the table")
+    check_types(spark_schema(table.schema), stream, "the table")
     names = match_names(stream, table.column_names, "the table")
     table = table.select(list(dict.fromkeys(names.values())))
     fingerprint = f"table:{table.num_rows} rows {digest(table)}"
@@ -52,10 +52,11 @@ def infer_schema(data: object) -> Schema:
     """The columns of a frame or a table, for a stream that declares none."""
     if isinstance(data, DataFrame):
         return _schema_of(data.schema)
-    return _schema_of(_spark_schema(as_table(without_rows(data)).schema))
+    return _schema_of(spark_schema(as_table(without_rows(data)).schema))
 
 
-def _spark_schema(schema: pa.Schema) -> StructType:
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The columns of an Arrow table as Spark has them."""
     fields = []
     for field in schema:
         try:

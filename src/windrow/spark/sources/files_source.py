@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType as SparkType
 
-    from windrow.algebra.catalog import Stream
+    from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.types import DataType
     from windrow.spark.sources.url import SourceUrl
 
@@ -38,7 +38,11 @@ _FILE, _ROW_INDEX, _BLOCK, _LINE = "__file", "__row_index", "__block", "__line"
 
 def open_files(spark: SparkSession, stream: Stream, url: SourceUrl) -> Source:
     """The rows of the files there are, and, unless bounded, of those to come."""
-    wanted = read_files_url(url)
+    return open_wanted(spark, stream, read_files_url(url))
+
+
+def open_wanted(spark: SparkSession, stream: Stream | Table, wanted: FilesUrl) -> Source:
+    """The same, of files as an address means them; a table has its columns from them too."""
     found = find_files(spark, wanted.place, may_be_empty=not wanted.bounded)
     kind = wanted.format or _common_format(found, wanted)
     open_format = {"parquet": _open_parquet, "csv": _open_csv, "json": _open_json}[kind]
@@ -55,7 +59,9 @@ def open_files(spark: SparkSession, stream: Stream, url: SourceUrl) -> Source:
 class Reading:
     """One opening of files: what is wanted, what is there, and how Spark is asked for it."""
 
-    def __init__(self, spark: SparkSession, stream: Stream, wanted: FilesUrl, found: FoundFiles) -> None:
+    def __init__(
+        self, spark: SparkSession, stream: Stream | Table, wanted: FilesUrl, found: FoundFiles
+    ) -> None:
         self.spark = spark
         self.stream = stream
         self.wanted = wanted
@@ -146,7 +152,7 @@ def _open_csv(reading: Reading, order: list[Column]) -> DataFrame:
     return rows.where(_all_are_read(stream))
 
 
-def _all_are_read(stream: Stream) -> Column:
+def _all_are_read(stream: Stream | Table) -> Column:
     """True of every row, but Spark cannot know it without reading all columns.
 
     It looks for malformed values only in columns that it needs. Which rows are malformed would then depend on
@@ -173,7 +179,7 @@ def _json_keys(reading: Reading) -> dict[str, str]:
     absent = next((name for name, key in names.items() if key is None), None)
     if keys and absent is not None and reading.wanted.absent == "fail":
         raise SourceError(
-            f"stream `{reading.stream.name}` declares a column `{absent}`, which the first {len(lines):,}"
+            f"{reading.stream.title} declares a column `{absent}`, which the first {len(lines):,}"
             f" lines of {reading.where} do not have",
             code="missing-column",
             hint=f"{nearest(absent, keys) or 'check the name'}; if it may be left out, say `?absent=null`",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
 
 from windrow.errors import SourceError
 from windrow.spark.sources.java_errors import SPARK_ERRORS, reason
+from windrow.state.entries import SourceFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +33,30 @@ class FoundFiles:
 
 def find_files(spark: SparkSession, place: str, *, may_be_empty: bool) -> FoundFiles:
     """The files of a pattern. None at all is an error, unless they may still come into an empty directory."""
+    matched, files = _find(spark, place, may_be_empty)
+    files.sort(key=lambda status: (status.getModificationTime(), status.getPath().toString()))
+    full = tuple(status.getPath().toString() for status in files if status.getLen() > 0)
+    is_one_file = _WILDCARD.search(place) is None and bool(matched) and matched[0].isFile()
+    return FoundFiles(full, is_one_file)
+
+
+def file_facts(spark: SparkSession, place: str) -> tuple[SourceFile, ...]:
+    """The files of a pattern by name, size and time of change, as exactly as the file system knows it."""
+    _, files = _find(spark, place, may_be_empty=False)
+    return tuple(sorted(map(_facts, files), key=lambda file: file.path))
+
+
+def _facts(status: Any) -> SourceFile:
+    path = str(status.getPath().toString())
+    if path.startswith("file:"):
+        with suppress(OSError):  # it is gone by now, and the next look tells
+            known = Path(unquote(urlparse(path).path)).stat()
+            return SourceFile(path, known.st_size, known.st_mtime_ns)
+    return SourceFile(path, int(status.getLen()), int(status.getModificationTime()) * 1_000_000)
+
+
+def _find(spark: SparkSession, place: str, may_be_empty: bool) -> tuple[list[Any], list[Any]]:
+    """What a pattern matches, and the files in it."""
     try:
         path = _jvm(spark).org.apache.hadoop.fs.Path(place)
         system = path.getFileSystem(spark._jsc.hadoopConfiguration())
@@ -40,10 +68,7 @@ def find_files(spark: SparkSession, place: str, *, may_be_empty: bool) -> FoundF
         raise SourceError(f"`{place}` cannot be read: {reason(error)}", hint="check the path") from None
     if not files and not may_be_empty:
         raise SourceError(f"there are no files in `{place}`", code="no-files", hint="check the path")
-    files.sort(key=lambda status: (status.getModificationTime(), status.getPath().toString()))
-    full = tuple(status.getPath().toString() for status in files if status.getLen() > 0)
-    is_one_file = _WILDCARD.search(place) is None and bool(matched) and matched[0].isFile()
-    return FoundFiles(full, is_one_file)
+    return matched, files
 
 
 def _files_in(system: Any, status: Any) -> Iterable[Any]:

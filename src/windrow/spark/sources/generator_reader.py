@@ -121,6 +121,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             due = min(due, given + limit.max_rows)
         return {"row": max(due, given)}
 
+    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"row": self._due(time.monotonic())}
+
     def _due(self, now: float) -> int:
         since, first = self._began or (now, 0)
         rate, rows = self._request.rate or 1, self._request.settings.rows

@@ -52,6 +52,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, option: str) -> None:
         self._url = KafkaUrl(**json.loads(option))
         self._target: Offsets | None = None
+        #: where the topic ended when it was last asked
+        self._last: Offsets | None = None
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         with Topic(self._url) as topic:
@@ -71,6 +73,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with Topic(self._url) as topic:
             first, last = topic.bounds()
         check_still_there(begun, first, last, self._url.place)
+        self._last = last
         if self._target is not None:
             last = {
                 partition: max(offset, begun.get(partition, 0)) for partition, offset in self._target.items()
@@ -78,6 +81,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(limit, ReadMaxRows):
             last = limited(begun, last, limit.max_rows)
         return _to_spark(last)
+
+    def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
+        return None if self._last is None else _to_spark(self._last)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         begun, last = _from_spark(start), _from_spark(end)

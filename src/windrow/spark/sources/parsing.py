@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from windrow.algebra.catalog import Stream
+    from windrow.algebra.catalog import Stream, Table
 
 _PARSED, _CORRUPT = "__parsed", "__corrupt"
 #: Spark's parsers give NULL for an empty text; the name is the one they have for any other malformed row
-_EMPTY = "[MALFORMED_RECORD_IN_PARSING] an empty text is no row of stream `{}`"
+_EMPTY = "[MALFORMED_RECORD_IN_PARSING] an empty text is no row of {}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def parse(
     frame: DataFrame,
     text: Column,
     how: TextFormat,
-    stream: Stream,
+    stream: Stream | Table,
     keys: Mapping[str, str] | None = None,
     order: Sequence[Column] = (),
 ) -> DataFrame:
@@ -58,7 +58,7 @@ def parse(
         schema = schema.add(_CORRUPT, StringType())
     parsed = _parsed(text, schema, how)
     if not is_dropping:
-        parsed = F.coalesce(parsed, F.raise_error(F.lit(_EMPTY.format(stream.name))))
+        parsed = F.coalesce(parsed, F.raise_error(F.lit(_EMPTY.format(stream.title))))
     rows = frame.select(parsed.alias(_PARSED), *order)
     if is_dropping:
         rows = rows.where(F.col(_PARSED).isNotNull() & F.col(f"{_PARSED}.{_CORRUPT}").isNull())
@@ -82,12 +82,12 @@ def schema_text(schema: StructType) -> str:
     return ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in schema.fields)
 
 
-def check_flat(stream: Stream, where: str) -> None:
+def check_flat(stream: Stream | Table, where: str) -> None:
     """Refuse columns that a line of CSV cannot hold."""
     for field in stream.schema:
         if field.type.kind in (Kind.ARRAY, Kind.STRUCT, Kind.BINARY):
             raise SourceError(
-                f"column `{field.name}` of stream `{stream.name}` is {field.type}, which {where} cannot hold",
+                f"column `{field.name}` of {stream.title} is {field.type}, which {where} cannot hold",
                 code="column-type",
                 hint="read it as STRING, or use json or parquet",
             )

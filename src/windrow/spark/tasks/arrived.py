@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.kernels.intake import Known
     from windrow.spark.tasks.bundle import Bundle
+    from windrow.windows.domain import Instant
 
 
 @dataclass(frozen=True)
@@ -26,3 +27,7 @@ class Arrived:
     others: Mapping[str, Known] = field(default_factory=dict)
     #: how many pane states the last batch gave, if that is known
     panes: int | None = None
+    #: how far each table is
+    held: Mapping[str, Instant] = field(default_factory=dict)
+    #: rows that no query needs: intervals [begin, end) of WATTR
+    shed: tuple[tuple[int, int], ...] = ()

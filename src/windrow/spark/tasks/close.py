@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -22,7 +22,7 @@ from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.kernels.state import Delta, State
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
-from windrow.spark.tasks.general import advance
+from windrow.spark.tasks.general import Turn, advance
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message, undisturbed
 from windrow.spark.tasks.units import SlidingUnit
@@ -53,6 +53,10 @@ class Work:
     latest: int | None = None
     #: windows that begin earlier are not answered: rows from before the query was there would be missing
     complete_from: int | None = None
+    #: when each of its tables changed last
+    changed: Mapping[str, int] = field(default_factory=dict)
+    #: whether the windows that end at an instant are left out; None: none is
+    drops: Callable[[int], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,8 @@ class _Run:
         known = [name for name in before.operators if name.startswith(prefix)]
         states = {name.removeprefix(prefix): before.state(name) for name in known}
         files = open_files(self.place.store, work.deltas)
-        after, answers = advance(unit, work.query.name, self.shard, files, states, work.clock)
+        turn = Turn(work.query.name, self.shard, self.place.shards, work.clock, work.changed)
+        after, answers = advance(unit, turn, files, states)
         if work.complete_from is not None and unit.memory is not None:
             first = work.complete_from + unit.memory
             answers = answers.filter(pc.greater_equal(answers.column(0), first))
@@ -179,7 +184,8 @@ class _Run:
     def _give(self, work: Work, answers: Iterable[pa.Table], outbox: Spool) -> None:
         """Answers go to the outbox."""
         name = work.query.name
-        for table in answers:
+        for answered in answers:
+            table = answered if work.drops is None else _kept(answered, work.drops)
             if table.num_rows:
                 outbox.writer.add(name, table)
                 self.rows[name] += table.num_rows
@@ -208,6 +214,13 @@ def _complete(table: pa.Table, work: Work, unit: SlidingUnit) -> pa.Table:
         return table
     frame = to_frame(table)
     return frame.filter(pl.col("#at") - cut.range >= work.complete_from).to_arrow()
+
+
+def _kept(table: pa.Table, drops: Callable[[int], bool]) -> pa.Table:
+    """Without the windows that are left out."""
+    ends = table.column(0)
+    gone = [end for end in pc.unique(ends).to_pylist() if drops(end)]
+    return table.filter(pc.invert(pc.is_in(ends, pa.array(gone, ends.type)))) if gone else table
 
 
 def _packed(parts: list[pl.DataFrame], level: Level, name: str) -> bytes:

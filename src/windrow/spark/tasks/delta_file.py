@@ -2,6 +2,7 @@
 
     ("query", name, table, shard)    states of panes, as one query keeps them
     ("feed", digest, shard)          states of the finest panes, for all queries of one grouping
+    ("table", name)                  changes of a table, for all queries and shards; the driver writes them
 
 Nothing in them is about the past: state is not read when rows come in.
 """
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
 
-QUERY, FEED = "query", "feed"
+QUERY, FEED, TABLE = "query", "feed", "table"
 
 
 def key_types(level: Level) -> dict[str, DataType]:

@@ -20,11 +20,12 @@ from windrow.kernels.columns import frame_from_arrow
 from windrow.kernels.intake import Intake, Observed
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
-from windrow.spark.native import BEGIN, COUNT, GREATEST, Feed, native_query
+from windrow.spark.native import BEGIN, COUNT, GREATEST, SHED, Feed, native_query
 from windrow.spark.tasks.delta_file import FEED, put_tables
 from windrow.spark.tasks.general import RowsGathering
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, Fault, Ingested, fault_of, message, undisturbed
+from windrow.spark.tasks.shed import without
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.windows.progress import Batch
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from windrow.kernels.program import Program
     from windrow.spark.tasks.bundle import Bundle
     from windrow.spark.tasks.place import Place
+    from windrow.windows.domain import Instant
 
 #: pane states waiting in memory are merged when there are this many
 _MANY_ROWS = 1 << 20
@@ -52,6 +54,10 @@ class RowsTask:
     late_sink: str | None = None
     #: what is known of all streams
     others: Mapping[str, Known] = field(default_factory=dict)
+    #: how far each table is
+    held: Mapping[str, Instant] = field(default_factory=dict)
+    #: rows that no query needs: intervals [begin, end) of WATTR
+    shed: tuple[tuple[int, int], ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         undisturbed()
@@ -68,7 +74,7 @@ class RowsTask:
         intake, known = Intake(self.stream), self.known
         gathering = [self._gathering(query) for query in self.queries]
         observed: list[Observed] = []
-        place = self.place
+        place, shed = self.place, 0
         with Spool(place, folder=OUTBOX) as outbox:
             for batch in batches:
                 frame = frame_from_arrow(pa.Table.from_batches([batch]), self.stream.schema)
@@ -76,8 +82,10 @@ class RowsTask:
                 # numbers go on where this piece's rows ended; pieces with numbers are judged one by one
                 known = intake.counted(known, judged.observed)
                 observed.append(judged.observed)
+                needed = without(judged.accepted, self.stream.wattr, self.shed)
+                shed += judged.accepted.height - needed.height
                 for each in gathering:
-                    each.take(judged.accepted)
+                    each.take(needed)
                 if self.late_sink is not None and judged.late.height:
                     outbox.writer.add(self.late_sink, judged.late.to_arrow())
         with Spool(place, stream=self.stream.name) as spool:
@@ -91,6 +99,7 @@ class RowsTask:
             0,
             {each.query.name: each.latest for each in gathering if each.latest is not None},
             {each.query.name: each.fault for each in gathering if each.fault is not None},
+            shed,
         )
 
     def _gathering(self, query: Bundle) -> _Gathering | RowsGathering:
@@ -98,7 +107,7 @@ class RowsTask:
         if isinstance(unit, SlidingUnit):
             return _Gathering(query, unit.program, self.known)
         everything = {**self.others, self.stream.name: self.known}
-        return RowsGathering(query, unit, self.stream.name, everything)
+        return RowsGathering(query, unit, self.stream.name, everything, self.held)
 
 
 class _Gathering:
@@ -168,11 +177,11 @@ class FeedTask:
             return Ingested(self.stream.name)
         table = pa.Table.from_batches(batches)
         frame = self._frame(table)
-        late = frame[BEGIN].is_null()
+        late, shed = frame[BEGIN].is_null(), frame[BEGIN].eq(SHED).fill_null(False)
         refusal = self._refusal(frame.filter(late))
         if refusal is not None:
             return Ingested(self.stream.name, refusal=refusal)
-        panes = frame.filter(~late)
+        panes = frame.filter(~late & ~shed)
         place = self.place
         with Spool(place, stream=self.stream.name) as spool:
             for shard, rows in split(panes, self.feed.key_kinds, place.shards):
@@ -184,6 +193,7 @@ class FeedTask:
             spool.ref,
             panes=panes.height,
             latest=self._latest(panes),
+            shed=int(frame.filter(shed)[COUNT].sum()) if self.observes else 0,
         )
 
     def _frame(self, table: pa.Table) -> pl.DataFrame:

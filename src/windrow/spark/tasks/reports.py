@@ -51,6 +51,8 @@ class Ingested:
     #: of each query, the last window in which a new row is first seen
     latest: Mapping[str, int] = field(default_factory=dict)
     faults: Mapping[str, Fault] = field(default_factory=dict)
+    #: accepted rows that no query needed
+    shed: int = 0
     #: why the batch as a whole cannot be taken
     refusal: WindrowError | None = None
 

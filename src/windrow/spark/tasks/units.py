@@ -8,11 +8,13 @@ rows apart, one shard does it all.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.operators import TableJoin
+from windrow.algebra.plan import Scan
 from windrow.errors import QueryError
-from windrow.kernels.general.placement import placement_of
+from windrow.kernels.general.placement import placement_of, table_places
 from windrow.kernels.general.program import Program as GeneralProgram
 from windrow.kernels.general.timing import Timing
 from windrow.kernels.program import Program
@@ -21,13 +23,17 @@ from windrow.windows.domain import INFINITY, ROW_NUM, Instant
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
+    from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.kernels.clocks import Clock
     from windrow.kernels.general.clocks import Clock as GeneralClock
     from windrow.kernels.intake import Known
 
     Knowns = Mapping[str, Known]
+    #: how far each table is
+    Held = Mapping[str, Instant]
+
+NO_TABLES: Mapping[str, Instant] = MappingProxyType({})
 
 
 class SlidingUnit:
@@ -36,6 +42,7 @@ class SlidingUnit:
     def __init__(self, emit: Emit, *, by_group: bool | None = None) -> None:
         self.program = Program(emit, by_group=by_group)
         self.streams: dict[str, Stream] = {self.program.stream.name: self.program.stream}
+        self.tables: dict[str, Table] = {}
         self.stages = len(self.program.levels)
 
     @property
@@ -44,7 +51,14 @@ class SlidingUnit:
         bottom = self.program.bottom.query
         return bottom.attribute == ROW_NUM or ROW_NUM in bottom.scan.pseudo
 
-    def clock(self, before: Knowns, now: Knowns, last: int | None) -> Clock:
+    def clock(
+        self,
+        before: Knowns,
+        now: Knowns,
+        last: int | None,
+        held: Held = NO_TABLES,
+        now_held: Held = NO_TABLES,
+    ) -> Clock:
         """What is answered as the streams move."""
         (name,) = self.streams
         return self.program.clock(before[name], now[name])
@@ -53,12 +67,12 @@ class SlidingUnit:
         """Whether a window ends in between."""
         return any(clock.is_due(level.query.cut) for level in self.program.levels)
 
-    def reached(self, known: Knowns) -> int | None:
+    def reached(self, known: Knowns, held: Held = NO_TABLES) -> int | None:
         """The last window answered before the end."""
         (name,) = self.streams
         return self.program.reached(known[name])
 
-    def progress(self, known: Knowns) -> Instant:
+    def progress(self, known: Knowns, held: Held = NO_TABLES) -> Instant:
         """How far it answers."""
         ((name, stream),) = self.streams.items()
         return known[name].progress_on(stream, self.program.query.attribute)
@@ -68,18 +82,14 @@ class GeneralUnit:
     """Any other query."""
 
     def __init__(self, emit: Emit) -> None:
-        table = next((node for node in emit.walk() if isinstance(node, TableJoin)), None)
-        if table is not None:
-            raise QueryError(
-                f"joins with a table (`{table.table.table.name}`) do not run on Spark yet",
-                code="unsupported",
-                hint="Harness(executor='kernels') runs them",
-            )
         self.program = GeneralProgram(emit)
         self.timing = Timing(emit)
         self.streams = dict(self.timing.streams)
+        joins = [node.table for node in emit.walk() if isinstance(node, TableJoin)]
+        self.tables: dict[str, Table] = {scan.table.name: scan.table for scan in joins}
         self.stages = 1
         self.placement = placement_of(emit)
+        self.table_places = table_places(emit, self.placement)
 
     @property
     def numbers_rows(self) -> bool:
@@ -95,22 +105,43 @@ class GeneralUnit:
         ranges = [spec.range for spec in specs if isinstance(spec, RangeWindow)]
         return sum(ranges) if len(ranges) == len(specs) else None
 
-    def clock(self, before: Knowns, now: Knowns, last: int | None) -> GeneralClock:
-        """What becomes final as the streams move."""
-        return self.timing.moved(before, {}, now, {}, -INFINITY if last is None else last)
+    @property
+    def by_wattr(self) -> set[str]:
+        """The streams whose windows are all about their WATTR."""
+        found = set(self.streams)
+        for window in self.timing.windows:
+            for scan in (origin for origin in window.origins if isinstance(origin, Scan)):
+                if window.attribute_of(scan) != scan.stream.wattr:
+                    found.discard(scan.stream.name)
+        return found
+
+    def clock(
+        self,
+        before: Knowns,
+        now: Knowns,
+        last: int | None,
+        held: Held = NO_TABLES,
+        now_held: Held = NO_TABLES,
+    ) -> GeneralClock:
+        """What becomes final as the streams move, and the tables that hold the clock back."""
+        return self.timing.moved(before, held, now, now_held, -INFINITY if last is None else last)
 
     def is_due(self, clock: Any) -> bool:
         """Whether anything becomes final."""
         return not clock.stands
 
-    def reached(self, known: Knowns) -> int | None:
+    def furthest(self, known: Knowns, held: Held) -> Instant:
+        """How far any answer is given."""
+        return self.timing.furthest(known, held)
+
+    def reached(self, known: Knowns, held: Held = NO_TABLES) -> int | None:
         """How far the clock had come before the end."""
-        furthest = self.timing.furthest(known, {})
+        furthest = self.timing.furthest(known, held)
         return int(furthest) if abs(furthest) != INFINITY else None
 
-    def progress(self, known: Knowns) -> Instant:
+    def progress(self, known: Knowns, held: Held = NO_TABLES) -> Instant:
         """How far it answers."""
-        return self.timing.clock(known, {})
+        return self.timing.clock(known, held)
 
 
 Unit = SlidingUnit | GeneralUnit

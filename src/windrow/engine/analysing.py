@@ -1,0 +1,73 @@
+"""What a query's state is while it runs: rows and bytes of each operator, as the last commit names them.
+
+Nothing is read for it: the manifest knows the size of every live part of every chunk.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.spark.tasks.units import GeneralUnit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from windrow.engine.records import QueryRecord
+    from windrow.spark.tasks.units import Unit
+    from windrow.state.manifest import Manifest
+    from windrow.state.refs import Facts
+
+#: between the name of a query and that of its operator, in the names that chunks have for parts
+_OF = "\0"
+
+
+def observed(last: Manifest, query: QueryRecord) -> tuple[str, ...]:
+    """The size of each operator's state, the largest first, then how much was answered."""
+    names = _names(query.bundle.unit)
+    found = _sizes(last, f"{query.id}{_OF}")
+    largest = sorted(found.items(), key=lambda part: (-part[1].bytes, part[0]))
+    lines = [f"{names.get(part, part)}: {_size(facts)}" for part, facts in largest if facts.rows]
+    if len(lines) > 1:
+        total = sum(facts.rows for facts in found.values()), sum(facts.bytes for facts in found.values())
+        lines.append(f"together: {_counted(total[0])} rows, {_bytes(total[1])}")
+    return (*(lines or ["no state"]), f"answered: {_counted(query.rows)} rows, up to commit {last.number}")
+
+
+def _sizes(last: Manifest, prefix: str) -> dict[str, Facts]:
+    """The facts of each operator of a query, over all chunks and shards."""
+    found: dict[str, Facts] = {}
+    for chunks in last.chunks.values():
+        for chunk in chunks:
+            for operator, facts in chunk.operators.items():
+                if operator.startswith(prefix):
+                    part = operator.removeprefix(prefix)
+                    found[part] = found[part].merged(facts) if part in found else facts
+    return found
+
+
+def _names(unit: Unit) -> Mapping[str, str]:
+    if isinstance(unit, GeneralUnit):
+        return {path: operator.name or type(operator).__name__ for path, operator in unit.program.operators()}
+    levels = range(len(unit.program.levels))
+    return {
+        str(level): "γ, panes" + (f" of level {level + 1}" if len(levels) > 1 else "") for level in levels
+    }
+
+
+def _size(facts: Facts) -> str:
+    return f"{_counted(facts.rows)} {'row' if facts.rows == 1 else 'rows'}, {_bytes(facts.bytes)}"
+
+
+def _counted(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+def _bytes(number: float) -> str:
+    """A size for people.
+
+    >>> _bytes(512), _bytes(20_480), _bytes(3_500_000)
+    ('512 bytes', '20.0 KB', '3.3 MB')
+    """
+    if number < 1024:
+        return f"{number} bytes"
+    return f"{number / 1024:.1f} KB" if number < 1024**2 else f"{number / 1024**2:.1f} MB"

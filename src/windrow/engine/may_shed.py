@@ -1,0 +1,48 @@
+"""What EXPLAIN says of a query that has agreed to lose windows: what is left out, and what holds all the
+same.
+
+>>> from windrow.engine.explaining import declared
+>>> from windrow.language.compile import compile_query
+>>> bids = {"bids": ("price DOUBLE, ts TIMESTAMP", "SLACK 5 SECONDS SHEDDABLE")}
+>>> text = "SELECT MAX(price) AS top FROM bids [RANGE 1 MINUTE SLIDE 10 SECONDS]"
+>>> for line in what_is_shed(compile_query(text, declared(bids, {})), max_gap=11):
+...     print(line)
+shed    WinDrop(window 1 MINUTE, slide 10 SECONDS, B 11): each answer given is exact, at most 11 windows in a
+        row are missing; a gap of 11 makes 1 MINUTE of rows needless
+"""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from windrow.algebra.explain.brackets import quantity
+from windrow.shedding.agreement import Candidate, agree
+from windrow.shedding.refusal import CannotShed
+from windrow.shedding.strategies import WINDROP
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Emit
+
+_WIDTH, _LABEL = 110, "shed    "
+
+
+def what_is_shed(emit: Emit, max_gap: int | None) -> list[str]:
+    """The line about overload; none for a query without MAX GAP, which loses nothing."""
+    if max_gap is None:
+        return []
+    return wrap(_told(emit, max_gap), _WIDTH, initial_indent=_LABEL, subsequent_indent=" " * len(_LABEL))
+
+
+def _told(emit: Emit, max_gap: int) -> str:
+    try:
+        drop = agree(Candidate("", emit, max_gap)).drop
+    except CannotShed as refusal:
+        return f"no window is left out: {refusal.reason}"
+    domain = emit.leaves[0].domain
+    window, slide = quantity(drop.window, domain), quantity(drop.slide, domain)
+    rows = f"{quantity(drop.early_ticks, domain)} of rows" if drop.early_ticks else "no row"
+    return (
+        f"WinDrop(window {window}, slide {slide}, B {drop.batch}): {WINDROP.text(drop.batch)};"
+        f" a gap of {drop.batch} makes {rows} needless"
+    )

@@ -1,0 +1,111 @@
+"""From measured epochs to losses: how much of its windows each query that agreed gives up.
+
+Fixed costs of an epoch stay whatever is dropped. Work on rows goes down with the rows that are dropped, which
+takes the agreement of all who read a stream; work on answers goes down with the answers of each query for
+itself. If even the longest gaps would hardly help, nothing is dropped: windows are not given up for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from windrow.shedding.admission import Admission, Costs
+from windrow.shedding.controller import Controller
+from windrow.shedding.load import Monitor, Sample
+from windrow.shedding.losses import Bill, Member
+from windrow.shedding.model import early_share
+from windrow.shedding.sharing import Group, Sharing
+
+#: epochs after a start that say nothing about the load: everything is done for the first time
+WARM_UP = 3
+#: savings below this share of the work are not worth a window
+WORTH = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What an epoch took: seconds for rows and windows, seconds to hand answers over, rows that came, rows
+    shed, and rows that are left waiting in the sources, as far as those tell.
+    """
+
+    rows: int = 0
+    shed: int = 0
+    on_rows: float = 0.0
+    on_answers: float = 0.0
+    backlog: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.on_rows + self.on_answers
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """The load as it is known, and what follows from it."""
+
+    monitor: Monitor = field(default_factory=Monitor)
+    controller: Controller = field(default_factory=Controller)
+    admission: Admission = field(default_factory=Admission)
+    #: what each query loses
+    losses: Mapping[str, float] | None = None
+    #: epochs since the start
+    epochs: int = 0
+
+    def after(self, effort: Effort, limit: float, sharing: Sharing, blocked: Collection[str]) -> Overload:
+        """One more epoch, which should take `limit` seconds. `blocked` are streams that others read too."""
+        if self.epochs < WARM_UP:
+            return replace(self, epochs=self.epochs + 1)
+        saved = effort.shed / effort.rows if effort.rows else 0.0
+        monitor = self.monitor.after(Sample(effort.rows, effort.seconds, limit, effort.backlog, saved))
+        on_rows = monitor.cost * effort.rows
+        total = max(monitor.fixed + on_rows, 1e-9)
+        answers = min(effort.on_answers, monitor.fixed)
+        bills = [_bill(group, on_rows, answers, len(sharing.groups), blocked) for group in sharing.groups]
+        most = sum(bill.most * bill.total for bill in bills) / total
+        if most < WORTH:
+            return replace(self, monitor=monitor, controller=Controller(), admission=Admission(), losses={})
+        controller = self.controller.after(monitor.offered, most)
+        losses: dict[str, float] = {}
+        for bill in bills:
+            losses |= bill.losses(bill.most * controller.saving / most)
+        admission = self._admitted(monitor.offered, sharing, bills, total)
+        return Overload(monitor, controller, admission, losses, self.epochs)
+
+    def _admitted(self, offered: float, sharing: Sharing, bills: list[Bill], total: float) -> Admission:
+        queries = []
+        for group, bill in zip(sharing.groups, bills, strict=True):
+            load = offered * bill.total / total / len(group.members)
+            queries += [Costs(each.name, load, bill.most, each.priority) for each in group.members]
+        others = max(0.0, offered - sum(query.load for query in queries))
+        return self.admission.after(others, queries)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "offered": self.monitor.offered,
+            "saving": self.controller.saving,
+            "suspended": list(self.admission.suspended),
+            "losses": dict(self.losses or {}),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """What `to_json` wrote."""
+        return cls(
+            Monitor(stored["offered"]),
+            Controller(stored["saving"]),
+            Admission(tuple(stored["suspended"])),
+            stored["losses"],
+        )
+
+
+def _bill(group: Group, rows: float, answers: float, groups: int, blocked: Collection[str]) -> Bill:
+    """What a group can save: of the seconds for rows and for answers, a like part for each group."""
+    streams = {stream for member in group.members for stream in member.sheddable}
+    early = 0.0 if streams & set(blocked) else min(1.0, early_share(group.drop, 1.0))
+    each = answers / groups / len(group.members)
+    members = tuple(Member(member.name, group.drop.most, member.priority, each) for member in group.members)
+    return Bill(members, rows / groups, early)

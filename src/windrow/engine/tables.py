@@ -1,0 +1,127 @@
+"""What a manifest remembers of a table, and the way back.
+
+A table is the sum of its changes. Each change is a file that a commit names: queries that run take it in
+once, and a query that comes later begins with all of them. When there are many, what no row to come can tell
+apart is added up in one file (`windrow.engine.history`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from windrow.errors import StateError
+from windrow.kernels.general.contents import Contents
+from windrow.kernels.general.pieces import FOREVER
+from windrow.state.entries import SourceState, StreamState
+from windrow.state.refs import read_instant, write_instant
+from windrow.windows.domain import INFINITY, Instant
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Table
+    from windrow.kernels.general.contents import Values
+
+#: when a table changes that nobody has seen yet: before everything
+BEGINNING = -FOREVER + 1
+
+
+@dataclass(frozen=True)
+class TableUpdate:
+    """A change of a table: rows that come and rows that leave, or all rows that it is to have then.
+
+    Without an instant the engine says when: as soon as no row that was seen can tell.
+    """
+
+    table: str
+    insert: Sequence[Values] = ()
+    delete: Sequence[Values] = ()
+    at: int | None = None
+    #: every row the table is to have; the difference is the change
+    content: Sequence[Values] | None = None
+    #: where the content was read
+    read: SourceState | None = None
+
+
+class Shelf:
+    """The rows of a table in this process, fetched when they are first asked for."""
+
+    def __init__(self, fetch: Callable[[], Contents]) -> None:
+        self._fetch = fetch
+        self._contents: Contents | None = None
+
+    @property
+    def contents(self) -> Contents:
+        """The rows as of the last commit."""
+        if self._contents is None:
+            self._contents = self._fetch()
+        return self._contents
+
+
+@dataclass(frozen=True)
+class TableRecord:
+    """A table as it runs."""
+
+    table: Table
+    shelf: Shelf = field(compare=False, repr=False)
+    #: no more changes below this; of a table that nobody has punctuated there may be some at any time
+    progress: Instant = INFINITY
+    #: when it changed last
+    last: int | None = None
+    #: how many rows it has
+    rows: int = 0
+    #: the files that hold its changes, in order
+    history: tuple[str, ...] = ()
+    #: what its instants are, as the first query that read it has them
+    domain: str | None = None
+    read: SourceState = field(default_factory=SourceState)
+
+    @property
+    def changed(self) -> Instant:
+        """When it changed last, as an instant to compare with."""
+        return -INFINITY if self.last is None else self.last
+
+    def to_state(self) -> StreamState:
+        """For the manifest."""
+        return StreamState(
+            progress={"promised": write_instant(self.progress)},
+            accepted=self.rows,
+            source=self.read,
+            options={
+                "declaration": table_declaration(self.table),
+                "last": self.last,
+                "history": list(self.history),
+                "domain": self.domain,
+            },
+        )
+
+    @classmethod
+    def from_state(cls, table: Table, shelf: Shelf, state: StreamState, place: str) -> TableRecord:
+        """As a manifest remembers it; the declaration must be the same."""
+        stored, now = state.options["declaration"], table_declaration(table)
+        if stored != now:
+            what = next(key for key in now if now[key] != stored.get(key))
+            raise StateError(
+                f"table `{table.name}` was declared otherwise when {place} was written: its {what} changed",
+                code="table-changed",
+                hint=f"declare it as before, DROP TABLE {table.name} first, or give it another name",
+            )
+        return cls(
+            table,
+            shelf,
+            read_instant(state.progress["promised"]),
+            state.options["last"],
+            state.accepted,
+            tuple(state.options["history"]),
+            state.options["domain"],
+            state.source,
+        )
+
+
+def table_declaration(table: Table) -> dict[str, Any]:
+    """What of a table's declaration state depends on."""
+    return {
+        "columns": [[field.name, str(field.type)] for field in table.schema],
+        "kind": table.kind.value,
+        "key": list(table.key),
+    }
