@@ -130,6 +130,7 @@ class Drawer:
                 lambda: RangeWindow(r, **common),
                 lambda: NowWindow(**common),
                 lambda: UnboundedWindow(**common),
+                lambda: LandmarkWindow(self.pick([None, 5]), self.pick([None, 20]), None, **common),
                 lambda: LifetimeWindow(Column(f"{alias}.e", BIGINT), **common),
                 lambda: RowsWindow(
                     r,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from tests.language.corpus import market, queries
 from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
@@ -13,12 +11,13 @@ from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
 from windrow.kernels.general.executor import GeneralExecutor
+from windrow.kernels.general.options import Options, Strategy
 from windrow.language.compile import compile_query
 
 
-def answers(plan: Emit, **options: Any) -> list[Change]:
+def answers(plan: Emit, options: Options | None = None) -> list[Change]:
     """The same rows as the oracle gets, in two batches."""
-    executor = GeneralExecutor(plan, **options)
+    executor = GeneralExecutor(plan, options)
     for name, table in executor.tables.items():
         executor.update(name, 0, sample(table.table.schema, count=2), [])
     for name, intake in executor.intakes.items():
@@ -34,7 +33,7 @@ def test_queries_of_the_papers(query: PaperQuery) -> None:
     plan = compile_query(query.sql, declared(query.streams, query.tables))
     expected = run_on_samples(plan).take()
     assert answers(plan) == expected
-    assert answers(plan, strategy="NT") == expected
+    assert answers(plan, Options(Strategy.NT)) == expected
 
 
 @pytest.mark.parametrize("query", queries())

@@ -5,17 +5,15 @@ A longer search by hand: HYPOTHESIS_PROFILE=thorough python -m pytest tests/kern
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from tests.kernels.general.more_plans import cases
 from tests.kernels.general.scripts import Step, assert_agree, cuts, scripts
 from tests.support.plans import plans
 
 from windrow.algebra.plan import Emit
-from windrow.errors import QueryError
 from windrow.kernels.general.executor import GeneralExecutor
+from windrow.kernels.general.options import Options, Strategy
 from windrow.kernels.general.stored import read, written
 
 
@@ -24,21 +22,9 @@ def some(part: int) -> settings:
     return settings(max_examples=max(1, settings.default.max_examples // part))
 
 
-def is_run(plan: Emit, **options: Any) -> bool:
-    """Whether the kernels run a plan; they say so when the query is made, and name what they do not run."""
-    try:
-        GeneralExecutor(plan, **options)
-    except QueryError as refused:
-        if refused.code == "unsupported":
-            return False
-        raise
-    return True
-
-
-def agree_or_refuse(plan: Emit, script: list[Step], **options: Any) -> None:
-    """What is not run is refused when the query is made."""
-    assume(is_run(plan, **options))
-    assert_agree(plan, script, lambda emit: GeneralExecutor(emit, **options))
+def agree(plan: Emit, script: list[Step], options: Options | None = None) -> None:
+    """Every plan is run: one that is refused fails here."""
+    assert_agree(plan, script, lambda emit: GeneralExecutor(emit, options))
 
 
 @some(2)
@@ -56,14 +42,16 @@ def test_histories_cut_into_micro_batches(plan: Emit, script: list[Step]) -> Non
 @some(4)
 @given(cases())
 def test_policies_kept_rows_restore_bounds_and_the_rest(case: tuple[Emit, list[Step]]) -> None:
-    agree_or_refuse(*case)
+    agree(*case)
 
 
-@pytest.mark.parametrize("strategy", ["NT", "DIRECT"])
+@pytest.mark.parametrize("strategy", [Strategy.NT, Strategy.DIRECT])
 @some(8)
 @given(cases())
-def test_strategies_change_the_cost_and_not_the_answer(strategy: str, case: tuple[Emit, list[Step]]) -> None:
-    agree_or_refuse(*case, strategy=strategy)
+def test_strategies_change_the_cost_and_not_the_answer(
+    strategy: Strategy, case: tuple[Emit, list[Step]]
+) -> None:
+    agree(*case, Options(strategy))
 
 
 def reload_state(executor: GeneralExecutor) -> None:
@@ -80,6 +68,4 @@ def test_state_can_be_stored_after_every_step(plan: Emit, script: list[Step]) ->
 @some(8)
 @given(cases())
 def test_state_of_every_kind_can_be_stored(case: tuple[Emit, list[Step]]) -> None:
-    plan, script = case
-    assume(is_run(plan))
-    assert_agree(plan, script, GeneralExecutor, between=reload_state)
+    assert_agree(*case, GeneralExecutor, between=reload_state)

@@ -13,6 +13,7 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import BIGINT
 from windrow.kernels.general.executor import GeneralExecutor
+from windrow.kernels.general.options import Options, Strategy
 from windrow.windows.punctuation import Ordered
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
@@ -83,7 +84,7 @@ def run(
 @pytest.mark.parametrize("strategy", ["UPA", "NT", "DIRECT"])
 @pytest.mark.parametrize("name", PLANS)
 def test_state_stays_flat_over_many_windows(name: str, strategy: str) -> None:
-    executor = GeneralExecutor(Emit(PLANS[name]()), strategy=strategy)
+    executor = GeneralExecutor(Emit(PLANS[name]()), Options(Strategy(strategy)))
     run(executor, range(4))
     early = max(run(executor, range(4, 10)))
     run(executor, range(10, 20))
@@ -91,7 +92,7 @@ def test_state_stays_flat_over_many_windows(name: str, strategy: str) -> None:
 
 
 def kept(plan: Plan, operator: str, strategy: str = "UPA") -> int:
-    executor = GeneralExecutor(Emit(plan), strategy=strategy)
+    executor = GeneralExecutor(Emit(plan), Options(Strategy(strategy)))
     run(executor, range(10))
     return sum(rows for name, rows in executor.state_rows().items() if name.endswith(operator))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.aggregates import Size
 from windrow.algebra.expressions import WindowBound
 from windrow.algebra.finality import group_place, is_final_by_group
 from windrow.algebra.operators import (
@@ -25,28 +26,39 @@ from windrow.algebra.patterns import Pattern
 from windrow.algebra.physical.grouping import function_of
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
+from windrow.kernels.expressions import can_fail
+from windrow.kernels.general.ahead import Held
+from windrow.kernels.general.binned import Binned
 from windrow.kernels.general.by_tuple import ByTuple
-from windrow.kernels.general.counted import Counted
+from windrow.kernels.general.candidates import Candidates
+from windrow.kernels.general.catalogues import Catalogued
+from windrow.kernels.general.counted import POSITION, Counted
 from windrow.kernels.general.differences import Difference
 from windrow.kernels.general.distinct import distinct
 from windrow.kernels.general.emission import Changes, Emission, Reports, Snapshots
 from windrow.kernels.general.extents import Extents
-from windrow.kernels.general.identity import Identified
+from windrow.kernels.general.grouping import Grouped
+from windrow.kernels.general.identity import Identified, Placed, number_rows
 from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.leaves import Intervals, Leaf
 from windrow.kernels.general.limits import Limited
 from windrow.kernels.general.matches import Matched
 from windrow.kernels.general.negative_rows import NegativeRows
-from windrow.kernels.general.operator import Operator
+from windrow.kernels.general.operator import Operator, Stateless
+from windrow.kernels.general.options import Counted as Counting
+from windrow.kernels.general.options import Evaluation, Strategy
+from windrow.kernels.general.outliving_build import OutlivingBuilder
+from windrow.kernels.general.pieces import TS
 from windrow.kernels.general.reported import ReportedRows, ReportedSessions
-from windrow.kernels.general.restore import Restored
+from windrow.kernels.general.restore import ByCount, Restored
 from windrow.kernels.general.rows_below import NestedRows, Scanned
 from windrow.kernels.general.running import grouped
 from windrow.kernels.general.sessions import Sessions
 from windrow.kernels.general.stateless import Filtered, Projected, United
 from windrow.kernels.general.staying import Births, Staying
-from windrow.kernels.general.strategies import Choice, Strategy
+from windrow.kernels.general.strategies import Choice
 from windrow.kernels.general.tables import LookedUp, TablePieces
+from windrow.kernels.measures import PLACE
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -88,6 +100,8 @@ class Builder:
         self.lag = lag_of(emit)
         self.nested = nested
         self.internal = emit.is_internal
+        #: whether the rows of windows are to tell who they are
+        self.identifies = emit.is_internal
         #: of each stream, the columns by whose values groups may become final one by one
         self.sources: dict[str, list[str]] = {}
         for leaf in () if nested else emit.leaves:
@@ -95,24 +109,28 @@ class Builder:
                 names = stream.schema.names
                 self.sources[stream.name] = [n for n in names if is_final_by_group(emit, stream, n)]
         self.leaves: list[Window] = []
+        #: whether pieces are to tell where in its window each row is
+        self.placing = False
+        #: below a join whose windows pass on rows before they begin, or number those that leave unpredictably
+        self.ahead = self.numbers = False
+        #: the operator of each node, as it was built
+        self.built: dict[int, Operator] = {}
 
     # The root.
 
     def root(self) -> Emission:
         """The whole query."""
         emit, word = self.emit, self.emit.meaning
-        below = self.of(emit.input)
+        below = self._staying() if self.internal and not self.restores else self.of(emit.input)
         if self.restores:
-            self._refuse_merging(emit.input)
-            return Restored(emit, below)
-        if self.internal:
-            below = self._staying(below)
+            return Restored(emit, ByCount(below, self.choice.buckets) if emit.restores_by_value else below)
         if self.reported:
             return Reports(emit, below)
         places = self._places()
         if word is StreamWord.RSTREAM:
-            return Snapshots(emit, below, places)
-        return Changes(emit, StreamWord.AUTO if word.restores else word, below, places)
+            return Snapshots(emit, below, places, self.choice.layout(below))
+        word = StreamWord.AUTO if word.restores else word
+        return Changes(emit, word, below, places, self.choice.buckets)
 
     def _places(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -124,49 +142,43 @@ class Builder:
                 found[column] = self.emit.schema.names[place]
         return found
 
-    def _staying(self, below: Operator) -> Operator:
+    def _staying(self) -> Operator:
+        """Results over INTERNAL windows: rows that meet, or one γ on top, are told by their pieces alone."""
         emit = self.emit
         nodes = list(_own_nodes(emit.input))
+        plan = emit.input
+        while isinstance(plan, Filter | Project):
+            plan = plan.input
         outlasting = all(leaf.spec.internal or leaf.label.pattern is Pattern.MON for leaf in emit.leaves)
-        grouped = [node for node in nodes if isinstance(node, Aggregate)]
-        for node in nodes:
-            late = isinstance(node, Window) and node.keeps_late_rows and emit.is_periodic
-            late |= isinstance(node, Window) and len(node.origins) > 1
-            if isinstance(node, Limit) or (isinstance(node, TableJoin) and node.is_retroactive) or late:
-                raise refusal(f"{type(node).__name__} with INTERNAL windows")
-        if grouped:
-            plan = emit.input
-            while isinstance(plan, Filter | Project):
-                plan = plan.input
-            if not outlasting or len(grouped) > 1 or plan is not grouped[0]:
-                raise refusal(
-                    "Aggregate below other operators, or over external windows, with INTERNAL windows"
-                )
-            return Staying(emit, below, Births.EXTENTS if emit.is_periodic else Births.VALUES, known=False)
+        above = [node for node in nodes if node is not plan] if isinstance(plan, Aggregate) else nodes
+        late = emit.is_periodic and any(leaf.keeps_late_rows for leaf in emit.leaves)
+        if late or not all(map(_is_told_by_pieces, above)):
+            return self._outliving()
+        if isinstance(plan, Aggregate):
+            if not outlasting:
+                return self._outliving()
+            births = Births.EXTENTS if emit.is_periodic else Births.VALUES
+            return Staying(emit, self.of(emit.input), births, False, self.choice.buckets)
         matched = any(isinstance(node, Exists) for node in nodes)
         if not outlasting and (matched or any(_external_str(leaf) for leaf in emit.leaves)):
-            raise refusal("Exists or a count-based external window with INTERNAL windows")
+            return self._outliving()
         known = self.choice.strategy is not Strategy.NT and all(
             isinstance(leaf.spec, OwnInterval) for leaf in emit.leaves
         )
-        return Staying(emit, below, Births.FIRST if matched else Births.RESULTS, known)
+        births = Births.FIRST if matched else Births.RESULTS
+        return Staying(emit, self.of(emit.input), births, known, self.choice.buckets)
 
-    def _refuse_merging(self, plan: Plan) -> None:
-        """Restored results are told apart by their values: a projection above γ, δ or − must keep them."""
-        if isinstance(plan, Project) and not plan.has_wattr:
-            kept = {e.name for _, e in plan.outputs if hasattr(e, "name")}
-            source = plan.input
-            while isinstance(source, Filter):
-                source = source.input
-            needed = (
-                [name for name, _ in source.keys]
-                if isinstance(source, Aggregate)
-                else plan.input.schema.names
-            )
-            if not set(needed) <= kept:
-                raise refusal("Project that drops what tells results apart, with RESTORE")
-        for child in () if isinstance(plan, Window) else plan.children:
-            self._refuse_merging(child)
+    def _outliving(self) -> Operator:
+        def pieces(plan: Plan) -> Operator:
+            self.identifies = isinstance(plan, Window)
+            built = self.of(plan)
+            self.identifies = True
+            return built
+
+        builder = OutlivingBuilder(self.emit, self.choice, self.lag, pieces)
+        root = builder.root()
+        self.built |= builder.built
+        return root
 
     # Relations.
 
@@ -175,6 +187,10 @@ class Builder:
         built = self._build(plan)
         if id(built) not in self.choice.labels:
             self.choice.label(built, plan.label)
+        if isinstance(plan, Filter | Project | Union):
+            for below in built.inputs:
+                self.choice.pass_on(below, built)
+        self.built[id(plan)] = built
         return built
 
     @singledispatchmethod
@@ -198,9 +214,14 @@ class Builder:
             kind = Intervals
         window_operator = kind(window, below, 0 if self.restores else self.lag)
         window_operator.late_lag = self.lag
+        if self.placing:
+            window_operator.carry(PLACE, POSITION if spec.reports_positions else TS)
+        window_operator.ahead = self.ahead
         leaf: Operator = window_operator
         self.choice.label(leaf, plan.label)
-        if self.internal:
+        if self.numbers and not isinstance(spec, OwnInterval):
+            number_rows(window_operator, len(self.leaves))
+        if self.identifies:
             leaf = Identified(window_operator, len(self.leaves), external=not plan.spec.internal)
             self.choice.label(leaf, plan.label)
         # restored results are told apart by when they end, so their windows say so from the start
@@ -234,9 +255,31 @@ class Builder:
         ordered = any(function_of(call).ordered for _, call in plan.aggregates)
         if ordered and not plan.input.has_wattr:
             raise refusal("Aggregate that depends on the order of rows which have lost their instants")
+        self.placing = any(function_of(call).size is Size.LISTS for _, call in plan.aggregates)
         reads = [key for _, key in plan.keys]
         reads += [part for _, call in plan.aggregates for part in (*call.args, call.where)]
-        return grouped(plan, self._reading(reads, self.of(plan.input)), self.choice, self._keys_of(plan))
+        below = self.of(plan.input)
+        self.placing = False
+        found = grouped(plan, self._reading(reads, below), self.choice, self._keys_of(plan))
+        leaf, between = _chain(below)
+        if found.inputs == (below,) and isinstance(leaf, ByTuple) and self._is_binned(plan, reads):
+            return Binned(plan, leaf, between, self.choice)
+        if type(found) is Grouped and Candidates.fits(found):
+            return Candidates(plan, found.inputs[0], self.choice, self._keys_of(plan))
+        return found
+
+    def _is_binned(self, plan: Aggregate, reads: Sequence[Expression]) -> bool:
+        """Whether states by value of the attribute stand for the rows of a slide-by-tuple window."""
+        functions = [function_of(call) for _, call in plan.aggregates]
+        turns = any(function.ordered for function in functions) and plan.leaves[0].spec.counts_arrivals
+        listed = any(function.size is Size.LISTS for function in functions)
+        plain = not (self.internal or self.restores or turns or listed or any(self.sources.values()))
+        below: Plan = plan.input
+        reads = list(reads)
+        while isinstance(below, Filter | Project):
+            reads += [below.predicate] if isinstance(below, Filter) else [e for _, e in below.outputs]
+            below = below.input
+        return self.choice.options.bins and plain and not any(map(can_fail, reads))
 
     def _keys_of(self, plan: Aggregate) -> dict[str, int]:
         """The key that holds the source, for each column by which groups are final by themselves."""
@@ -253,8 +296,43 @@ class Builder:
     @_build.register
     def _(self, plan: Join) -> Operator:
         _refuse_bounds(plan.predicate)
+        names = [part.schema.names for part in plan.inputs]
+        self.ahead, self.numbers = self._is_ahead(plan), self._is_catalogued(plan)
+        ahead, catalogued = self.ahead, self.numbers
         below = [self.of(part) for part in plan.inputs]
-        return Joined(below, plan.predicate, [part.schema.names for part in plan.inputs], self.choice)
+        self.ahead = self.numbers = False
+        if catalogued:
+            return Catalogued(below, plan.predicate, names, self.choice)
+        joined = Joined(below, plan.predicate, names, self.choice, ahead=ahead)
+        if not ahead:
+            return joined
+        self.choice.label(joined, plan.label)
+        return Held(joined)
+
+    def _is_ahead(self, plan: Join) -> bool:
+        """Whether rows are joined as they come although they begin later."""
+        leaves = [_window_of(part) for part in plan.inputs]
+        eager = self.choice.options.evaluation is Evaluation.EAGER and self.emit.is_periodic
+        plain = not (self.internal or self.restores or any(self.sources.values()))
+        return (
+            eager
+            and plain
+            and self.choice.strategy is not Strategy.NT
+            and all(leaf is not None and isinstance(leaf.spec, OwnInterval) for leaf in leaves)
+        )
+
+    def _is_catalogued(self, plan: Join) -> bool:
+        """Whether results are found by the numbers of the rows that leave count-based windows."""
+        leaves = [_window_of(part) for part in plan.inputs]
+        wanted = self.choice.options.counted is not Counting.NEGATIVE
+        plain = not (self.internal or self.restores or self.reported)
+        return (
+            wanted
+            and plain
+            and self.choice.strategy is not Strategy.NT
+            and all(leaf is not None for leaf in leaves)
+            and any(leaf is not None and not isinstance(leaf.spec, OwnInterval) for leaf in leaves)
+        )
 
     @_build.register
     def _(self, plan: TableJoin) -> Operator:
@@ -277,7 +355,8 @@ class Builder:
 
     @_build.register
     def _(self, plan: Except) -> Operator:
-        return Difference(plan, self.of(plan.left), self.of(plan.right))
+        left, right = self.of(plan.left), self.of(plan.right)
+        return Difference(plan, left, right, self.choice, uniting=self.restores)
 
     @_build.register
     def _(self, plan: Exists) -> Operator:
@@ -300,10 +379,14 @@ class Builder:
     def _stream(self, plan: Plan, window: Window, ordered: bool) -> Operator:
         match plan:
             case Scan():
-                return Scanned(plan, window, ordered, self.sources.get(plan.stream.name, ()))
+                scanned = Scanned(plan, window, ordered, self.sources.get(plan.stream.name, ()))
+                return self._placed(scanned, plan, window)
             case Subquery(query=inner):
-                inside = Builder(inner, Choice(self.choice.strategy, self.choice.buckets), nested=True).root()
-                return NestedRows(plan, inside, int(inner.is_periodic and bool(lag_of(inner))), ordered)
+                builder = Builder(inner, Choice(self.choice.options), nested=True)
+                inside = builder.root()
+                self.built |= {**builder.built, id(inner): inside}
+                before = int(inner.is_periodic and bool(lag_of(inner)))
+                return self._placed(NestedRows(plan, inside, before, ordered), plan, window)
             case Filter():
                 return Filtered(plan, self._stream(plan.input, window, ordered))
             case Project():
@@ -311,6 +394,12 @@ class Builder:
             case Union():
                 return United(plan, [self._stream(part, window, ordered) for part in plan.inputs])
         raise refusal(f"{type(plan).__name__} below a window")
+
+    def _placed(self, rows: Operator, origin: Plan, window: Window) -> Operator:
+        """Rows of one of several streams that enter a window, told apart where that matters."""
+        if not self.internal or len(window.origins) < 2:
+            return rows
+        return Placed(rows, next(place for place, one in enumerate(window.origins) if one is origin))
 
 
 def _own_nodes(plan: Plan) -> Any:
@@ -320,11 +409,36 @@ def _own_nodes(plan: Plan) -> Any:
         yield from _own_nodes(child)
 
 
+def _window_of(plan: Plan) -> Window | None:
+    """The one window below operators that look at single rows."""
+    while isinstance(plan, Filter | Project):
+        plan = plan.input
+    return plan if isinstance(plan, Window) else None
+
+
+def _chain(operator: Operator) -> tuple[Operator, list[Stateless]]:
+    """What is below operators that look at single rows, and these, the lowest first."""
+    between: list[Stateless] = []
+    while isinstance(operator, Filtered | Projected):
+        between.insert(0, operator)
+        (operator,) = operator.inputs
+    return operator, between
+
+
 def _projects(plan: Plan) -> bool:
     """Whether columns are changed between the stream and its window."""
     if isinstance(plan, Scan | Subquery):
         return isinstance(plan, Scan) and bool(plan.pseudo)
     return isinstance(plan, Project) or any(_projects(child) for child in plan.children)
+
+
+def _is_told_by_pieces(plan: Plan) -> bool:
+    """Whether how long a result stays follows from the pieces of its rows."""
+    if isinstance(plan, Exists):
+        return not plan.negated
+    if isinstance(plan, TableJoin):
+        return not plan.is_retroactive
+    return isinstance(plan, Window | Filter | Project | Union | Join)
 
 
 def _external_str(leaf: Window) -> bool:

@@ -59,7 +59,7 @@ def distinct(below: Operator, choice: Choice, *, uniting: bool = False) -> Opera
         found: Operator = DeltaStar(below)
         choice.label(found, interfering([choice.labels[id(below)]], "a value lasts as its youngest copy"))
     else:
-        found = CountingDelta(below, opened=uniting)
+        found = CountingDelta(below, choice.buckets, opened=uniting)
         choice.label(found, strict("a value is withdrawn with its last copy"))
     return found
 
@@ -151,13 +151,13 @@ class CountingDelta(_Delta):
 
     name = "counting δ"
 
-    def __init__(self, below: Operator, *, opened: bool = False) -> None:
+    def __init__(self, below: Operator, buckets: int, *, opened: bool = False) -> None:
         super().__init__(below)
         #: whether a value that comes and goes within a step is told by two open pieces
         self.opened = opened
         self.counted: Columns = dict(self.values) | {N: pl.Int64()}
         self.ending: Columns = dict(self.values) | {VE: pl.Int64(), N: pl.Int64()}
-        self.calendar = Calendar()
+        self.calendar = Calendar(buckets)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = grouped(inputs[0], list(self.values))

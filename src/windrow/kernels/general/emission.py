@@ -25,7 +25,7 @@ import polars as pl
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.kernels.columns import picked
 from windrow.kernels.general.cells import covered
-from windrow.kernels.general.layouts import Calendar, Hashed, chunks_of, frame_of
+from windrow.kernels.general.layouts import Calendar, Hashed, Layout, chunks_of, frame_of
 from windrow.kernels.general.occupation import occupation
 from windrow.kernels.general.operator import Operator, Step
 from windrow.kernels.general.pieces import (
@@ -97,11 +97,16 @@ class Changes(Emission):
     name = "changes"
 
     def __init__(
-        self, emit: Emit, word: StreamWord, below: Operator, places: dict[str, str] | None = None
+        self,
+        emit: Emit,
+        word: StreamWord,
+        below: Operator,
+        places: dict[str, str] | None = None,
+        buckets: int = 10,
     ) -> None:
         super().__init__(emit, below, places)
         self.word = word
-        self.calendar = Calendar()
+        self.calendar = Calendar(buckets)
         self.ending: Columns = dict(self.values) | {VE: pl.Int64(), N: pl.Int64()}
         self.moved: Columns = dict(self.values) | {AT: pl.Int64(), N: pl.Int64()}
 
@@ -146,10 +151,16 @@ class Snapshots(Emission):
 
     name = "snapshots"
 
-    def __init__(self, emit: Emit, below: Operator, places: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        emit: Emit,
+        below: Operator,
+        places: dict[str, str] | None = None,
+        layout: Layout | None = None,
+    ) -> None:
         super().__init__(emit, below, places)
         self.alive: Columns = {n: d for n, d in self.pieces.items() if n != VS}
-        self.layout = Hashed()
+        self.layout = layout or Hashed()
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         old = frame_of(state.of(ROWS), self.alive).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))

@@ -31,9 +31,9 @@ from windrow.errors import DataError, nearest
 from windrow.kernels.columns import frame_of, rows_of
 from windrow.kernels.general.build import lag_of, reports_alone
 from windrow.kernels.general.emission import AT, OP
+from windrow.kernels.general.options import Options
 from windrow.kernels.general.pieces import FOREVER, VE, VS, N
 from windrow.kernels.general.program import News, Program, States
-from windrow.kernels.general.strategies import Strategy
 from windrow.kernels.general.tables import TableIntake
 from windrow.kernels.general.timing import Timing
 from windrow.kernels.intake import Intake, Known
@@ -43,11 +43,11 @@ Values: TypeAlias = tuple[Any, ...]
 
 
 class GeneralExecutor:
-    """One standing query over pushed rows. The strategy changes what it costs, never what it answers."""
+    """One standing query over pushed rows. Options change what it costs, never what it answers."""
 
-    def __init__(self, emit: Emit, *, strategy: str | Strategy = Strategy.UPA, buckets: int = 8) -> None:
+    def __init__(self, emit: Emit, options: Options | None = None) -> None:
         self.emit = emit
-        self.program = Program(emit, Strategy(strategy), buckets)
+        self.program = Program(emit, options)
         self.timing = Timing(emit)
         streams = self.timing.streams
         tables = [node.table.table for node in emit.walk() if isinstance(node, TableJoin)]
@@ -61,7 +61,7 @@ class GeneralExecutor:
         bounded = emit.reads_window_bounds and emit.leaves[0].spec.grid is None
         alone = (reports_alone(emit) or emit.word.restores) and not bounded
         #: where extents are reported by themselves, the relation is another program's
-        self._relation = Program(emit, Strategy(strategy), buckets, as_relation=True) if alone else None
+        self._relation = Program(emit, options, as_relation=True) if alone else None
         self._relation_states: States = {}
         self._pieces: list[pl.DataFrame] = []
         #: what the end of input was computed from: extents go on after the last one reported

@@ -19,7 +19,7 @@ from windrow.kernels.columns import picked, polars_type, without_negative_zero
 from windrow.kernels.expressions import compile_expression
 from windrow.kernels.general.cells import DIRECT, blocks, covered
 from windrow.kernels.general.distinct import found_in
-from windrow.kernels.general.layouts import Calendar, Hashed, Layout, chunks_of, frame_of
+from windrow.kernels.general.layouts import Calendar, Layout, chunks_of, frame_of
 from windrow.kernels.general.lowered import CELL, lowered
 from windrow.kernels.general.operator import Operator, Step
 from windrow.kernels.general.pieces import (
@@ -81,7 +81,7 @@ class Grouped(Operator):
             name: polars_type(call.data_type) for name, call in plan.aggregates
         }
         self.known = choice.known(below)
-        self.layout: Layout = Calendar(choice.buckets) if self.known else Hashed()
+        self.layout: Layout = Calendar(choice.buckets) if self.known else choice.layout(below)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = together([frame_of(state.of(WAITING), self.pieces), self._with_keys(inputs[0])], self.pieces)

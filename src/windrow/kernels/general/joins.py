@@ -1,14 +1,15 @@
 """n-way ⋈: new rows of each input meet the rows of all others; no intermediate result is kept.
 
 Card: semi-naive join
-    requirements  pieces; any predicate, equalities are hashed
-    time          for each input with news: its new rows probe the others' states, in an order where each is
-                  linked to what is there by an equality, if there is one
-    space         the pieces of each input that are alive
+    requirements  pieces; any predicate, equalities are hashed unless nested loops are asked for
+    time          for each input with news: its new rows probe the others' states, in the global order, where
+                  what an equality links comes first (`probing`)
+    space         the pieces of each input that are alive, and those not yet purged (`expiry`)
     source        Golab's thesis, 5.2 (Algorithms 2 and 3: eager multi-way join); pairs of intervals intersect
 
 With Δ for what is new, the step adds Δ1 ⋈ R2 ⋈ … ∪ (R1 + Δ1) ⋈ Δ2 ⋈ R3 … ∪ …: every combination with
-something new, once. What is kept has no beginning: it lies before everything new.
+something new, once. What is kept has no beginning: it lies before everything new. Only where rows come before
+their time (`ahead`) are beginnings kept.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.algebra.expressions import Expression
+from windrow.kernels.general.expiry import Expiry
 from windrow.kernels.general.layouts import Layout, frame_of
 from windrow.kernels.general.matching import Condition, keyed, meet, satisfying
 from windrow.kernels.general.operator import Operator, Step
+from windrow.kernels.general.options import Tables
 from windrow.kernels.general.pieces import (
     FOREVER,
     SIGNED,
@@ -32,6 +35,7 @@ from windrow.kernels.general.pieces import (
     blank,
     together,
 )
+from windrow.kernels.general.probing import FEWEST_INPUTS, Order, observed, order_of
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
@@ -39,60 +43,110 @@ if TYPE_CHECKING:
 
 
 class Joined(Operator):
-    """⋈ of any number of inputs."""
+    """⋈ of any number of inputs; with `ahead`, of rows that may begin later than now."""
 
     name = "⋈"
 
     def __init__(
-        self, below: Sequence[Operator], predicate: Expression, names: Sequence[Sequence[str]], choice: Choice
+        self,
+        below: Sequence[Operator],
+        predicate: Expression,
+        names: Sequence[Sequence[str]],
+        choice: Choice,
+        *,
+        ahead: bool = False,
     ) -> None:
         self.inputs = tuple(below)
+        self.ahead = ahead
         self.layouts: list[Layout] = [choice.layout(part) for part in below]
         self.condition = Condition(predicate, names)
+        self.loops = choice.options.tables is Tables.LOOPS
+        self.expiry = Expiry(choice.options.expire_every)
+        self.reorders = choice.options.reorder and len(self.inputs) >= FEWEST_INPUTS
+        unkept = (TURN,) if ahead else (VS, TURN)
         self.sides: list[Columns] = [
-            {n: d for n, d in part.columns.items() if n not in (VS, TURN)} for part in below
+            {n: d for n, d in part.columns.items() if n not in unkept} for part in below
         ]
         values = {n: d for part in below for n, d in part.columns.items() if n not in (*SIGNED, TURN)}
-        self.columns = values | dict(SIGNED)
+        #: the columns of results as they are found
+        self.made: Columns = values | dict(SIGNED)
+        self.columns = self.made
+
+    @property
+    def hashes(self) -> bool:
+        """Whether partners are found by hash tables."""
+        return bool(self.condition.equalities) and not self.loops
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         old = [frame_of(state.of(str(i)), side) for i, side in enumerate(self.sides)]
-        found = [self._probed(i, inputs, old) for i, new in enumerate(inputs) if new.height]
+        found = self.found(inputs, old, order_of(state.meta, len(old)))
+        floor = step.slice.floor
         chunks = {}
         for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
-            kept = layout.forget(state.of(str(i)), step.slice.floor)
-            new = inputs[i].select(list(side)).filter(pl.col(VE) > step.slice.floor)
-            chunks[str(i)] = layout.add(kept, new)
-        return State(chunks), together(found, self.columns)
+            kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)
+            chunks[str(i)] = layout.add(kept, inputs[i].select(list(side)).filter(pl.col(VE) > floor))
+        meta = {**self.expiry.after(state.meta, floor), **self.watched(state, inputs, old, step)}
+        return State(chunks, meta), found
+
+    def found(
+        self, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], order: Order
+    ) -> pl.DataFrame:
+        """All results with something new."""
+        parts = [self._probed(i, inputs, old, order) for i, new in enumerate(inputs) if new.height]
+        return together(parts, self.made)
+
+    def watched(
+        self, state: State, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], step: Step
+    ) -> dict[str, int]:
+        """What is remembered of rates and values, where the order may change."""
+        if not self.reorders:
+            return {}
+        arrived = [frame.height for frame in inputs]
+        rows = [frame.height + new for frame, new in zip(old, arrived, strict=True)]
+
+        def values() -> list[int]:
+            return [self._values(place, frame) for place, frame in enumerate(old)]
+
+        return observed(state.meta, arrived, rows, values, step.slice.now)
+
+    def _values(self, place: int, frame: pl.DataFrame) -> int:
+        """How many different keys an input has."""
+        sides = {equality.side(place) for equality in self.condition.equalities if place in equality.homes}
+        if not sides or not frame.height:
+            return 1
+        return keyed(frame, list(sides)).select(f"#key{i}" for i in range(len(sides))).n_unique()
 
     def _probed(
-        self, origin: int, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame]
+        self, origin: int, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], order: Order
     ) -> pl.DataFrame:
         """Results with new rows of one input: with all rows of those before it, old ones of those after."""
         found = _without_turn(inputs[origin])
         done = {origin}
-        found = self._tested(found, done, set())
-        while len(done) < len(inputs):
-            place = self._next(done)
-            other = _begun(old[place])
+        for test in self._tests(done, set()):
+            found = satisfying(found, test)
+        for place in self.probing(origin, order):
+            other = old[place] if self.ahead else _begun(old[place])
             if place < origin and inputs[place].height:
                 new = _without_turn(inputs[place])
                 other = together([other, new.select(other.columns)], _typed(other))
             if not found.height or not other.height:
-                return blank(self.columns)
+                return blank(self.made)
             found = self._paired(found, other, done, place)
-            tested = set(done)
             done.add(place)
-            found = self._tested(found, done, tested)
         if self.condition.late is not None:
             found = satisfying(found, self.condition.late)
-        return found.select(list(self.columns))
+        return found.select(list(self.made))
 
-    def _next(self, done: set[int]) -> int:
-        """The first input that an equality links to what is there; else the first one."""
-        left = [place for place in range(len(self.inputs)) if place not in done]
-        linked = [place for place in left if self._links(done, place)]
-        return (linked or left)[0]
+    def probing(self, origin: int, order: Order) -> list[int]:
+        """The other inputs, in the order in which new rows of `origin` look through them."""
+        left, done = [place for place in order if place != origin], {origin}
+        found: list[int] = []
+        while left:
+            linked = [place for place in left if self._links(done, place)]
+            found.append((linked or left)[0])
+            done.add(found[-1])
+            left.remove(found[-1])
+        return found
 
     def _links(self, done: set[int], place: int) -> list[tuple[Expression, Expression]]:
         """(what is there, the input's) of each equality between the two."""
@@ -108,15 +162,13 @@ class Joined(Operator):
         keys = [f"#key{i}" for i in range(len(links))]
         left = keyed(found, [mine for mine, _ in links])
         right = keyed(other, [theirs for _, theirs in links])
-        return meet(left, right, keys).drop(keys)
+        tests = self._tests(done | {place}, done)
+        return meet(left, right, keys, loops=self.loops, tests=tests).drop(keys)
 
-    def _tested(self, frame: pl.DataFrame, done: set[int], before: set[int]) -> pl.DataFrame:
-        """Without the rows that fail a test which could not be made before and cannot raise an error."""
-        for test in self.condition.early:
-            homes = self.condition.homes(test)
-            if homes <= done and (not homes <= before or not before):
-                frame = satisfying(frame, test)
-        return frame
+    def _tests(self, done: set[int], before: set[int]) -> list[Expression]:
+        """The tests that could not be made before, and cannot raise an error."""
+        early = [(test, self.condition.homes(test)) for test in self.condition.early]
+        return [test for test, homes in early if homes <= done and (not homes <= before or not before)]
 
 
 def _without_turn(frame: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,10 @@ Card: hash (STR)
     requirements  negative rows that equal what they take away
     time          new rows are added up with all rows kept; expiry of itself: all are looked at
     space         the rows alive
+Card: calendar with negative rows (STR, few early expiries)
+    requirements  negative rows end when the row they take away would have
+    time          as calendar for rows that end; those without a known end are added up, as in a hash
+    space         the rows alive, and those taken away early until their end
 Card: list (DIRECT)
     requirements  the expiry of a row is known when it comes
     time          expiry: all rows are looked at
@@ -32,7 +36,7 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columns import to_frame
-from windrow.kernels.general.pieces import VE, Columns, N, consolidated, together
+from windrow.kernels.general.pieces import FOREVER, VE, Columns, N, consolidated, together
 from windrow.kernels.state import Chunk
 
 Chunks = tuple[Chunk, ...]
@@ -41,7 +45,11 @@ MOST_CHUNKS = 48
 
 
 def chunk_of(frame: pl.DataFrame) -> Chunk:
-    """Rows with the span of their expiry; rows without one never expire."""
+    """Rows with the span of their expiry; rows without one never expire.
+
+    In one piece: rows that were put together and filtered again and again would be thousands of small ones.
+    """
+    frame = frame.rechunk()
     if VE not in frame.columns:
         return Chunk(0, 0, frame.to_arrow())
     least, greatest = frame.select(pl.col(VE).min().alias("a"), pl.col(VE).max().alias("b")).row(0)
@@ -102,12 +110,12 @@ class Fifo(Layout):
 class Calendar(Layout):
     """Chunks by span of expiry; each batch of rows is cut into at most `buckets`."""
 
-    buckets: int = 8
+    buckets: int = 10
 
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if not frame.height:
             return chunks
-        if len(chunks) + self.buckets > MOST_CHUNKS:
+        if len(chunks) + self.buckets > max(MOST_CHUNKS, 2 * self.buckets):
             frame = pl.concat([*(to_frame(chunk.table) for chunk in chunks), frame])
             chunks = ()
         return (*chunks, *self._cut(frame))
@@ -154,6 +162,32 @@ class Hashed(Layout):
         if sum(new.height for new in waiting) * 4 < first.height and len(waiting) < MOST_CHUNKS:
             return (chunks[0], *chunks_of(consolidated(pl.concat(waiting))))
         return chunks_of(consolidated(pl.concat([first, *waiting])))
+
+
+@dataclass(frozen=True)
+class Sorted(Layout):
+    """Rows that end in a calendar, their negative rows with them; those without an end in a hash."""
+
+    buckets: int = 10
+
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        if not frame.height:
+            return chunks
+        open_, ending = split_at_end(frame)
+        endless = tuple(chunk for chunk in chunks if chunk.first >= FOREVER)
+        others = tuple(chunk for chunk in chunks if chunk.first < FOREVER)
+        return (*Calendar(self.buckets).add(others, ending), *Hashed().add(endless, open_))
+
+
+def split_at_end(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows without a known end, and those with one."""
+    open_ = frame[VE] >= FOREVER
+    return frame.filter(open_), frame.filter(~open_)
+
+
+def purged(layout: Layout, chunks: Chunks, stop: int, columns: Columns) -> Chunks:
+    """Without any row that expires before `stop`, whatever else is in its chunk."""
+    return layout.due(chunks, stop, columns)[1]
 
 
 def merged_pairs(chunks: Chunks) -> Chunks:

@@ -63,6 +63,8 @@ class Leaf(Operator):
         self.lag = lag
         #: how much later than the clock a row that is kept late may show
         self.late_lag = lag
+        #: whether rows are passed on when they come, before they begin
+        self.ahead = False
         #: columns of rows that pieces carry under another name
         self.extra: dict[str, str] = {}
         self.inputs = (below,)
@@ -70,6 +72,11 @@ class Leaf(Operator):
         signed: Columns = dict(SIGNED) | ({TURN: pl.Int64()} if self.counts else {})
         self.columns: Columns = columns_of(window.schema, signed)
         self.rows: Columns = dict(below.columns)
+
+    def carry(self, name: str, source: str) -> None:
+        """Let pieces carry a column of whole numbers of their rows, under this name."""
+        self.extra = {**self.extra, name: source}
+        self.columns = dict(self.columns) | {name: pl.Int64()}
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         state, found = self.enter(state, inputs[0], step)
@@ -129,6 +136,8 @@ class Intervals(Leaf):
         frame = together([frame_of(state.of(PENDING), self.waiting), new], self.waiting)
         if not frame.height:
             return state, blank(self.columns)
+        if self.ahead:
+            return state, self.pieces(frame, frame[VS], frame[VE])
         known = self.known(frame, step)
         stop = moved(known, self.lag) if isinstance(known, int) else known + self.lag
         due = pl.Series(frame[VS].to_numpy() < stop)

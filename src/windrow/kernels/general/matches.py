@@ -12,7 +12,8 @@ With nothing but equalities, D is not needed: EXISTS(L, R) = L ⋈ δ(keys of R)
 Card: match
     requirements  any signed pieces, any predicate
     time          as the joins and δ it is made of
-    space         L, the distinct keys of R, or D and R
+    space         L, the distinct keys of R, or D and R; the results of NOT EXISTS where each is told by a
+                  negative row (`withdrawals`)
     source        Golab's thesis, 3.5.2 (negation), by the linearity of signed pieces
 """
 
@@ -26,10 +27,13 @@ import polars as pl
 from windrow.algebra.expressions import Column
 from windrow.algebra.patterns import interfering
 from windrow.kernels.general.distinct import distinct
+from windrow.kernels.general.expiry import Expiry
 from windrow.kernels.general.joins import Joined
-from windrow.kernels.general.layouts import frame_of
+from windrow.kernels.general.layouts import Hashed, frame_of
 from windrow.kernels.general.matching import Condition, keyed, meet
+from windrow.kernels.general.negative_rows import NegativeRows
 from windrow.kernels.general.operator import Operator, Stateless, Step, composed, part
+from windrow.kernels.general.options import Negation, Tables
 from windrow.kernels.general.pieces import (
     FOREVER,
     SIGNED,
@@ -37,15 +41,21 @@ from windrow.kernels.general.pieces import (
     VE,
     VS,
     Columns,
+    N,
     blank,
     consolidated,
     negated,
     together,
 )
+from windrow.kernels.general.withdrawals import Withdrawals
 from windrow.kernels.state import State
 
 #: a column that is always there, where no other is
 ONE = "#one"
+#: of the last step: how many rows lost their place when a partner came, and how many never had one
+CUT, HIDDEN, BORN = "cut", "hidden", "#born"
+#: shares of early results (`withdrawals`)
+TELL, TELL_NO_MORE = 0.9, 0.7
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
@@ -83,6 +93,8 @@ class Semijoin(Operator):
         self.keys = tuple(keys)
         self.nulls = nulls
         self.layouts = [choice.layout(left), choice.layout(present)]
+        self.loops = choice.options.tables is Tables.LOOPS
+        self.expiry = Expiry(choice.options.expire_every)
         self.columns = left.columns
         self.sides: list[Columns] = [{n: d for n, d in p.columns.items() if n != VS} for p in self.inputs]
 
@@ -91,17 +103,23 @@ class Semijoin(Operator):
         old_left, old_right = (_begun(frame_of(state.of(str(i)), side)) for i, side in enumerate(self.sides))
         everything = together([old_right, right], self.inputs[1].columns)
         found = [self._met(left, everything), self._met(old_left.select(list(self.columns)), right)]
-        chunks = {}
+        cut = sum(int(frame.filter(pl.col(VS) > pl.col(BORN))[N].sum()) for frame in found)
+        covered = sum(int(frame[N].sum()) for frame in found) - cut
+        chunks, floor = {}, step.slice.floor
         for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
-            new = inputs[i].select(list(side)).filter(pl.col(VE) > step.slice.floor)
-            chunks[str(i)] = layout.add(layout.forget(state.of(str(i)), step.slice.floor), new)
-        return State(chunks), together(found, self.columns)
+            new = inputs[i].select(list(side)).filter(pl.col(VE) > floor)
+            kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)
+            chunks[str(i)] = layout.add(kept, new)
+        meta = {**self.expiry.after(state.meta, floor), CUT: max(0, cut), HIDDEN: max(0, covered)}
+        return State(chunks, meta), together(found, self.columns)
 
     def _met(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
         if not left.height or not right.height:
-            return blank(self.columns)
+            return blank(dict(self.columns) | {BORN: pl.Int64()})
+        left = left.with_columns(pl.col(VS).alias(BORN))
         names = [f"#key{i}" for i in range(len(self.keys))]
-        return meet(keyed(left, self.keys), right, names, nulls=self.nulls).select(list(self.columns))
+        pairs = meet(keyed(left, self.keys), right, names, nulls=self.nulls, loops=self.loops)
+        return pairs.select(*self.columns, BORN)
 
 
 class Matched(Operator):
@@ -138,6 +156,12 @@ class Matched(Operator):
             choice.label(self.theirs, choice.labels[id(pairs)])
         self.present = distinct(self.theirs, choice, uniting=uniting)
         self.kept = Semijoin(left, self.present, keys, choice, nulls=not condition.is_equality)
+        self.condition = condition
+        known = plan.negated and all(choice.known(side) for side in self.inputs) and not uniting
+        self.withdrawals = Withdrawals(known, choice.options.negation, Negation.CALENDAR, TELL, TELL_NO_MORE)
+        self.told = NegativeRows(left, Hashed())
+        if known and choice.options.negation is not Negation.NEGATIVE:
+            choice.mixed.add(id(self))
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         left, right = inputs
@@ -150,9 +174,24 @@ class Matched(Operator):
         _, keys = self.theirs.advance(State(), [right], step)
         parts["present"], present = self.present.advance(part(state, "present"), [keys], step)
         parts["kept"], found = self.kept.advance(part(state, "kept"), [left, present], step)
-        if self.negated:
-            found = consolidated(together([left, negated(found)], self.columns))
+        if not self.negated:
+            return composed(parts), found
+        found = consolidated(together([left, negated(found)], self.columns))
+        if not self.withdrawals.possible:
+            return composed(parts), found
+        early = int(parts["kept"].meta[CUT])
+        shown = int(left[N].sum()) - int(parts["kept"].meta[HIDDEN])
+        parts["told"], found = self._left(part(state, "told"), found, step, early, shown - early)
         return composed(parts), found
+
+    def _left(
+        self, state: State, found: pl.DataFrame, step: Step, early: int, on_time: int
+    ) -> tuple[State, pl.DataFrame]:
+        """Results in the form in which they leave; those that were told before are told to the end."""
+        tells = self.withdrawals.form(state.meta) is Negation.NEGATIVE
+        kept, told = self.told.advance(state, [found if tells else found.clear()], step)
+        found = told if tells else together([found, told], self.columns)
+        return State(kept.chunks, self.withdrawals.after(state.meta, early, on_time)), found
 
 
 class _Asked(Stateless):

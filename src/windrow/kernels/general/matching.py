@@ -18,6 +18,9 @@ from windrow.kernels.codes import by_value
 from windrow.kernels.expressions import can_fail, compile_expression, holds, target_of
 from windrow.kernels.general.pieces import TS, VE, VS, N
 
+#: nested loops look at so many pairs at a time
+PAIRS = 2_000_000
+
 
 @dataclass(frozen=True)
 class Equality:
@@ -106,18 +109,44 @@ def matchable(column: pl.Series) -> pl.Series:
 
 
 def meet(
-    left: pl.DataFrame, right: pl.DataFrame, keys: Sequence[str], *, nulls: bool = False
+    left: pl.DataFrame,
+    right: pl.DataFrame,
+    keys: Sequence[str],
+    *,
+    nulls: bool = False,
+    loops: bool = False,
+    tests: Sequence[Expression] = (),
 ) -> pl.DataFrame:
-    """The pairs with equal keys whose intervals have an instant in common; counts are multiplied."""
+    """The pairs with equal keys whose intervals have an instant in common, and that pass all tests; their
+    counts are multiplied.
+
+    Without keys, or where `loops` are asked for, every row looks at all rows of the other side, a block at a
+    time.
+    """
     right = right.rename({VS: "#vs2", VE: "#ve2", N: "#n2", TS: "#ts2"})
-    if keys:
-        pairs = left.join(right, on=list(keys), how="inner", nulls_equal=nulls)
-    else:
-        pairs = left.join(right, how="cross")
+    if keys and not loops:
+        return _tested(left.join(right, on=list(keys), how="inner", nulls_equal=nulls), tests)
+    right = right.rename({key: f"#right.{key}" for key in keys})
+    mine = [pl.col(key) for key in keys]
+    same = [key.eq_missing(pl.col(f"#right.{key.meta.output_name()}")) for key in mine]
+    if not nulls:
+        same += [key.is_not_null() for key in mine]
+    size = max(1, PAIRS // max(1, right.height))
+    blocks = []
+    for place in range(0, max(1, left.height), size):
+        pairs = left.slice(place, size).join(right, how="cross").filter(*same)
+        blocks.append(_tested(pairs.drop([f"#right.{key}" for key in keys]), tests))
+    return pl.concat(blocks)
+
+
+def _tested(pairs: pl.DataFrame, tests: Sequence[Expression]) -> pl.DataFrame:
+    """Pairs of rows as rows: those that meet and pass."""
     pairs = pairs.with_columns(
         pl.max_horizontal(VS, "#vs2").alias(VS), pl.min_horizontal(VE, "#ve2").alias(VE)
     )
     pairs = pairs.filter(pl.col(VS) < pl.col(VE))
+    for test in tests:
+        pairs = satisfying(pairs, test)
     counted = (pl.col(N) * pl.col("#n2")).alias(N)
     return pairs.with_columns(counted, pl.max_horizontal(TS, "#ts2").alias(TS)).drop(
         "#vs2", "#ve2", "#n2", "#ts2"

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from windrow.kernels.general.layouts import Fifo
+from windrow.kernels.general.layouts import Fifo, Layout
 from windrow.kernels.general.operator import Operator, Step
-from windrow.kernels.general.pieces import FOREVER, VE, VS, N, together
+from windrow.kernels.general.pieces import FOREVER, VE, VS, Columns, N, together
 from windrow.kernels.state import State
 
 ROWS = "rows"
@@ -26,16 +26,17 @@ class NegativeRows(Operator):
 
     name = "negative rows"
 
-    def __init__(self, below: Operator) -> None:
+    def __init__(self, below: Operator, layout: Layout | None = None) -> None:
         self.inputs = (below,)
         self.columns = below.columns
-        self.layout = Fifo()
+        self.layout = layout or Fifo()
+        self.kept: Columns = {n: d for n, d in self.columns.items() if n != VS}
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         (new,) = inputs
         opened = new.with_columns(pl.lit(FOREVER, pl.Int64).alias(VE))
-        ending = new.filter(pl.col(VE) < FOREVER)
+        ending = new.filter(pl.col(VE) < FOREVER).select(list(self.kept))
         chunks = self.layout.add(state.of(ROWS), ending)
-        expired, chunks = self.layout.due(chunks, step.slice.stop, self.columns)
+        expired, chunks = self.layout.due(chunks, step.slice.stop, self.kept)
         taken = expired.with_columns(pl.col(VE).alias(VS), pl.lit(FOREVER, pl.Int64).alias(VE), -pl.col(N))
         return State({ROWS: chunks}), together([opened, taken], self.columns)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice, product
+from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import Call, Column, Expression, conjuncts
 from windrow.algebra.operators import (
@@ -34,6 +35,10 @@ from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.spec import OwnInterval
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Table
+    from windrow.algebra.types import DataType
 
 #: routed columns of each stream; empty: everything in one shard
 Placement = Mapping[str, tuple[str, ...]]
@@ -55,6 +60,32 @@ def placement_of(emit: Emit) -> Placement:
     return {}
 
 
+def table_places(emit: Emit, placement: Placement) -> dict[str, str | None]:
+    """By which column the rows of each table are routed; None for a table that every shard needs whole.
+
+    >>> from windrow.engine.explaining import declared
+    >>> from windrow.language.compile import compile_query
+    >>> streams, tables = {"a": "k BIGINT, ts TIMESTAMP"}, {"t": "k BIGINT, name STRING"}
+    >>> text = "SELECT a.k, name FROM a [RANGE 1 MINUTE] JOIN t ON a.k = t.k"
+    >>> plan = compile_query(text, declared(streams, tables))
+    >>> table_places(plan, placement_of(plan))
+    {'t': 'k'}
+    """
+    tables = {node.table.table.name: node.table.table for node in emit.walk() if isinstance(node, TableJoin)}
+    if not placement:
+        return dict.fromkeys(tables)
+    found = _Apart({name: columns[0] for name, columns in placement.items()})
+    found.of(emit.input)
+    scan = next(node for node in emit.walk() if isinstance(node, Scan))
+    hashed = _hashed_as(scan, found.routed[scan.stream.name])
+    return {name: _table_place(table, found.compared[name], hashed) for name, table in tables.items()}
+
+
+def _table_place(table: Table, compared: set[str | None], hashed: str) -> str | None:
+    column = next(iter(compared)) if len(compared) == 1 else None
+    return column if column is not None and _kind_name(table.schema.column(column).type) == hashed else None
+
+
 def _kinds_agree(scans: list[Scan], routed: Mapping[str, str]) -> bool:
     """Equal values must have equal hashes."""
     kinds = {_hashed_as(scan, routed[scan.stream.name]) for scan in scans}
@@ -62,7 +93,10 @@ def _kinds_agree(scans: list[Scan], routed: Mapping[str, str]) -> bool:
 
 
 def _hashed_as(scan: Scan, column: str) -> str:
-    kind = scan.stream.schema.column(column).type
+    return _kind_name(scan.stream.schema.column(column).type)
+
+
+def _kind_name(kind: DataType) -> str:
     return "integer" if kind.is_integer else "fractional" if kind.is_fractional else str(kind)
 
 
@@ -92,6 +126,8 @@ class _Apart:
 
     def __init__(self, routed: Mapping[str, str]) -> None:
         self.routed = routed
+        #: of each table, the columns that are compared with routed ones; None where others are
+        self.compared: dict[str, set[str | None]] = {}
 
     def of(self, plan: Plan) -> str | None:
         """The routed column in the output of a plan; an exception where shards would have to meet."""
@@ -102,8 +138,10 @@ class _Apart:
                 return self._nested(plan)
             case Window():
                 return self._window(plan)
-            case Filter() | TableJoin():
+            case Filter():
                 return self.of(plan.input)
+            case TableJoin():
+                return self._with_table(plan)
             case Project():
                 return _renamed(self.of(plan.input), plan)
             case Distinct():
@@ -123,6 +161,16 @@ class _Apart:
             case Exists():
                 return self._joined((plan.left, plan.right), plan.predicate)
         raise _Together
+
+    def _with_table(self, plan: TableJoin) -> str | None:
+        """Every row meets its own shard's part of the table, which may be all of it."""
+        placed = self.of(plan.input)
+        pairs = [pair for pair in _equalities(plan.predicate) if placed in pair]
+        others = {name for pair in pairs for name in pair if name in plan.table.schema.names}
+        table, alias = plan.table.table, plan.table.alias
+        columns = sorted(name.removeprefix(f"{alias}.") for name in others)
+        self.compared.setdefault(table.name, set()).add(columns[0] if columns else None)
+        return placed
 
     def _nested(self, plan: Subquery) -> str | None:
         if not _is_apart(plan.query, self.routed):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,8 +14,10 @@ from windrow.kernels.general.clocks import Clock, Slice
 from windrow.kernels.general.emission import Emission
 from windrow.kernels.general.layouts import count_of
 from windrow.kernels.general.operator import Operator, Step
-from windrow.kernels.general.pieces import FOREVER
-from windrow.kernels.general.strategies import Choice, Strategy
+from windrow.kernels.general.options import Options
+from windrow.kernels.general.pieces import FOREVER, blank
+from windrow.kernels.general.strategies import Choice
+from windrow.kernels.general.waiting import RAN, WAITING, is_due, put_away, since, taken, why_not_lazy
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
@@ -42,18 +44,39 @@ class News:
 class Program:
     """A query compiled to operators. It has no state: `advance` takes and gives it."""
 
-    def __init__(
-        self, emit: Emit, strategy: Strategy = Strategy.UPA, buckets: int = 8, *, as_relation: bool = False
-    ) -> None:
+    def __init__(self, emit: Emit, options: Options | None = None, *, as_relation: bool = False) -> None:
         self.emit = emit
-        self.strategy = strategy
-        self.buckets = buckets
-        self.builder = Builder(emit, Choice(strategy, buckets), as_relation=as_relation)
+        self.options = options or Options()
+        self.builder = Builder(emit, Choice(self.options), as_relation=as_relation)
         self.root = self.builder.root()
+        self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
+        #: why nothing waits for a report; a relation may be asked for at any time
+        self.why_not_lazy = (
+            "its relation is asked for at any instant"
+            if as_relation
+            else why_not_lazy(emit, self.options, self.builder.sources)
+        )
 
     def advance(self, states: States, news: News) -> tuple[States, pl.DataFrame, pl.DataFrame]:
         """The next states, the answers that became final, and the pieces they were made of."""
+        if self.why_not_lazy is None:
+            return self._lazily(states, news)
         after: dict[str, State] = {}
+        answers, pieces = self._run(self.root, "0", states, news, after)
+        return after, answers, pieces
+
+    def _lazily(self, states: States, news: News) -> tuple[States, pl.DataFrame, pl.DataFrame]:
+        """Rows wait while no report is due."""
+        waiting = states.get(WAITING, State())
+        if not is_due(self.grids, waiting, news.clock):
+            (below,) = self.root.inputs
+            return (
+                {**states, WAITING: put_away(waiting, news.rows)},
+                blank(self.root.columns),
+                blank(below.columns),
+            )
+        after = {WAITING: State({}, {RAN: news.clock.now})}
+        news = replace(news, clock=since(news.clock, waiting), rows=taken(waiting, news.rows))
         answers, pieces = self._run(self.root, "0", states, news, after)
         return after, answers, pieces
 
@@ -96,7 +119,11 @@ class Program:
             f"{path} {operator.name}": sum(map(count_of, states[path].chunks.values()))
             for path, operator in self.operators()
             if path in states
-        }
+        } | ({WAITING: _waiting(states[WAITING])} if WAITING in states else {})
+
+
+def _waiting(state: State) -> int:
+    return sum(chunk.table.num_rows for chunks in state.chunks.values() for chunk in chunks)
 
 
 def _walk(operator: Operator, path: str) -> Iterator[tuple[str, Operator]]:

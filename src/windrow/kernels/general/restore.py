@@ -13,6 +13,7 @@ Card: results put together
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,44 @@ from windrow.algebra.plan import Emit, StreamWord
 from windrow.kernels.columns import picked
 from windrow.kernels.general.cells import covered
 from windrow.kernels.general.emission import Emission
-from windrow.kernels.general.layouts import chunks_of, frame_of
+from windrow.kernels.general.layouts import Calendar, chunks_of, frame_of
 from windrow.kernels.general.leaves import first_after
 from windrow.kernels.general.operator import Operator, Step
-from windrow.kernels.general.pieces import VE, VS, Columns, N, consolidated, together
+from windrow.kernels.general.pieces import FOREVER, SIGNED, TS, VE, VS, Columns, N, consolidated, together
 from windrow.kernels.general.sweeps import codes
 from windrow.kernels.state import State
 
 RESULTS, END = "results", "#end"
+ENDS = "ends"
+
+
+class ByCount(Operator):
+    """Rows told apart by nothing but their values: the i-th copy of a row is one as long as there are i.
+
+    So a result of γ, δ or − begins when there are more copies of its values, and ends when there are less.
+    """
+
+    name = "results by count"
+
+    def __init__(self, below: Operator, buckets: int) -> None:
+        self.inputs = (below,)
+        values = {n: d for n, d in below.columns.items() if not n.startswith("#")}
+        self.values = list(values)
+        self.calendar = Calendar(buckets)
+        self.ending: Columns = dict(values) | {VE: pl.Int64(), N: pl.Int64()}
+        self.moves: Columns = dict(values) | {VS: pl.Int64(), N: pl.Int64()}
+        self.columns = dict(values) | dict(SIGNED)
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        (new,) = inputs
+        ending = new.filter(pl.col(VE) < FOREVER).select(list(self.ending))
+        over, later = self.calendar.due(
+            self.calendar.add(state.of(ENDS), ending), step.slice.stop, self.ending
+        )
+        ended = over.select(*self.values, pl.col(VE).alias(VS), -pl.col(N))
+        moves = consolidated(together([new.select(list(self.moves)), ended], self.moves))
+        found = moves.with_columns(pl.lit(FOREVER, pl.Int64).alias(VE), pl.lit(-FOREVER, pl.Int64).alias(TS))
+        return State({ENDS: later}), found.select(list(self.columns))
 
 
 class Restored(Emission):

@@ -11,6 +11,8 @@ Card: candidates
     time          O(rows · log rows) array operations for the rows of a group that are looked at
     space         rows that no younger row of their group outdoes
     source        Golab's thesis, 2.2.2 (MAX keeps what no younger row exceeds); sparse tables for ranges
+
+Waves, for counts and sums within an error, are in `windrow.kernels.general.waves`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from windrow.errors import QueryError
 from windrow.kernels.columns import picked
 from windrow.kernels.combiners import GREATEST, TOTAL
 from windrow.kernels.general.grouping import AT, GROUP, SHOWN, WAITING, Grouped
@@ -29,10 +32,12 @@ from windrow.kernels.general.lowered import CELL, lowered
 from windrow.kernels.general.pieces import FOREVER, TS, TURN, VE, VS, Columns, N, blank, together
 from windrow.kernels.general.ranges import fold_ranges
 from windrow.kernels.general.sweeps import START, codes, sweep
+from windrow.kernels.general.waves import FROM, TO, WAVE, numbered
 from windrow.kernels.layout import PANE
 from windrow.kernels.measures import GROUPS, Argument
 from windrow.kernels.selections import Selected
 from windrow.kernels.state import State
+from windrow.kernels.waves import Wave
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-TOTALS, ENDS, CANDIDATES = "totals", "ends", "candidates"
+TOTALS, ENDS, CANDIDATES, WAVES = "totals", "ends", "candidates", "waves"
 
 
 def grouped(
@@ -57,17 +62,24 @@ def grouped(
     label = choice.labels.get(id(below))
     # turns are told apart within a step only, so rows that have one are looked at again
     fifo = choice.known(below) and label is not None and label.fifo and TURN not in below.columns
-    if len(general.measures.layouts) > 1 or not all(isinstance(p, Selected) and fifo for p in others):
-        return general
-    return Running(plan, below, choice, sources)
+    small = all(isinstance(p, Selected | Wave) and fifo for p in others)
+    if len(general.measures.layouts) == 1 and small:
+        return Running(plan, below, choice, sources)
+    if any(isinstance(p, Wave) for p in partials):
+        raise QueryError(
+            "an estimated COUNT or SUM is kept only where rows leave in the order they come",
+            code="unsupported",
+            hint="take COUNT or SUM",
+        )
+    return general
 
 
 def _inverts(partial: Partial) -> bool:
-    return all(combiner is TOTAL for combiner in partial.combiners)
+    return not isinstance(partial, Wave) and all(combiner is TOTAL for combiner in partial.combiners)
 
 
 class Running(Grouped):
-    """γ by totals and candidates."""
+    """γ by totals, candidates and waves."""
 
     name = "γ, running"
 
@@ -77,18 +89,23 @@ class Running(Grouped):
         super().__init__(plan, below, choice, sources)
         partials = self.measures.layouts[GROUPS].partials
         self.totals = [partial for partial in partials if _inverts(partial)]
-        self.selected = [partial for partial in partials if not _inverts(partial)]
+        self.selected = [partial for partial in partials if isinstance(partial, Selected)]
+        self.waves = [partial for partial in partials if isinstance(partial, Wave)]
         lifted = self._lifted_rows(blank(self.pieces))
         mine = [column for column in lifted.columns if self._of(self.totals, column)]
         theirs = [column for column in lifted.columns if self._of(self.selected, column)]
         self.lanes = mine
         self.kept: Columns = dict(self.groups) | {name: pl.Int64() for name in mine}
         self.ending: Columns = dict(self.kept) | {VE: pl.Int64()}
-        spans = {VS: pl.Int64(), VE: pl.Int64()} if theirs else {}
+        #: some aggregates are known from few rows of a group; the youngest is always one of them
+        self.by_rows = bool(self.selected or self.waves)
+        spans = {VS: pl.Int64(), VE: pl.Int64()} if self.by_rows else {}
         self.candidates: Columns = dict(self.groups) | {n: lifted[n].dtype for n in theirs} | spans
+        self.waved: Columns = dict(self.groups) | {WAVE: pl.Int32(), FROM: pl.Int64(), TO: pl.Int64()}
+        self.waved = dict(self.waved) | {VE: pl.Int64()}
         self.calendar = Calendar(choice.buckets)
-        #: no totals are asked for: candidates are all there is to know
-        self.only_selected = bool(self.selected) and len(self.totals) == 1
+        #: no totals are asked for: candidates and waves are all there is to know
+        self.only_selected = self.by_rows and len(self.totals) == 1
 
     @staticmethod
     def _of(partials: Sequence[Partial], column: str) -> bool:
@@ -104,9 +121,10 @@ class Running(Grouped):
             else self._leaving(state, lifted, step)
         )
         chunks = {**state.chunks, WAITING: chunks_of(waiting), **ends}
-        if not new.height and not over.height:
+        fading, _ = self._split(frame_of(state.of(WAVES), self.waved), step, VE)
+        if not new.height and not over.height and not fading.height:
             return State(chunks), blank(self.columns)
-        events = self._events(lifted, over)
+        events = self._events(lifted, over, fading)
         totals, shown = self._totals(state), frame_of(state.of(SHOWN), self.shown)
         mine, same = self._in(totals, events), self._in(shown, events)
         before = totals.filter(mine).with_columns(pl.lit(START, pl.Int64).alias(AT))
@@ -115,8 +133,7 @@ class Running(Grouped):
         if not self.only_selected:
             chunks[TOTALS] = chunks_of(together([totals.filter(~mine), left], self.kept))
         chunks[SHOWN] = chunks_of(together([shown.filter(~same), after], self.shown))
-        if self.selected:
-            chunks[CANDIDATES] = chunks_of(rows)
+        chunks |= {name: chunks_of(kept) for name, kept in rows.items()}
         return State(chunks), found
 
     def _leaving(
@@ -164,15 +181,17 @@ class Running(Grouped):
         added = [(pl.col(name) * pl.col(N)).sum().alias(name) for name in self.lanes]
         return ending.group_by([*self.keys, VE]).agg(added).select(list(self.ending))
 
-    def _events(self, lifted: pl.DataFrame, over: pl.DataFrame) -> pl.DataFrame:
+    def _events(self, lifted: pl.DataFrame, over: pl.DataFrame, fading: pl.DataFrame) -> pl.DataFrame:
         came = lifted.select(*self.keys, pl.col(VS).alias(AT), *(pl.col(n) * pl.col(N) for n in self.lanes))
         gone = over.select(*self.keys, pl.col(VE).alias(AT), *(-pl.col(name) for name in self.lanes))
-        return pl.concat([came, gone])
+        nothing = (pl.lit(0, pl.Int64).alias(name) for name in self.lanes)
+        faded = fading.select(*self.keys, pl.col(VE).alias(AT), *nothing)
+        return pl.concat([came, gone, faded])
 
     def _swept(
         self, events: pl.DataFrame, shown: pl.DataFrame, state: State, lifted: pl.DataFrame, step: Step
-    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        """The changes, the values and totals after them, and the candidates that are left."""
+    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, dict[str, pl.DataFrame]]:
+        """The changes, the values and totals after them, and the rows that are left, by what they are for."""
         keys = pl.concat([shown.select(self.keys), events.select(self.keys)]) if self.keys else pl.DataFrame()
         size = shown.height + events.height
         group = codes(keys, self.keys) if self.keys else np.zeros(size, dtype=np.int64)
@@ -185,10 +204,13 @@ class Running(Grouped):
         states = pl.DataFrame({PANE: cells[CELL]}).with_columns(
             pl.Series(name, lane[inside]) for name, lane in zip(self.lanes, swept.totals, strict=True)
         )
-        rows = blank(self.candidates)
-        if self.selected:
-            extremes, rows = self._extremes(state, lifted, keys, cells, step)
+        rows: dict[str, pl.DataFrame] = {}
+        if self.by_rows:
+            extremes, rows[CANDIDATES] = self._extremes(state, lifted, keys, cells, step)
             states = states.with_columns(extremes)
+        if self.waves:
+            estimates, rows[WAVES] = self._estimates(state, lifted, keys, cells, step)
+            states = states.with_columns(estimates)
         values = lowered(self.measures, {GROUPS: states.filter(pl.col("rows.0") > 0)})
         named = events if self.keys else events.select(AT)
         found, after = self._changes(shown, group[: shown.height], named, cells, values)
@@ -229,6 +251,40 @@ class Running(Grouped):
         # the youngest row tells how long the group is there
         useful |= np.append(group[1:] != group[:-1], True) if len(group) else useful
         return found, rows.filter(pl.Series(useful & (ve >= self._stop(rows, step))))
+
+    def _estimates(
+        self, state: State, lifted: pl.DataFrame, keys: pl.DataFrame, cells: pl.DataFrame, step: Step
+    ) -> tuple[list[pl.Series], pl.DataFrame]:
+        """The estimates of each cell, and the rows that waves still need."""
+        old = frame_of(state.of(WAVES), self.waved)
+        mine = self._in(old, keys)
+        owner, at = cells[GROUP].to_numpy(), cells[AT].to_numpy()
+
+        def groups(rows: pl.DataFrame) -> Ints:
+            if not self.keys:
+                return np.zeros(rows.height, dtype=np.int64)
+            return codes(pl.concat([keys, rows.select(self.keys)]), self.keys)[keys.height :]
+
+        found: list[pl.Series] = []
+        kept = [old.filter(~mine)]
+        for number, wave in enumerate(self.waves):
+            counted, units = f"{wave.label}.0", f"{wave.label}.1"
+            new = lifted.filter(pl.col(counted) > 0)
+            copies = new[N].to_numpy()
+            new = picked(new, np.repeat(np.arange(new.height), copies)) if (copies != 1).any() else new
+            rows = numbered(
+                old.filter(mine & (pl.col(WAVE) == number)),
+                new.select(*self.keys, VS, VE, units),
+                units,
+                groups,
+            )
+            low, high = _counted(rows.group, rows.ve, owner, at), _counted(rows.group, rows.vs, owner, at)
+            found += [
+                pl.Series(counted, (low < high).astype(np.int64)),
+                pl.Series(units, rows.estimates(low, high, wave.most)),
+            ]
+            kept.append(rows.kept(wave, number, rows.ve >= self._stop(rows.rows, step), self.keys))
+        return found, together(kept, self.waved)
 
 
 def _counted(group: Ints, instants: Ints, owner: Ints, at: Ints) -> Ints:

@@ -62,7 +62,7 @@ class Staying(Operator):
 
     name = "results that stay"
 
-    def __init__(self, emit: Emit, below: Operator, births: Births, known: bool) -> None:
+    def __init__(self, emit: Emit, below: Operator, births: Births, known: bool, buckets: int) -> None:
         self.emit = emit
         self.inputs = (below,)
         self.births = births
@@ -73,7 +73,7 @@ class Staying(Operator):
         self.made: Columns = dict(self.values) | dict(SIGNED)
         self.counted: Columns = dict(self.values) | {N: pl.Int64()}
         self.ending: Columns = dict(self.counted) | {VE: pl.Int64()}
-        self.calendar = Calendar()
+        self.calendar = Calendar(buckets)
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:

@@ -5,43 +5,50 @@
     UPA     by update pattern: FIFO for WKS, a calendar for WK, hash with negative rows for STR
 
 The answers are the same. Windows in which expiry cannot be known (ROWS, slide-by-tuple, SESSION) send
-negative rows under every strategy.
+negative rows under every strategy. `windrow.kernels.general.options` has all that can be asked for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from windrow.algebra.patterns import Pattern
-from windrow.kernels.general.layouts import Calendar, Fifo, Hashed, Layout, Listed
+from windrow.kernels.general.layouts import Calendar, Fifo, Hashed, Layout, Listed, Sorted
+from windrow.kernels.general.options import Options, Strategy
 
 if TYPE_CHECKING:
     from windrow.algebra.patterns import Label
     from windrow.kernels.general.operator import Operator
 
-
-class Strategy(Enum):
-    """How expiry is told."""
-
-    NT = "NT"
-    DIRECT = "DIRECT"
-    UPA = "UPA"
+__all__ = ["Choice", "Options", "Strategy"]
 
 
 @dataclass
 class Choice:
-    """A strategy for one plan, and the label of each operator's output."""
+    """The options for one plan, and the label of each operator's output."""
 
-    strategy: Strategy = Strategy.UPA
-    #: of each batch of rows in a calendar
-    buckets: int = 8
+    options: Options = field(default_factory=Options)
     labels: dict[int, Label] = field(default_factory=dict)
+    #: operators of which some rows end when they say, and negative rows take the others away
+    mixed: set[int] = field(default_factory=set)
+
+    @property
+    def strategy(self) -> Strategy:
+        return self.options.strategy
+
+    @property
+    def buckets(self) -> int:
+        return self.options.buckets
 
     def label(self, operator: Operator, label: Label) -> None:
         """The rows of an operator expire in this way."""
         self.labels[id(operator)] = label
+
+    def pass_on(self, below: Operator, above: Operator) -> None:
+        """An operator that leaves expiry alone has the rows of the one below."""
+        if id(below) in self.mixed:
+            self.mixed.add(id(above))
 
     def known(self, operator: Operator) -> bool:
         """Whether every row of an operator carries its expiry, so that no negative rows come."""
@@ -54,7 +61,7 @@ class Choice:
         """How the rows of an operator are kept."""
         label = self.labels.get(id(operator))
         if not self.known(operator) or label is None:
-            return Hashed()
+            return Sorted(self.buckets) if id(operator) in self.mixed else Hashed()
         if self.strategy is Strategy.DIRECT:
             return Listed()
         if label.pattern is Pattern.MON:

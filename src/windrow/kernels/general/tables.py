@@ -7,20 +7,19 @@ was before each row's own instant; its changes are kept, since an older row may 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import TableScan
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError
 from windrow.kernels.columns import frame_of as columns_from
+from windrow.kernels.general.contents import Contents
 from windrow.kernels.general.layouts import chunks_of, frame_of
 from windrow.kernels.general.matching import Condition, keyed, satisfying
 from windrow.kernels.general.operator import Operator, Step
@@ -41,6 +40,10 @@ from windrow.kernels.general.pieces import (
 from windrow.kernels.state import State
 from windrow.windows.domain import INFINITY, Instant
 
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Table
+    from windrow.algebra.schema import Schema
+
 AT = "#at"
 CHANGES = "changes"
 
@@ -52,69 +55,60 @@ class TableIntake:
     table: Table
     progress: Instant = INFINITY
     last: Instant = -INFINITY
-    rows: Counter[tuple[Any, ...]] = field(default_factory=Counter)
-    keys: set[tuple[Any, ...]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.contents = Contents(self.table)
 
     def punctuate(self, progress: Instant, clock: Instant) -> None:
         """From now on the table holds the clock back to what it promises."""
-        if self.progress == INFINITY and progress < clock:
-            raise DataError(
-                f"table `{self.table.name}` cannot hold the clock at {progress}: it is at {clock} already",
-                code="late-punctuation",
-                hint="punctuate a table before its streams move on",
-            )
-        self.progress = progress if self.progress == INFINITY else max(self.progress, progress)
+        self.progress = promised(self.table.name, self.progress, progress, clock)
 
     def update(
         self, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
     ) -> pl.DataFrame:
         """Rows leave, then rows come: the changes."""
-        promised = self.progress if self.progress != INFINITY else self.last
-        known = max(self.last, promised)
-        if at < known:
-            raise DataError(
-                f"table `{self.table.name}` cannot change at {at}: it is known up to {known}",
-                code="late-update",
-                hint="changes of a table come in order, and not below what it was punctuated with",
-            )
+        check_order(self.table.name, at, self.last, self.progress)
         where = f"table `{self.table.name}`"
         gone = canonical_rows(self.table.schema, delete, where)
         new = canonical_rows(self.table.schema, insert, where)
-        rows = self._without(gone)
-        self.keys |= self._added(rows, new)
-        self.rows, self.last = rows + Counter(new), at
-        frames = [(columns_from(self.table.schema, gone), -1), (columns_from(self.table.schema, new), 1)]
-        return pl.concat(
-            frame.with_columns(pl.lit(at, pl.Int64).alias(AT), pl.lit(sign, pl.Int64).alias(N))
-            for frame, sign in frames
+        self.contents.check(gone, new)
+        self.contents.apply(gone, new)
+        self.last = at
+        return changes_at(self.table.schema, at, gone, new)
+
+
+def promised(table: str, before: Instant, progress: Instant, clock: Instant) -> Instant:
+    """How far a table is after it was punctuated. One that nobody has punctuated must not hold back a clock
+    that is further."""
+    if before == INFINITY and progress < clock:
+        raise DataError(
+            f"table `{table}` cannot hold the clock at {progress}: it is at {clock} already",
+            code="late-punctuation",
+            hint="punctuate a table before its streams move on",
+        )
+    return progress if before == INFINITY else max(before, progress)
+
+
+def check_order(table: str, at: int, last: Instant, progress: Instant) -> None:
+    """Refuse a change before one that is known, or below what the table was punctuated with."""
+    known = max(last, progress) if progress != INFINITY else last
+    if at < known:
+        raise DataError(
+            f"table `{table}` cannot change at {at}: it is known up to {known}",
+            code="late-update",
+            hint="changes of a table come in order, and not below what it was punctuated with",
         )
 
-    def _without(self, rows: Sequence[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-        missing = Counter(rows) - self.rows
-        if missing:
-            raise DataError(
-                f"table `{self.table.name}` has no row {next(iter(missing))!r} to delete", code="no-such-row"
-            )
-        return self.rows - Counter(rows)
 
-    def _added(
-        self, present: Counter[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]]
-    ) -> set[tuple[Any, ...]]:
-        places = [self.table.schema.index(name) for name in self.table.key]
-        taken = {tuple(row[place] for place in places) for row in present} if places else set()
-        used: set[tuple[Any, ...]] = set()
-        for row in rows:
-            key = tuple(row[place] for place in places)
-            reused = self.table.kind is TableKind.NRR and key in self.keys | used
-            if places and (key in taken or reused):
-                raise DataError(
-                    f"table `{self.table.name}` has, or had, a row with key {key!r}",
-                    code="key-reused",
-                    hint="keys of an NRR table are not used again: old results would seem to mean it",
-                )
-            taken.add(key)
-            used.add(key)
-        return used
+def changes_at(
+    schema: Schema, at: int, gone: Sequence[tuple[Any, ...]], new: Sequence[tuple[Any, ...]]
+) -> pl.DataFrame:
+    """Canonical rows that leave and come at an instant, as changes."""
+    frames = [(columns_from(schema, gone), -1), (columns_from(schema, new), 1)]
+    return pl.concat(
+        frame.with_columns(pl.lit(at, pl.Int64).alias(AT), pl.lit(sign, pl.Int64).alias(N))
+        for frame, sign in frames
+    )
 
 
 class TablePieces(Operator):

@@ -1,0 +1,271 @@
+"""What will run, and why: read off the operators that `build` has made, so that it cannot say anything else.
+
+>>> from windrow.algebra.catalog import Stream
+>>> from windrow.algebra.functions import call
+>>> from windrow.algebra.operators import Join
+>>> from windrow.algebra.plan import Scan, Window
+>>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.types import BIGINT
+>>> from windrow.windows.ranges import RangeWindow
+>>> schema = Schema((Field("k", BIGINT), Field("ts", BIGINT)))
+>>> bids, asks = (Window(Scan(Stream(n, schema, "ts"), n), RangeWindow(60)) for n in ("bids", "asks"))
+>>> same = call("=", [bids.schema.column("bids.k"), asks.schema.column("asks.k")])
+>>> found = implementation_of(Join((bids, asks), same))
+>>> found.name
+'hash tables per window, eager, probing order bids → asks'
+>>> found.reason
+'inputs in FIFO chunks, expired rows leave by chunks; results WK, for a calendar of 10 buckets'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from typing import TYPE_CHECKING
+
+from windrow.algebra.plan import Emit, Plan, Subquery
+from windrow.kernels.general.ahead import Held
+from windrow.kernels.general.binned import Binned
+from windrow.kernels.general.by_tuple import ByTuple
+from windrow.kernels.general.candidates import Candidates
+from windrow.kernels.general.catalogues import Catalogued
+from windrow.kernels.general.counted import Numbering
+from windrow.kernels.general.differences import Difference
+from windrow.kernels.general.distinct import CountingDelta, DeltaStar
+from windrow.kernels.general.emission import Changes, Snapshots
+from windrow.kernels.general.extents import Extents
+from windrow.kernels.general.grouping import Grouped
+from windrow.kernels.general.identity import Identified
+from windrow.kernels.general.joins import Joined
+from windrow.kernels.general.layouts import Calendar, Fifo, Hashed, Layout, Listed, Sorted
+from windrow.kernels.general.leaves import Intervals
+from windrow.kernels.general.limits import Limited
+from windrow.kernels.general.matches import Matched
+from windrow.kernels.general.negative_rows import NegativeRows
+from windrow.kernels.general.operator import Operator, Stateless
+from windrow.kernels.general.program import Program
+from windrow.kernels.general.restore import Restored
+from windrow.kernels.general.running import Running
+from windrow.kernels.general.sessions import Sessions
+from windrow.kernels.general.tables import LookedUp
+
+if TYPE_CHECKING:
+    from windrow.kernels.general.options import Options
+
+#: the place of a node: the number of the child, from the root down
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """How an operator of a plan works, and why so."""
+
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name}; {self.reason}" if self.reason else self.name
+
+
+def implementation_of(node: Plan, options: Options | None = None) -> Implementation:
+    """How one operator runs, if it is what a query asks for."""
+    emit = node if isinstance(node, Emit) else Emit(node)
+    return implementations_of(Program(emit, options))[() if node is emit else (0,)]
+
+
+def implementations_of(program: Program) -> dict[Path, Implementation]:
+    """How each operator of a query runs, by its place in the plan; nested queries included."""
+    return {path: Reading(program, node).of(operator) for path, node, operator in _built(program)}
+
+
+def lines_of(program: Program) -> list[str]:
+    """The same for people, operators from the root down: streams and what looks at single rows left out."""
+    return [
+        f"{operator.name}: {Reading(program, node).of(operator)}"
+        for _, node, operator in _built(program)
+        if not isinstance(operator, Stateless)
+    ]
+
+
+def _built(program: Program) -> Iterator[tuple[Path, Plan, Operator]]:
+    waiting: list[tuple[Path, Plan]] = [((), program.emit)]
+    while waiting:
+        path, node = waiting.pop(0)
+        operator = program.root if node is program.emit else program.builder.built.get(id(node))
+        if operator is not None:
+            yield path, node, operator
+        below = (node.query,) if isinstance(node, Subquery) else node.children
+        waiting += [((*path, place), child) for place, child in enumerate(below)]
+
+
+def layout_text(layout: Layout) -> str:
+    """A layout in words.
+
+    >>> layout_text(Calendar(4))
+    'a calendar of 4 buckets'
+    """
+    match layout:
+        case Fifo():
+            return "FIFO chunks"
+        case Calendar(buckets):
+            return f"a calendar of {buckets} buckets"
+        case Sorted(buckets):
+            return f"a calendar of {buckets} buckets, early ends by negative rows"
+        case Hashed():
+            return "a hash with negative rows"
+        case Listed():
+            return "a list that is looked through"
+    raise TypeError(f"no words for {layout}")
+
+
+class Reading:
+    """Says of an operator what it has become."""
+
+    def __init__(self, program: Program, node: Plan) -> None:
+        self.program = program
+        self.node = node
+
+    @singledispatchmethod
+    def of(self, operator: Operator) -> Implementation:
+        """The operator's implementation."""
+        return Implementation(operator.name, "")
+
+    # The root.
+
+    def _evaluated(self) -> str:
+        why = self.program.why_not_lazy
+        return "lazily, when a report is due" if why is None else f"step by step: {why}"
+
+    @of.register
+    def _(self, operator: Changes) -> Implementation:
+        kept = layout_text(operator.calendar)
+        return Implementation(
+            "changes", f"evaluated {self._evaluated()}; rows that end at known times in {kept}"
+        )
+
+    @of.register
+    def _(self, operator: Snapshots) -> Implementation:
+        kept = layout_text(operator.layout)
+        return Implementation(operator.name, f"evaluated {self._evaluated()}; the rows alive in {kept}")
+
+    @of.register
+    def _(self, operator: Restored) -> Implementation:
+        why = "results that came and went between two refreshes are reported too"
+        return Implementation("restored results", f"evaluated {self._evaluated()}; {why}")
+
+    # Windows.
+
+    @of.register
+    def _(self, operator: Intervals) -> Implementation:
+        if operator.ahead:
+            return Implementation("intervals", "rows are passed on when they come, before they begin")
+        return Implementation("intervals", "known when a row comes; those that begin later wait")
+
+    @of.register
+    def _(self, operator: Numbering) -> Implementation:
+        return Implementation("numbered rows", "a row leaves when others have come, and tells so")
+
+    @of.register
+    def _(self, operator: ByTuple) -> Implementation:
+        return Implementation("rows between moves", "rows move the window; one that leaves tells so")
+
+    @of.register
+    def _(self, operator: Sessions) -> Implementation:
+        return Implementation("chains of rows", "a session ends when no row has come for the gap")
+
+    @of.register
+    def _(self, operator: Identified) -> Implementation:
+        return self.of(operator.leaf)
+
+    @of.register
+    def _(self, operator: NegativeRows) -> Implementation:
+        kept = layout_text(operator.layout)
+        return Implementation("negative rows", f"every row that leaves tells so; the window in {kept}")
+
+    @of.register
+    def _(self, operator: Extents) -> Implementation:
+        return self.of(operator.inputs[0])
+
+    # Operators.
+
+    @of.register
+    def _(self, operator: Stateless) -> Implementation:
+        return Implementation("row by row", "leaves expiry alone")
+
+    @of.register
+    def _(self, operator: DeltaStar) -> Implementation:
+        return Implementation("δ*", "no row below leaves early: each value with the end of its youngest copy")
+
+    @of.register
+    def _(self, operator: CountingDelta) -> Implementation:
+        why = "rows below may leave early, so all copies are counted; known ends in "
+        return Implementation("counting δ", why + layout_text(operator.calendar))
+
+    @of.register
+    def _(self, operator: Grouped) -> Implementation:
+        why = f"some aggregate needs the rows of its group; these in {layout_text(operator.layout)}"
+        return Implementation("values recomputed where rows change", why)
+
+    @of.register
+    def _(self, operator: Running) -> Implementation:
+        parts = ["totals are added to and subtracted from"] if not operator.only_selected else []
+        parts += ["of extremes only rows that no younger one outdoes"] if operator.selected else []
+        return Implementation("running values", "; ".join(parts))
+
+    @of.register
+    def _(self, operator: Candidates) -> Implementation:
+        why = f"only rows that none which lives longer outdoes, in {layout_text(operator.layout)}"
+        return Implementation("candidates", why)
+
+    @of.register
+    def _(self, operator: Binned) -> Implementation:
+        return Implementation("bins", "one state per group and value that moves the window, no rows")
+
+    @of.register
+    def _(self, operator: Held) -> Implementation:
+        (joined,) = operator.inputs
+        found = self.of(joined)
+        return Implementation(found.name, f"{found.reason}; results are held until they begin")
+
+    @of.register
+    def _(self, operator: Joined) -> Implementation:
+        how = "hash tables per window" if operator.hashes else "nested loops"
+        lazy = self.program.why_not_lazy is None
+        order = " → ".join(self._aliases(operator))
+        where = " and ".join(dict.fromkeys(map(layout_text, operator.layouts)))
+        return Implementation(
+            f"{how}, {'lazy' if lazy else 'eager'}, probing order {order}",
+            f"inputs in {where}, {operator.expiry.text}; {self._results(operator)}",
+        )
+
+    def _aliases(self, operator: Joined) -> list[str]:
+        names = [part.leaves[0].origins[0].alias for part in self.node.children if part.leaves]
+        names += ["table"] * (len(operator.inputs) - len(names))
+        return names if len(set(names)) == len(names) else [f"{n}#{i}" for i, n in enumerate(names, 1)]
+
+    def _results(self, operator: Operator) -> str:
+        if isinstance(operator, Catalogued):
+            return "results in a catalogue per window, by the rows that leave"
+        kept = self.program.builder.choice.layout(operator)
+        return f"results {self.node.label.pattern}, for {layout_text(kept)}"
+
+    @of.register
+    def _(self, operator: Difference) -> Implementation:
+        return Implementation("difference of counts", operator.withdrawals.text)
+
+    @of.register
+    def _(self, operator: Matched) -> Implementation:
+        kind = "hash" if operator.condition.equalities and not operator.kept.loops else "loop"
+        what = f"{kind} match on distinct keys"
+        if operator.negated:
+            return Implementation(what, operator.withdrawals.text)
+        return Implementation(what, f"inputs in {' and '.join(map(layout_text, operator.kept.layouts))}")
+
+    @of.register
+    def _(self, operator: Limited) -> Implementation:
+        return Implementation("ranked at each change", "any row may be among the first")
+
+    @of.register
+    def _(self, operator: LookedUp) -> Implementation:
+        return Implementation("lookup on arrival", "the table as of each row's instant")

@@ -1,0 +1,67 @@
+"""What EXPLAIN is told of the general kernels is what runs."""
+
+from __future__ import annotations
+
+import pytest
+from tests.kernels.general.more_plans import Drawer
+from tests.kernels.general.test_choices import join, negated
+
+from windrow.algebra.plan import Emit
+from windrow.errors import QueryError
+from windrow.kernels.general.implementations import implementation_of, implementations_of, lines_of
+from windrow.kernels.general.options import Counted, Evaluation, Negation, Options, Strategy, Tables
+from windrow.kernels.general.program import Program
+from windrow.windows.ranges import RangeWindow
+from windrow.windows.rows import RowsWindow
+
+CONTINUOUS = join(RangeWindow(60), RangeWindow(30), RangeWindow(30))
+PERIODIC = join(RangeWindow(60, 10), RangeWindow(30, 10))
+COUNTED = join(RowsWindow(5), RowsWindow(5))
+
+
+@pytest.mark.parametrize(
+    ("emit", "options", "words"),
+    [
+        (CONTINUOUS, Options(), ["hash tables per window, eager, probing order a → b → c", "FIFO chunks"]),
+        (CONTINUOUS, Options(buckets=4), ["results WK, for a calendar of 4 buckets"]),
+        (CONTINUOUS, Options(tables=Tables.LOOPS), ["nested loops, eager"]),
+        (CONTINUOUS, Options(expire_every=0), ["expired rows leave at once"]),
+        (CONTINUOUS, Options(expire_every=9), ["expired rows leave every 9 instants"]),
+        (CONTINUOUS, Options(Strategy.NT), ["inputs in a hash with negative rows"]),
+        (CONTINUOUS, Options(Strategy.DIRECT), ["inputs in a list that is looked through"]),
+        (PERIODIC, Options(), ["hash tables per window, lazy"]),
+        (PERIODIC, Options(evaluation=Evaluation.EAGER), ["eager", "results are held until they begin"]),
+        (COUNTED, Options(), ["results in a catalogue per window"]),
+        (COUNTED, Options(counted=Counted.NEGATIVE), ["inputs in a hash with negative rows", "results STR"]),
+    ],
+)
+def test_joins_say_what_was_chosen(emit: Emit, options: Options, words: list[str]) -> None:
+    text = str(implementation_of(emit.input, options))
+    assert all(word in text for word in words), text
+
+
+@pytest.mark.parametrize("kind", ["NOT EXISTS", "EXCEPT"])
+def test_negations_say_how_results_leave(kind: str) -> None:
+    plan = negated(kind)
+    assert "as the share of early ones says" in str(implementation_of(plan))
+    for form in Negation:
+        found = implementation_of(plan, Options(negation=form))
+        assert found.reason.startswith(f"results leave by {form.value}")
+    assert "since rows below do" in str(implementation_of(plan, Options(Strategy.NT)))
+
+
+def test_every_operator_of_random_plans_is_described() -> None:
+    described = 0
+    for seed in range(120):
+        try:
+            program = Program(Drawer(seed).query())
+        except QueryError:
+            continue
+        found = implementations_of(program)
+        assert () in found
+        assert len(found) == 1 + len(program.builder.built)
+        stateful = [each for path, each in found.items() if path and each.name != "row by row"]
+        assert all(each.name and each.reason for each in stateful), found
+        assert len(lines_of(program)) <= len(found)
+        described += len(found)
+    assert described > 200
