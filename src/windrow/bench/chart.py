@@ -25,10 +25,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over one pair of axes, both logarithmic: what is compared are ratios."""
+    """Lines over one pair of axes: both logarithmic, since what is compared are ratios, or both linear."""
 
     name: str
     title: str
     x_label: str
     y_label: str
     series: tuple[Series, ...]
+    is_linear: bool = False

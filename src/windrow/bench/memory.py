@@ -32,16 +32,19 @@ class PeakMemory:
         self._thread.join()
 
     def _watch(self) -> None:
-        if which("ps") is None:
-            return
         while True:
-            told = subprocess.run(
-                ["ps", "-eo", "pid,ppid,rss,comm"], capture_output=True, text=True, check=False
-            )
-            java, python = memory_held(told.stdout, os.getpid())
+            java, python = memory_now()
             self.java, self.python = max(self.java, java), max(self.python, python)
             if self._over.wait(_EVERY_SECONDS):
                 return
+
+
+def memory_now() -> tuple[float, float]:
+    """The MiB of Java and of Python in this process and its children, at this moment."""
+    if which("ps") is None:
+        return 0.0, 0.0
+    told = subprocess.run(["ps", "-eo", "pid,ppid,rss,comm"], capture_output=True, text=True, check=False)
+    return memory_held(told.stdout, os.getpid())
 
 
 def memory_held(told: str, root: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Charts as SVG, drawn here: a few lines on two logarithmic axes need no library."""
+"""Charts as SVG, drawn here: a few lines on two axes need no library."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ _WIDTH, _HEIGHT = 760, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 200, 50, 60
 #: told apart by readers who do not see all colours (Okabe and Ito)
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_MOST_TICKS = 6
 _STYLE = "text{font:13px sans-serif;fill:#444}.title{font-size:15px;fill:#222}.grid{stroke:#ddd}"
 
 
 def svg(chart: Chart) -> str:
     """The chart as the text of an SVG file."""
     points = [point for series in chart.series for point in series.points]
-    across = Axis([point.x for point in points], _LEFT, _WIDTH - _RIGHT)
-    up = Axis([value for point in points for value in (point.low, point.high)], _HEIGHT - _BOTTOM, _TOP)
+    axis = LinearAxis if chart.is_linear else Axis
+    across = axis([point.x for point in points], _LEFT, _WIDTH - _RIGHT)
+    up = axis([value for point in points for value in (point.low, point.high)], _HEIGHT - _BOTTOM, _TOP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">',
         f"<title>{escape(chart.title)}</title><style>{_STYLE}</style>",
@@ -60,6 +62,35 @@ class Axis:
         """Where a value is; what is not positive is at the low end."""
         at = math.log10(value) if value > 0 else self._low
         share = (at - self._low) / (self._high - self._low)
+        return round(self._begin + share * (self._end - self._begin), 1)
+
+
+class LinearAxis(Axis):
+    """Values to pixels, as they are, from 0 on.
+
+    >>> axis = LinearAxis([2, 50], 0, 200)
+    >>> axis.ticks
+    [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]
+    >>> [axis.pixel(value) for value in (0, 25, 50)]
+    [0.0, 100.0, 200.0]
+    """
+
+    def __init__(self, values: Sequence[float], begin: float, end: float) -> None:
+        greatest = max([value for value in values if value > 0], default=1.0)
+        power = 10.0 ** math.floor(math.log10(greatest))
+        steps = (power / 5, power / 2, power, 2 * power)
+        self._step = next(step for step in steps if greatest / step <= _MOST_TICKS)
+        self._count = math.ceil(greatest / self._step - 1e-9)
+        self._begin, self._end = begin, end
+
+    @property
+    def ticks(self) -> list[float]:
+        """Multiples of a round number."""
+        return [round(self._step * number, 12) for number in range(self._count + 1)]
+
+    def pixel(self, value: float) -> float:
+        """Where a value is."""
+        share = max(0.0, value) / (self._step * self._count)
         return round(self._begin + share * (self._end - self._begin), 1)
 
 

@@ -75,4 +75,5 @@ def _chart(told: dict[str, Any]) -> Chart:
     series = tuple(
         Series(each["name"], tuple(Point(**point) for point in each["points"])) for each in told["series"]
     )
-    return Chart(told["name"], told["title"], told["x_label"], told["y_label"], series)
+    is_linear = told.get("is_linear", False)
+    return Chart(told["name"], told["title"], told["x_label"], told["y_label"], series, is_linear)
