@@ -90,7 +90,7 @@ def test_ctrl_c_forgets_the_statement() -> None:
 def test_queries_run_in_the_background(tmp_path: Path) -> None:
     late = "CREATE QUERY late AS SELECT MAX(speed) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS];\n"
     text = (
-        STREAM + QUERY + ".start\n" + late + ".watch q 25\nSHOW QUERIES;\n.stop\nDROP QUERY late;\n.tables\n"
+        STREAM + QUERY + ".start\n" + late + ".watch q 35\nSHOW QUERIES;\n.stop\nDROP QUERY late;\n.tables\n"
     )
     code, out, err = finish(start("shell", folder=tmp_path), text)
     assert (code, err) == (0, "")

@@ -46,7 +46,7 @@ def start(kind: str, folder: Path, how: str, crash_at: str = "") -> subprocess.P
 
 
 def run(kind: str, folder: Path, crash_at: str = "") -> int:
-    return start(kind, folder, "once", crash_at).wait(120)
+    return start(kind, folder, "once", crash_at).wait(300)
 
 
 def commits(folder: Path) -> int:
@@ -55,7 +55,7 @@ def commits(folder: Path) -> int:
 
 
 def wait_for_commits(process: subprocess.Popen[bytes], folder: Path, wanted: int) -> None:
-    until = time.monotonic() + 90
+    until = time.monotonic() + 240
     while commits(folder) < wanted:
         assert process.poll() is None, (folder / "log").read_text()
         assert time.monotonic() < until

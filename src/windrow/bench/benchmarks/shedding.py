@@ -25,9 +25,9 @@ class Options:
     sizes: Annotated[tuple[int, ...], "Windows whose size is varied, in ticks."] = (25, 50, 75, 100)
     slides: Annotated[tuple[int, ...], "Slides of windows of 100 ticks."] = (1, 10, 20, 50, 100)
     slide_excess: Annotated[tuple[int, ...], "Load above capacity for these, in percent."] = (25, 50, 75)
-    overhead_rows: Annotated[int, "How many rows the overhead is measured with."] = 1_000_000
+    overhead_rows: Annotated[int, "How many rows the overhead is measured with."] = 400_000
     rows_per_batch: Annotated[int, "How many of them come at once."] = 50_000
-    overhead_rounds: Annotated[int, "Rounds for the overhead, if they are more than those asked for."] = 21
+    overhead_rounds: Annotated[int, "Rounds for the overhead, if they are more than those asked for."] = 15
 
 
 QUICK = Options(
