@@ -265,9 +265,14 @@ def test_a_share_is_between_nothing_and_all(tmp_path: Path):
 # ---------------------------------------------------------------- by load
 
 
-def drive(w: Driven, script: list[Any], seconds: Any, fixed: float = 0.01, waiting: int = 0) -> None:
-    """Epochs that seem to take as long as `seconds` says, of one each; `waiting` rows are in the source."""
+def drive(
+    w: Driven, script: list[Any], seconds: Any, fixed: float = 0.01, waiting: int = 0, since: float = 0.0
+) -> None:
+    """Epochs that seem to take as long as `seconds` says, of one each; `waiting` rows are in the source, and
+    those that came did so in `since` seconds.
+    """
     w.engine.limit = 1.0
+    w.engine._since = lambda _: since
     draft_class = type(w.engine._draft())
     plain = draft_class.effort
     try:
@@ -318,6 +323,15 @@ def test_rows_that_wait_in_the_source_are_load(tmp_path: Path, waiting: int):
     assert (w.queries["tumbling"].losing > 0) == (waiting > 0)
 
 
+def test_rows_of_a_long_time_are_no_greater_load(tmp_path: Path):
+    w, script = connected(tmp_path, {"tumbling": QUERIES["tumbling"]}, None), batches(4, count=40)
+    drive(w, script[:20], lambda _: 5.0, since=10.0)
+    assert w.queries["tumbling"].losing == 0.0
+    drive(w, script[20:], lambda _: 20.0, since=10.0)
+    assert 0.4 <= w.queries["tumbling"].losing <= 0.8
+    assert w.queries["tumbling"].progress.status == "running"
+
+
 def test_windows_are_not_given_up_for_nothing(tmp_path: Path):
     """A MAX GAP shorter than the overlap makes no row needless."""
     w = connected(tmp_path, {"sliding": (SLIDING, 2)}, None)
@@ -332,6 +346,23 @@ def test_fixed_costs_are_no_reason_to_shed(tmp_path: Path):
     drive(w, batches(4, count=40), lambda _: 0.02, fixed=3.0)
     assert w.queries["tumbling"].losing == 0.0
     assert w.queries["tumbling"].progress.status == "running"
+
+
+def test_where_epochs_are_long_anyway_a_burst_is_survived_and_forgotten(tmp_path: Path):
+    """Fixed costs of three times the limit: no reason to shed before or after, nor to stay suspended."""
+    queries, script = {"tumbling": QUERIES["tumbling"]}, batches(4, count=90)
+    w = connected(tmp_path, queries, None)
+    drive(w, script[:5], lambda number: 0.1 * number, fixed=3.0)
+    drive(w, script[5:30], lambda _: 40.0, fixed=3.0)
+    assert w.streams["s"].progress.shed > 0
+    drive(w, script[30:], lambda _: 0.3, fixed=3.0)
+    assert w.queries["tumbling"].losing == 0.0
+    assert w.queries["tumbling"].progress.status == "running"
+    w.end()
+    lost = missing(w, "tumbling", 10)
+    exact = oracle(TUMBLING, script, OPTIONS)
+    assert Counter(w.rows("tumbling")) == Counter(row for row in exact.elements() if row[0] not in lost)
+    assert max(lost) < script[60][0][2]
 
 
 def test_what_cannot_be_saved_is_suspended_and_comes_back(tmp_path: Path):

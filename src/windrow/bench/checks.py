@@ -53,7 +53,7 @@ def condensed(answers: pl.LazyFrame, most: int = MOST_ROWS) -> tuple[int, pl.Dat
     )
     count = int(rows.select(pl.len()).collect().item())
     if count <= most:
-        return count, rows.sort("at", "k").collect()
+        return count, rows.sort("at", "k", "m", "t").collect()
     figures = rows.group_by("at").agg(
         pl.len().cast(pl.Int64).alias("rows"),
         pl.col("k").sum(),

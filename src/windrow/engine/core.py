@@ -123,6 +123,8 @@ class Engine:
         self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
         self.shedding = Shedding.of(self.last.decisions, self._state_id)
         self._effort: Effort | None = None
+        #: when the last epoch with rows began
+        self._began: float | None = None
         #: seconds that the last delivery took
         self._delivering = 0.0
         #: how many pane states each stream's last batch gave
@@ -304,12 +306,18 @@ class Engine:
             draft.seal(seals)
             self._close(draft)
             effort = draft.effort(time.perf_counter() - began, self._delivering)
-            self._effort = replace(effort, backlog=sum(arrival.waiting for arrival in arrivals))
+            waiting = sum(arrival.waiting for arrival in arrivals)
+            self._effort = replace(effort, backlog=waiting, since=self._since(began) if arrivals else 0.0)
             if draft.moved or arrivals or self._registered or self._delivered:
                 self._commit(draft)
             self._effort = None
             self._timed_delivery()
             return self.last
+
+    def _since(self, began: float) -> float:
+        """How long before this the last epoch with rows began."""
+        before, self._began = self._began, began
+        return began - before if before is not None else 0.0
 
     def commit(self) -> None:
         """Make registrations, and what was delivered, durable."""

@@ -1,6 +1,7 @@
 """From measured epochs to losses: how much of its windows each query that agreed gives up.
 
-Fixed costs of an epoch stay whatever is dropped. Work on rows goes down with the rows that are dropped, which
+Fixed costs of an epoch stay whatever is dropped, and an epoch that takes long because of them is no overload:
+it may take a few times as long as they do. Work on rows goes down with the rows that are dropped, which
 takes the agreement of all who read a stream; work on answers goes down with the answers of each query for
 itself. If even the longest gaps would hardly help, nothing is dropped: windows are not given up for nothing.
 """
@@ -20,6 +21,8 @@ from windrow.shedding.sharing import Group, Sharing
 
 #: epochs after a start that say nothing about the load: everything is done for the first time
 WARM_UP = 3
+#: an epoch may take so many times its fixed costs, however short it should be
+TIMES_FIXED = 4.0
 #: savings below this share of the work are not worth a window
 WORTH = 0.05
 
@@ -35,6 +38,8 @@ class Effort:
     on_rows: float = 0.0
     on_answers: float = 0.0
     backlog: int = 0
+    #: seconds in which these rows came: since the epoch before began
+    since: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -55,11 +60,16 @@ class Overload:
     epochs: int = 0
 
     def after(self, effort: Effort, limit: float, sharing: Sharing, blocked: Collection[str]) -> Overload:
-        """One more epoch, which should take `limit` seconds. `blocked` are streams that others read too."""
+        """One more epoch, which should take `limit` seconds, or some times what it takes without rows.
+
+        `blocked` are streams that others read too.
+        """
         if self.epochs < WARM_UP:
             return replace(self, epochs=self.epochs + 1)
         saved = effort.shed / effort.rows if effort.rows else 0.0
-        monitor = self.monitor.after(Sample(effort.rows, effort.seconds, limit, effort.backlog, saved))
+        # after a long epoch many rows are there at once: as many as come in that time, and no greater load
+        allowed = max(limit, TIMES_FIXED * self.monitor.fixed, effort.since)
+        monitor = self.monitor.after(Sample(effort.rows, effort.seconds, allowed, effort.backlog, saved))
         on_rows = monitor.cost * effort.rows
         total = max(monitor.fixed + on_rows, 1e-9)
         answers = min(effort.on_answers, monitor.fixed)

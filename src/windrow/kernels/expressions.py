@@ -89,9 +89,17 @@ def _first_that_fails(evaluate: Evaluator, frame: pl.DataFrame) -> pl.DataFrame:
 def _fails_itself(part: Expression) -> bool:
     if isinstance(part, Cast) and not part.safe and not casting.never_fails(part.arg.type, part.type):
         return True
-    if isinstance(part, Call) and lookup(part.function).can_fail:
+    if isinstance(part, Call) and lookup(part.function).can_fail and not _divides_by_constant(part):
         return True
     return part.type.kind is Kind.DATE and _may_leave_the_calendar(part)
+
+
+def _divides_by_constant(part: Call) -> bool:
+    """Whether it is the rest of a division by a number that is not zero, which every number has."""
+    divisor = part.args[-1]
+    if part.function != "%" or part.type.kind is Kind.DECIMAL or not isinstance(divisor, Literal):
+        return False
+    return divisor.value is not None and divisor.value != 0
 
 
 def _may_leave_the_calendar(part: Expression) -> bool:

@@ -183,7 +183,7 @@ class Pieces:
     def _(self, plan: Exists) -> list[Piece]:
         right = self.of(plan.right)
         test = compile_expression(plan.predicate, plan.left.schema.names + plan.right.schema.names)
-        found = []
+        found: list[Piece] = []
         for piece in self.of(plan.left):
             matches = [other for other in right if test(piece.fact.values + other.fact.values, None) is True]
             met = [part for other in matches if (part := intersection((piece, other)))]
@@ -226,18 +226,13 @@ class Pieces:
 
     @of.register
     def _(self, plan: Limit) -> list[Piece]:
-        """Over INTERNAL windows a result is a row that is among the first at some instant: it stays as it
-        would without LIMIT. Of equal rows, those that came first are among the first."""
-        rows = sorted(self.of(plan.input), key=lambda piece: (piece.vs, piece.origin))
+        """A row of higher rank pushes another out, also over INTERNAL windows."""
+        rows = self.of(plan.input)
         found = []
         for start, stop in elementary(rows):
-            alive = [(place, piece.fact) for place, piece in enumerate(rows) if start in piece]
-            first = self.moment.first_rows(plan, [replace(fact, turn=place) for place, fact in alive])
-            if plan.is_internal:
-                found += [replace(rows[fact.turn], vs=start, ve=stop) for fact in first]
-            else:
-                found += [Piece(fact, start, stop, stop) for fact in first]
-        return found if plan.is_internal else levelled(found)
+            alive = [piece.fact for piece in rows if start in piece]
+            found += [Piece(fact, start, stop, stop) for fact in self.moment.first_rows(plan, alive)]
+        return levelled(found)
 
     def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
         return compile_expression(predicate, source.schema.names)(values, None) is True
@@ -307,14 +302,14 @@ def united(pieces: Iterable[Piece]) -> list[Piece]:
 
 def levelled(pieces: Iterable[Piece]) -> list[Piece]:
     """Elementary copies joined into as few pieces as possible: the i-th copy goes on as the i-th."""
-    at: dict[Values, Counter[tuple[Instant, Instant]]] = defaultdict(Counter)
+    at: dict[Fact, Counter[tuple[Instant, Instant]]] = defaultdict(Counter)
     for piece in pieces:
-        at[piece.fact.values][piece.vs, piece.ve] += 1
+        at[piece.fact][piece.vs, piece.ve] += 1
     found = []
-    for value, spans in at.items():
+    for fact, spans in at.items():
         for level in range(max(spans.values())):
-            fact = Fact(value, -INFINITY)
-            run = [Piece(fact, vs, ve, ve, (level,)) for (vs, ve), n in spans.items() if n > level]
+            origin = (fact.ts, level)
+            run = [Piece(fact, vs, ve, ve, origin) for (vs, ve), n in spans.items() if n > level]
             found += united(run)
     return found
 
@@ -325,7 +320,7 @@ def counted(pieces: Iterable[Piece]) -> list[Piece]:
     for piece in pieces:
         copies[piece.fact.values].append(piece)
     cut = [
-        replace(piece, vs=start, ve=stop)
+        replace(piece, fact=Fact(piece.fact.values, -INFINITY), vs=start, ve=stop)
         for group in copies.values()
         for start, stop in elementary(group)
         for piece in group

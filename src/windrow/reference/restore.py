@@ -34,7 +34,7 @@ def _moving(leaf: Window) -> Window:
 def changes(emit: Emit, leaves: Mapping[Window, LeafRows], world: World) -> Iterator[Change]:
     """What each refresh reports: results born since the last one; with RSTREAM also those alive before E.
 
-    Results that are not made of certain rows, or that negative rows take back, are told apart by their values.
+    Results not made of certain rows, and those that negative rows take back, are told apart by their values.
     """
     moving = {_moving(leaf): rows for leaf, rows in leaves.items()}
     pieces = Pieces(moving, world, uniting=True).of(continuous(emit.input))

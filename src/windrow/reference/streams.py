@@ -160,16 +160,16 @@ class Evaluation:
         return {int(end) for end in ends if end != INFINITY}
 
     def _slides(self) -> list[int]:
-        """The reporting instants of a periodic plan at which some window has rows, or has just lost them."""
+        """The reporting instants of a periodic plan at which some window has rows, or which are the first
+        after one lost them or a table changed."""
         ends = self._endpoints()
         if not ends:
             return []
         found: set[int] = set()
         last = self._last_report(ends[-1])
         for start, stop in zip(ends, [*ends[1:], last + 1], strict=True):
-            found |= {start} & self._slides_within(start - 1, start)
-            if self._any_window_has_rows(start):
-                found |= self._slides_within(start, min(stop - 1, last))
+            slides = self._slides_within(start - 1, min(stop - 1, last))
+            found |= slides if self._any_window_has_rows(start) else set(sorted(slides)[:1])
         return sorted(found)
 
     def _any_window_has_rows(self, at: int) -> bool:

@@ -1,5 +1,8 @@
-"""Random plans in which results outlive their windows, or are restored: INTERNAL windows beside external ones, with
-every operator above them."""
+"""Random plans in which results outlive their windows, or are restored.
+
+INTERNAL windows stand beside external ones, with every operator above them; projections drop what would tell
+restored results apart.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +41,14 @@ class Staying(Drawer):
         for stream in self.streams:
             alias = self.alias()
             scan = Scan(stream, alias)
-            outputs = tuple((f"{alias}.{n}", scan.schema.column(f"{alias}.{n}")) for n in ("k", "v", "x", "ts"))
-            parts.append(Project(scan, outputs))
-        internal, range_, slide = self.random.random() < self.share, self.random.randint(1, 9), None
-        if self.periodic:
-            slide = self.random.randint(1, 6)
-        specs = [RangeWindow(range_, slide, 0, internal=internal), LandmarkWindow(None, None, slide, internal=internal)]
-        return Window(Union(tuple(parts)), self.pick(specs))
+            names = [f"{alias}.{name}" for name in ("k", "v", "x", "ts")]
+            parts.append(Project(scan, tuple((name, scan.schema.column(name)) for name in names)))
+        internal = self.random.random() < self.share
+        length = self.random.randint(1, 9)
+        slide = self.random.randint(1, 6) if self.periodic else None
+        moving = RangeWindow(length, slide, 0, internal=internal)
+        fixed = LandmarkWindow(None, None, slide, internal=internal)
+        return Window(Union(tuple(parts)), self.pick([moving, fixed]))
 
     def query(self) -> Emit:
         word = self.pick([StreamWord.AUTO, StreamWord.ISTREAM, StreamWord.DSTREAM, StreamWord.RSTREAM])

@@ -1,8 +1,8 @@
 """INTERNAL windows in any plan: results from the runs they are made of, and only what is new about them.
 
 In each step the plan is computed again over the runs that still matter. A result is there from the first
-instant at which its parts meet until they are let go of; who it is tell its values and what it is made of, and
-one that comes again is the same one. What has been said of it is kept, so that the step gives only what differs.
+instant at which its parts meet until they are let go of. Its values and what it is made of tell who it is, so
+that one that comes again is the same one. What has been said of it is kept: a step gives only what differs.
 
 Card: results computed again
     requirements  runs of windows, tables, groups
@@ -21,10 +21,10 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columns import picked
-from windrow.kernels.general.layouts import chunks_of, frame_of
+from windrow.kernels.general.layouts import Chunks, chunks_of, frame_of
 from windrow.kernels.general.operator import Operator, Step, composed, part
 from windrow.kernels.general.outliving_operators import LEAST, MAYBE, Moment, let_go
-from windrow.kernels.general.outliving_runs import Runs, ids_of
+from windrow.kernels.general.outliving_runs import Runs, TableRuns, ids_of
 from windrow.kernels.general.pieces import FOREVER, SIGNED, TS, VE, VS, Columns, N, blank, together
 from windrow.kernels.general.reporting import first_report, last_report, moved_by_rows
 from windrow.kernels.general.sweeps import codes, sweep
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.plan import Emit
 
-RUNS, SAID, SLIDES, SINCE = "runs", "said", "slides", "since"
+RUNS, SAID, SLIDES, CHANGED, SINCE = "runs", "said", "slides", "changed", "since"
 #: what is kept of a result: what was said of it, and what is sure
 LANE = "#lane"
 GIVEN, SURE, HOPED = 0, 1, 2
@@ -75,17 +75,32 @@ class Outliving(Operator):
         found = let_go(self._computed(self.results, "", state, shown, moment, looked))
         said = frame_of(state.of(SAID), self.said)
         pieces, said, unsettled = self._differences(said, self._born(found, moment), stop)
-        since = self._since(shown, stop)
+        since = min([self._since(shown, stop), *moment.held])
         kept = {number: frame.filter(pl.col(VE) > since) for number, frame in runs.items()}
         said = said.filter(unsettled | self._may_come_again(said, kept, since))
         slides = moved_by_rows(moment)
         chunks = {f"{RUNS}.{number}": chunks_of(frame) for number, frame in kept.items()}
         chunks |= {
             SAID: chunks_of(said),
+            CHANGED: self._changes(frame_of(state.of(CHANGED), MOVED), inputs, step),
             SLIDES: chunks_of(pl.DataFrame({"#at": slides[slides >= since]}, schema=dict(MOVED))),
         }
         own = State(chunks, {SINCE: since})
         return self._with(own, looked), pieces
+
+    def _changes(self, waiting: pl.DataFrame, inputs: Sequence[pl.DataFrame], step: Step) -> Chunks:
+        """The first report after a table changed is made whether or not windows have rows; those to come."""
+        tables = [
+            new[VS] for source, new in zip(self.sources, inputs, strict=True) if isinstance(source, TableRuns)
+        ]
+        if not tables or not self.periodic:
+            return ()
+        reports = first_report(self.grids, step, pl.concat(tables).unique().to_numpy())
+        at = np.unique(np.concatenate([waiting["#at"].to_numpy(), reports]))
+        due = pl.Series(at[at < step.slice.stop], dtype=pl.Int64)
+        nothing = pl.repeat(0, len(due), dtype=pl.Int64, eager=True)
+        step.entered.append(pl.DataFrame({VS: due, VE: due, N: nothing}))
+        return chunks_of(pl.DataFrame({"#at": at[at >= step.slice.stop]}, schema=dict(MOVED)))
 
     @staticmethod
     def _read(source: Runs, new: pl.DataFrame) -> list[str]:
@@ -129,6 +144,7 @@ class Outliving(Operator):
 
     def _born(self, found: pl.DataFrame, moment: Moment) -> pl.DataFrame:
         """When each result of the step is there; of a periodic plan, from a reporting instant on."""
+        found = found.filter(pl.col(VS) < moment.slice.stop)
         if self.periodic and found.height:
             limit = FOREVER // 2
             at = np.clip(np.maximum(found[VS].to_numpy(), moment.since), -limit, limit)
@@ -182,11 +198,12 @@ class Outliving(Operator):
 
     def _since(self, shown: dict[str, pl.DataFrame], stop: int) -> int:
         """From when on instants are looked at again: results of rows that may leave at any time are there."""
-        open_ = [
-            frame.filter((pl.col(source.open) > 0) & (pl.col(VE) > stop))[VS].min()
-            for source, frame in ((source, shown[source.number]) for source in self.sources)
-        ]
-        return min([stop, *(int(vs) for vs in open_ if vs is not None)])  # type: ignore[call-overload]
+        since = stop
+        for source in self.sources:
+            frame = shown[source.number]
+            begins = frame.filter((pl.col(source.open) > 0) & (pl.col(VE) > stop))[VS].to_numpy()
+            since = min(since, int(begins.min(initial=FOREVER)))
+        return since
 
     def _may_come_again(self, said: pl.DataFrame, kept: dict[str, pl.DataFrame], since: int) -> pl.Series:
         found = pl.repeat(True, said.height, dtype=pl.Boolean, eager=True)

@@ -23,7 +23,7 @@ from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.negative_rows import NegativeRows
 from windrow.kernels.general.operator import Operator
 from windrow.kernels.general.outliving import Outliving
-from windrow.kernels.general.outliving_operators import Branch, Copies, First, Unmatched, Valued, Witnessed
+from windrow.kernels.general.outliving_operators import Branch, Copies, Stamped, Unmatched, Valued, Witnessed
 from windrow.kernels.general.outliving_runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns
 from windrow.kernels.general.stateless import Filtered, Projected, United
 from windrow.kernels.general.tables import LookedUp, TablePieces
@@ -113,19 +113,17 @@ class OutlivingBuilder:
         number = self._number()
         left, right = self.of(plan.left), self.of(plan.right)
         names = [plan.left.schema.names, plan.right.schema.names]
-        pairs = Joined([left, right], plan.predicate, names, self.choice)
-        return Unmatched(left, pairs, number) if plan.negated else Witnessed(pairs, left, number)
+        pairs = Joined([Stamped(left), right], plan.predicate, names, self.choice)
+        if plan.negated:
+            return Unmatched(left, pairs, number)
+        return Witnessed(pairs, left, number, internal=plan.is_internal)
 
     @_build.register(Distinct)
     @_build.register(Except)
-    def _(self, plan: Distinct | Except) -> Operator:
-        return self._source(ValueRuns(self.pieces(plan), self._number(), plan.schema.names))
-
-    @_build.register
-    def _(self, plan: Limit) -> Operator:
-        if plan.is_internal:
-            return First(plan, self.of(plan.input))
-        return self._source(ValueRuns(self.pieces(plan), self._number(), plan.schema.names))
+    @_build.register(Limit)
+    def _(self, plan: Distinct | Except | Limit) -> Operator:
+        stamped = isinstance(plan, Limit)
+        return self._source(ValueRuns(self.pieces(plan), self._number(), plan.schema.names, stamped=stamped))
 
     @_build.register
     def _(self, plan: Aggregate) -> Operator:

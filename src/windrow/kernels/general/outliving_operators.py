@@ -3,7 +3,7 @@
 σ, π, ∪ and ⋈ are those of all plans: they pass hidden columns on, and a result stays as long as the first of
 its parts lets it. The operators here choose among rows or put them together, so they look at each span
 between neighbouring endpoints: a row that EXISTS stays as with any one of its matches, a value of γ until the
-first of its rows is let go of, one of LIMIT as it would without.
+first of its rows is let go of.
 
 Card: by spans
     requirements  runs; all that is asked for lies between `since` and the clock
@@ -15,23 +15,23 @@ Card: by spans
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from windrow.kernels.codes import row_order
 from windrow.kernels.columns import picked
 from windrow.kernels.expressions import compile_expression
 from windrow.kernels.general.cells import covered
 from windrow.kernels.general.operator import Operator, Stateless, Step
-from windrow.kernels.general.outliving_runs import OPEN, GroupRuns, ids_of, place_name
+from windrow.kernels.general.outliving_runs import OPEN, GroupRuns, merged, place_name
 from windrow.kernels.general.pieces import (
     FOREVER,
     ID,
     SIGNED,
     STAYS,
+    TS,
     VE,
     VS,
     Columns,
@@ -46,21 +46,23 @@ from windrow.kernels.state import State
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from windrow.algebra.operators import Aggregate, Limit
+    from windrow.algebra.operators import Aggregate
     from windrow.windows.grid import SlideGrid
 
     Ints = npt.NDArray[np.int64]
 
 SPAN, CODE, ROW = "#span", "#code", "#row"
-LEAST, MAYBE = "#least", "#maybe"
+LEAST, MAYBE, OWN = "#least", "#maybe", "#own_ts"
 
 
 @dataclass
 class Moment(Step):
-    """A step in which instants from `since` on are looked at again; reports are made before `until_report`."""
+    """A step in which instants from `since` on are looked at again, and reports are before `until_report`."""
 
     since: int = -FOREVER
     until_report: int = FOREVER
+    #: since when rows are there that may leave at any time
+    held: list[int] = field(default_factory=list)
 
 
 def let_go(frame: pl.DataFrame) -> pl.DataFrame:
@@ -109,6 +111,19 @@ class Branch(Stateless):
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         told = inputs[0].with_columns(pl.lit(self.branch, pl.Int64).alias(self.id))
         return told.select(list(self.columns))
+
+
+class Stamped(Stateless):
+    """Rows that keep their own `#ts` when they are paired with others."""
+
+    name = "left"
+
+    def __init__(self, below: Operator) -> None:
+        self.inputs = (below,)
+        self.columns = dict(below.columns) | {OWN: pl.Int64()}
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        return inputs[0].with_columns(pl.col(TS).alias(OWN)).select(list(self.columns))
 
 
 class Copies(Stateless):
@@ -160,6 +175,15 @@ class Recomputed(Operator):
         self.stays, self.open = f"{STAYS}{place}", f"{OPEN}{place}"
         own = {n: d for n, d in below.columns.items() if not n.startswith((STAYS, OPEN))}
         self.columns = own | {self.stays: pl.Int64(), self.open: pl.Int8()}
+        #: what tells a row from others
+        self.who = [name for name in own if name not in SIGNED]
+
+    def _until_they_leave(self, rows: pl.DataFrame, moment: Moment) -> pl.DataFrame:
+        """Rows over external windows only: they let go when they leave."""
+        runs = merged(rows.select(*self.who, *SIGNED))
+        leaves = pl.col(VE) > moment.slice.stop
+        moment.held += runs.filter(leaves)[VS].unique().to_list()
+        return runs.with_columns(pl.col(VE).alias(self.stays), leaves.cast(pl.Int8).alias(self.open))
 
 
 class Witnessed(Recomputed):
@@ -167,10 +191,10 @@ class Witnessed(Recomputed):
 
     name = "⋉"
 
-    def __init__(self, pairs: Operator, left: Operator, number: int) -> None:
+    def __init__(self, pairs: Operator, left: Operator, number: int, *, internal: bool) -> None:
         self.inputs = (pairs,)
+        self.internal = internal
         self._keep(left, number)
-        self.who = [n for n in left.columns if n not in (VS, VE, N) and not n.startswith((STAYS, OPEN))]
 
     def found(self, inputs: Sequence[pl.DataFrame], moment: Moment) -> pl.DataFrame:
         pairs = let_go(inputs[0])
@@ -183,7 +207,10 @@ class Witnessed(Recomputed):
             pl.max_horizontal(sure, hoped).alias(self.stays), (hoped > sure).cast(pl.Int8).alias(self.open)
         )
         rows = spans.within(picked(cut, best[CODE].to_numpy()))
-        return rows.with_columns(best[self.stays], best[self.open], pl.lit(1, pl.Int64).alias(N))
+        rows = rows.with_columns(pl.lit(1, pl.Int64).alias(N), pl.col(OWN).alias(TS))
+        if not self.internal:
+            return self._until_they_leave(rows, moment)
+        return rows.with_columns(best[self.stays], best[self.open])
 
 
 class Unmatched(Recomputed):
@@ -194,7 +221,6 @@ class Unmatched(Recomputed):
     def __init__(self, left: Operator, pairs: Operator, number: int) -> None:
         self.inputs = (left, pairs)
         self._keep(left, number)
-        self.who = [n for n in left.columns if n not in (VS, VE, N) and not n.startswith((STAYS, OPEN))]
 
     def needed(self, inputs: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
         return inputs[:1]
@@ -208,10 +234,7 @@ class Unmatched(Recomputed):
         free = ~np.isin(code[: rows.height], code[rows.height :])
         kept = rows.filter(pl.Series(free, dtype=pl.Boolean))
         ends = np.minimum(kept[VE].to_numpy(), spans.stops[kept[SPAN].to_numpy()])
-        kept = spans.within(kept).with_columns(
-            pl.Series(VE, ends), pl.Series(self.stays, ends, dtype=pl.Int64)
-        )
-        return kept.with_columns((pl.col(VE) > moment.slice.stop).cast(pl.Int8).alias(self.open))
+        return self._until_they_leave(spans.within(kept).with_columns(pl.Series(VE, ends)), moment)
 
 
 class Valued(Recomputed):
@@ -266,35 +289,3 @@ class Valued(Recomputed):
             pl.Series(VE, at + 1, dtype=pl.Int64),
             pl.Series(self.runs.since, at, dtype=pl.Int64),
         )
-
-
-class First(Recomputed):
-    """LIMIT: rows while they are among the first; of equal rows, those that came first."""
-
-    name = "LIMIT"
-
-    def __init__(self, plan: Limit, below: Operator) -> None:
-        self.inputs = (below,)
-        self.count = plan.count
-        self.names = plan.schema.names
-        self.order = [(compile_expression(expression), down) for expression, down in plan.order]
-        self.columns = below.columns
-
-    def found(self, inputs: Sequence[pl.DataFrame], moment: Moment) -> pl.DataFrame:
-        (frame,) = inputs
-        spans = Spans([frame], moment)
-        rows = spans.cut(frame)
-        tie = [VS, *ids_of(frame.columns)]
-        by = [row_order(evaluate(rows)).alias(f"#a{i}") for i, (evaluate, _) in enumerate(self.order)]
-        by += [row_order(rows[name]).alias(f"#b{i}") for i, name in enumerate((*self.names, *tie))]
-        down = [False, *(down for _, down in self.order)]
-        down += [False] * (len(by) + 1 - len(down))
-        ranked = rows.with_columns(by).sort(
-            [SPAN, *(column.name for column in by)], descending=down, nulls_last=down
-        )
-        rank = pl.int_range(pl.len(), dtype=pl.Int64).over(SPAN)
-        return spans.within(ranked.filter(rank < self.count))
-
-
-#: what an operator of a plan over runs gives besides its values
-HIDDEN = (*SIGNED, LEAST, MAYBE)

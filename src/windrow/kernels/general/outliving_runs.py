@@ -22,8 +22,8 @@ import polars as pl
 
 from windrow.kernels.columns import picked
 from windrow.kernels.general.operator import Operator, Step
-from windrow.kernels.general.pieces import FOREVER, ID, SIGNED, STAYS, TS, TURN, VE, VS, Columns, N, together
-from windrow.kernels.general.sweeps import codes, positive
+from windrow.kernels.general.pieces import FOREVER, ID, SIGNED, STAYS, TS, VE, VS, Columns, N, together
+from windrow.kernels.general.sweeps import Swept, codes, sweep_pieces
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import Aggregate
@@ -110,7 +110,7 @@ class WindowRuns(Runs):
         self._finished(own)
 
     def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        return positive(together([old, new], self.kept))
+        return merged(together([old, new], self.kept))
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
         runs = runs.rename({self.numbered: self.id})
@@ -170,28 +170,34 @@ class TableRuns(Runs):
 
 
 class ValueRuns(Runs):
-    """Rows that are not made of certain rows: results of δ, − and LIMIT over external windows."""
+    """Rows not made of certain rows, which others may take the place of: results of δ, − and LIMIT."""
 
     name = "values"
 
-    def __init__(self, below: Operator, number: int, values: Sequence[str]) -> None:
+    def __init__(self, below: Operator, number: int, values: Sequence[str], *, stamped: bool = False) -> None:
         super().__init__(below, number)
         own = {name: below.columns[name] for name in values}
-        self.level = f"{ID}{self.number}"
-        self.ids = {self.level: pl.Int64()}
-        self.kept = own | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
+        self.level, self.stamp = f"{ID}{self.number}", f"{ID}{self.number}.s"
+        self.stamped = stamped
+        self.ids = {self.level: pl.Int64(), self.stamp: pl.Int64()}
+        kept = own | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
+        self.kept = kept | ({TS: pl.Int64()} if stamped else {})
         self._finished(own)
 
     def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        return positive(together([old, new], self.kept))
+        return merged(together([old, new], self.kept))
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
         copies = runs[N].to_numpy()
         row = np.repeat(np.arange(runs.height), copies)
         level = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
-        told = picked(runs, row).with_columns(
-            pl.Series(self.level, level, dtype=pl.Int64), pl.lit(-FOREVER, pl.Int64).alias(TS)
+        each = picked(runs, row).with_columns(
+            pl.Series(self.level, level, dtype=pl.Int64), pl.lit(1, pl.Int64).alias(N)
         )
+        told = merged(each)
+        if not self.stamped:
+            told = told.with_columns(pl.lit(-FOREVER, pl.Int64).alias(TS))
+        told = told.with_columns(pl.col(TS).alias(self.stamp))
         return self._annotated(told, END, stop < END)
 
 
@@ -211,7 +217,7 @@ class GroupRuns(Runs):
         self._finished(own)
 
     def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        return positive(together([old, new], self.kept))
+        return merged(together([old, new], self.kept))
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
         told = runs.with_columns(
@@ -228,6 +234,28 @@ class GroupRuns(Runs):
         return began.is_in(runs[VS].unique().implode()) | (began == 0) | (began >= since)
 
 
-def without_turn(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows without the column that tells the order of arrivals."""
-    return frame.drop(TURN) if TURN in frame.columns else frame
+def merged(frame: pl.DataFrame) -> pl.DataFrame:
+    """Signed pieces as runs: as long as there are as many copies, it is one.
+
+    >>> rows = {"k": [1, 1], VS: [0, 4], VE: [4, 9], N: [1, 1]}
+    >>> merged(pl.DataFrame(rows)).rows()
+    [(1, 0, 9, 1)]
+    """
+    if not frame.height:
+        return frame
+    names = [name for name in frame.columns if name not in (VS, VE, N)]
+    swept = sweep_pieces(frame, codes(frame, names))
+    turns = swept.totals[0] != swept.before()
+    code = swept.code[turns]
+    first = np.append(True, code[1:] != code[:-1])[: len(code)]
+    runs = Swept(code, swept.at[turns], [swept.totals[0][turns]], first)
+    keep = (runs.totals[0] > 0) & (runs.at < FOREVER)
+    return (
+        picked(frame.select(names), runs.code[keep])
+        .with_columns(
+            pl.Series(VS, runs.at[keep]),
+            pl.Series(VE, runs.until()[keep]),
+            pl.Series(N, runs.totals[0][keep]),
+        )
+        .select(frame.columns)
+    )
