@@ -44,6 +44,9 @@ from windrow.kernels.general.limits import Limited
 from windrow.kernels.general.matches import Matched
 from windrow.kernels.general.negative_rows import NegativeRows
 from windrow.kernels.general.operator import Operator, Stateless
+from windrow.kernels.general.outliving import Outliving
+from windrow.kernels.general.outliving_operators import Recomputed
+from windrow.kernels.general.outliving_runs import Runs
 from windrow.kernels.general.program import Program
 from windrow.kernels.general.restore import Restored
 from windrow.kernels.general.running import Running
@@ -265,6 +268,21 @@ class Reading:
     @of.register
     def _(self, operator: Limited) -> Implementation:
         return Implementation("ranked at each change", "any row may be among the first")
+
+    @of.register
+    def _(self, operator: Outliving) -> Implementation:
+        why = "results outlive rows of INTERNAL windows, and no faster way is known for this plan"
+        return Implementation("computed again where rows change", why)
+
+    @of.register
+    def _(self, operator: Runs) -> Implementation:
+        return Implementation(
+            "rows kept whole", "what is computed again above needs where each began and ended"
+        )
+
+    @of.register
+    def _(self, operator: Recomputed) -> Implementation:
+        return Implementation("computed again", "from the rows that are kept below")
 
     @of.register
     def _(self, operator: LookedUp) -> Implementation:
