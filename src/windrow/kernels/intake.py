@@ -214,13 +214,14 @@ class Intake:
 
 
 def _joined(batches: Sequence[Batch]) -> Batch:
-    """The rows of several pieces, in any order."""
-    if len(batches) == 1:
-        return batches[0]
+    """The rows of several pieces, in any order. A piece without rows has no columns either."""
+    told = [batch for batch in batches if batch.wattr]
+    if len(told) <= 1:
+        return told[0] if told else Batch()
 
     def column(name: str) -> list[Any] | None:
-        parts = [getattr(batch, name) for batch in batches]
-        return [value for part in parts for value in part] if parts and parts[0] is not None else None
+        parts = [getattr(batch, name) for batch in told]
+        return [value for part in parts for value in part] if parts[0] is not None else None
 
     return Batch(column("wattr") or (), column("sources"), column("marks"), column("only_mark"))
 
