@@ -30,8 +30,12 @@ def times_table(
             ABSENT if each is None else _cell(each.seconds, each.time.text(2, " s"), most) for each in found
         ]
         counted = ABSENT if answers is None else f"{answers:,}"
-        rows.append((*(f"{variant[name]:,}" for name in names), counted, *cells))
+        rows.append((*(_shown(variant[name]) for name in names), counted, *cells))
     return Table(title, (*names, "answers", *present), tuple(rows))
+
+
+def _shown(value: int | str) -> str:
+    return value if isinstance(value, str) else f"{value:,}"
 
 
 def times_chart(
