@@ -1,7 +1,8 @@
-"""The random plans have every operator over every window; what comes together seldom is named and counted."""
+"""The random plans have every operator over every window; `pytest -s` shows how many have each pair."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 from tests.kernels.general.more_plans import Drawer
@@ -95,6 +96,16 @@ def pairs(emit: Emit) -> set[tuple[str, str]]:
     return found
 
 
+def report(counted: Counter[tuple[str, str]]) -> str:
+    """How many plans have each pair."""
+    found = len(EXPECTED & set(counted))
+    lines = [f"\n{found} of {len(EXPECTED)} pairs of operator and window; plans with each:"]
+    for operator in OPERATORS:
+        shown = [f"{window} {counted[operator, window]}" for window in OWN + COUNTED]
+        lines.append(f"  {operator:<11}{'; '.join(shown)}")
+    return "\n".join([*lines, ""])
+
+
 def test_random_plans_have_every_operator_over_every_window() -> None:
     counted: Counter[tuple[str, str]] = Counter()
     for seed in range(3000):
@@ -106,6 +117,7 @@ def test_random_plans_have_every_operator_over_every_window() -> None:
         counted.update(pairs(plan))
         if set(counted) >= EXPECTED:
             break
+    sys.stdout.write(report(counted))
     missing = sorted(EXPECTED - set(counted))
     assert not missing, (
         f"{len(EXPECTED) - len(missing)} of {len(EXPECTED)} pairs; fewest: {counted.most_common()[-5:]}"
