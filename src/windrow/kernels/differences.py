@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from windrow.kernels.changing import Changing
 from windrow.kernels.columns import to_frame
 from windrow.kernels.layout import PANE, Layout
 from windrow.kernels.live_panes import due_windows
@@ -33,7 +34,7 @@ from windrow.kernels.measures import GROUPS
 from windrow.kernels.numbering import number_all, number_groups, with_groups
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.slide import PaneWindows
-from windrow.kernels.state import Chunk, Delta, State, chunked, split_at
+from windrow.kernels.state import Delta, State, chunked, split_at
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
@@ -72,24 +73,9 @@ class Differences:
 
 
 @dataclass
-class _Epoch:
+class _Epoch(Changing):
     """A state while an epoch changes it. Panes before `closed` are over; of these, those from `begin` on are
     kept, and the total of each table that subtracts is their sum."""
-
-    answers: Answers
-    chunks: dict[str, tuple[Chunk, ...]]
-    meta: dict[str, int]
-
-    def __post_init__(self) -> None:
-        self.cut = self.answers.query.cut
-        self.layouts = self.answers.measures.layouts
-
-    @property
-    def state(self) -> State:
-        return State({name: chunks for name, chunks in self.chunks.items() if chunks}, self.meta)
-
-    def of(self, table: str, kind: str) -> tuple[Chunk, ...]:
-        return self.chunks.get(table + kind, ())
 
     def take(self, delta: Delta) -> None:
         """What came: panes that are still open, and late rows of closed ones that are still in a window."""

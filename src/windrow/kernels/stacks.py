@@ -28,13 +28,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from windrow.kernels.changing import Changing
 from windrow.kernels.columns import to_frame
 from windrow.kernels.layout import PANE
 from windrow.kernels.measures import GROUPS
 from windrow.kernels.numbering import number_each, number_groups
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.stack_states import StackWindows, Suffixes
-from windrow.kernels.state import Chunk, Delta, State, chunked, split_at
+from windrow.kernels.state import Delta, State, chunked, split_at
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
@@ -71,24 +72,10 @@ class TwoStacks:
 
 
 @dataclass
-class _Epoch:
+class _Epoch(Changing):
     """A state while an epoch changes it: panes before `closed` are stacked, the front begins at `base`."""
 
-    answers: Answers
-    chunks: dict[str, tuple[Chunk, ...]]
-    meta: dict[str, int]
     output: list[Iterator[pa.Table]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.cut = self.answers.query.cut
-        self.layouts = self.answers.measures.layouts
-
-    @property
-    def state(self) -> State:
-        return State({name: chunks for name, chunks in self.chunks.items() if chunks}, self.meta)
-
-    def of(self, table: str, kind: str) -> tuple[Chunk, ...]:
-        return self.chunks.get(table + kind, ())
 
     def take(self, delta: Delta) -> None:
         """What came: panes that are still open, and late rows of closed ones."""

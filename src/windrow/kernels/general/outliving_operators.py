@@ -14,6 +14,7 @@ Card: by spans
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -165,9 +166,9 @@ class Recomputed(Operator):
         """The inputs without which nothing is found."""
         return inputs
 
+    @abstractmethod
     def found(self, inputs: Sequence[pl.DataFrame], moment: Moment) -> pl.DataFrame:
         """The rows of the result."""
-        raise NotImplementedError
 
     def _keep(self, below: Operator, number: int) -> None:
         """The columns of one input, but how long rows stay is told anew."""

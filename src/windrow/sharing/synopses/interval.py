@@ -20,27 +20,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.sharing.synopses.levels import Levels
 from windrow.sharing.synopses.states import EMPTY, States
 from windrow.sharing.synopses.synopsis import Kind, Stored, Synopsis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
-
-
-def parts(begin: int, end: int, levels: int) -> Iterator[tuple[int, int]]:
-    """The longest intervals that make [begin, end), as (level, number), oldest first.
-
-    >>> list(parts(1, 8, levels=4)), list(parts(-3, 5, levels=4))
-    ([(0, 1), (1, 1), (2, 1)], [(0, -3), (1, -1), (2, 0), (0, 4)])
-    """
-    while begin < end:
-        level = min((begin & -begin).bit_length(), levels) - 1 if begin else levels - 1
-        while begin + (1 << level) > end:
-            level -= 1
-        yield level, begin >> level
-        begin += 1 << level
 
 
 class IntervalSynopsis(Synopsis):
@@ -49,44 +36,42 @@ class IntervalSynopsis(Synopsis):
     kind = Kind.INTERVAL
 
     def __init__(self, states: States, b: int, end: int) -> None:
-        super().__init__(states, 1 << (b - 1).bit_length(), end)
-        self._levels = self.b.bit_length()
-        self._tables: dict[tuple[int, int], pl.DataFrame] = {}
+        self._levels = Levels(b)
+        super().__init__(states, self._levels.longest, end)
 
     def probe(self, lengths: Sequence[int]) -> Mapping[int, pl.DataFrame]:
-        found = {}
-        for length in lengths:
-            read = list(parts(self.end - length, self.end, self._levels))
-            self.reads += len(read)
-            found[length] = self.states.merged([self._tables[part] for part in read if part in self._tables])
+        found, reads = self._levels.probe(self.states, self.end, lengths)
+        self.reads += reads
         return found
 
     def intervals(self) -> list[pl.DataFrame]:
-        return [self._tables.get((0, self.end - back), EMPTY) for back in range(1, self.b + 1)]
+        return [self._levels.tables.get((0, self.end - back), EMPTY) for back in range(1, self.b + 1)]
 
     def _insert(self, table: pl.DataFrame) -> None:
-        at = self.end
+        at, tables = self.end, self._levels.tables
         if table.height:
-            self._tables[0, at] = table
-        for level in range(1, self._levels):
+            tables[0, at] = table
+        for level in range(1, self._levels.count):
             if (at + 1) % (1 << level):
                 break
             number = at >> level
             halves = [(level - 1, 2 * number), (level - 1, 2 * number + 1)]
-            halved = [self._tables[half] for half in halves if half in self._tables]
+            halved = [self._levels.tables[half] for half in halves if half in self._levels.tables]
             if halved:
-                self._tables[level, number] = self.states.merged(halved) if len(halved) > 1 else halved[0]
+                self._levels.tables[level, number] = (
+                    self.states.merged(halved) if len(halved) > 1 else halved[0]
+                )
         gone = at - self.b
-        for level in range(self._levels):
+        for level in range(self._levels.count):
             if gone % (1 << level) == 0:
-                self._tables.pop((level, gone >> level), None)
+                tables.pop((level, gone >> level), None)
 
     def _clear(self) -> None:
-        self._tables = {}
+        self._levels.tables = {}
 
     def _named(self) -> dict[str, pl.DataFrame]:
-        return {f"{level}.{number}": table for (level, number), table in self._tables.items()}
+        return {f"{level}.{number}": table for (level, number), table in self._levels.tables.items()}
 
     def _take(self, stored: Stored) -> None:
         named = ((name.split("."), table) for name, table in stored.tables.items())
-        self._tables = {(int(level), int(number)): table for (level, number), table in named}
+        self._levels.tables = {(int(level), int(number)): table for (level, number), table in named}

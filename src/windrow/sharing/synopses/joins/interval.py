@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from windrow.sharing.synopses.interval import parts
 from windrow.sharing.synopses.joins.synopsis import JoinSynopsis, merged_into
+from windrow.sharing.synopses.levels import Levels
 from windrow.sharing.synopses.synopsis import Kind
 
 if TYPE_CHECKING:
@@ -30,28 +30,24 @@ class IntervalJoin(JoinSynopsis):
     kind = Kind.INTERVAL_JOIN
 
     def __init__(self, states: States, b: int, end: int) -> None:
-        super().__init__(states, 1 << (b - 1).bit_length(), end)
-        self._levels = self.b.bit_length()
-        self._tables: dict[tuple[int, int], pl.DataFrame] = {}
+        self._levels = Levels(b)
+        super().__init__(states, self._levels.longest, end)
 
     def probe(self, lengths: Sequence[int]) -> Mapping[int, pl.DataFrame]:
-        found = {}
-        for length in lengths:
-            read = list(parts(self.end - length, self.end, self._levels))
-            self.reads += len(read)
-            found[length] = self.states.merged([self._tables[part] for part in read if part in self._tables])
+        found, reads = self._levels.probe(self.states, self.end, lengths)
+        self.reads += reads
         return found
 
     def _expire(self, first: int) -> None:
-        for level in range(self._levels):
+        for level in range(self._levels.count):
             if (first - 1) % (1 << level) == 0:
-                self._tables.pop((level, (first - 1) >> level), None)
+                self._levels.tables.pop((level, (first - 1) >> level), None)
 
     def _merge(self, results: Mapping[int, pl.DataFrame]) -> None:
         """Long intervals that have begun to expire are not read any more, and not kept."""
         oldest = self.end - self.b
         for interval, table in results.items():
-            for level in range(self._levels):
+            for level in range(self._levels.count):
                 part = level, interval >> level
                 if part[1] << level >= oldest:
-                    self._tables[part] = merged_into(self.states, self._tables.get(part), table)
+                    self._levels.tables[part] = merged_into(self.states, self._levels.tables.get(part), table)
