@@ -5,6 +5,7 @@ from __future__ import annotations
 from windrow.errors import QueryError, Span, nearest
 from windrow.language.places import words
 from windrow.language.tokens import Kind, Tokens
+from windrow.windows.units import is_unit
 
 #: words a part of a window begins with
 PARTS = words(
@@ -39,12 +40,22 @@ def empty_window(span: Span) -> QueryError:
 def unexpected(inside: Tokens, offset: int | None) -> QueryError:
     """The error of a bracket that does not follow the grammar, from where it stopped making sense."""
     index = inside.at(offset) if offset is not None else len(inside)
+    if _is_misspelt(inside, index - 1):
+        index -= 1
     if index >= len(inside):
         last = inside[len(inside) - 1]
         message, span = f"the window ends too early, after `{last.text}`", last.span
     else:
         message, span = f"unexpected `{inside[index].text}` in a window", inside[index].span
     return QueryError(message, code="window-syntax", span=span, hint=_hint(inside, index))
+
+
+def _is_misspelt(inside: Tokens, index: int) -> bool:
+    """Whether a word was taken for a unit, and is none, but almost a part of a window: `RANGE 60 SLYDE 5`."""
+    if index < 0 or inside[index].kind is not Kind.WORD or is_unit(inside[index].word):
+        return False
+    close = nearest(inside[index].word, PARTS)
+    return inside[index].word not in PARTS and close is not None and close.startswith("did")
 
 
 def _hint(inside: Tokens, index: int) -> str | None:

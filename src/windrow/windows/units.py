@@ -35,6 +35,15 @@ _UNITS = _SHORT | {name: name for name in (*MICROSECONDS, ROWS)}
 _UNITS |= {name[:-1]: name for name in (*MICROSECONDS, ROWS)}
 
 
+def is_unit(word: str) -> bool:
+    """Whether a word is a unit, in any spelling.
+
+    >>> is_unit("min"), is_unit("slyde")
+    (True, False)
+    """
+    return word.upper() in _UNITS
+
+
 def unit_name(word: str) -> str:
     """The one name of a unit that has many spellings.
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra.expressions import Cast, Expression, WindowBound
-from windrow.algebra.functions import call
+from windrow.algebra.functions import call, catalogue, lookup
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.types import BOOLEAN, Kind
+from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import literal, suffixed, written_type
 from windrow.language.binder.places import at, mistake, refuse, walk
 from windrow.language.syntax import Apply, CastTo, Constant, ExistsTest, Name, Node, Star, WStream
@@ -20,7 +21,6 @@ from windrow.language.syntax import Apply, CastTo, Constant, ExistsTest, Name, N
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from windrow.errors import QueryError
     from windrow.language.binder.scope import Scope
 
 _INSTEAD_OF_AGGREGATE = {
@@ -88,6 +88,7 @@ class Values:
         if node.distinct or node.where is not None:
             word = "DISTINCT" if node.distinct else "FILTER"
             refuse(node, f"`{node.function}` takes no {word}", "not-an-aggregate", "only aggregates do")
+        _check_known(node)
         return call(node.function, [self.bind(arg) for arg in node.args])
 
     def _cast(self, node: CastTo) -> Expression:
@@ -111,6 +112,16 @@ def _misplaced(node: Node) -> QueryError:
         case _:
             message, hint = "this cannot stand in an expression", "write a column, a constant or a function"
     return mistake(node, message, "misplaced", hint)
+
+
+def _check_known(node: Apply) -> None:
+    """Before its arguments are looked at: where an aggregate is misspelt, these are the lesser mistake."""
+    try:
+        lookup(node.function)
+    except QueryError as error:
+        functions = [name for each in catalogue() for name in (each.name, *each.aliases)]
+        close = nearest(node.function, [*functions, *map(str.lower, aggregates.names())])
+        refuse(node, error.message, error.code, close)
 
 
 def is_bound(node: Node) -> bool:
