@@ -29,8 +29,8 @@ from windrow.engine.declaring import declared_stream, declared_table, options, p
 from windrow.engine.explaining import explain_plan
 from windrow.engine.handles import Query, StreamView, TableView
 from windrow.engine.loop import Loop
-from windrow.engine.missing import all_gaps
 from windrow.engine.refreshing import Refreshing
+from windrow.engine.showing import show_gaps, show_queries, show_streams, show_tables
 from windrow.engine.stopping import StandingHere
 from windrow.engine.tables import TableUpdate
 from windrow.errors import QueryError, StateError, WindrowError, nearest
@@ -343,36 +343,15 @@ class Windrow:
         self._engine.add_query(query, sink)
 
     def _shown(self, kind: str) -> pa.Table:
-        if kind == "GAPS":
-            return all_gaps({name: query.gaps for name, query in self.queries.items()})
-        if kind == "QUERY":
-            rows = [
-                {"name": name, "status": q.progress.status, "rows": q.progress.rows, "query": q.text}
-                for name, q in self.queries.items()
-            ]
-            return pa.Table.from_pylist(rows, schema=_QUERIES)
-        if kind == "STREAM":
-            rows = [
-                {
-                    "name": name,
-                    "rows": stream.progress.accepted,
-                    "late": stream.progress.late,
-                    "shed": stream.progress.shed,
-                    "source": self._catalog.streams[name].source,
-                }
-                for name, stream in self.streams.items()
-            ]
-            return pa.Table.from_pylist(rows, schema=_STREAMS)
-        rows = [
-            {
-                "name": name,
-                "kind": table.kind,
-                "rows": len(table),
-                "source": self._catalog.tables[name].source,
-            }
-            for name, table in self.tables.items()
-        ]
-        return pa.Table.from_pylist(rows, schema=_TABLES)
+        match kind:
+            case "GAPS":
+                return show_gaps(self.queries)
+            case "QUERY":
+                return show_queries(self.queries)
+            case "STREAM":
+                return show_streams(self.streams, self._catalog)
+            case _:
+                return show_tables(self.tables, self._catalog)
 
     # ------------------------------------------------------------ running
 
@@ -533,20 +512,3 @@ def _limit(trigger: str) -> float:
     with suppress(QueryError):
         return max(period(trigger), 1.0)
     return 1.0
-
-
-_QUERIES = pa.schema(
-    [("name", pa.string()), ("status", pa.string()), ("rows", pa.int64()), ("query", pa.string())]
-)
-_TABLES = pa.schema(
-    [("name", pa.string()), ("kind", pa.string()), ("rows", pa.int64()), ("source", pa.string())]
-)
-_STREAMS = pa.schema(
-    [
-        ("name", pa.string()),
-        ("rows", pa.int64()),
-        ("late", pa.int64()),
-        ("shed", pa.int64()),
-        ("source", pa.string()),
-    ]
-)

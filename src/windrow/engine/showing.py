@@ -1,0 +1,68 @@
+"""What SHOW shows: one table for each kind of thing that is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from windrow.engine.missing import all_gaps
+
+if TYPE_CHECKING:
+    from windrow.engine.handles import Query, StreamView, TableView
+    from windrow.language.catalog import Catalog
+
+_QUERIES = pa.schema(
+    [("name", pa.string()), ("status", pa.string()), ("rows", pa.int64()), ("query", pa.string())]
+)
+_TABLES = pa.schema(
+    [("name", pa.string()), ("kind", pa.string()), ("rows", pa.int64()), ("source", pa.string())]
+)
+_STREAMS = pa.schema(
+    [
+        ("name", pa.string()),
+        ("rows", pa.int64()),
+        ("late", pa.int64()),
+        ("shed", pa.int64()),
+        ("source", pa.string()),
+    ]
+)
+
+
+def show_gaps(queries: Mapping[str, Query]) -> pa.Table:
+    """The windows that were left out under overload."""
+    return all_gaps({name: query.gaps for name, query in queries.items()})
+
+
+def show_queries(queries: Mapping[str, Query]) -> pa.Table:
+    """The standing queries, and how they do."""
+    rows = [
+        {"name": name, "status": q.progress.status, "rows": q.progress.rows, "query": q.text}
+        for name, q in queries.items()
+    ]
+    return pa.Table.from_pylist(rows, schema=_QUERIES)
+
+
+def show_streams(streams: Mapping[str, StreamView], catalog: Catalog) -> pa.Table:
+    """The streams, and what came of their rows."""
+    rows = [
+        {
+            "name": name,
+            "rows": stream.progress.accepted,
+            "late": stream.progress.late,
+            "shed": stream.progress.shed,
+            "source": catalog.streams[name].source,
+        }
+        for name, stream in streams.items()
+    ]
+    return pa.Table.from_pylist(rows, schema=_STREAMS)
+
+
+def show_tables(tables: Mapping[str, TableView], catalog: Catalog) -> pa.Table:
+    """The tables, and how much they hold."""
+    rows = [
+        {"name": name, "kind": table.kind, "rows": len(table), "source": catalog.tables[name].source}
+        for name, table in tables.items()
+    ]
+    return pa.Table.from_pylist(rows, schema=_TABLES)
