@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from statistics import median
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from tests.engine.driven import STREAM, Driven
 from windrow.errors import QueryError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -39,6 +41,38 @@ def test_the_state_of_operators_is_told_as_it_grows_and_shrinks(tmp_path: Path) 
         assert w.queries["about"].explain().observed == ()
         w.push((0, 1, 5000))
         assert kept(w, "exact").get("γ, running", 0) < 10
+
+
+def test_values_are_buffered_once_they_are_seen_to_differ(tmp_path: Path) -> None:
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        w.query("mid", "SELECT MEDIAN(v) AS m, COUNT(DISTINCT v) AS n FROM s [RANGE 40 SLIDE 10]")
+        flow(w, 0, 100, lambda t: t % 7)
+        assert seen(w, "mid") == "values of v: 7 in 28 cells of panes; their sum is kept beside them"
+        flow(w, 100, 200, lambda t: t)
+        assert (
+            seen(w, "mid") == "values of v: 40 in 40 cells of panes; hardly any recur, so they are a buffer"
+        )
+        flow(w, 200, 400, lambda t: t % 7)
+        assert seen(w, "mid") == "values of v: 7 in 28 cells of panes; their sum is kept beside them"
+        found = w.queries["mid"].results().to_pylist()
+    for row in found:
+        mine = [t if 100 <= t < 200 else t % 7 for t in range(max(0, row["at"] - 40), row["at"])]
+        assert (row["m"], row["n"]) == (median(mine), len(set(mine)))
+    assert len(found) == 39
+
+
+def flow(w: Driven, begin: int, end: int, value: Callable[[int], int]) -> None:
+    """A row for each instant, some windows at a time."""
+    for first in range(begin, end, 20):
+        w.push(*((0, value(t), t) for t in range(first, first + 20)))
+
+
+def seen(w: Driven, query: str) -> str:
+    (line,) = [
+        line for line in w.queries[query].explain(analyze=True).observed if line.startswith("values of")
+    ]
+    return line
 
 
 def test_only_a_query_that_is_there_can_be_looked_at(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def run_panes(emit: Emit, panes: Sequence[Ints]) -> PaneRun:
     """All panes in turn, one instant each; every window is answered.
 
     >>> found = run_panes(query("COUNT(DISTINCT x)", 2), [np.array([1, 1, 2]), np.array([2, 3])])
-    >>> found.answer, found.state_rows  # counts of panes, and their sum
-    (3, 6)
+    >>> found.answer, found.state_rows  # counts of two panes; of the group also their sum
+    (3, 7)
     """
     program = Program(emit)
     level, state = program.bottom, State()

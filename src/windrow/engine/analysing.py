@@ -1,28 +1,36 @@
 """What a query's state is while it runs: rows and bytes of each operator, as the last commit names them.
 
-Nothing is read for it: the manifest knows the size of every live part of every chunk.
+The manifest knows the size of every live part of every chunk. Only what kernels have seen of values, and how
+they keep them for that, is read: a few numbers in the index of each shard.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.algebra.explain.operators import Spelling
+from windrow.kernels.differences import CELLS, DISTINCT, Differences, is_buffered
 from windrow.spark.tasks.units import GeneralUnit
+from windrow.state.names import DRIVER
+from windrow.state.shard import Shard
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from windrow.engine.records import QueryRecord
+    from windrow.kernels.level import Level
     from windrow.spark.tasks.units import Unit
     from windrow.state.manifest import Manifest
     from windrow.state.refs import Facts
+    from windrow.state.store import Store
 
 #: between the name of a query and that of its operator, in the names that chunks have for parts
 _OF = "\0"
 
 
-def observed(last: Manifest, query: QueryRecord) -> tuple[str, ...]:
-    """The size of each operator's state, the largest first, then how much was answered."""
+def observed(store: Store, last: Manifest, query: QueryRecord) -> tuple[str, ...]:
+    """The size of each operator's state, the largest first, what was seen of values, and how much was
+    answered."""
     names = _names(query.bundle.unit)
     found = _sizes(last, f"{query.id}{_OF}")
     largest = sorted(found.items(), key=lambda part: (-part[1].bytes, part[0]))
@@ -30,7 +38,36 @@ def observed(last: Manifest, query: QueryRecord) -> tuple[str, ...]:
     if len(lines) > 1:
         total = sum(facts.rows for facts in found.values()), sum(facts.bytes for facts in found.values())
         lines.append(f"together: {_counted(total[0])} rows, {_bytes(total[1])}")
+    lines += _values(store, last, query)
     return (*(lines or ["no state"]), f"answered: {_counted(query.rows)} rows, up to commit {last.number}")
+
+
+def _values(store: Store, last: Manifest, query: QueryRecord) -> Iterator[str]:
+    """Of each argument whose values are counted: how many differ, and what follows from it."""
+    unit = query.bundle.unit
+    if isinstance(unit, GeneralUnit):
+        return
+    for stage, level in enumerate(unit.program.levels):
+        if isinstance(level.kernel, Differences):
+            operator = f"{query.id}{_OF}{stage}"
+            shards = [Shard(store, files) for shard, files in last.chunks.items() if shard != DRIVER]
+            metas = [shard.state(operator).meta for shard in shards if operator in shard.operators]
+            yield from _values_of(level, metas)
+
+
+def _values_of(level: Level, metas: list[Mapping[str, int]]) -> Iterator[str]:
+    measures = level.answers.measures
+    for table in measures.layouts:
+        seen = [meta for meta in metas if f"{CELLS}{table}" in meta]
+        if not seen:
+            continue
+        spelling = Spelling.of(level.query.emit)
+        arguments = ", ".join(spelling.sql(argument) for argument in measures.cells_in(table)[1])
+        distinct, cells = (sum(meta[f"{what}{table}"] for meta in seen) for what in (DISTINCT, CELLS))
+        buffers = sum(is_buffered(meta, table) for meta in seen)
+        kept = "their sum is kept beside them" if not buffers else "hardly any recur, so they are a buffer"
+        some = f" in {buffers} of {len(seen)} shards" if 0 < buffers < len(seen) else ""
+        yield f"values of {arguments}: {_counted(distinct)} in {_counted(cells)} cells of panes; {kept}{some}"
 
 
 def _sizes(last: Manifest, prefix: str) -> dict[str, Facts]:

@@ -127,7 +127,7 @@ class Query:
     def explain(self, analyze: bool = False) -> Explanation:
         """How it runs; with `analyze` also what its state is after the last commit."""
         query = self._record.query
-        seen = observed(self._engine.last, self._record) if analyze else ()
+        seen = observed(self._engine.store, self._engine.last, self._record) if analyze else ()
         return explain_plan(
             query.plan, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
         )

@@ -88,5 +88,8 @@ def _kernel(level: Level) -> str:
     if isinstance(level.kernel, TwoStacks):
         return f"persisted two stacks: an epoch reads what it answers, whatever RANGE/SLIDE is {panes}"
     if isinstance(level.kernel, Differences):
-        return f"running counts of values: panes are added as they close and subtracted as they leave {panes}"
+        return (
+            f"running counts of values: panes are added as they close and subtracted as they leave {panes};"
+            " where values are seen to recur hardly ever, panes are a buffer of them"
+        )
     return f"live panes: an epoch combines those of the windows it answers {panes}"

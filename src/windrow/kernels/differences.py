@@ -12,6 +12,17 @@ Card: running differences
     source        No Pane, No Gain (Li et al. 2005), 3.2.2 and 3.3.2; Golab's thesis, Algorithm 6 (global
                   counters)
 
+Where values hardly recur, as most measurements do, the sum is as large as all panes together, and is of no
+use. How often they do is seen whenever the sum is there: the distinct values of a window against the cells of
+its panes. If nearly all are distinct, the panes are a buffer of values and no sum is kept; after the time of
+a window, both are looked at again. The answers are the same either way.
+
+Card: buffered values
+    requirements  as above
+    time          per window: the cells of its panes
+    space         one state per live pane, group and value
+    source        No Pane, No Gain, 3.2.2: values of panes when counts are no smaller
+
 What cannot be subtracted has its place in the table of groups, such as MAX or a sum of doubles: that one is
 small, and is added up from its panes. Many windows at once, as after a long gap between epochs, are answered
 from all panes together.
@@ -19,7 +30,7 @@ from all panes together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -28,6 +39,7 @@ import polars as pl
 
 from windrow.kernels.changing import Changing
 from windrow.kernels.columns import to_frame
+from windrow.kernels.frequencies import TAKES_REPEATS
 from windrow.kernels.layout import PANE, Layout
 from windrow.kernels.live_panes import due_windows
 from windrow.kernels.measures import GROUPS
@@ -46,6 +58,10 @@ if TYPE_CHECKING:
     Frames = dict[str, pl.DataFrame]
 
 OPEN, PANES, TOTAL = ".open", ".panes", ".total"
+#: of a table: the next window with a look at its values, and what was seen at the last one
+LOOK, DISTINCT, CELLS = "look.", "distinct.", "cells."
+#: with so many distinct values per cell, the panes of a table are a buffer
+HARDLY_RECUR = 0.75
 #: more windows than these in one epoch are answered from all panes together
 FEW = 8
 #: closed panes are kept in about so many chunks, so that few are opened that do not leave
@@ -74,8 +90,8 @@ class Differences:
 
 @dataclass
 class _Epoch(Changing):
-    """A state while an epoch changes it. Panes before `closed` are over; of these, those from `begin` on are
-    kept, and the total of each table that subtracts is their sum."""
+    """A state while an epoch changes it. Panes before `closed` are over; of these, those from `begin` on can
+    still be in a window. The total of a table is the sum of its panes that are kept."""
 
     def take(self, delta: Delta) -> None:
         """What came: panes that are still open, and late rows of closed ones that are still in a window."""
@@ -94,62 +110,94 @@ class _Epoch(Changing):
         return (self.answers.table(groups, frames) for groups, frames in found if groups is not None)
 
     def _window(self, w: int) -> tuple[pl.DataFrame | None, Frames]:
-        """The groups of a window and their states; then its oldest panes go."""
+        """The groups of a window and their states. Panes that leave go with the window that is without them,
+        in one sum with those that close; if it has none in common with this one, all go now."""
         keys = self.answers.measures.keys
-        totals: Frames = {}
-        for name, layout in self.layouts.items():
-            self._leave(name, self.cut.first_pane(w))
-            closing, rest = split_at(self.of(name, OPEN), self.cut.end_pane(w))
-            self.chunks[name + OPEN] = tuple(rest)
-            closed = layout.closed(merge_panes(closing, layout))
-            self._keep(
-                name, closed.filter(pl.col(PANE) >= self.cut.first_pane(w)) if closed.height else closed
-            )
-            totals[name] = self._total(name)
-            self._leave(name, self.cut.first_pane(w + 1))
+        states: Frames = {}
+        for name in self.layouts:
+            self._move_to(name, w)
+            states[name] = self._answered(name, w)
+            if self.cut.first_pane(w + 1) >= self.cut.end_pane(w):
+                self.chunks |= {name + PANES: (), name + TOTAL: ()}
         self.meta |= {"closed": self.cut.end_pane(w), "begin": self.cut.first_pane(w + 1)}
-        if not totals[GROUPS].height:
+        if not states[GROUPS].height:
             return None, {}
-        groups = number_groups([totals[GROUPS]], keys)
-        shown = {name: total for name, total in totals.items() if total.height}
+        groups = number_groups([states[GROUPS]], keys)
+        shown = {name: frame for name, frame in states.items() if frame.height}
         return groups, {
-            name: with_groups(total.drop(PANE), groups, keys).with_columns(pl.lit(w, pl.Int64).alias("w"))
-            for name, total in shown.items()
+            name: with_groups(frame.drop(PANE), groups, keys).with_columns(pl.lit(w, pl.Int64).alias("w"))
+            for name, frame in shown.items()
         }
 
-    def _keep(self, name: str, frame: pl.DataFrame) -> None:
-        """Closed panes, or what belongs to them."""
-        if not frame.height:
+    def _move_to(self, name: str, w: int) -> None:
+        """The panes of a window are there, and no others."""
+        first, layout = self.cut.first_pane(w), self.layouts[name]
+        leaving, kept = split_at(self.of(name, PANES), first)
+        closing, rest = split_at(self.of(name, OPEN), self.cut.end_pane(w))
+        self.chunks |= {name + PANES: tuple(kept), name + OPEN: tuple(rest)}
+        closed = layout.closed(merge_panes(closing, layout))
+        new = closed.filter(pl.col(PANE) >= first) if closed.height else closed
+        self._keep(name, new, [_negative(frame, layout) for frame in leaving if frame.height])
+
+    def _keep(self, name: str, frame: pl.DataFrame, gone: list[pl.DataFrame] | None = None) -> None:
+        """Closed panes, or what belongs to them; `gone` is what is to be taken out of the sum."""
+        changes = [each for each in (frame, *(gone or ())) if each.height]
+        if changes and self._sums(name):
+            before = [chunk.frame for chunk in self.of(name, TOTAL)]
+            total = _summed([*before, *changes], self.layouts[name])
+            self.chunks[name + TOTAL] = chunked([total.filter(pl.col("rows.0") != 0)])
+        if frame.height:
+            width = -(-self.cut.per_window // CHUNKS)
+            parts = frame.group_by(pl.col(PANE) // width, maintain_order=True)
+            self.chunks[name + PANES] = (*self.of(name, PANES), *chunked(part for _, part in parts))
+
+    def _answered(self, name: str, w: int) -> pl.DataFrame:
+        """The states of the window whose panes are there, as one pane."""
+        layout, panes = self.layouts[name], [chunk.frame for chunk in self.of(name, PANES)]
+        if self._sums(name):
+            found = next((chunk.frame for chunk in self.of(name, TOTAL)), pl.DataFrame())
+            self._look(name, w, found.height)
+            return found
+        is_due = is_buffered(self.meta, name) and self.meta[f"{LOOK}{name}"] <= w
+        if panes and not is_due and self._takes_repeats(name):
+            return pl.concat(panes)
+        found = _summed(panes, layout)
+        if is_due:
+            self._look(name, w, found.height)
+            self.chunks[name + TOTAL] = chunked([found]) if self._sums(name) else ()
+        return found
+
+    def _look(self, name: str, w: int, distinct: int) -> None:
+        """How many different values a window has, against the cells of its panes; once in a window's time.
+        The first windows of a stream have few panes, and tell little."""
+        panes = self.of(name, PANES)
+        if name == GROUPS or not panes or self.meta.get(f"{LOOK}{name}", w) > w:
             return
-        if self._subtracts(name):
-            self._change(name, [frame])
-        width = -(-self.cut.per_window // CHUNKS)
-        parts = frame.group_by(pl.col(PANE) // width, maintain_order=True)
-        self.chunks[name + PANES] = (*self.of(name, PANES), *chunked(part for _, part in parts))
-
-    def _leave(self, name: str, pane: int) -> None:
-        """The panes before one go."""
-        leaving, kept = split_at(self.of(name, PANES), pane)
-        gone = [frame for frame in leaving if frame.height]
-        if not gone:
+        if (
+            2 * (max(chunk.last for chunk in panes) - min(chunk.first for chunk in panes))
+            < self.cut.per_window
+        ):
             return
-        self.chunks[name + PANES] = tuple(kept)
-        if self._subtracts(name):
-            self._change(name, [_negative(frame, self.layouts[name]) for frame in gone])
+        cells = sum(chunk.table.num_rows for chunk in panes)
+        self.meta |= {
+            f"{LOOK}{name}": w + -(-self.cut.per_window // self.cut.per_slide),
+            f"{DISTINCT}{name}": distinct,
+            f"{CELLS}{name}": cells,
+        }
+        if not self._sums(name):
+            self.chunks[name + TOTAL] = ()
 
-    def _change(self, name: str, frames: list[pl.DataFrame]) -> None:
-        before = [chunk.frame for chunk in self.of(name, TOTAL)]
-        total = _summed([*before, *frames], self.layouts[name])
-        self.chunks[name + TOTAL] = chunked([total.filter(pl.col("rows.0") != 0)])
+    def _sums(self, name: str) -> bool:
+        """Whether the sum of the panes of a table is kept beside them."""
+        if self.cut.per_window <= self.cut.per_slide:
+            return False
+        if name == GROUPS:
+            return subtracts(self.layouts[name])
+        return not is_buffered(self.meta, name)
 
-    def _total(self, name: str) -> pl.DataFrame:
-        """The sum of the panes that are kept."""
-        if self._subtracts(name):
-            return next((chunk.frame for chunk in self.of(name, TOTAL)), pl.DataFrame())
-        return _summed([chunk.frame for chunk in self.of(name, PANES)], self.layouts[name])
-
-    def _subtracts(self, name: str) -> bool:
-        return name != GROUPS or subtracts(self.layouts[name])
+    def _takes_repeats(self, name: str) -> bool:
+        readers = [each.aggregate for each in self.answers.measures.measures if each.table == name]
+        return name != GROUPS and all(isinstance(aggregate, TAKES_REPEATS) for aggregate in readers)
 
     def all_at_once(self, ranges: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Many windows from all their panes."""
@@ -167,6 +215,18 @@ class _Epoch(Changing):
         groups, numbered = number_all(tables, self.layouts, self.answers.measures.keys)
         windows = {name: PaneWindows(table, self.cut) for name, table in numbered.items()}
         return chain.from_iterable(self.answers.blocks(groups, windows, part) for part in ranges)
+
+
+def is_buffered(meta: Mapping[str, int], table: str) -> bool:
+    """Whether the values of a table hardly recur, by what was seen of them.
+
+    >>> is_buffered({"distinct.values0": 990, "cells.values0": 1000}, "values0")
+    True
+    >>> is_buffered({"distinct.values0": 100, "cells.values0": 1000}, "values0"), is_buffered({}, "values0")
+    (False, False)
+    """
+    distinct, cells = meta.get(f"{DISTINCT}{table}", 0), meta.get(f"{CELLS}{table}", 0)
+    return cells > 0 and distinct >= HARDLY_RECUR * cells
 
 
 def subtracts(layout: Layout) -> bool:

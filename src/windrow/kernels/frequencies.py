@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 WINDOW = ["w", "g"]
+#: aggregates that count a value right even if it stands in several rows of a window
+TAKES_REPEATS = (Median, ApproxQuantile, FoldedAggregate)
 _COUNT = "rows.0"
 
 
