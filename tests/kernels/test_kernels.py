@@ -94,21 +94,32 @@ def epochs(draw: st.DrawFn) -> list[tuple[list[tuple[Any, ...]], int]]:
 SPECS = st.sampled_from([RangeWindow(*sizes) for sizes in ((6, 2), (7, 3), (2, 5), (4, 4), (40, 1))])
 
 
-@settings(max_examples=25)
-@given(SPECS, epochs(), st.sampled_from([(), ("k",), ("x", "k")]))
+@settings(max_examples=40)
+@given(
+    SPECS,
+    epochs(),
+    st.sampled_from([(), ("k",), ("x", "k")]),
+    st.lists(st.sampled_from([0, 1, 8]), min_size=7, max_size=7),
+)
 def test_the_two_kernels_agree(
-    spec: WindowSpec, batches: list[tuple[list[tuple[Any, ...]], int]], keys: tuple[str, ...]
+    spec: WindowSpec,
+    batches: list[tuple[list[tuple[Any, ...]], int]],
+    keys: tuple[str, ...],
+    leaps: list[int],
 ) -> None:
+    """Whichever epochs leap over full blocks (0: none does), the state serves those that do not."""
     answers = answers_of(spec, MEASURES, *keys)
     schema = answers.query.emit.schema
     states, before = {LivePanes: State(), TwoStacks: State()}, -INFINITY
     ends: list[tuple[list[Any], Instant]] = [*batches, ([], INFINITY)]
-    for rows, now in ends:
+    for (rows, now), leap in zip(ends, leaps, strict=False):
         taken = []
         for make in (LivePanes, TwoStacks):
             kernel: Kernel = make(answers)
-            state, output = kernel.advance(states[make], delta_of(answers, rows), Clock(before, now))
-            frames = [to_frame(table) for table in output]
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr("windrow.kernels.stacks.LEAP", leap)
+                state, output = kernel.advance(states[make], delta_of(answers, rows), Clock(before, now))
+                frames = [to_frame(table) for table in output]
             states[make] = stored(state)
             taken.append(sorted(_listed(frames, schema), key=repr))
         assert len(taken[0]) == len(taken[1])
@@ -160,6 +171,21 @@ def test_an_epoch_reads_what_it_answers_whatever_the_window_holds(panes: int, mo
     assert per_epoch["front"] + per_epoch["back"] <= 6
     assert per_epoch["steps"] <= 16
     assert sum(per_epoch.values()) <= 30
+
+
+@pytest.mark.parametrize("panes", [10, 80])
+def test_an_epoch_of_many_windows_reads_each_pane_once(panes: int) -> None:
+    """If each epoch closes ten windows' worth of panes, it reads one window of old panes, and writes one."""
+    answers = answers_of(RangeWindow(panes, 1), [Measured("max", ("v",))], "k")
+    kernel, state, read = TwoStacks(answers), State(), Counter[str]()
+    for epoch in range(4):
+        begin, end = epoch * 10 * panes, (epoch + 1) * 10 * panes
+        batch = [(k, t % 7, None, None, None, None, None, t) for t in range(begin, end) for k in range(3)]
+        state, output = kernel.advance(watched(state, read), delta_of(answers, batch), Clock(begin, end))
+        assert sum(table.num_rows for table in output) == 3 * (end - begin)
+        assert {name.split(".")[1] for name in state.chunks} == {"panes"}
+        assert sum(chunk.table.num_rows for chunk in state.of("groups.panes")) == 3 * panes
+    assert sum(read.values()) == 3 * (3 * panes)
 
 
 def test_long_gaps_cost_nothing() -> None:

@@ -9,7 +9,7 @@ Card: live panes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -65,7 +65,7 @@ def with_delta(state: State, delta: Delta) -> dict[str, tuple[Chunk, ...]]:
     return {name: chunks for name, chunks in merged.items() if chunks}
 
 
-def due_windows(chunks: tuple[Chunk, ...], cut: Cut, before: Instant, now: Instant) -> list[tuple[int, int]]:
+def due_windows(chunks: Sequence[Chunk], cut: Cut, before: Instant, now: Instant) -> list[tuple[int, int]]:
     """The windows that end after `before` and by `now` and are not empty, as ranges.
 
     Stretches of time without rows are left out, however long they are.

@@ -51,13 +51,7 @@ class StackWindows:
     def block(self, groups: Range, windows: Range) -> pl.DataFrame:
         """The back with the front, and with what came late."""
         parts = [] if self.table is None else [self._stacked(self.table, groups, windows)]
-        if self.late is None:
-            return parts[0]
-        layout = self.late.table.layout
-        parts.append(self.late.block(groups, windows))
-        values = [name for name in parts[-1].columns if name.startswith("v")]
-        states = pl.concat([part for part in parts if part.height] or parts[:1])
-        return layout.merge(states, ["w", "g", *values])
+        return parts[0] if self.late is None else _amended(parts, self.late, groups, windows)
 
     def _stacked(self, table: Numbered, groups: Range, windows: Range) -> pl.DataFrame:
         first, stop = table.ids_of(*groups)
@@ -106,6 +100,31 @@ class StackWindows:
     def _goes_on(ids: Ints, part: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Whether the next row is of the same id and of the same part."""
         return np.append((ids[1:] == ids[:-1]) & part[1:] & part[:-1], False)
+
+
+@dataclass(frozen=True)
+class LeapWindows:
+    """Windows of one table from its panes; `late` are rows that came after their panes were closed."""
+
+    panes: PaneWindows | None
+    late: PaneWindows | None
+
+    @classmethod
+    def of(cls, table: Numbered | None, late: Numbered | None, cut: Cut) -> LeapWindows:
+        return cls(PaneWindows(table, cut) if table else None, PaneWindows(late, cut) if late else None)
+
+    def block(self, groups: Range, windows: Range) -> pl.DataFrame:
+        """The panes, with what came late."""
+        parts = [] if self.panes is None else [self.panes.block(groups, windows)]
+        return parts[0] if self.late is None else _amended(parts, self.late, groups, windows)
+
+
+def _amended(parts: list[pl.DataFrame], late: PaneWindows, groups: Range, windows: Range) -> pl.DataFrame:
+    """States of windows with what came late for them."""
+    both = [*parts, late.block(groups, windows)]
+    values = [name for name in both[-1].columns if name.startswith("v")]
+    states = pl.concat([part for part in both if part.height] or both[:1])
+    return late.table.layout.merge(states, ["w", "g", *values])
 
 
 class _Places:

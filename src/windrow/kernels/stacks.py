@@ -10,10 +10,16 @@ its panes, written as they closed and not read since, become the new back and it
     window           [---------------)            back: suffix(b); front: d
     steps         (a: suffix b) (b: suffix c) (c: nothing)
 
+Flipping costs as much as reading the block, and some more for every call. Where an epoch answers many windows
+after the block is full, it does not flip: these windows are made of the panes themselves, all at once, and
+the panes that later windows need are left behind as a block that is full. The next epoch then flips it, or
+leaps again. So the state is the same whichever way epochs go, and each goes the way that costs it less.
+
 Card: persisted two stacks
     requirements  associative combine with neutral element; one clock for all groups
     time          per epoch: rows of the panes that close and that leave, plus the answers; a flip reads one
-                  block, once in a block, hence O(1) amortised per row, whatever RANGE/SLIDE
+                  block, once in a block, hence O(1) amortised per row, whatever RANGE/SLIDE; a leap reads the
+                  panes of its windows once, which are at most `LEAP` + 1 times those that close
     space         three states per pane and group of a block, two per group
     source        two stacks (folklore; Tangwongsan, Hirzel and Schneider 2015), the pop side precomputed as
                   rows in order of expiry, so that it is read as a file is
@@ -31,10 +37,11 @@ import polars as pl
 from windrow.kernels.changing import Changing
 from windrow.kernels.columns import to_frame
 from windrow.kernels.layout import PANE
+from windrow.kernels.live_panes import due_windows
 from windrow.kernels.measures import GROUPS
-from windrow.kernels.numbering import number_each, number_groups
+from windrow.kernels.numbering import Numbered, number_each, number_groups
 from windrow.kernels.panes import merge_panes
-from windrow.kernels.stack_states import StackWindows, Suffixes
+from windrow.kernels.stack_states import LeapWindows, StackWindows, Suffixes
 from windrow.kernels.state import Delta, State, chunked, split_at
 from windrow.windows.domain import INFINITY
 
@@ -46,6 +53,8 @@ if TYPE_CHECKING:
 
 #: steps are stored in chunks of this many rows, so that an epoch opens few that it does not need
 STEP_ROWS = 1 << 15
+#: an epoch leaps if the panes it has to close after a full block are at least one in this many of a window
+LEAP = 8
 OPEN, PANES, FRONT, BACK, STEPS, LATE = ".open", ".panes", ".front", ".back", ".steps", ".late"
 
 
@@ -97,11 +106,16 @@ class _Epoch(Changing):
         while next_w <= last:
             limit = self.meta["base"] + self.cut.per_window
             until = min(last, limit // self.cut.per_slide - 1)
-            self._close(next_w, until, self.cut.end_pane(last) if until == last else limit)
+            if next_w <= until or self.meta["closed"] < limit:
+                self._close(next_w, until, self.cut.end_pane(last) if until == last else limit)
             next_w = max(next_w, until + 1)
             if next_w <= last:
-                self._flip()
-                next_w = max(next_w, self._begin(next_w))
+                if (self.cut.end_pane(last) - limit) * LEAP >= self.cut.per_window:
+                    self._leap(next_w, last)
+                    next_w = last + 1
+                else:
+                    self._flip()
+                    next_w = max(next_w, self._begin(next_w))
         self._forget(next_w)
 
     def _begin(self, first: int | None) -> int:
@@ -141,13 +155,7 @@ class _Epoch(Changing):
     def _combine(
         self, frames: dict[str, pl.DataFrame], late: dict[str, pl.DataFrame], windows: tuple[int, int]
     ) -> None:
-        measures = self.answers.measures
-        everything = [frame for frame in (*frames.values(), *late.values()) if frame.height]
-        if not everything:
-            return
-        groups = number_groups(everything, measures.keys)
-        numbered = number_each(frames, self.layouts, groups, measures.keys)
-        amended = number_each(late, self.layouts, groups, measures.keys)
+        groups, numbered, amended = self._numbered(frames, late)
         base = self.meta["base"]
         states = {
             name: StackWindows.of(numbered.get(name), amended.get(name), self.cut, base)
@@ -158,6 +166,45 @@ class _Epoch(Changing):
             self.chunks[name + BACK] = chunked([each.back(groups, low)])
             self.chunks[name + FRONT] = chunked([each.front(groups)])
         self.output.append(self.answers.blocks(groups, states, windows))
+
+    def _numbered(
+        self, frames: dict[str, pl.DataFrame], late: dict[str, pl.DataFrame]
+    ) -> tuple[pl.DataFrame, dict[str, Numbered], dict[str, Numbered]]:
+        """All groups, and the tables and what came late of them as arrays."""
+        keys = self.answers.measures.keys
+        everything = [frame for frame in (*frames.values(), *late.values()) if frame.height]
+        if not everything:
+            return pl.DataFrame(), {}, {}
+        groups = number_groups(everything, keys)
+        numbered = number_each(frames, self.layouts, groups, keys)
+        return groups, numbered, number_each(late, self.layouts, groups, keys)
+
+    def _leap(self, first: int, last: int) -> None:
+        """Answer windows from their panes; those that the next ones need are a full block then."""
+        end = self.cut.end_pane(last)
+        needed = end - self.cut.per_window
+        some = [chunk for kind in (PANES, OPEN, LATE) for chunk in self.of(GROUPS, kind)]
+        ranges = due_windows(some, self.cut, self.cut.ends(first - 1), self.cut.ends(last))
+        tables: dict[str, pl.DataFrame] = {}
+        late: dict[str, pl.DataFrame] = {}
+        for name, layout in self.layouts.items():
+            closing, rest = split_at(self.of(name, OPEN), end)
+            closed = layout.closed(merge_panes(closing, layout))
+            known = self.of(name, PANES)
+            tables[name] = merge_panes([*(chunk.frame for chunk in known), closed], layout)
+            late[name] = merge_panes([chunk.frame for chunk in self.of(name, LATE)], layout)
+            live = [chunk for chunk in (*known, *chunked([closed])) if chunk.last >= needed]
+            _, kept = split_at(live, needed)
+            self.chunks |= {name + kind: () for kind in (FRONT, BACK, STEPS)}
+            self.chunks |= {name + OPEN: tuple(rest), name + PANES: tuple(kept)}
+        self.meta |= {"base": needed, "closed": end}
+        groups, numbered, amended = self._numbered(tables, late)
+        states = {
+            name: LeapWindows.of(numbered.get(name), amended.get(name), self.cut)
+            for name in {*numbered, *amended}
+        }
+        for part in ranges:
+            self.output.append(self.answers.blocks(groups, states, part))
 
     def _flip(self) -> None:
         """The block that is full becomes the back, with the steps by which it will leave."""
