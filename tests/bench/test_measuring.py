@@ -68,8 +68,10 @@ def test_live_pairs_are_those_of_the_last_window(tmp_path: Path) -> None:
 
 def test_fewer_queries_are_the_first_of_more(tmp_path: Path) -> None:
     made = readings(tmp_path, rows=10, keys=1, seconds=10, rows_per_file=10)
-    many = random_jobs(made, 50)
-    assert random_jobs(made, 5) == many[:5]
+    many = random_jobs(made, 50, 4)
+    assert random_jobs(made, 5, 4) == many[:5]
+    assert len({job.grouping for job in many}) == 4
+    assert len({job.grouping for job in random_jobs(made, 200, 50)}) == 50
     assert all(job.range_seconds % job.slide_seconds == 0 for job in many)
     assert len({(job.range_seconds, job.slide_seconds) for job in many}) > 10
 

@@ -18,7 +18,7 @@ WINDROW, SCAN, FLINK, FLINK_SCAN, DUCKDB = "windrow", "scan", "pyflink", "pyflin
 SPARKS = ("spark rocksdb", "spark hdfs")
 #: the order of columns and legends
 ORDER = (WINDROW, *SPARKS, FLINK, DUCKDB, SCAN, FLINK_SCAN)
-_WITHOUT_FLINK = "PyFlink was left out: it takes part with `--with pyflink`, which installs it."
+WITHOUT_FLINK = "PyFlink was left out: it takes part with `--with pyflink`, which installs it."
 _WITHOUT_DUCKDB = "DuckDB was left out: it takes part where it is installed (`pip install duckdb`)."
 
 
@@ -74,7 +74,7 @@ def _add_duckdb(found: Field, setting: Setting) -> None:
 
 def _add_flink(found: Field, setting: Setting, wanted: Sequence[str], leaving: ExitStack) -> None:
     if FLINK not in setting.extras:
-        found.notes.append(_WITHOUT_FLINK)
+        found.notes.append(WITHOUT_FLINK)
         return
     from windrow.bench.contestants.pyflink import Flink, PyFlink, PyFlinkScan
 

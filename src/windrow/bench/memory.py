@@ -6,9 +6,14 @@ import os
 import subprocess
 import threading
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shutil import which
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from windrow.bench.contestant import Outcome
 
 _EVERY_SECONDS = 0.5
 _MEBI = 1024
@@ -37,6 +42,20 @@ class PeakMemory:
             self.java, self.python = max(self.java, java), max(self.python, python)
             if self._over.wait(_EVERY_SECONDS):
                 return
+
+
+def watched(work: Callable[[], Outcome]) -> Outcome:
+    """A run, with the most memory of Java and of Python among its figures."""
+    with PeakMemory() as peak:
+        done = work()
+    return replace(done, figures={**done.figures, "java MiB": peak.java, "python MiB": peak.python})
+
+
+def shown(figures: Mapping[str, float]) -> tuple[str, str]:
+    """The memory of Python and of Java, as cells of a table."""
+    held = (figures.get("python MiB"), figures.get("java MiB"))
+    python, java = (f"{each:.0f} MB" if each else "–" for each in held)
+    return python, java
 
 
 def memory_now() -> tuple[float, float]:

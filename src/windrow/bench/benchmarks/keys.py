@@ -7,10 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from windrow.bench.benchmark import Benchmark, Findings
-from windrow.bench.contestant import Outcome
 from windrow.bench.field import FLINK, SPARKS, WINDROW, Field, gathered
 from windrow.bench.job import SlidingJob
-from windrow.bench.memory import PeakMemory
+from windrow.bench.memory import shown, watched
 from windrow.bench.rounds import Case, Measured, measure
 from windrow.bench.statistics import Summary, ratio
 from windrow.bench.table import Table
@@ -19,8 +18,6 @@ from windrow.bench.times import ABSENT, times_chart, times_table
 from windrow.bench.workload import Readings, readings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windrow.bench.rounds import Measurement
     from windrow.bench.setting import Setting
 
@@ -111,16 +108,9 @@ def _cases(options: Options, field: Field, inputs: dict[int, Readings]) -> list[
         for contestant in field.contestants:
             if contestant.name == WINDROW or keys in options.spark_keys:
                 rounds = options.slow_rounds if keys >= options.slow_from else None
-                watched = partial(_watched, partial(contestant.run, job))
-                cases.append(Case(contestant.name, {"keys": keys}, watched, rounds))
+                work = partial(watched, partial(contestant.run, job))
+                cases.append(Case(contestant.name, {"keys": keys}, work, rounds))
     return cases
-
-
-def _watched(work: Callable[[], Outcome]) -> Outcome:
-    with PeakMemory() as peak:
-        done = work()
-    figures = {**done.figures, "java MiB": peak.java, "python MiB": peak.python}
-    return Outcome(done.seconds, done.answers, figures)
 
 
 def _held(measured: Measured, options: Options, inputs: dict[int, Readings]) -> Table:
@@ -140,10 +130,7 @@ def _held_row(each: Measurement, pairs: int) -> tuple[str, ...]:
         ABSENT if state is None else f"{state / _MEBI:.1f} MB",
         f"{pairs:,}",
         ABSENT if state is None else f"{state / pairs:.0f}",
-        *(
-            f"{each.figures[kind]:.0f} MB" if each.figures[kind] else ABSENT
-            for kind in ("python MiB", "java MiB")
-        ),
+        *shown(each.figures),
     )
 
 

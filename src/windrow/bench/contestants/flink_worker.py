@@ -25,7 +25,10 @@ def main() -> None:
         began = time.perf_counter()
         for statement in job["before"]:
             environment.execute_sql(statement)
-        environment.execute_sql(job["insert"]).wait()
+        statements = environment.create_statement_set()
+        for insert in job["inserts"]:
+            statements.add_insert_sql(insert)
+        statements.execute().wait()
         seconds = time.perf_counter() - began
         for statement in job["after"]:
             environment.execute_sql(statement)

@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any
 from windrow.bench.contestant import Outcome
 from windrow.bench.contestants import flink_worker
 from windrow.bench.contestants.flink_environment import flink_python, flink_version
+from windrow.bench.job import KEYS_OF_A_QUERY
 from windrow.bench.workload import SECOND
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
-    from windrow.bench.job import SlidingJob
+    from windrow.bench.job import GroupedJob, SlidingJob
     from windrow.bench.setting import Setting
     from windrow.bench.workload import Readings
 
@@ -44,9 +45,9 @@ CREATE TEMPORARY TABLE answers (`at` TIMESTAMP(3), k INT, m DOUBLE, t DOUBLE, n 
 WITH ('connector' = 'filesystem', 'path' = 'file://{path}', 'format' = 'csv')
 """
 _INSERT = """
-INSERT INTO answers SELECT window_end, k, MAX(v), SUM(v), COUNT(*)
+INSERT INTO answers SELECT window_end, {key}, MAX(v), SUM(v), COUNT(*)
 FROM TABLE(HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '{slide}' SECOND(5), INTERVAL '{range}' SECOND(5)))
-GROUP BY window_start, window_end, k HAVING window_end <= TIMESTAMP '{last}'
+GROUP BY window_start, window_end, {grouping} HAVING window_end <= TIMESTAMP '{last}'
 """
 _NOWHERE = "CREATE TEMPORARY TABLE answers (us BIGINT, k INT, v DOUBLE) WITH ('connector' = 'blackhole')"
 _INSERT_ALL = "INSERT INTO answers SELECT us, k, v FROM s"
@@ -84,9 +85,9 @@ class Flink:
         version = flink_version(self.python)
         return {"version": version, "heap": self._setting.memory, "rows": "the same as CSV", **self.settings}
 
-    def do(self, before: list[str], insert: str) -> float:
-        """Run one job; gives its seconds."""
-        job = {"settings": self.settings, "before": before, "insert": insert, "after": _AFTER}
+    def do(self, before: list[str], inserts: list[str]) -> float:
+        """Run one job, a set of statements; gives its seconds."""
+        job = {"settings": self.settings, "before": before, "inserts": inserts, "after": _AFTER}
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -159,9 +160,32 @@ class PyFlink:
     def run(self, job: SlidingJob) -> Outcome:
         """One job over all rows, its answers as CSV."""
         source, out = self._flink.rows(job.readings), self._setting.fresh("pyflink-answers")
-        last = datetime.fromtimestamp(job.readings.end / SECOND, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        insert = _INSERT.format(slide=job.slide_seconds, range=job.range_seconds, last=last)
-        seconds = self._flink.do([_SOURCE.format(path=source), _SINK.format(path=out)], insert)
+        insert = _insert(job, "k", "k")
+        seconds = self._flink.do([_SOURCE.format(path=source), _SINK.format(path=out)], [insert])
+        return Outcome(seconds, _read_csv(out))
+
+
+class PyFlinkMany:
+    """Many sliding windows: one set of statements, which read the rows once and write into one table."""
+
+    name = "pyflink"
+
+    def __init__(self, flink: Flink, setting: Setting) -> None:
+        self._flink, self._setting = flink, setting
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What it runs with."""
+        return {**self._flink.about, "queries": "one statement set", "answers": "CSV files"}
+
+    def run(self, jobs: Sequence[GroupedJob]) -> Outcome:
+        """All at once; the answers say which query they are of."""
+        source, out = self._flink.rows(jobs[0].readings), self._setting.fresh("pyflink-answers")
+        inserts = [
+            _insert(job, f"({job.grouping}) + {KEYS_OF_A_QUERY * number}", job.grouping)
+            for number, job in enumerate(jobs)
+        ]
+        seconds = self._flink.do([_SOURCE.format(path=source), _SINK.format(path=out)], inserts)
         return Outcome(seconds, _read_csv(out))
 
 
@@ -181,8 +205,15 @@ class PyFlinkScan:
     def run(self, job: SlidingJob) -> Outcome:
         """All rows, thrown away."""
         return Outcome(
-            self._flink.do([_SOURCE.format(path=self._flink.rows(job.readings)), _NOWHERE], _INSERT_ALL)
+            self._flink.do([_SOURCE.format(path=self._flink.rows(job.readings)), _NOWHERE], [_INSERT_ALL])
         )
+
+
+def _insert(job: SlidingJob, key: str, grouping: str) -> str:
+    last = datetime.fromtimestamp(job.readings.end / SECOND, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return _INSERT.format(
+        slide=job.slide_seconds, range=job.range_seconds, last=last, key=key, grouping=grouping
+    )
 
 
 def _write_csv(readings: Readings, folder: Path, parts: int) -> None:

@@ -96,11 +96,11 @@ def stream_of(spark: SparkSession, folder: str, files_per_batch: int | None = No
     return reader.parquet(folder)
 
 
-def aggregated(rows: DataFrame, length: str, slide: str) -> DataFrame:
+def aggregated(rows: DataFrame, length: str, slide: str, grouping: str = "k") -> DataFrame:
     """The sliding aggregates, with the columns that Windrow's answers have."""
     from pyspark.sql import functions as sql
 
     window = sql.window("ts", length, slide)
-    grouped = rows.withWatermark("ts", "0 seconds").groupBy(window, "k")
+    grouped = rows.withWatermark("ts", "0 seconds").groupBy(window, sql.expr(grouping).alias("k"))
     figures = (sql.max("v").alias("m"), sql.sum("v").alias("t"), sql.count("*").alias("n"))
     return grouped.agg(*figures).select(sql.col("window.end").alias("at"), "k", "m", "t", "n")

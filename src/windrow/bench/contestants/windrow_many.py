@@ -6,12 +6,16 @@ import time
 from typing import TYPE_CHECKING
 
 from windrow.bench.contestant import Outcome
-from windrow.bench.contestants.windrow import AGGREGATES, declaration
+from windrow.bench.contestants.windrow import declaration
+from windrow.bench.job import KEYS_OF_A_QUERY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from windrow.bench.job import SlidingJob
+    import polars as pl
+    import pyarrow as pa
+
+    from windrow.bench.job import GroupedJob
     from windrow.bench.setting import Setting
 
 
@@ -30,29 +34,46 @@ class WindrowMany:
             "master": str(self._setting.spark.sparkContext.master),
             "driver memory": self._setting.memory,
             "stream": "ORDERED",
+            "queries": "registered before, the time of which is given",
             "state": "a directory, every commit synchronised to disk",
             "answers": "in memory",
         }
 
-    def run(self, jobs: Sequence[SlidingJob]) -> Outcome:
-        """All of them at once; the answers are those of the first."""
+    def run(self, jobs: Sequence[GroupedJob]) -> Outcome:
+        """All of them at once; the answers are those of all."""
         import polars as pl
 
         import windrow as wr
 
-        queries = (
-            f"CREATE QUERY q{number} AS SELECT {AGGREGATES} FROM s {job.window} GROUP BY k"
-            for number, job in enumerate(jobs)
+        text = ";\n".join(
+            [
+                declaration(jobs[0].readings, jobs[0].files_per_batch),
+                *(_query(number, job) for number, job in enumerate(jobs)),
+            ]
         )
-        text = ";\n".join([declaration(jobs[0].readings, jobs[0].files_per_batch), *queries])
         with wr.connect(self._setting.spark, state=self._setting.fresh("many-state")) as engine:
             began = time.perf_counter()
             engine.sql(text)
             registered = time.perf_counter()
             engine.run(once=True)
             seconds = time.perf_counter() - registered
-            answers = pl.from_arrow(engine.queries["q0"].results())
-            rows = sum(query.progress.rows for query in engine.queries.values())
-        assert isinstance(answers, pl.DataFrame)
-        figures = {"registering seconds": registered - began, "answers of all": float(rows)}
-        return Outcome(seconds, answers.lazy(), figures)
+            answers = [
+                _shifted(engine.queries[f"q{number}"].results(), number) for number in range(len(jobs))
+            ]
+        return Outcome(seconds, pl.concat(answers).lazy(), {"registering seconds": registered - began})
+
+
+def _query(number: int, job: GroupedJob) -> str:
+    key = job.grouping
+    return (
+        f"CREATE QUERY q{number} AS SELECT {key} AS k, MAX(v) AS m, SUM(v) AS t, COUNT(*) AS n"
+        f" FROM s {job.window} GROUP BY {key}"
+    )
+
+
+def _shifted(table: pa.Table, number: int) -> pl.DataFrame:
+    import polars as pl
+
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame.select("at", pl.col("k").cast(pl.Int64) + KEYS_OF_A_QUERY * number, "m", "t", "n")
