@@ -19,11 +19,11 @@ from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, DOUBLE, INT, INTERVAL, STRING, DataType, decimal
 from windrow.reference.world import Arrival, World
 from windrow.rules.alternatives import alternatives
-from windrow.rules.cost import total_cost
+from windrow.rules.cost import estimate, total_cost
 from windrow.rules.optimise import optimise
 from windrow.rules.pane_cost import SlidingWork
 from windrow.rules.pane_parts import decomposed
-from windrow.rules.statistics import Statistics
+from windrow.rules.statistics import Extents, Statistics
 from windrow.rules.use_panes import use_panes
 from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow
@@ -144,7 +144,7 @@ def test_the_cost_of_plans_is_the_papers_cost_per_extent(name: str, size: int, s
     panes = Panes.of(spec)
     if panes.per_window == 1 or slide >= size:
         return
-    statistics = Statistics(rates={"bids": rate})
+    statistics = Statistics(rates={"bids": rate}, extents=Extents.PAPER)
     plain = aggregated(name, spec)
     (paned,) = use_panes(plain)
     work = SlidingWork(panes, rows=rate * size, groups=1)
@@ -156,12 +156,41 @@ def test_the_cost_of_plans_is_the_papers_cost_per_extent(name: str, size: int, s
     assert chosen == (total_cost(paned, statistics) < 0.99 * total_cost(plain, statistics))
 
 
-def test_panes_are_chosen_for_many_rows_and_few_groups() -> None:
+def test_by_the_papers_costs_panes_are_chosen_for_many_rows_and_few_groups() -> None:
     plan = aggregated("max", RangeWindow(60, 5), groups=True)
-    busy = Statistics(rates={"bids": 1000}, distinct={"bids.g": 10})
+    busy = Statistics(rates={"bids": 1000}, distinct={"bids.g": 10}, extents=Extents.PAPER)
+    idle = Statistics(rates={"bids": 1}, distinct={"bids.g": 10_000}, extents=Extents.PAPER)
     assert is_paned(optimise(plan, busy).plan)
-    assert not is_paned(optimise(plan, Statistics(rates={"bids": 1}, distinct={"bids.g": 10_000})).plan)
+    assert not is_paned(optimise(plan, idle).plan)
     assert not is_paned(optimise(plan, busy, disabled=["use_panes"]).plan)
+
+
+@given(
+    st.sampled_from(["max", "count", "sum", "avg"]),
+    st.integers(2, 400),
+    st.integers(1, 400),
+    st.floats(0.01, 1e6),
+    st.floats(1, 1e6),
+)
+def test_kernels_have_panes_built_in_so_that_the_rule_is_never_chosen(
+    name: str, size: int, slide: int, rate: float, groups: float
+) -> None:
+    """A paned plan takes every row once, as the plain one does there, and every pane once more."""
+    plain = aggregated(name, RangeWindow(size, slide), groups=True)
+    statistics = Statistics(rates={"bids": rate}, distinct={"bids.g": groups})
+    for paned in use_panes(plain):
+        assert isinstance(paned, Emit)
+        assert total_cost(paned, statistics) > total_cost(plain, statistics)
+    assert not is_paned(optimise(plain, statistics).plan)
+
+
+def test_with_panes_built_in_an_overlap_costs_nothing_but_state() -> None:
+    """Twice as long a window over the same slides: the same work, twice the panes."""
+    statistics = Statistics(rates={"bids": 1000}, distinct={"bids.g": 10})
+    short, long = (aggregated("max", RangeWindow(size, 5), groups=True) for size in (60, 120))
+    assert total_cost(short, statistics) == pytest.approx(total_cost(long, statistics))
+    kept = [estimate(plan, statistics)[(0,)].state_rows for plan in (short, long)]
+    assert kept == [120, 240]
 
 
 # ---------------------------------------------------------------- where panes would change more than the cost

@@ -1,7 +1,10 @@
-"""What γ costs: per row, or per extent as in paper 002, section 3.3 (see `windrow.rules.pane_cost`).
+"""What γ costs: per row, or per extent (see `windrow.rules.pane_cost`).
 
-Extents that do not overlap take each row once. Overlapping ones are computed from the extent before, if
-all aggregates are full-differential (rows that came, rows that went), else from all their rows.
+Extents that do not overlap take each row once. Overlapping ones of a single window do so too, on the kernels
+there are: these have panes built in, so that a plan rewritten to panes only does the same work twice. By
+paper 002, section 3.3, which `Extents.PAPER` asks for, overlapping extents are computed from the extent
+before, if all aggregates are full-differential (rows that came, rows that went), else from all their rows;
+extents above joins are costed that way in any case.
 """
 
 from __future__ import annotations
@@ -10,7 +13,12 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import Differential, make
+from windrow.algebra.operators import Filter, Project
+from windrow.algebra.plan import Window
 from windrow.rules.flows import Estimate, Flow, arrivals, combinations, distinct_of
+from windrow.rules.pane_cost import SlidingWork
+from windrow.rules.statistics import Extents
+from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
@@ -30,6 +38,10 @@ def aggregate_work(plan: Aggregate, flow: Flow, statistics: Statistics) -> tuple
     slide = statistics.units(spec.slide, plan.leaves[0].domain)
     if spec.slide >= spec.range:
         return Estimate(groups / slide, groups, groups, flow.rows / slide), values
+    if statistics.extents is Extents.KERNELS and _is_of_one_window(plan):
+        panes = Panes.of(spec)
+        cost = SlidingWork(panes, flow.rows, groups).built_in() / slide
+        return Estimate(groups / slide, groups, min(flow.rows, groups * panes.per_window), cost), values
     if is_differential(plan):
         cost = 2 * flow.rows * spec.slide / spec.range / slide
         return Estimate(groups / slide, groups, flow.rows + groups, cost), values
@@ -40,6 +52,14 @@ def is_differential(plan: Aggregate) -> bool:
     """Whether the values of a window follow from those of the window before it, in constant space."""
     made = (make(call.function, call.params, distinct=call.distinct) for _, call in plan.aggregates)
     return all(aggregate.differential is Differential.FULL for aggregate in made)
+
+
+def _is_of_one_window(plan: Aggregate) -> bool:
+    """Whether only σ and π lie between γ and its window."""
+    below = plan.input
+    while isinstance(below, Filter | Project):
+        below = below.input
+    return isinstance(below, Window)
 
 
 def _extents(plan: Aggregate) -> RangeWindow | None:

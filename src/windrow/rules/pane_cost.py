@@ -40,6 +40,20 @@ class SlidingWork:
             return 2 * self.a * self.panes.slide * self.rows / self.panes.range
         return self.a * self.rows
 
+    def built_in(self) -> float:
+        """On kernels that keep a state per pane and group (`windrow.kernels.slide`).
+
+        A new pane is lifted, then goes into a beginning and a rest of a block, of which every extent is put
+        together. Slides are cut in two at most, however small the gcd is.
+
+        >>> minutes = SlidingWork(Panes(range=4, slide=1), rows=400, groups=1)
+        >>> minutes.built_in()
+        104.0
+        """
+        new = min(self.panes.per_slide, 2)
+        rows = self.a * self.rows * self.panes.slide / self.panes.range
+        return rows + new * (self.b + 2 * self.c) * self.groups + self.c * self.groups
+
     def pays(self, differential: bool) -> bool:
         """Whether panes are cheaper.
 

@@ -13,9 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from windrow.algebra.expressions import Expression
 from windrow.windows.domain import Domain
+
+
+class Extents(Enum):
+    """How overlapping extents of one window are aggregated, which decides what they cost."""
+
+    #: as the kernels do: each row goes into the state of its pane once, and extents are made of these
+    KERNELS = "kernels"
+    #: as in paper 002: each extent by itself, from its rows or from the extent before
+    PAPER = "paper"
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,8 @@ class Statistics:
     #: rows, and changes per unit of time, by table
     table_rows: Mapping[str, float] = field(default_factory=dict)
     table_changes: Mapping[str, float] = field(default_factory=dict)
+    #: which way γ over overlapping extents is taken to run
+    extents: Extents = Extents.KERNELS
     #: microseconds in a unit of time
     ticks: int = 1_000_000
     #: for how long a state that only grows is looked at, and how long rows with LIFETIME live, in units
