@@ -6,7 +6,7 @@ import pytest
 from tests.kernels.general.more_plans import Drawer
 from tests.kernels.general.test_choices import join, negated
 
-from windrow.algebra.plan import Emit
+from windrow.algebra.plan import Emit, Window
 from windrow.errors import QueryError
 from windrow.kernels.general.implementations import implementation_of, implementations_of, lines_of
 from windrow.kernels.general.options import Counted, Evaluation, Negation, Options, Strategy, Tables
@@ -16,6 +16,7 @@ from windrow.windows.rows import RowsWindow
 
 CONTINUOUS = join(RangeWindow(60), RangeWindow(30), RangeWindow(30))
 PERIODIC = join(RangeWindow(60, 10), RangeWindow(30, 10))
+SINGLE = next(node for node in CONTINUOUS.walk() if isinstance(node, Window))
 COUNTED = join(RowsWindow(5), RowsWindow(5))
 
 
@@ -38,6 +39,21 @@ COUNTED = join(RowsWindow(5), RowsWindow(5))
 def test_joins_say_what_was_chosen(emit: Emit, options: Options, words: list[str]) -> None:
     text = str(implementation_of(emit.input, options))
     assert all(word in text for word in words), text
+
+
+@pytest.mark.parametrize(
+    ("emit", "options", "words"),
+    [
+        (Emit(SINGLE), Options(), "in FIFO chunks"),
+        (Emit(SINGLE), Options(Strategy.DIRECT), "in a list that is looked through"),
+        (CONTINUOUS, Options(buckets=4), "in a calendar of 4 buckets"),
+        (CONTINUOUS, Options(Strategy.DIRECT, buckets=4), "in a list that is looked through"),
+    ],
+)
+def test_the_root_keeps_what_is_to_end_as_strategy_and_pattern_say(
+    emit: Emit, options: Options, words: str
+) -> None:
+    assert implementations_of(Program(emit, options))[()].reason.endswith(f"known times {words}")
 
 
 @pytest.mark.parametrize("kind", ["NOT EXISTS", "EXCEPT"])

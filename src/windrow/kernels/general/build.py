@@ -130,7 +130,7 @@ class Builder:
         if word is StreamWord.RSTREAM:
             return Snapshots(emit, below, places, self.choice.layout(below))
         word = StreamWord.AUTO if word.restores else word
-        return Changes(emit, word, below, places, self.choice.buckets)
+        return Changes(emit, word, below, places, self.choice.ending(below))
 
     def _places(self) -> dict[str, str]:
         found: dict[str, str] = {}

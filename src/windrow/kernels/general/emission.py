@@ -102,18 +102,18 @@ class Changes(Emission):
         word: StreamWord,
         below: Operator,
         places: dict[str, str] | None = None,
-        buckets: int = 10,
+        layout: Layout | None = None,
     ) -> None:
         super().__init__(emit, below, places)
         self.word = word
-        self.calendar = Calendar(buckets)
+        self.layout = layout or Calendar()
         self.ending: Columns = dict(self.values) | {VE: pl.Int64(), N: pl.Int64()}
         self.moved: Columns = dict(self.values) | {AT: pl.Int64(), N: pl.Int64()}
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         ending = new.filter(pl.col(VE) < FOREVER).select(list(self.ending))
-        later = self.calendar.add(state.of(ENDS), ending)
-        over, later = self.calendar.due(later, step.slice.stop, self.ending)
+        later = self.layout.add(state.of(ENDS), ending)
+        over, later = self.layout.due(later, step.slice.stop, self.ending)
         waiting = frame_of(state.of(WAITING), self.moved)
         began = new.select(*self.values, pl.col(VS).alias(AT), N)
         ended = over.select(*self.values, pl.col(VE).alias(AT), -pl.col(N))

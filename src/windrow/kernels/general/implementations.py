@@ -142,7 +142,7 @@ class Reading:
 
     @of.register
     def _(self, operator: Changes) -> Implementation:
-        kept = layout_text(operator.calendar)
+        kept = layout_text(operator.layout)
         return Implementation(
             "changes", f"evaluated {self._evaluated()}; rows that end at known times in {kept}"
         )

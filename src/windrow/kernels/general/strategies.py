@@ -57,6 +57,14 @@ class Choice:
             return False
         return self.strategy is not Strategy.NT or label.pattern is Pattern.MON
 
+    def ending(self, operator: Operator) -> Layout:
+        """How rows with a known end are kept by someone who tells of it when it comes, and of no other."""
+        if self.strategy is Strategy.DIRECT:
+            return Listed()
+        label = self.labels.get(id(operator))
+        in_order = label is not None and label.fifo and self.known(operator)
+        return Fifo() if in_order else Calendar(self.buckets)
+
     def layout(self, operator: Operator) -> Layout:
         """How the rows of an operator are kept."""
         label = self.labels.get(id(operator))
