@@ -89,7 +89,10 @@ def anew(combiner: Combiner, shape: Shape, ids: Any, panes: Any, lanes: Lanes) -
 
 @pytest.mark.parametrize("name", COMBINERS)
 @pytest.mark.parametrize("backwards", [False, True])
-def test_scans_of_runs(name: str, backwards: bool) -> None:
+@pytest.mark.parametrize("long", [0, 2, 64])
+def test_scans_of_runs(name: str, backwards: bool, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever counts as a long run."""
+    monkeypatch.setattr("windrow.kernels.scans.LONG", long)
     combiner, lanes = COMBINERS[name], lanes_of(name, [1.0, 4.0, -2.0, 0.5, 0.5, 4.0])
     starts = np.array([0, 1, 4])
     found = segmented(combiner, lanes, starts, backwards)

@@ -2,7 +2,8 @@
 
 Card: recomputed groups
     requirements  any aggregates, any signed pieces
-    time          rows of the groups that something happens to, times log of the events there (`cells`)
+    time          rows of the groups that something happens to, and events there, if rows go in the order in
+                  which they came (`in_order`), else times log of the events (`cells`)
     space         the rows alive, and the value shown of each group
     source        Golab's thesis, 3.2.2 (group-by replaces values); Patroumpas and Sellis 2011, 4
 """
@@ -19,6 +20,7 @@ from windrow.kernels.columns import picked, polars_type, without_negative_zero
 from windrow.kernels.expressions import compile_expression
 from windrow.kernels.general.cells import DIRECT, blocks, covered
 from windrow.kernels.general.distinct import found_in
+from windrow.kernels.general.in_order import combines, order_of, spans
 from windrow.kernels.general.layouts import Calendar, Layout, chunks_of, frame_of
 from windrow.kernels.general.lowered import CELL, lowered
 from windrow.kernels.general.operator import Operator, Step
@@ -37,7 +39,7 @@ from windrow.kernels.general.pieces import (
 )
 from windrow.kernels.general.sweeps import codes, positive
 from windrow.kernels.layout import PANE
-from windrow.kernels.measures import Measures
+from windrow.kernels.measures import GROUPS, Measures
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
@@ -80,6 +82,9 @@ class Grouped(Operator):
         self.shown: Columns = dict(self.groups) | {
             name: polars_type(call.data_type) for name, call in plan.aggregates
         }
+        layouts = self.measures.layouts
+        #: whether all there is to be combined are numbers, one state per group
+        self._in_arrays = set(layouts) == {GROUPS} and combines(layouts[GROUPS])
         self.known = choice.known(below)
         self.layout: Layout = Calendar(choice.buckets) if self.known else choice.layout(below)
 
@@ -174,13 +179,18 @@ class Grouped(Operator):
         if int(np.maximum(high - low, 0).sum()) <= DIRECT * (len(low) + int(high.max())):
             row, span = covered(low, high)
             return lowered(self.measures, self._lifted(rows, row, span))
+        order = order_of(low, high) if self._in_arrays else None
+        if order is not None:
+            states = self._lifted(rows, order, np.arange(len(order)))[GROUPS].sort(PANE)
+            layout = self.measures.layouts[GROUPS]
+            return lowered(self.measures, {GROUPS: spans(states, layout, low[order], high[order])})
         row, level, block = blocks(low, high)
         width = int(high.max()) + 1
         tables = self._lifted(rows, row, level * width + block)
-        spans = np.arange(width)
+        cells = np.arange(width)
         levels = range(int(level.max()) + 1)
-        nodes = np.concatenate([number * width + (spans >> number) for number in levels])
-        of = pl.DataFrame({PANE: nodes, "span": np.tile(spans, len(levels))})
+        nodes = np.concatenate([number * width + (cells >> number) for number in levels])
+        of = pl.DataFrame({PANE: nodes, "span": np.tile(cells, len(levels))})
         found = {}
         for name, table in tables.items():
             layout = self.measures.layouts[name]
