@@ -41,7 +41,9 @@ def run_benchmark(
     memory: Annotated[str, typer.Option(metavar="SIZE", help="Java's heap.")] = "4g",
     extra: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="NAME", help="A contestant to install and include: pyflink."),
+        typer.Option(
+            "--with", metavar="NAME", help="A contestant to include: pyflink, which is installed; spark."
+        ),
     ] = None,
     told: Annotated[
         Path | None,
@@ -96,8 +98,8 @@ def show(report: Report) -> None:
 
 
 def _extras(names: list[str]) -> frozenset[str]:
-    if unknown := set(names) - {"pyflink"}:
-        raise typer.BadParameter(f"no contestant {', '.join(sorted(unknown))}; there is pyflink")
+    if unknown := set(names) - {"pyflink", "spark"}:
+        raise typer.BadParameter(f"no contestant {', '.join(sorted(unknown))}; there are pyflink and spark")
     return frozenset(names)
 
 

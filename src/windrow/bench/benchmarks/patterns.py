@@ -35,11 +35,15 @@ class Options:
         20_000,
         50_000,
     )
+    spark_windows: Annotated[tuple[int, ...], "The same for Query 1 on Spark, with `--with spark`."] = (
+        20_000,
+        200_000,
+    )
     rows_per_batch: Annotated[int, "Units of time in a step: about as many rows on each link."] = 1000
     steps: Annotated[int, "How many steps are timed."] = 6
 
 
-QUICK = Options(windows=(1000,), telnet_windows=(1000,), rows_per_batch=250, steps=3)
+QUICK = Options(windows=(1000,), telnet_windows=(1000,), spark_windows=(1000,), rows_per_batch=250, steps=3)
 
 
 def run(setting: Setting, options: Options) -> Findings:

@@ -13,6 +13,7 @@ with about one row on each link in each unit.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from windrow.bench.benchmark import Findings
 from windrow.bench.rounds import Case, Measured, measure
 from windrow.bench.studies.connections import links, query
 from windrow.bench.studies.costs import STATE_ROWS, compared, cost_chart, cost_table, merged, state_table
+from windrow.bench.studies.spark_patterns import SPARK, WITHOUT_SPARK, with_spark
 from windrow.bench.studies.steps import Standing, timed
 from windrow.bench.targets import Target
 from windrow.kernels.general.options import Negation, Strategy
@@ -87,13 +89,16 @@ def run(setting: Setting, options: Options) -> Findings:
     settings = {name: {"what": about} for name, about in _ABOUT.items()}
     steps = f"{options.steps} of {options.rows_per_batch} units, after the windows are full"
     settings["all"] = {"steps": steps, "rows": "`network`, 1,650 sources, about one row per link and unit"}
-    return Findings(
+    found = Findings(
         settings,
         measured.measurements,
         [table for name in QUERIES for table in _tables(name, measured, options)],
         [_chart(name, measured) for name in QUERIES],
         shapes(measured, options),
     )
+    if SPARK in setting.extras:
+        return with_spark(found, setting, options.spark_windows)
+    return replace(found, notes=[WITHOUT_SPARK])
 
 
 def contestants(name: str) -> tuple[str, ...]:

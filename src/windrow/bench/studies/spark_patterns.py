@@ -1,0 +1,58 @@
+"""Query 1 of the update patterns on Spark: Windrow's join, and Spark's own join of two streams."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from windrow.bench.rounds import Case, measure
+from windrow.bench.statistics import ratio
+from windrow.bench.studies.links_on_disk import links_on_disk
+from windrow.bench.targets import Target
+from windrow.bench.times import times_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windrow.bench.benchmark import Findings
+    from windrow.bench.rounds import Variant
+    from windrow.bench.setting import Setting
+
+#: who asks for it, and the note if nobody does
+SPARK = "spark"
+WITHOUT_SPARK = "Spark's own join was left out: it takes part in Query 1 with `--with spark`."
+WINDROW, JOIN = "windrow on spark", "spark's join"
+#: rows of so many windows pass
+_WINDOWS = 3
+_PROTOCOL = "ftp"
+
+
+def with_spark(found: Findings, setting: Setting, windows: Sequence[int]) -> Findings:
+    """Whole runs of both, over files of the same links: seconds by the clock, not of steps on kernels."""
+    from windrow.bench.contestants.link_joins import SparkLinks, WindrowLinks
+
+    ours, spark = WindrowLinks(setting), SparkLinks(setting, "rocksdb")
+    cases = []
+    for window in windows:
+        log = links_on_disk(setting.fresh(f"links-{window}"), _WINDOWS * window)
+        for name, join in ((WINDROW, ours.join), (JOIN, spark.join)):
+            run = partial(join, log, window, _PROTOCOL)
+            cases.append(Case(name, {"query": f"1 join {_PROTOCOL}, on Spark", "window": window}, run))
+    measured = measure(cases, setting.rounds, setting.say)
+    variants: list[Variant] = [dict(case.variant) for case in cases if case.contestant == WINDROW]
+    title = f"Query 1, {_PROTOCOL}, on Spark: whole runs over {_WINDOWS} windows of rows"
+    table = times_table(title, measured, (WINDROW, JOIN), variants)
+    targets = []
+    for variant in variants:
+        mine, theirs = measured.find(WINDROW, **variant), measured.find(JOIN, **variant)
+        if mine and theirs:
+            claim = f"Query 1 on Spark, window {variant['window']:,}: Spark's time to Windrow's"
+            targets.append(Target(claim, "≥", 1.0, ratio(theirs.seconds, mine.seconds)))
+    return replace(
+        found,
+        contestants={**found.contestants, WINDROW: ours.settings, JOIN: spark.settings},
+        measurements=[*found.measurements, *measured.measurements],
+        tables=[*found.tables, table],
+        targets=[*found.targets, *targets],
+    )
