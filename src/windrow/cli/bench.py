@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -139,8 +140,13 @@ def _all(benchmarks: Mapping[str, Benchmark]) -> Callable[..., None]:
     """The same for all benchmarks, one after the other."""
 
     def command(**given: Any) -> None:
-        for benchmark in benchmarks.values():
+        took: dict[str, float] = {}
+        for name, benchmark in benchmarks.items():
+            began = time.perf_counter()
             run_benchmark(benchmark, {}, **given)
+            took[name] = time.perf_counter() - began
+        for name, seconds in (*took.items(), ("all of them", sum(took.values()))):
+            print(f"{name:<12} {seconds:7.1f} s")
 
     shared = [parameter for parameter in _common_parameters() if parameter.name != "told"]
     return _declared(command, shared, "All of them, one after the other.")

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 #: steps are stored in chunks of this many rows, so that an epoch opens few that it does not need
 STEP_ROWS = 1 << 15
 #: an epoch leaps if the panes it has to close after a full block are at least one in this many of a window
-LEAP = 8
+LEAP = 4
 OPEN, PANES, FRONT, BACK, STEPS, LATE = ".open", ".panes", ".front", ".back", ".steps", ".late"
 
 

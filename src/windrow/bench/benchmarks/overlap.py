@@ -58,7 +58,7 @@ QUICK = Options(
     seconds=400,
     rows_per_batch=(20_000,),
     overlaps=(1, 6, 60),
-    spark_overlaps=(1, 6),
+    spark_overlaps=(6,),
     slow_from=6,
 )
 
