@@ -43,7 +43,8 @@ ROWS_PER_PANE, PANES_PER_WINDOW = "rows per pane", "panes per window"
 _ABOUT = {
     PANED: "the plan after the rule `use_panes`, on the kernels for any plan",
     WINDOWED: "the plan as it was written, on the kernels for any plan: rows come and go one by one",
-    KERNELS: "the kernels for sliding aggregates: live panes up to 32 in a window, above that two stacks, or panes at once in steps of many extents",
+    KERNELS: "the kernels for sliding aggregates: live panes up to 32 in a window, above that two stacks, or"
+    " panes at once in steps of many extents",
     BUFFERING: "polars: the rows of the window are kept, and grouped for every extent",
 }
 
