@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,16 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.agreement import assert_same, run
 
 from windrow.bench.studies.steps import Batch, Standing
 from windrow.engine import declared
+from windrow.kernels.general.executor import GeneralExecutor
 from windrow.kernels.general.in_order import order_of, spans
 from windrow.kernels.layout import PANE, ROWS, Layout
 from windrow.kernels.partials import FloatMoments, FloatTotal
 from windrow.language.compile import compile_query
+from windrow.reference.executor import ReferenceExecutor
 
 LAYOUT = Layout((), (ROWS, FloatTotal("p0"), FloatMoments("p1")))
 
@@ -100,3 +104,42 @@ def test_groups_have_the_same_values_either_way(window: str) -> None:
             taken.append([sorted(standing.step(batch)[1].rows(), key=repr) for batch in batches])
     assert taken[0] == taken[1] == taken[2]
     assert any(taken[0])
+
+
+@pytest.mark.parametrize("window", ["RANGE 6", "RANGE 7 SLIDE 2", "ROWS 5", "RANGE 9, ROWS 4"])
+def test_values_from_neighbours_are_the_oracles(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step goes by neighbours where rows leave in order, however few they are."""
+    monkeypatch.setattr("windrow.kernels.general.grouping.DIRECT", 0)
+    calls: list[int] = []
+
+    def counted(states: pl.DataFrame, layout: Layout, low: Any, high: Any) -> pl.DataFrame:
+        calls.append(states.height)
+        return spans(states, layout, low, high)
+
+    monkeypatch.setattr("windrow.kernels.general.grouping.spans", counted)
+    own, *other = window.split(", ")
+    source = f"s [{own}]" + "".join(f", s AS z [{each}]" for each in other)
+    values = "SUM(s.v) AS t, MAX(s.v) AS m, STDDEV_POP(s.v) AS d, LAST(s.v) AS e, COUNT(*) AS n"
+    where = " WHERE s.k = z.k" if other else ""
+    text = f"SELECT s.k AS k, {values} FROM {source}{where} GROUP BY s.k"
+    emit = compile_query(text, declared({"s": "k BIGINT, v DOUBLE, ts BIGINT"}, {}))
+    compared = 0
+    for seed in range(6):
+        random = Random(seed)
+        steps: list[Any] = []
+        now = 0
+        for _ in range(5):
+            times = sorted(random.randint(now, now + 6) for _ in range(random.randint(1, 6)))
+            rows = [(random.choice([0, 0, 1]), random.choice([None, 0.5, -2.0, 4.0]), t) for t in times]
+            now = random.randint(now, now + 7)
+            steps += [("push", rows), ("promise", now), ("take", None)]
+            now = max([now, *times])
+        steps += [("finish", None), ("take", None)]
+        expected, found = run(ReferenceExecutor(emit), steps), run(GeneralExecutor(emit), steps)
+        for mine, theirs in zip(found, expected, strict=True):
+            assert mine is not None
+            assert theirs is not None
+            assert_same(mine, theirs)
+            compared += len(mine)
+    assert compared > 50
+    assert calls
