@@ -82,7 +82,7 @@ class SparkLinks(SparkWindow):
 
 
 def _comparable(answers: pl.LazyFrame, log: LinksOnDisk) -> pl.LazyFrame:
-    """Under the names that are compared; at the last instant more rows could come, so that nobody is sure."""
+    """Under the names that are compared; from the end of a link on, more rows could come: nobody is sure."""
     import polars as pl
 
     sure = pl.col("at").cast(pl.Datetime("us")).cast(pl.Int64) < log.end

@@ -25,22 +25,20 @@ class LinksOnDisk:
     """A folder for each of the first two links, with as many files of as much time each."""
 
     folder: Path
-    units: int
+    #: the instant of the last row of that link which ends first, in microseconds
+    end: int
 
     @property
     def folders(self) -> dict[str, Path]:
         """By link."""
         return {name: self.folder / name for name in _NAMES[:2]}
 
-    @property
-    def end(self) -> int:
-        """The instant of the last rows, in microseconds."""
-        return BEGIN + (self.units - 1) * SECOND
-
 
 def links_on_disk(folder: Path, units: int) -> LinksOnDisk:
     """So many units of time, written anew."""
-    found, log = LinksOnDisk(folder, units), links(_NAMES, units)
+    log = links(_NAMES, units)
+    last = min(int(log.rows[name]["ts"][-1]) for name in _NAMES[:2])
+    found = LinksOnDisk(folder, BEGIN + last * SECOND)
     for name, into in found.folders.items():
         into.mkdir(parents=True)
         for number in range(_FILES):
