@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from windrow.bench.benchmark import Findings
 from windrow.bench.benchmarks import queries
 from windrow.bench.benchmarks.overlap import BENCHMARK, QUICK
@@ -51,7 +53,10 @@ def test_many_queries_of_windrow_and_spark_agree_in_a_tiny_run(spark: SparkSessi
     assert any("PyFlink was left out" in note for note in report.notes)
 
 
-def test_joins_of_links_by_windrow_and_spark_agree(spark: SparkSession, tmp_path: Path) -> None:
+def test_joins_of_links_by_windrow_and_spark_agree(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windrow.bench.studies.links_on_disk.FILES", 2)
     setting = Setting(data=tmp_path, scratch=tmp_path / "scratch", rounds=1, given_spark=spark)
     findings = with_spark(Findings({}, [], [], []), setting, (1000,))
     found = {(each.variant["protocol"], each.contestant): each.answers for each in findings.measurements}

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 #: of both links in SQL, Spark's and ours
 LINK_COLUMNS = "ts TIMESTAMP, src BIGINT, dst BIGINT, protocol STRING"
 _NAMES = ("link1", "link2", "link3")
-_FILES = 10
+#: as many micro-batches, since each takes one of each link
+FILES = 10
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ def links_on_disk(folder: Path, units: int) -> LinksOnDisk:
     found = LinksOnDisk(folder, BEGIN + last * SECOND)
     for name, into in found.folders.items():
         into.mkdir(parents=True)
-        for number in range(_FILES):
-            begin, end = (units * n // _FILES for n in (number, number + 1))
+        for number in range(FILES):
+            begin, end = (units * n // FILES for n in (number, number + 1))
             rows = log.batch(begin, end).rows[name]
             at = (pl.lit(BEGIN) + pl.col("ts") * SECOND).cast(pl.Datetime("us", "UTC"))
             path = into / f"{number:06}.parquet"
