@@ -20,7 +20,7 @@ from windrow.reference.executor import ReferenceExecutor
 STREAM = {"s": ("k BIGINT, x DOUBLE, ts BIGINT", "SLACK 3 LATE KEEP")}
 AGGREGATES = [
     "MEDIAN(x) AS m",
-    "COUNT(DISTINCT x) AS n, MAX(x) AS top",
+    "COUNT(DISTINCT x) AS n, MAX(CAST(x AS STRING)) AS top",
     "QUANTILE(x, 0.9) AS q, MODE(x) AS m, SUM(x) AS t",
     "TOP_K(x, 2) AS best, MEDIAN(x) FILTER (WHERE x > 3) AS m",
 ]

@@ -30,7 +30,7 @@ from all panes together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -137,14 +137,15 @@ class _Epoch(Changing):
         self.chunks |= {name + PANES: tuple(kept), name + OPEN: tuple(rest)}
         closed = layout.closed(merge_panes(closing, layout))
         new = closed.filter(pl.col(PANE) >= first) if closed.height else closed
-        self._keep(name, new, [_negative(frame, layout) for frame in leaving if frame.height])
+        self._keep(name, new, leaving)
 
-    def _keep(self, name: str, frame: pl.DataFrame, gone: list[pl.DataFrame] | None = None) -> None:
-        """Closed panes, or what belongs to them; `gone` is what is to be taken out of the sum."""
-        changes = [each for each in (frame, *(gone or ())) if each.height]
-        if changes and self._sums(name):
-            before = [chunk.frame for chunk in self.of(name, TOTAL)]
-            total = _summed([*before, *changes], self.layouts[name])
+    def _keep(self, name: str, frame: pl.DataFrame, leaving: Sequence[pl.DataFrame] = ()) -> None:
+        """Closed panes, or what belongs to them, as others leave."""
+        gone = [each for each in leaving if each.height]
+        if (frame.height or gone) and self._sums(name):
+            layout, before = self.layouts[name], [chunk.frame for chunk in self.of(name, TOTAL)]
+            new = [frame] if frame.height else []
+            total = _summed([*before, *new, *(_negative(each, layout) for each in gone)], layout)
             self.chunks[name + TOTAL] = chunked([total.filter(pl.col("rows.0") != 0)])
         if frame.height:
             width = -(-self.cut.per_window // CHUNKS)
