@@ -22,7 +22,7 @@ from windrow.archive.rows import accepted, check_schema
 from windrow.archive.snapshot import STREAM, Snapshot
 from windrow.archive.upkeep import NewPiece, Stock
 from windrow.errors import DataError, StateError
-from windrow.state.entries import StreamState
+from windrow.state.entries import SourceState, StreamState
 from windrow.state.log import CommitLog
 from windrow.state.names import new_chunk_name
 from windrow.state.refs import ChunkRef
@@ -62,9 +62,18 @@ class Archive:
 
     @classmethod
     def create(
-        cls, folder: str | Path, schema: pa.Schema, declaration: Declaration, *, keep_commits: int = 4
+        cls,
+        folder: str | Path,
+        schema: pa.Schema,
+        declaration: Declaration,
+        *,
+        keep_commits: int = 4,
+        read: SourceState | None = None,
     ) -> Self:
-        """Make an archive in a directory that is empty or not there; rows will have this schema."""
+        """Make an archive in a directory that is empty or not there; rows will have this schema.
+
+        `read` says where the rows come from, and which of them are not for this archive.
+        """
         schema = check_schema(schema, declaration)
         log = CommitLog.open(LocalStore(Path(folder)))
         try:
@@ -75,7 +84,9 @@ class Archive:
                 "declaration": declaration.to_json(),
                 "schema": schema.serialize().to_pybytes().hex(),
             }
-            never = StreamState(progress={"now": -(2**63)}, options=options)
+            never = StreamState(
+                progress={"now": -(2**63)}, options=options, source=read or SourceState()
+            )
             log.commit(log.last.successor(streams={STREAM: never}))
             return cls(log, keep_commits)
         except BaseException:
@@ -83,12 +94,15 @@ class Archive:
             raise
 
     @classmethod
-    def open(cls, folder: str | Path, *, keep_commits: int = 4) -> Self:
-        """Go on with an archive; whatever an interrupted update has left is cleared away."""
+    def open(cls, folder: str | Path, *, keep_commits: int = 4, takeover: bool = False) -> Self:
+        """Go on with an archive; whatever an interrupted update has left is cleared away.
+
+        `takeover` is your word that a process of another machine that seems to own it is gone.
+        """
         if not Path(folder).is_dir():
             hint = "check the path, or make the archive first"
             raise StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
-        log = CommitLog.open(LocalStore(Path(folder)))
+        log = CommitLog.open(LocalStore(Path(folder)), takeover=takeover)
         try:
             if STREAM not in log.last.streams:
                 hint = "check the path, or make the archive first"
@@ -106,6 +120,11 @@ class Archive:
         return self._snapshot().now
 
     @property
+    def read(self) -> SourceState:
+        """How far its source has been read, as the last update said."""
+        return self._snapshot().read
+
+    @property
     def files(self) -> list[str]:
         """The paths of all Parquet files; rows in them are valid while their expiry is after `now`."""
         return self._snapshot().files
@@ -115,24 +134,32 @@ class Archive:
         """How many rows were ever put in."""
         return self._log.last.streams[STREAM].accepted
 
-    def update(self, now: int, rows: pa.Table | None = None) -> Updated:
+    def update(
+        self,
+        now: int,
+        rows: pa.Table | None = None,
+        *,
+        latest: int | None = None,
+        read: SourceState | None = None,
+    ) -> Updated:
         """Put rows in and let go of what has expired by `now`, all at once.
 
         Updates that are a period apart, at its multiples, touch the fewest sub-indices; any other instants
-        are right as well.
+        are right as well. No row stays beyond `latest`, which is `now` and what the archive keeps unless
+        told. `read` is how far the source of the rows has been read with them.
         """
         before = self._snapshot()
         if now < before.now:
             hint = "time does not go backwards: give the instants of updates in order"
             raise DataError(f"an update at {now} after one at {before.now}", code="instant", hint=hint)
-        table = accepted(rows, self.schema, self.declaration, now)
+        table = accepted(rows, self.schema, self.declaration, now, latest)
         fresh = self._dealt(table, now)
         changes = {
             number: change
             for number in sorted(self._affected(before.now, now) | set(fresh))
             if (change := self._change(number, fresh.get(number), now)) is not None
         }
-        self._commit(now, table.num_rows, {number: refs for number, (refs, _) in changes.items()})
+        self._commit(now, table.num_rows, {number: refs for number, (refs, _) in changes.items()}, read)
         return self._report(before, table.num_rows, changes)
 
     def build(self, now: int, batches: Iterable[tuple[int, pa.Table]]) -> None:
@@ -237,9 +264,8 @@ class Archive:
         """All pieces of a sub-index after the update, and the new ones among them; None if none change."""
         refs = {ref.name: ref for ref in self._log.last.chunks.get(number, ())}
         stock = [Stock(ref.name, expiries(ref)) for ref in refs.values()]
-        plan = self.declaration.upkeep.plan(
-            stock, has_new_rows=fresh is not None, period=self.declaration.number(now)
-        )
+        new_rows = fresh.num_rows if fresh is not None else 0
+        plan = self.declaration.upkeep.plan(stock, new_rows=new_rows, period=self.declaration.number(now))
         if not plan.written and len(plan.kept) == len(refs):
             return None
         rewritten = (self._rows_of(piece, refs, fresh, now) for piece in plan.written)
@@ -262,15 +288,24 @@ class Archive:
         name = new_chunk_name(commit, owner, number, suffix="parquet")
         return write_piece(self._log.store, name, rows, self.declaration)
 
-    def _commit(self, now: int, rows: int, changes: Mapping[int, tuple[ChunkRef, ...]]) -> None:
+    def _commit(
+        self,
+        now: int,
+        rows: int,
+        changes: Mapping[int, tuple[ChunkRef, ...]],
+        read: SourceState | None = None,
+    ) -> None:
         state = self._log.last.streams[STREAM]
-        grown = replace(state, progress={"now": now}, accepted=state.accepted + rows)
+        known = read or state.source
+        grown = replace(state, progress={"now": now}, accepted=state.accepted + rows, source=known)
         self._finish({**self._log.last.chunks, **changes}, grown)
 
     def _finish(self, chunks: Mapping[int, tuple[ChunkRef, ...]], state: StreamState) -> None:
         named = {number: refs for number, refs in chunks.items() if refs}
         self._log.commit(self._log.last.successor(chunks=named, streams={STREAM: state}))
-        self._open = {name: piece for name, piece in self._open.items() if name in self._log.last.files}
+        files = self._log.last.files
+        # a copy first: others may be reading, and open pieces meanwhile
+        self._open = {name: piece for name, piece in list(self._open.items()) if name in files}
         sweep(self._log, self._keep_commits)
 
     def _report(

@@ -100,6 +100,11 @@ class Piece:
         groups = [group for group, ends in enumerate(self._directory) if wanted.can_be_in(*ends)]
         return wanted.of(self._read(groups, columns))
 
+    def rows_to_read(self, wanted: Wanted) -> int:
+        """How many rows are read to find what is wanted."""
+        found = [group for group, ends in enumerate(self._directory) if wanted.can_be_in(*ends)]
+        return sum(self._metadata.row_group(group).num_rows for group in found)
+
     @property
     def groups(self) -> int:
         """How many row groups there are."""

@@ -43,12 +43,18 @@ def check_schema(schema: pa.Schema, declaration: Declaration) -> pa.Schema:
     return schema.remove_metadata()
 
 
-def accepted(rows: pa.Table | None, schema: pa.Schema, declaration: Declaration, now: int) -> pa.Table:
+def accepted(
+    rows: pa.Table | None,
+    schema: pa.Schema,
+    declaration: Declaration,
+    now: int,
+    latest: int | None = None,
+) -> pa.Table:
     """The rows as they are stored: nothing that has expired, and nothing that stays longer than agreed."""
     if rows is None or not rows.num_rows:
         return schema.empty_table()
     name = declaration.expires
-    last = now + declaration.keep
+    last = now + declaration.keep if latest is None else latest
     if name not in rows.column_names:
         ends = pa.array(np.full(rows.num_rows, last), pa.int64())
         rows = rows.append_column(name, ends.cast(schema.field(name).type))

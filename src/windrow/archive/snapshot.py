@@ -18,6 +18,7 @@ from windrow.archive.declaration import Declaration
 from windrow.archive.piece import Piece, living
 from windrow.archive.search import Wanted
 from windrow.errors import DataError, StateError
+from windrow.state.entries import SourceState
 from windrow.state.history import History
 from windrow.state.manifest import Manifest
 from windrow.state.refs import ChunkRef
@@ -46,6 +47,11 @@ class Snapshot:
     def now(self) -> int:
         """The instant of the last update."""
         return int(self.manifest.streams[STREAM].progress["now"])
+
+    @property
+    def read(self) -> SourceState:
+        """How far the source of the rows was read."""
+        return self.manifest.streams[STREAM].source
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -80,6 +86,17 @@ class Snapshot:
         """All rows."""
         needed = self._needed(columns)
         return self._gathered((piece.read(needed) for piece in self._pieces()), at, columns)
+
+    def rows_to_read(self, low: Any = None, high: Any = None) -> int:
+        """How many rows a search for keys from `low` to `high` reads, by what the directories say.
+
+        Without bounds it is all there is on the disk, expired rows too.
+        """
+        if low is None and high is None:
+            return sum(ref.rows for ref in self._refs)
+        told = self.declaration
+        wanted = Wanted.between(told.key, low, high, self.schema.field(told.key).type)
+        return sum(piece.rows_to_read(wanted) for piece in self._pieces())
 
     def rows_by_sub_index(self) -> dict[int, int]:
         """How many rows each sub-index has on the disk, expired ones too."""

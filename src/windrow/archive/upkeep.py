@@ -5,6 +5,9 @@ rows of a key lie together, and what has expired is gone from the disk. Not rebu
 is new and forgets pieces of which all has expired; so rows of a key lie in several places, and expired rows
 stay on the disk, unseen, until they are too large a part of their piece. Which rows expire when is noted with
 each piece, so that nothing has to be read to decide.
+
+Too many pieces are put together, the small ones first, and those of about the same size with them: so a row
+is written anew a few times while its piece grows, and not each time rows come.
 """
 
 from __future__ import annotations
@@ -31,8 +34,12 @@ class Stock:
         >>> Stock("a", {3: 1, 5: 3}).share_expired(4)
         0.25
         """
-        expired = sum(rows for expires, rows in self.expiries.items() if expires <= period)
-        return expired / max(1, sum(self.expiries.values()))
+        total = sum(self.expiries.values())
+        return (total - self.rows_left(period)) / max(1, total)
+
+    def rows_left(self, period: int) -> int:
+        """How many rows have not expired after the update of a period."""
+        return sum(rows for expires, rows in self.expiries.items() if expires > period)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +61,16 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class Upkeep:
     """`reclaim`: a piece is written anew when more than this part of it has expired; 0 leaves nothing expired
-    on the disk. `most_pieces`: a sub-index with more is put together into one. 1 is rebuilding.
+    on the disk. `most_pieces`: of more than these, small ones are put together. 1 is rebuilding.
 
     >>> old, dead = Stock("old", {3: 1, 9: 3}), Stock("dead", {4: 7})
-    >>> Upkeep().plan([old, dead], has_new_rows=True, period=4)
+    >>> Upkeep().plan([old, dead], new_rows=2, period=4)
     Plan(kept=('old',), written=(NewPiece(sources=(), has_new_rows=True),))
-    >>> Upkeep.rebuilding().plan([old, dead], has_new_rows=True, period=4)
+    >>> Upkeep.rebuilding().plan([old, dead], new_rows=2, period=4)
     Plan(kept=(), written=(NewPiece(sources=('old',), has_new_rows=True),))
+    >>> large, small = Stock("large", {9: 900}), Stock("small", {9: 3})
+    >>> Upkeep(most_pieces=2).plan([large, small], new_rows=2, period=4)
+    Plan(kept=('large',), written=(NewPiece(sources=('small',), has_new_rows=True),))
     """
 
     reclaim: float = 0.5
@@ -76,17 +86,30 @@ class Upkeep:
         """Write everything anew that changes at all."""
         return cls(reclaim=0.0, most_pieces=1)
 
-    def plan(self, pieces: Sequence[Stock], *, has_new_rows: bool, period: int) -> Plan:
+    def plan(self, pieces: Sequence[Stock], *, new_rows: int, period: int) -> Plan:
         """What to do with a sub-index at the update of a period."""
+        sizes = {piece.name: left for piece in pieces if (left := piece.rows_left(period))}
         shares = {piece.name: piece.share_expired(period) for piece in pieces}
-        live = tuple(name for name, share in shares.items() if share < 1)
-        if len(live) + has_new_rows > self.most_pieces:
-            return Plan((), (NewPiece(live, has_new_rows),))
-        anew = tuple(name for name in live if shares[name] > self.reclaim)
+        merged = self._merged(sizes, new_rows)
+        anew = tuple(name for name in sizes if name not in merged and shares[name] > self.reclaim)
         written = [NewPiece((name,), has_new_rows=False) for name in anew]
-        if has_new_rows:
-            written.append(NewPiece((), has_new_rows=True))
-        return Plan(tuple(name for name in live if name not in anew), tuple(written))
+        if merged or new_rows:
+            written.append(NewPiece(merged, has_new_rows=new_rows > 0))
+        return Plan(tuple(name for name in sizes if name not in (*merged, *anew)), tuple(written))
+
+    def _merged(self, sizes: Mapping[str, int], new_rows: int) -> tuple[str, ...]:
+        """The pieces to put together, with the new rows if there are any; in the order they are in."""
+        too_many = len(sizes) + (new_rows > 0) - self.most_pieces
+        if too_many <= 0:
+            return ()
+        chosen: set[str] = set()
+        size, parts = new_rows, int(new_rows > 0)
+        for name, rows in sorted(sizes.items(), key=lambda each: each[1]):
+            if parts > too_many and rows > size:
+                break
+            chosen.add(name)
+            size, parts = size + rows, parts + 1
+        return tuple(name for name in sizes if name in chosen)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -38,6 +38,7 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
     """Kind, name and what it comes to."""
     from windrow.language.binder.bound import (
         AnalyzeQuery,
+        DeclareArchive,
         DeclareStream,
         DeclareTable,
         Dropped,
@@ -52,6 +53,8 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
             return "table", table.name, _columns(table.schema)
         case RegisterQuery(query):
             return "query", query.name, _columns(query.plan.schema)
+        case DeclareArchive(archive):
+            return "archive", archive.name, f"of {archive.source} by {archive.key}"
         case Dropped(kind, name):
             return "drop", name, kind.lower()
         case ShowAll(kind):

@@ -95,6 +95,7 @@ class Declared:
         if kind == "GAPS":  # nothing runs yet, so nothing is missing
             return all_gaps({})
         kinds = {"STREAM": [*catalog.streams], "TABLE": [*catalog.tables], "QUERY": [*catalog.queries]}
+        kinds["ARCHIVE"] = [*catalog.archives]
         return pa.table({"name": pa.array(kinds[kind], pa.string())})
 
 

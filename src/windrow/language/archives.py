@@ -16,6 +16,7 @@ from windrow.errors import QueryError
 from windrow.language.syntax import Statement
 
 if TYPE_CHECKING:
+    from windrow.errors import Span
     from windrow.language.cursor import Cursor
     from windrow.windows.domain import Domain
     from windrow.windows.units import Quantity
@@ -26,7 +27,7 @@ _SHAPE = re.compile(r"(\d{1,4})[xX×](\d{1,4})")
 
 @dataclass(frozen=True)
 class CreateArchive(Statement):
-    """CREATE ARCHIVE; `source` is the query or the stream whose rows are kept."""
+    """CREATE ARCHIVE; `source` is the query or the stream whose rows are kept. The last three are places."""
 
     name: str
     source: str
@@ -34,6 +35,9 @@ class CreateArchive(Statement):
     partitions: tuple[int, int]
     rebuild: bool
     keep: Quantity
+    source_at: Span
+    key_at: Span
+    keep_at: Span
 
     def declaration(self, domain: Domain) -> Declaration:
         """What the archive is told, where the source's time is of this domain."""
@@ -46,17 +50,21 @@ def read_create_archive(cursor: Cursor) -> CreateArchive:
     name = cursor.name("the name of the archive")
     cursor.expect("ON")
     source = cursor.name("the query or stream to keep")
+    source_at = cursor.span_since(cursor.index - 1)
     cursor.expect("KEY")
     key = cursor.name("the column rows are found by")
+    key_at = cursor.span_since(cursor.index - 1)
     partitions = _shape(cursor) if cursor.take("PARTITIONS") else (2, 2)
     rebuild = cursor.take("REBUILD")
     if not rebuild:
         cursor.take("NOREBUILD")
     if not cursor.take("KEEP"):
         cursor.fail("KEEP", _OPTIONS, "say how long rows are kept, as in KEEP 7 DAYS")
+    begin = cursor.index
     keep = cursor.quantity("how long rows are kept, as in KEEP 7 DAYS,")
+    places = source_at, key_at, cursor.span_since(begin)
     cursor.finish()
-    return CreateArchive(cursor.tokens.span, name, source, key, partitions, rebuild, keep)
+    return CreateArchive(cursor.tokens.span, name, source, key, partitions, rebuild, keep, *places)
 
 
 def _shape(cursor: Cursor) -> tuple[int, int]:

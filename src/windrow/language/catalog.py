@@ -1,4 +1,4 @@
-"""What queries may be asked about: streams, tables and registered queries, in one name space.
+"""What queries may be asked about: streams, tables and registered queries, in one name space with archives.
 
 Names are found in any case and kept as they were declared.
 
@@ -46,14 +46,38 @@ class StandingQuery:
         return frozenset(streams | {node.table.name.lower() for node in nodes if isinstance(node, TableScan)})
 
 
-Entry: TypeAlias = Stream | Table | StandingQuery
+@dataclass(frozen=True)
+class StandingArchive:
+    """The rows of a stream or a query, kept on disk under a key for `keep` ticks at most."""
 
-_KINDS: dict[str, type[Entry]] = {"STREAM": Stream, "TABLE": Table, "QUERY": StandingQuery}
+    name: str
+    source: str
+    key: str
+    keep: int
+    partitions: tuple[int, int] = (2, 2)
+    rebuild: bool = False
+
+
+#: what can stand in FROM
+Readable: TypeAlias = Stream | Table | StandingQuery
+Entry: TypeAlias = Readable | StandingArchive
+
+_KINDS: dict[str, type[Entry]] = {
+    "STREAM": Stream,
+    "TABLE": Table,
+    "QUERY": StandingQuery,
+    "ARCHIVE": StandingArchive,
+}
 
 
 def kind_of(entry: Entry) -> str:
-    """What an entry is called in a statement: STREAM, TABLE or QUERY."""
+    """What an entry is called in a statement: STREAM, TABLE, QUERY or ARCHIVE."""
     return next(word for word, kind in _KINDS.items() if isinstance(entry, kind))
+
+
+def _a(kind: str) -> str:
+    """A kind with its article."""
+    return f"{'an' if kind == 'ARCHIVE' else 'a'} {kind.lower()}"
 
 
 class Catalog:
@@ -76,6 +100,10 @@ class Catalog:
     def queries(self) -> dict[str, StandingQuery]:
         return {entry.name: entry for entry in self._entries.values() if isinstance(entry, StandingQuery)}
 
+    @property
+    def archives(self) -> dict[str, StandingArchive]:
+        return {entry.name: entry for entry in self._entries.values() if isinstance(entry, StandingArchive)}
+
     def copy(self) -> Catalog:
         return Catalog(*self._entries.values())
 
@@ -88,7 +116,7 @@ class Catalog:
         taken = self._entries.get(entry.name.lower())
         if taken is not None:
             raise QueryError(
-                f"there is a {kind_of(taken).lower()} `{taken.name}` already",
+                f"there is {_a(kind_of(taken))} `{taken.name}` already",
                 code="duplicate-name",
                 hint=f"DROP {kind_of(taken)} {taken.name}, or choose another name",
             )
@@ -103,11 +131,17 @@ class Catalog:
     def add_query(self, query: StandingQuery) -> None:
         self.add(query)
 
-    def find(self, name: str) -> Entry:
+    def find(self, name: str) -> Readable:
         """What a name in FROM stands for."""
         found = self._entries.get(name.lower())
+        if isinstance(found, StandingArchive):
+            raise QueryError(
+                f"`{found.name}` is an archive: it keeps rows of `{found.source}`, and is no source itself",
+                code="unknown-source",
+                hint=f"name `{found.source}` here; from Python, read w.archives['{found.name}']",
+            )
         if found is None:
-            known = [entry.name for entry in self._entries.values()]
+            known = [entry.name for entry in self._entries.values() if kind_of(entry) != "ARCHIVE"]
             hint = nearest(name, known) or "declare it first, with CREATE STREAM or CREATE TABLE"
             raise QueryError(f"no stream, table or query `{name}`", code="unknown-source", hint=hint)
         return found
@@ -124,12 +158,19 @@ class Catalog:
                 code="still-read",
                 hint=f"DROP QUERY {readers[0]} first",
             )
+        kept = sorted(each.name for each in self.archives.values() if each.source.lower() == name.lower())
+        if kept and kind != "ARCHIVE":
+            raise QueryError(
+                f"{kind.lower()} `{found.name}` is kept by archive `{kept[0]}`",
+                code="still-read",
+                hint=f"DROP ARCHIVE {kept[0]} first",
+            )
         return self._entries.pop(name.lower())
 
     def _nothing_to_drop(self, kind: str, name: str, found: Entry | None) -> QueryError:
         if found is not None:
             word = kind_of(found)
-            hint: str | None = f"`{found.name}` is a {word.lower()}: DROP {word} {found.name}"
+            hint: str | None = f"`{found.name}` is {_a(word)}: DROP {word} {found.name}"
         else:
             hint = nearest(name, [entry.name for entry in self._entries.values() if kind_of(entry) == kind])
         return QueryError(f"no {kind.lower()} `{name}` to drop", code="unknown-source", hint=hint)

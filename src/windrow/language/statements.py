@@ -1,4 +1,4 @@
-"""Statements: CREATE STREAM, TABLE and QUERY, DROP, SHOW, EXPLAIN, and a SELECT by itself.
+"""Statements: CREATE STREAM, TABLE, QUERY and ARCHIVE, DROP, SHOW, EXPLAIN, and a SELECT by itself.
 
 `_STATEMENTS` says which word begins which statement; the SELECT inside one is handed to `sql`.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from windrow.errors import QueryError, nearest
+from windrow.language.archives import read_create_archive
 from windrow.language.columns import declared_columns
 from windrow.language.cursor import Cursor
 from windrow.language.nesting import check_nesting
@@ -75,7 +76,7 @@ _INSTEAD = {
 
 def _create(cursor: Cursor) -> Statement:
     cursor.expect("CREATE")
-    kind = cursor.choose(_CREATED, "STREAM, TABLE or QUERY", _CREATE_INSTEAD)
+    kind = cursor.choose(_CREATED, "STREAM, TABLE, QUERY or ARCHIVE", _CREATE_INSTEAD)
     return _CREATED[kind](cursor)
 
 
@@ -169,7 +170,12 @@ _CREATE_INSTEAD = {
     "OR": "there is no OR REPLACE: DROP it first",
     "SOURCE": "write CREATE STREAM",
 }
-_CREATED = {"STREAM": _create_stream, "TABLE": _create_table, "QUERY": _create_query}
+_CREATED: dict[str, Callable[[Cursor], Statement]] = {
+    "STREAM": _create_stream,
+    "TABLE": _create_table,
+    "QUERY": _create_query,
+    "ARCHIVE": read_create_archive,
+}
 
 
 # The others.
@@ -177,7 +183,7 @@ _CREATED = {"STREAM": _create_stream, "TABLE": _create_table, "QUERY": _create_q
 
 def _drop(cursor: Cursor) -> Statement:
     cursor.expect("DROP")
-    kind = cursor.choose(("QUERY", "STREAM", "TABLE"), "QUERY, STREAM or TABLE")
+    kind = cursor.choose(("QUERY", "STREAM", "TABLE", "ARCHIVE"), "QUERY, STREAM, TABLE or ARCHIVE")
     name = cursor.name(f"the name of the {kind.lower()}")
     cursor.finish()
     return Drop(cursor.tokens.span, kind, name)
@@ -185,7 +191,8 @@ def _drop(cursor: Cursor) -> Statement:
 
 def _show(cursor: Cursor) -> Statement:
     cursor.expect("SHOW")
-    kind = cursor.choose(("QUERIES", "STREAMS", "TABLES", "GAPS"), "QUERIES, STREAMS, TABLES or GAPS")
+    kinds = ("QUERIES", "STREAMS", "TABLES", "ARCHIVES", "GAPS")
+    kind = cursor.choose(kinds, "QUERIES, STREAMS, TABLES, ARCHIVES or GAPS")
     cursor.finish()
     return Show(cursor.tokens.span, kind)
 

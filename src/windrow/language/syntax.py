@@ -222,7 +222,7 @@ class CreateQuery(Statement):
 
 @dataclass(frozen=True)
 class Drop(Statement):
-    """DROP QUERY | STREAM | TABLE name."""
+    """DROP QUERY | STREAM | TABLE | ARCHIVE name."""
 
     kind: str
     name: str
@@ -230,7 +230,7 @@ class Drop(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """SHOW QUERIES | STREAMS | TABLES."""
+    """SHOW QUERIES | STREAMS | TABLES | ARCHIVES | GAPS."""
 
     kind: str
 

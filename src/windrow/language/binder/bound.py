@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
-    from windrow.language.catalog import StandingQuery
+    from windrow.language.catalog import StandingArchive, StandingQuery
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,15 @@ class RegisterQuery:
 
 
 @dataclass(frozen=True)
+class DeclareArchive:
+    """CREATE ARCHIVE: the catalog has it already; fill it from now on."""
+
+    archive: StandingArchive
+
+
+@dataclass(frozen=True)
 class Dropped:
-    """DROP STREAM, TABLE or QUERY: the catalog has forgotten it already; stop it. `name` as declared."""
+    """DROP STREAM, TABLE, QUERY or ARCHIVE: the catalog has forgotten it already; stop it. `name` as declared."""
 
     kind: str
     name: str
@@ -42,7 +49,7 @@ class Dropped:
 
 @dataclass(frozen=True)
 class ShowAll:
-    """SHOW STREAMS, TABLES or QUERIES; `kind` is STREAM, TABLE or QUERY."""
+    """SHOW STREAMS, TABLES, QUERIES, ARCHIVES or GAPS; `kind` is STREAM, TABLE, QUERY, ARCHIVE or GAPS."""
 
     kind: str
 
@@ -69,5 +76,13 @@ class RunOnce:
 
 
 BoundStatement: TypeAlias = (
-    DeclareStream | DeclareTable | RegisterQuery | Dropped | ShowAll | ExplainQuery | AnalyzeQuery | RunOnce
+    DeclareStream
+    | DeclareTable
+    | RegisterQuery
+    | DeclareArchive
+    | Dropped
+    | ShowAll
+    | ExplainQuery
+    | AnalyzeQuery
+    | RunOnce
 )

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError, nearest
+from windrow.language.archives import CreateArchive
+from windrow.language.binder.archives import bind_archive
 from windrow.language.binder.bound import (
     AnalyzeQuery,
     BoundStatement,
+    DeclareArchive,
     DeclareStream,
     DeclareTable,
     Dropped,
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.language.catalog import Catalog
 
-_SHOWN = {"STREAMS": "STREAM", "TABLES": "TABLE", "QUERIES": "QUERY"}
+_SHOWN = {"STREAMS": "STREAM", "TABLES": "TABLE", "QUERIES": "QUERY", "ARCHIVES": "ARCHIVE"}
 
 
 def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
@@ -55,6 +58,10 @@ def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
                 query = _standing(statement, catalog)
                 catalog.add(query)
                 return RegisterQuery(query)
+            case CreateArchive():
+                archive = bind_archive(statement, catalog)
+                catalog.add(archive)
+                return DeclareArchive(archive)
             case Drop():
                 return Dropped(statement.kind, catalog.drop(statement.kind, statement.name).name)
             case Show():
