@@ -47,6 +47,7 @@ class Declaration:
         rebuild: bool = False,
         period: int | None = None,
         allocation: str = "round-robin",
+        expires: str = "valid_to",
     ) -> Declaration:
         """As CREATE ARCHIVE says it.
 
@@ -56,7 +57,7 @@ class Declaration:
         period = max(1, keep // _PERIODS) if period is None else period
         span = max(1, -(-keep // max(1, period)))
         cut = DoublyPartitioned(*partitions, span=span, allocation=allocation)
-        return cls(key, keep, period, cut, Upkeep.rebuilding() if rebuild else Upkeep())
+        return cls(key, keep, period, cut, Upkeep.rebuilding() if rebuild else Upkeep(), expires)
 
     def number(self, now: int) -> int:
         """The period that an update at this instant ends, or falls into.

@@ -24,18 +24,20 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from windrow.algebra.values import instant
+from windrow.engine.archive_view import ArchiveView
 from windrow.engine.core import Engine, Promise, error_of
-from windrow.engine.declaring import declared_stream, declared_table, options, period
+from windrow.engine.declaring import archive_text, declared_stream, declared_table, options, period
 from windrow.engine.explaining import explain_plan
 from windrow.engine.handles import Query, StreamView, TableView
 from windrow.engine.loop import Loop
 from windrow.engine.refreshing import Refreshing
-from windrow.engine.showing import show_gaps, show_queries, show_streams, show_tables
+from windrow.engine.showing import show_archives, show_gaps, show_queries, show_streams, show_tables
 from windrow.engine.stopping import StandingHere
 from windrow.engine.tables import TableUpdate
 from windrow.errors import QueryError, StateError, WindrowError, nearest
 from windrow.language.binder.bound import (
     AnalyzeQuery,
+    DeclareArchive,
     DeclareStream,
     DeclareTable,
     Dropped,
@@ -245,9 +247,32 @@ class Windrow:
         self._engine.commit()
         return self.queries[name]
 
+    def archive(
+        self,
+        name: str,
+        on: str,
+        key: str,
+        keep: str | int,
+        *,
+        partitions: tuple[int, int] = (2, 2),
+        rebuild: bool = False,
+    ) -> ArchiveView:
+        """Keep the rows of a stream or a query on disk from now on: CREATE ARCHIVE with its words.
+
+        `key` is the column rows are found by, `keep` how long they are kept: "7 days", or a number where the
+        source counts in numbers.
+        """
+        self.sql(archive_text(name, on, key, keep, partitions, rebuild=rebuild))
+        return self.archives[name]
+
     def drop(self, name: str) -> None:
-        """Stop a query that is registered, or one that only the state directory still knows."""
-        if name in self._catalog.queries:
+        """Stop a query or an archive that is registered, or one that only the state directory still knows."""
+        if name in self._catalog.archives:
+            self._catalog.drop("ARCHIVE", name)
+            self._engine.drop_archive(name)
+        elif name in self._engine.archives.undeclared:
+            self._engine.drop_archive(name)
+        elif name in self._catalog.queries:
             self._catalog.drop("QUERY", name)
             self._engine.drop_query(name)
         elif name in self._engine.last.queries:
@@ -272,6 +297,11 @@ class Windrow:
         return {name: TableView(self._engine, name) for name in self._engine.tables}
 
     @property
+    def archives(self) -> dict[str, ArchiveView]:
+        """The declared archives, by name."""
+        return {name: ArchiveView(self._engine, name) for name in self._engine.archives.kept}
+
+    @property
     def commit(self) -> int:
         """The number of the last commit."""
         return self._engine.last.number
@@ -290,14 +320,10 @@ class Windrow:
                 self._add_table(table)
             case RegisterQuery(query):
                 self._start_query(query, None)
-            case Dropped("QUERY", name):
-                self._engine.drop_query(name)
-            case Dropped("STREAM", name):
-                self._engine.drop_stream(name)
-                self._sources.pop(name, None)
-            case Dropped("TABLE", name):
-                self._engine.drop_table(name)
-                self._table_sources.pop(name, None)
+            case DeclareArchive(archive):
+                self._engine.add_archive(archive)
+            case Dropped(kind, name):
+                self._forget(kind, name)
             case ShowAll(kind):
                 return self._shown(kind)
             case ExplainQuery(plan):
@@ -311,6 +337,20 @@ class Windrow:
                     hint="write CREATE QUERY name AS SELECT …",
                 )
         return None
+
+    def _forget(self, kind: str, name: str) -> None:
+        """What is dropped runs no more."""
+        match kind:
+            case "QUERY":
+                self._engine.drop_query(name)
+            case "ARCHIVE":
+                self._engine.drop_archive(name)
+            case "STREAM":
+                self._engine.drop_stream(name)
+                self._sources.pop(name, None)
+            case _:
+                self._engine.drop_table(name)
+                self._table_sources.pop(name, None)
 
     def _declare(self, stream: Any) -> None:
         self._catalog.add(stream)
@@ -346,6 +386,8 @@ class Windrow:
         match kind:
             case "GAPS":
                 return show_gaps(self.queries)
+            case "ARCHIVE":
+                return show_archives(self.archives)
             case "QUERY":
                 return show_queries(self.queries)
             case "STREAM":
@@ -459,13 +501,19 @@ class Windrow:
             raise error_of(failed[0])
 
     def _check_declared(self) -> None:
-        """State of queries nobody declares any more is neither used nor silently thrown away."""
+        """State of what nobody declares any more is neither used nor silently thrown away."""
         missing = self._undeclared
         if missing:
             raise StateError(
                 f"{self._folder} holds the state of query `{missing[0]}`, which is not declared",
                 code="query-missing",
                 hint=f"declare it as before, or drop it: w.drop('{missing[0]}'), or --drop {missing[0]}",
+            )
+        for name in sorted(self._engine.archives.undeclared):
+            raise StateError(
+                f"{self._folder} holds archive `{name}`, which is not declared",
+                code="archive-missing",
+                hint=f"declare it as before, or drop it: w.drop('{name}'), or --drop {name}",
             )
 
     @property

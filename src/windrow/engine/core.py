@@ -16,6 +16,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.algebra.aggregates.user import definitions
+from windrow.engine.archiving import Archiving
 from windrow.engine.delivery import delivery, pending
 from windrow.engine.draft import Draft
 from windrow.engine.history import read_contents
@@ -27,6 +28,7 @@ from windrow.engine.shedding import Shedding
 from windrow.engine.tables import Shelf, TableRecord
 from windrow.errors import DataError, QueryError, SinkError, StateError, WindrowError
 from windrow.spark.sinks import MemorySink, open_sink
+from windrow.spark.tasks.archived import archived_section
 from windrow.spark.tasks.arrived import Arrived
 from windrow.spark.tasks.bundle import Bundle
 from windrow.spark.tasks.place import Place
@@ -42,11 +44,11 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.engine.tables import TableUpdate
     from windrow.kernels.general.contents import Contents
-    from windrow.language.catalog import StandingQuery
+    from windrow.language.catalog import StandingArchive, StandingQuery
     from windrow.spark.sinks import Sink
     from windrow.spark.tasks.close import CloseTask
     from windrow.spark.tasks.reports import Closed, Ingested
-    from windrow.state.entries import SourceState
+    from windrow.state.entries import OutboxEntry, SourceState
     from windrow.state.manifest import Manifest
     from windrow.state.store import Store
 
@@ -132,6 +134,7 @@ class Engine:
         self._late_sinks: dict[str, Sink] = {}
         self._registered = False
         self._sweep_due = self.log.last.number + SWEEP_EVERY
+        self.archives = Archiving(self)
 
     @property
     def store(self) -> Store:
@@ -252,6 +255,18 @@ class Engine:
             self._dropped.add(name)
             self._registered = True
 
+    def add_archive(self, archive: StandingArchive) -> None:
+        """A declared archive of a stream or a query."""
+        with self.lock:
+            self.archives.add(archive)
+            self._registered = True
+
+    def drop_archive(self, name: str) -> None:
+        """Forget an archive and all it holds."""
+        with self.lock:
+            self.archives.drop(name)
+            self._registered = True
+
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """If the block fails, nothing that it registers or drops is so."""
@@ -260,7 +275,8 @@ class Engine:
             dropped = set(self._dropped), set(self._dropped_streams), set(self._dropped_tables)
             closing = list(self._closing)
             try:
-                yield
+                with self.archives.all_or_nothing():
+                    yield
             except BaseException:
                 self.streams, self.tables, self.queries, self._late_sinks = before
                 self._dropped, self._dropped_streams, self._dropped_tables = dropped
@@ -337,7 +353,8 @@ class Engine:
             dict(self._delivered),
             # tells this state from others, for sinks that know commits by number: it may move, and another
             # may come to be at its place
-            {"state_id": self._state_id},
+            {"state_id": self._state_id, **self.archives.decisions},
+            self.archives.sections,
         )
 
     def _ingest(self, draft: Draft, arrivals: Sequence[Arrival], now: int) -> None:
@@ -363,11 +380,13 @@ class Engine:
         panes = self._panes.get(arrival.stream)
         others = {name: each.known for name, each in draft.streams.items()}
         held = {name: each.progress for name, each in draft.tables.items()}
-        shed = self.shedding.rows(record, draft)
-        return Arrived(record.stream, arrival.frame, record.known, bundles, order, others, panes, held, shed)
+        more = self.shedding.rows(record, draft), archived_section(arrival.stream) in draft.archived
+        return Arrived(record.stream, arrival.frame, record.known, bundles, order, others, panes, held, *more)
 
     def _close(self, draft: Draft) -> None:
-        work = [replace(each, drops=self.shedding.drops(each.query.name)) for each in draft.due()]
+        wants, drops = self.archives.wants_lifetimes, self.shedding.drops
+        due = [(each, each.query.name) for each in draft.due()]
+        work = [replace(each, drops=drops(name), lifetimes=wants(name)) for each, name in due]
         if work:
             draft.close(work, self.jobs.close(draft.tasks(work, self._place())))
 
@@ -392,6 +411,7 @@ class Engine:
         self._dropped_streams, self._dropped_tables = set(), set()
         while self._closing:
             self._closing.pop().close()
+        self.archives.committed()
         for query in failed:
             self.events.append(Event("query-failed", query.query.name, error_of(query)))
         self._maintain()
@@ -403,8 +423,11 @@ class Engine:
 
     # ------------------------------------------------------------ delivery
 
-    def deliver(self) -> None:
-        """Give every sink what is committed and it does not have. Where one fails, its rows go on waiting."""
+    def deliver(self, *, only_due: bool = False) -> None:
+        """Give every sink what is committed and it does not have. Where one fails, its rows go on waiting.
+
+        Archives get theirs too; `only_due`: those that should not wait any longer.
+        """
         with self.lock:
             for record in list(self.queries.values()):
                 if record.sink is not None:
@@ -413,10 +436,11 @@ class Engine:
             for name, sink in self._late_sinks.items():
                 schema = rows_schema(self.streams[name].stream.schema)
                 self._deliver(name, late_section(name), sink, schema)
+            self.archives.deliver(only_due=only_due)
 
     def _timed_delivery(self) -> None:
         began = time.perf_counter()
-        self.deliver()
+        self.deliver(only_due=True)
         self._delivering = time.perf_counter() - began
 
     def _deliver(self, name: str, section: str, sink: Sink, schema: pa.Schema) -> None:
@@ -432,8 +456,12 @@ class Engine:
                 return
             self._sink_works(name)
             crash_point("sink-delivered")
-            for entry in waiting:
-                self._delivered.setdefault(entry.ref.name, set()).add(section)
+            self.mark_delivered(waiting, section)
+
+    def mark_delivered(self, entries: Sequence[OutboxEntry], section: str) -> None:
+        """The next commit need not name them for this section any more."""
+        for entry in entries:
+            self._delivered.setdefault(entry.ref.name, set()).add(section)
 
     def _sink_works(self, name: str) -> None:
         self.events = [event for event in self.events if (event.kind, event.name) != ("sink-failed", name)]
@@ -450,6 +478,7 @@ class Engine:
                         record.sink.close()
                 for sink in self._late_sinks.values():
                     sink.close()
+                self.archives.close()
                 self.log.close()
 
 

@@ -1,4 +1,4 @@
-"""Streams and tables from Python: the words of CREATE STREAM and CREATE TABLE as arguments.
+"""Streams, tables and archives from Python: the words of CREATE … as arguments.
 
 >>> options(wattr="ts", slack="5 seconds", late="keep")
 'WATTR `ts` SLACK 5 SECONDS LATE KEEP'
@@ -59,6 +59,20 @@ def options(
     words += [_late(late)] if late else []
     words += ["SHEDDABLE"] if sheddable else []
     return " ".join(words)
+
+
+def archive_text(
+    name: str, on: str, key: str, keep: str | int, partitions: tuple[int, int], *, rebuild: bool
+) -> str:
+    """CREATE ARCHIVE with these words.
+
+    >>> archive_text("past", "top", "item", "7 days", (2, 3), rebuild=True)
+    'CREATE ARCHIVE `past` ON `top` KEY `item` PARTITIONS 2 x 3 REBUILD KEEP 7 DAYS'
+    """
+    made, expired = partitions
+    words = ["CREATE ARCHIVE", _quoted(name), "ON", _quoted(on), "KEY", _quoted(key)]
+    words += [f"PARTITIONS {made} x {expired}", "REBUILD" if rebuild else "NOREBUILD"]
+    return " ".join([*words, f"KEEP {str(keep).upper()}"])
 
 
 def declared_table(name: str, schema: Schema, kind: str, key: Sequence[str]) -> Table:

@@ -22,6 +22,7 @@ from windrow.engine.tables import BEGINNING
 from windrow.errors import StateError
 from windrow.kernels.general.tables import changes_at, check_order, promised
 from windrow.kernels.intake import Intake, Known
+from windrow.spark.tasks.archived import archived_section, is_archived
 from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
 from windrow.spark.tasks.units import GeneralUnit
@@ -59,6 +60,8 @@ class Draft:
     #: which sections of which outbox files have been delivered since the last commit
     delivered: Mapping[str, set[str]] = field(default_factory=dict)
     decisions: dict[str, Any] = field(default_factory=dict)
+    #: the sections of outbox files that archives wait for
+    archived: frozenset[str] = frozenset()
     _deltas: list[ChunkRef] = field(default_factory=list)
     _files: dict[int, tuple[ChunkRef, ...]] = field(default_factory=dict)
     _outbox: list[ChunkRef] = field(default_factory=list)
@@ -319,15 +322,17 @@ class Draft:
 
     def _entries(self) -> Iterable[OutboxEntry]:
         wanted = {record.id for record in self.queries.values() if record.is_running}
-        wanted |= {late_section(name) for name in self.streams}
+        wanted |= {late_section(name) for name in self.streams} | self.archived
         gone = {state.options["id"] for name, state in self.last.queries.items() if name in self.dropped}
         gone |= {late_section(name) for name in self.dropped_streams}
+        gone |= {s for e in self.last.outbox for s in e.pending if is_archived(s)} - self.archived
         for entry in self.last.outbox:
             left = entry.delivered(self.delivered.get(entry.ref.name, set()) | gone)
             if left is not None:
                 yield left
         for ref in self._outbox:
-            pending = tuple(section for section in ref.operators if section in wanted)
+            sections = dict.fromkeys([*ref.operators, *map(archived_section, ref.operators)])
+            pending = tuple(section for section in sections if section in wanted)
             if pending:
                 yield OutboxEntry(self.last.number + 1, ref, pending)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from windrow.engine.missing import all_gaps
 
 if TYPE_CHECKING:
+    from windrow.engine.archive_view import ArchiveView
     from windrow.engine.handles import Query, StreamView, TableView
     from windrow.language.catalog import Catalog
 
@@ -28,6 +29,33 @@ _STREAMS = pa.schema(
         ("source", pa.string()),
     ]
 )
+
+_ARCHIVES = pa.schema(
+    [
+        ("name", pa.string()),
+        ("source", pa.string()),
+        ("key", pa.string()),
+        ("rows", pa.int64()),
+        ("files", pa.int64()),
+        ("folder", pa.string()),
+    ]
+)
+
+
+def show_archives(archives: Mapping[str, ArchiveView]) -> pa.Table:
+    """The archives, and how much they hold."""
+    rows = [
+        {
+            "name": name,
+            "source": archive.source,
+            "key": archive.key,
+            "rows": len(archive),
+            "files": len(archive.files),
+            "folder": str(archive.folder),
+        }
+        for name, archive in archives.items()
+    ]
+    return pa.Table.from_pylist(rows, schema=_ARCHIVES)
 
 
 def show_gaps(queries: Mapping[str, Query]) -> pa.Table:

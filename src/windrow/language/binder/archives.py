@@ -59,9 +59,11 @@ def bind_archive(statement: CreateArchive, catalog: Catalog) -> StandingArchive:
 def check_lifetimes(query: StandingQuery) -> None:
     """Whether it is known, when a row of the answer comes, until when it stays."""
     label = query.plan.label
-    if query.plan.emits_deletions and label.pattern is Pattern.STR:
+    is_known = label.pattern is not Pattern.STR and not query.plan.is_internal
+    if query.plan.emits_deletions and not is_known:
+        reason = "results outlive INTERNAL windows" if query.plan.is_internal else label.reason
         raise QueryError(
-            f"nobody knows how long rows stay in the answer of query `{query.name}`: {label.reason}",
+            f"nobody knows how long rows stay in the answer of query `{query.name}`: {reason}",
             code="archive-source",
             hint="give its windows a SLIDE, or write SELECT ISTREAM …, to keep what it emits",
         )

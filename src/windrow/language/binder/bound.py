@@ -49,7 +49,7 @@ class Dropped:
 
 @dataclass(frozen=True)
 class ShowAll:
-    """SHOW STREAMS, TABLES, QUERIES, ARCHIVES or GAPS; `kind` is STREAM, TABLE, QUERY, ARCHIVE or GAPS."""
+    """SHOW STREAMS, …; `kind` is STREAM, TABLE, QUERY, ARCHIVE or GAPS."""
 
     kind: str
 

@@ -31,3 +31,5 @@ class Arrived:
     held: Mapping[str, Instant] = field(default_factory=dict)
     #: rows that no query needs: intervals [begin, end) of WATTR
     shed: tuple[tuple[int, int], ...] = ()
+    #: whether archives are to have the accepted rows
+    archived: bool = False

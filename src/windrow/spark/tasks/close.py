@@ -21,6 +21,7 @@ from windrow.kernels.columns import to_frame
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.kernels.state import Delta, State
+from windrow.spark.tasks.archived import archived_section, lived_rows
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
 from windrow.spark.tasks.general import Turn, advance
 from windrow.spark.tasks.place import Spool
@@ -57,6 +58,8 @@ class Work:
     changed: Mapping[str, int] = field(default_factory=dict)
     #: whether the windows that end at an instant are left out; None: none is
     drops: Callable[[int], bool] | None = None
+    #: whether archives are to have the rows of the answer, with the instants they are in it
+    lifetimes: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,11 +170,16 @@ class _Run:
         states = {name.removeprefix(prefix): before.state(name) for name in known}
         files = open_files(self.place.store, work.deltas)
         turn = Turn(work.query.name, self.shard, self.place.shards, work.clock, work.changed)
-        after, answers = advance(unit, turn, files, states)
+        after, answers, pieces = advance(unit, turn, files, states)
+        first: int | None = None
         if work.complete_from is not None and unit.memory is not None:
             first = work.complete_from + unit.memory
             answers = answers.filter(pc.greater_equal(answers.column(0), first))
         self._give(work, [answers], outbox)
+        if work.lifetimes:
+            lived = lived_rows(pieces, unit.program.emit.schema.names, first)
+            if lived.height:
+                outbox.writer.add(archived_section(work.query.name), lived.to_arrow())
         return {f"{prefix}{path}": state for path, state in after.items()}
 
     def _delta(self, work: Work, unit: SlidingUnit, level: Level) -> Delta:

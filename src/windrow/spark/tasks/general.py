@@ -84,8 +84,8 @@ class Turn:
 
 def advance(
     unit: GeneralUnit, turn: Turn, files: Sequence[Chunk], states: Mapping[str, State]
-) -> tuple[Mapping[str, State], pa.Table]:
-    """The next states of a shard, and the answers that became final in it."""
+) -> tuple[Mapping[str, State], pa.Table, pl.DataFrame]:
+    """The next states of a shard, the answers that became final in it, and the pieces they are made of."""
     rows = {name: _sections(files, (QUERY, turn.query, name, turn.shard)) for name in unit.streams}
     changes = {name: _changes(unit, name, turn, files) for name in unit.tables}
     news = News(
@@ -94,10 +94,10 @@ def advance(
         {name: frame for name, frame in changes.items() if frame is not None},
         changed=turn.changed,
     )
-    after, answers, _ = unit.program.advance(states, news)
+    after, answers, pieces = unit.program.advance(states, news)
     emit = unit.program.emit
     columns = [AT, *([OP] if emit.emits_deletions else []), *emit.schema.names]
-    return after, answers.select(columns).to_arrow()
+    return after, answers.select(columns).to_arrow(), pieces
 
 
 def _sections(files: Iterable[Chunk], key: Key) -> list[pl.DataFrame]:

@@ -21,6 +21,7 @@ from windrow.kernels.intake import Intake, Observed
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.spark.native import BEGIN, COUNT, GREATEST, SHED, Feed, native_query
+from windrow.spark.tasks.archived import archived_section, stream_rows
 from windrow.spark.tasks.delta_file import FEED, put_tables
 from windrow.spark.tasks.general import RowsGathering
 from windrow.spark.tasks.place import Spool
@@ -58,6 +59,8 @@ class RowsTask:
     held: Mapping[str, Instant] = field(default_factory=dict)
     #: rows that no query needs: intervals [begin, end) of WATTR
     shed: tuple[tuple[int, int], ...] = ()
+    #: whether archives are to have the accepted rows
+    archived: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         undisturbed()
@@ -86,6 +89,9 @@ class RowsTask:
                 shed += judged.accepted.height - needed.height
                 for each in gathering:
                     each.take(needed)
+                if self.archived and judged.accepted.height:
+                    rows = stream_rows(self.stream, judged.accepted)
+                    outbox.writer.add(archived_section(self.stream.name), rows.to_arrow())
                 if self.late_sink is not None and judged.late.height:
                     outbox.writer.add(self.late_sink, judged.late.to_arrow())
         with Spool(place, stream=self.stream.name) as spool:
