@@ -84,9 +84,7 @@ class Archive:
                 "declaration": declaration.to_json(),
                 "schema": schema.serialize().to_pybytes().hex(),
             }
-            never = StreamState(
-                progress={"now": -(2**63)}, options=options, source=read or SourceState()
-            )
+            never = StreamState(progress={"now": -(2**63)}, options=options, source=read or SourceState())
             log.commit(log.last.successor(streams={STREAM: never}))
             return cls(log, keep_commits)
         except BaseException:

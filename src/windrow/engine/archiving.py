@@ -24,10 +24,10 @@ from windrow.archive.archive import Archive
 from windrow.archive.searching import Reading
 from windrow.engine.archive_rows import Shape
 from windrow.engine.delivery import pending
-from windrow.engine.running import runnable
 from windrow.errors import StateError
 from windrow.language.binder.archives import check_lifetimes
 from windrow.spark.tasks.archived import archived_section
+from windrow.spark.tasks.units import GeneralUnit
 from windrow.state.crash import crash_point
 from windrow.state.entries import SourceState
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.engine.core import Engine
-    from windrow.engine.records import QueryRecord
+    from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingArchive
     from windrow.state.entries import OutboxEntry
     from windrow.state.manifest import Manifest
@@ -141,15 +141,17 @@ class Archiving:
         if stream is not None:
             return spec.source, Shape.of_stream(spec, stream.stream)
         record = self._engine.queries[spec.source]
-        check_lifetimes(replace(record.query, plan=runnable(record.query.plan)))
+        unit = record.bundle.unit
+        if isinstance(unit, GeneralUnit):
+            check_lifetimes(replace(record.query, plan=unit.program.emit))
         return record.id, Shape.of_query(spec, record.id, record.query.plan)
 
     def _new(self, spec: StandingArchive, source: str, shape: Shape) -> Kept:
         folder = f"{quote(spec.name, safe='')}-{token_hex(4)}"
         read = SourceState(source, self._engine.last.number)
         archive = Archive.create(self.root / folder, shape.schema, shape.declaration, read=read)
-        last = self._last_instant(spec.source)
-        return Kept(spec, source, folder, shape, archive, None if last is None else last + 1)
+        seen = list(self._instants(spec.source))
+        return Kept(spec, source, folder, shape, archive, max(seen) + 1 if seen else None)
 
     def _check_same(self, spec: StandingArchive, source: str, stored: Mapping[str, Any]) -> None:
         told = _told(spec, source)
@@ -240,7 +242,9 @@ class Archiving:
         progress = self._progress(kept.spec.source)
         if progress == -INFINITY:
             return None
-        return int(progress) - 1 if progress != INFINITY else self._last_instant(kept.spec.source)
+        if progress != INFINITY:
+            return int(progress) - 1
+        return max((*self._instants(kept.spec.source), *self._promised(kept.spec.source)), default=None)
 
     def _progress(self, source: str) -> Instant:
         stream = self._engine.streams.get(source)
@@ -251,22 +255,30 @@ class Archiving:
         held = {name: self._engine.tables[name].progress for name in record.tables}
         return record.bundle.unit.progress(known, held)
 
-    def _last_instant(self, source: str) -> int | None:
-        """The greatest instant of a row of the source so far."""
-        if source in self._engine.streams:
-            return self._engine.streams[source].greatest
-        return max(self._instants(self._engine.queries[source]), default=None)
+    def _instants(self, source: str) -> Iterator[int]:
+        """The greatest instants of rows of the source so far."""
+        for stream, attribute in self._attributes(source):
+            known = {ARRIVAL_TS: stream.known.last_arrival, ROW_NUM: stream.known.accepted}
+            found = stream.greatest if attribute == stream.stream.wattr else known.get(attribute)
+            if found is not None and abs(found) != INFINITY:
+                yield int(found)
 
-    def _instants(self, record: QueryRecord) -> Iterator[int]:
-        """The greatest of each window's attribute, as far as it is known."""
-        windows = [node for node in record.query.plan.walk() if isinstance(node, Window)]
-        for window in windows:
-            for scan in (origin for origin in window.origins if isinstance(origin, Scan)):
-                stream, attribute = self._engine.streams[scan.stream.name], window.attribute_of(scan)
-                known = {ARRIVAL_TS: stream.known.last_arrival, ROW_NUM: stream.known.accepted}
-                found = stream.greatest if attribute == stream.stream.wattr else known.get(attribute)
-                if found is not None and abs(found) != INFINITY:
-                    yield int(found)
+    def _promised(self, source: str) -> Iterator[int]:
+        """How far the streams were before they ended: time does not go back at the end."""
+        for stream, attribute in self._attributes(source):
+            promised = stream.known.progress.progress
+            if attribute == stream.stream.wattr and abs(promised) != INFINITY:
+                yield int(promised) - 1
+
+    def _attributes(self, source: str) -> list[tuple[StreamRecord, str]]:
+        """The streams below, each with the attributes that windows of the source are on."""
+        streams = self._engine.streams
+        if source in streams:
+            return [(streams[source], streams[source].stream.wattr)]
+        nodes = self._engine.queries[source].query.plan.walk()
+        windows = [node for node in nodes if isinstance(node, Window)]
+        scans = [(w, each) for w in windows for each in w.origins if isinstance(each, Scan)]
+        return [(streams[scan.stream.name], window.attribute_of(scan)) for window, scan in scans]
 
     # ------------------------------------------------------------ reading
 

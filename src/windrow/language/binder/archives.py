@@ -65,7 +65,7 @@ def check_lifetimes(query: StandingQuery) -> None:
         raise QueryError(
             f"nobody knows how long rows stay in the answer of query `{query.name}`: {reason}",
             code="archive-source",
-            hint="give its windows a SLIDE, or write SELECT ISTREAM …, to keep what it emits",
+            hint="give its windows a SLIDE, or write SELECT ISTREAM(…), to keep what it emits",
         )
 
 

@@ -41,7 +41,7 @@ class DeclareArchive:
 
 @dataclass(frozen=True)
 class Dropped:
-    """DROP STREAM, TABLE, QUERY or ARCHIVE: the catalog has forgotten it already; stop it. `name` as declared."""
+    """DROP STREAM, TABLE, QUERY or ARCHIVE: the catalog has forgotten it; stop it. `name` as declared."""
 
     kind: str
     name: str

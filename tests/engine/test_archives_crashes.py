@@ -1,0 +1,136 @@
+"""A crash between a commit and the update of an archive, or within it: no row is lost, none is doubled."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.engine.archived import Definition, values_of
+from tests.engine.world import BATCHES, SUMS, World
+
+from windrow.archive.archive import Archive
+from windrow.engine import archiving, core
+from windrow.engine.archive_view import ArchiveView
+from windrow.language.catalog import StandingArchive
+from windrow.state.crash import Crash, crashing_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from windrow.engine.core import Engine
+
+JOINED = "SELECT a.k, a.v, b.v AS w FROM s [RANGE 12] a, s [RANGE 9] b WHERE a.k = b.k"
+QUERIES = {"joined": JOINED, "sums": SUMS}
+KEEP = 45
+#: with a period of 1 rows go to the disk at once, with one of 31 they wait
+ARCHIVES = (
+    StandingArchive("of_s", "s", "v", KEEP, (2, 2)),
+    StandingArchive("rebuilt", "s", "k", KEEP, (1, 3), rebuild=True),
+    StandingArchive("of_joined", "joined", "k", 1000, (2, 1)),
+    StandingArchive("of_sums", "sums", "k", KEEP, (1, 2)),
+)
+#: what an update of an archive passes
+POINTS = (
+    "chunk-partly-written",
+    "chunk-written",
+    "manifest-temp-written",
+    "manifest-linked",
+    "before-directory-sync",
+    "after-directory-sync",
+    "sweep-between-removals",
+    "sink-delivered",
+)
+
+
+class Kept(World):
+    """A world in which everything is archived."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, queries=dict(QUERIES))
+
+    def open(self) -> Engine:
+        engine = super().open()
+        for archive in ARCHIVES:
+            engine.add_archive(archive)
+        engine.commit()
+        return engine
+
+    def check(self) -> None:
+        """Everything is there, once, and in files."""
+        known = Definition(dict(self.queries))
+        for batch in BATCHES:
+            known.push(list(batch))
+        known.end()
+        engine = self.open()
+        engine.deliver()
+        found = {name: ArchiveView(engine, name) for name in engine.archives.kept}
+        expected = known.rows(KEEP)
+        assert values_of(found["of_s"].scan(), "valid_to") == expected
+        assert values_of(found["rebuilt"].scan(), "valid_to") == expected
+        assert values_of(found["of_sums"].scan(), "valid_to") == known.emitted("sums", KEEP)
+        assert values_of(found["of_joined"].scan(), "at", "valid_to") == known.answer("joined")
+        assert not engine.archives.seen.manifest.outbox or all(
+            kept.reached for kept in engine.archives.kept.values()
+        )
+        folders = {path.name for path in engine.archives.root.iterdir()}
+        assert folders == {kept.folder for kept in engine.archives.kept.values()}
+        engine.close()
+
+
+@pytest.fixture(autouse=True)
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps happen all the time, and rows do not wait for long."""
+    monkeypatch.setattr(core, "SWEEP_EVERY", 2)
+    monkeypatch.setattr(core, "KEEP", 2)
+    monkeypatch.setattr(archiving, "MOST_WAITING", 3)
+
+
+def test_without_a_crash_archives_have_what_the_oracle_says(tmp_path: Path) -> None:
+    world = Kept(tmp_path)
+    world.live()
+    world.check()
+
+
+@pytest.mark.parametrize("passage", [1, 4, 9])
+@pytest.mark.parametrize("point", ["owner-linked", "before-commit", "after-commit", "manifest-linked"])
+def test_a_crash_around_commits(tmp_path: Path, point: str, passage: int) -> None:
+    world = Kept(tmp_path)
+    died = world.die(point, passage)
+    assert died or passage > 1
+    world.live()
+    world.check()
+
+
+@pytest.mark.parametrize("update", [2, 11])
+@pytest.mark.parametrize("point", POINTS)
+def test_a_crash_within_an_update(
+    tmp_path: Path, point: str, update: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = Kept(tmp_path)
+    with monkeypatch.context() as patched, ExitStack() as ending, suppress(Crash):
+        crashes = _crash_in(update, point, patched, ending, world)
+        world.live()
+    (crash,) = crashes
+    assert crash.happened
+    world._go_back()
+    world.live()
+    world.check()
+
+
+def _crash_in(
+    update: int, point: str, patched: pytest.MonkeyPatch, ending: ExitStack, world: World
+) -> list[Any]:
+    """From the n-th update of an archive on, the first passage of a point is the end."""
+    crashes: list[Any] = []
+    calls: Iterator[int] = iter(range(1, 1000))
+    do = Archive.update
+
+    def updated(self: Archive, *args: Any, **more: Any) -> Any:
+        if next(calls) == update:
+            crashes.append(ending.enter_context(crashing_at(point, 1, world._copy)))
+        return do(self, *args, **more)
+
+    patched.setattr(Archive, "update", updated)
+    return crashes
