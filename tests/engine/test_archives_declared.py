@@ -1,0 +1,206 @@
+"""Archives as statements and in Python: made, shown, dropped, refused; read by others while they grow."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from tests.engine.archived import Archiving, values_of
+from tests.engine.driven import STREAM
+
+from windrow.archive import read_archive
+from windrow.engine.core import Arrival
+from windrow.errors import QueryError, StateError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ARCHIVE = "CREATE ARCHIVE a ON s KEY k KEEP 100"
+
+
+def folders(w: Archiving) -> list[str]:
+    root = w.engine.archives.root
+    return sorted(path.name for path in root.iterdir()) if root.is_dir() else []
+
+
+def test_made_from_python_it_is_the_same(tmp_path: Path) -> None:
+    with Archiving(tmp_path) as w:
+        w.sql(STREAM)
+        made = w.archive("a", "s", "K", 100, partitions=(3, 2), rebuild=True)
+        assert (made.source, made.key, made.keep, made.expires) == ("s", "k", 100, "valid_to")
+        w.push((1, 5, 0), (2, 6, 9))
+        shown = w.sql("SHOW ARCHIVES")[0].to_pylist()
+        assert [(row["name"], row["source"], row["key"], row["rows"]) for row in shown] == [
+            ("a", "s", "k", 2)
+        ]
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; CREATE ARCHIVE a ON s KEY k PARTITIONS 3 x 2 REBUILD KEEP 100")
+        assert sorted(w.archives["a"].scan()["v"].to_pylist()) == [5, 6]
+
+
+def test_dropped_it_is_gone_from_the_disk(tmp_path: Path) -> None:
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; {ARCHIVE}")
+        w.push((1, 5, 0))
+        view = w.archives["a"]
+        w.sql("DROP ARCHIVE a")
+        assert not folders(w)
+        assert not w.archives
+        with pytest.raises(QueryError, match="was dropped"):
+            view.scan()
+        w.push((1, 5, 9))
+        assert not w.engine.last.outbox
+        w.sql(ARCHIVE)
+        assert not len(w.archives["a"])
+        w.drop("a")
+        w.sql("DROP STREAM s")
+
+
+def test_dropped_and_made_again_in_one_script_it_is_a_new_one(tmp_path: Path) -> None:
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; {ARCHIVE}")
+        w.push((1, 5, 0))
+        w.sql("DROP ARCHIVE a; CREATE ARCHIVE a ON s KEY v KEEP 7")
+        assert len(folders(w)) == 1
+        assert not len(w.archives["a"])
+        w.push((2, 8, 1))
+        assert w.archives["a"].probe(8)["k"].to_pylist() == [2]
+
+
+def test_if_a_script_fails_archives_are_as_before(tmp_path: Path) -> None:
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; {ARCHIVE}")
+        w.push((1, 5, 0))
+        before = folders(w)
+        for script in ("CREATE ARCHIVE b ON s KEY k KEEP 9", "DROP ARCHIVE a", f"DROP ARCHIVE a; {ARCHIVE}"):
+            with pytest.raises(QueryError):
+                w.sql(f"{script}; CREATE STREAM late (t BIGINT) FROM 'nowhere:at-all'")
+            assert folders(w) == before
+            assert list(w.archives) == ["a"]
+        w.push((2, 6, 1))
+        assert sorted(w.archives["a"].scan()["k"].to_pylist()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("declared", "what"),
+    [
+        ("KEY v KEEP 100", "key was k and is now v"),
+        ("KEY k KEEP 101", "keep was 100 and is now 101"),
+        ("KEY k PARTITIONS 4 x 4 KEEP 100", "partitions was"),
+        ("KEY k REBUILD KEEP 100", "rebuild was"),
+    ],
+)
+def test_declared_otherwise_over_the_same_state_it_is_refused(
+    tmp_path: Path, declared: str, what: str
+) -> None:
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; {ARCHIVE}")
+    with Archiving(tmp_path) as w:
+        w.sql(STREAM)
+        with pytest.raises(StateError, match=what) as refused:
+            w.sql(f"CREATE ARCHIVE a ON s {declared}")
+        assert refused.value.code == "archive-changed"
+        assert "w.drop('a')" in str(refused.value.hint)
+        w.drop("a")
+        w.sql(f"CREATE ARCHIVE a ON s {declared}")
+        assert len(folders(w)) == 1
+
+
+def test_an_archive_that_is_not_declared_any_more_is_not_left_behind_silently(tmp_path: Path) -> None:
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; {ARCHIVE}")
+    with Archiving(tmp_path) as w:
+        w.sql(STREAM)
+        with pytest.raises(StateError, match="holds archive `a`, which is not declared"):
+            w.punctuate("s", 5)
+        assert len(folders(w)) == 1
+        w.drop("a")
+        w.punctuate("s", 5)
+        assert not folders(w)
+
+
+def test_what_an_interrupted_statement_left_is_removed(tmp_path: Path) -> None:
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; {ARCHIVE}")
+        (w.engine.archives.root / "b-0123").mkdir()
+    with Archiving(tmp_path) as w:
+        assert [name.partition("-")[0] for name in folders(w)] == ["a"]
+
+
+def test_two_archives_of_one_stream_each_get_all(tmp_path: Path) -> None:
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; {ARCHIVE}; CREATE ARCHIVE `b/../c` ON s KEY v KEEP 3200")
+        for number in range(5):
+            w.push((number, number, number))
+        w.engine.deliver()
+        w.engine.commit()
+        assert [len(archive) for archive in w.archives.values()] == [5, 5]
+        assert not w.engine.last.outbox
+        assert all(path.parent == w.engine.archives.root for path in w.engine.archives.root.iterdir())
+
+
+def test_times_are_times_and_files_are_plain_parquet(tmp_path: Path) -> None:
+    script = """
+        CREATE STREAM orders (item STRING, valid_to BIGINT, ts TIMESTAMP) WATTR ts ORDERED;
+        CREATE QUERY busy AS SELECT item, COUNT(*) AS n FROM orders [RANGE 1 MINUTE SLIDE 1 MINUTE]
+            GROUP BY item;
+        CREATE ARCHIVE past ON orders KEY item KEEP 1 HOUR;
+        CREATE ARCHIVE counts ON busy KEY at KEEP 1 DAY
+    """
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    moments = [noon.replace(minute=minute) for minute in (0, 0, 1, 5)]
+    rows = pa.table(
+        {
+            "item": ["a", "b", "a", "c"],
+            "valid_to": [1, 2, 3, 4],
+            "ts": pa.array(moments, pa.timestamp("us", "UTC")),
+        }
+    )
+    with Archiving(tmp_path) as w:
+        w.sql(script)
+        w.engine.epoch([Arrival("orders", rows)])
+        past, counts = w.archives["past"], w.archives["counts"]
+        assert past.schema.names == ["item", "valid_to", "ts", "valid_to_"]
+        assert past.expires == "valid_to_"
+        assert past.probe("a", columns=["valid_to_"])["valid_to_"].to_pylist() == [
+            moment.replace(hour=13) for moment in moments[::2]
+        ]
+        first = noon.replace(minute=1)
+        assert sorted(counts.probe(first)["item"].to_pylist()) == ["a", "b"]
+        assert past.scan(at=noon.replace(hour=13, minute=1)).num_rows == 1
+        w.engine.deliver()
+        seen = pl.scan_parquet(past.files).filter(pl.col("valid_to_").dt.epoch("us") > past.updated)
+        assert sorted(seen.collect()["item"]) == ["a", "a", "b", "c"]
+        assert read_archive(past.folder).find("c")["valid_to"].to_pylist() == [4]
+
+
+def test_readers_see_one_commit_while_rows_come(tmp_path: Path) -> None:
+    """Each batch has one number; all that is seen are whole batches, the latest at least what was there."""
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; CREATE ARCHIVE a ON s KEY k PARTITIONS 2 x 2 KEEP 1600")
+        failures: list[Any] = []
+        done = False
+
+        def read() -> None:
+            last = 0
+            try:
+                while not done:
+                    numbers = values_of(w.archives["a"].scan(columns=["v"]))
+                    assert all(count == 3 for count in numbers.values()), numbers
+                    assert len(numbers) >= last, "went back"
+                    last = len(numbers)
+            except BaseException as error:  # noqa: BLE001  told by the test, not by a thread
+                failures.append(error)
+
+        reader = Thread(target=read)
+        reader.start()
+        for number in range(40):
+            w.push((1, number, number), (2, number, number), (3, number, number))
+        done = True
+        reader.join()
+        assert not failures
+        assert len(w.archives["a"]) == 120
