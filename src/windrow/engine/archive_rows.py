@@ -61,6 +61,11 @@ class Shape:
         return cls(section, read_from, schema, told, has_at=True, is_relation=emit.emits_deletions)
 
     @property
+    def is_of_stream(self) -> bool:
+        """Whether the rows are those of a stream."""
+        return not self.has_at
+
+    @property
     def expires(self) -> str:
         """The column that says until when a row is valid."""
         return self.declaration.expires

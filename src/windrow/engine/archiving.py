@@ -35,6 +35,7 @@ from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from windrow.algebra.plan import Emit
     from windrow.engine.core import Engine
     from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingArchive
@@ -281,6 +282,10 @@ class Archiving:
         return [(streams[scan.stream.name], window.attribute_of(scan)) for window, scan in scans]
 
     # ------------------------------------------------------------ reading
+
+    def plan_of(self, kept: Kept) -> Emit:
+        """The plan of the query that an archive is of."""
+        return self._engine.queries[kept.spec.source].query.plan
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Reading]:
