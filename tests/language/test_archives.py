@@ -8,6 +8,9 @@ from windrow.archive.partitioning import DoublyPartitioned
 from windrow.archive.upkeep import Upkeep
 from windrow.errors import QueryError
 from windrow.language.archives import CreateArchive, read_create_archive
+from windrow.language.binder.bound import DeclareArchive
+from windrow.language.catalog import Catalog, StandingArchive
+from windrow.language.compile import compile_script
 from windrow.language.cursor import Cursor
 from windrow.language.scanner import scan
 from windrow.windows.domain import Domain
@@ -63,3 +66,83 @@ def test_what_is_wrong_is_said_and_marked(text: str, message: str, marked: str) 
     span = error.value.span
     assert span is not None
     assert text[span.start : span.end] == marked
+
+
+SCRIPT = """
+CREATE STREAM s (k BIGINT, v DOUBLE, at STRING, t BIGINT) WATTR t;
+CREATE STREAM timed (k BIGINT, ts TIMESTAMP);
+CREATE TABLE items (k BIGINT);
+CREATE QUERY pairs AS SELECT a.k, b.at FROM s [RANGE 9] a, s [RANGE 5] b WHERE a.k = b.k;
+CREATE QUERY totals AS SELECT k, SUM(v) AS total FROM s [RANGE 9] GROUP BY k;
+CREATE QUERY last AS SELECT k FROM s [ROWS 3];
+CREATE QUERY inner AS SELECT a.k FROM s [RANGE 9 INTERNAL] a, s [RANGE 5] b WHERE a.k = b.k;
+CREATE QUERY counts AS SELECT k, COUNT(*) AS n FROM s [RANGE 9 SLIDE 3] GROUP BY k;
+CREATE ARCHIVE past ON s KEY k KEEP 9;
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "archive"),
+    [
+        ("CREATE ARCHIVE a ON S KEY K KEEP 7", StandingArchive("a", "s", "k", 7)),
+        ("CREATE ARCHIVE a ON pairs KEY at KEEP 7", StandingArchive("a", "pairs", "at", 7)),
+        ("CREATE ARCHIVE a ON pairs KEY at_ KEEP 7", StandingArchive("a", "pairs", "at_", 7)),
+        (
+            "CREATE ARCHIVE a ON counts KEY n PARTITIONS 1 x 4 REBUILD KEEP 7",
+            StandingArchive("a", "counts", "n", 7, (1, 4), rebuild=True),
+        ),
+        ("CREATE ARCHIVE a ON timed KEY k KEEP 2 SECONDS", StandingArchive("a", "timed", "k", 2_000_000)),
+    ],
+)
+def test_what_is_meant(text: str, archive: StandingArchive) -> None:
+    catalog = Catalog()
+    *_, bound = compile_script(SCRIPT + text, catalog)
+    assert bound == DeclareArchive(archive)
+    assert catalog.archives["a"] == archive
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message", "marked"),
+    [
+        (
+            "CREATE ARCHIVE a ON bids KEY k KEEP 7",
+            "unknown-source",
+            "no stream, table or query `bids`",
+            "bids",
+        ),
+        ("CREATE ARCHIVE a ON items KEY k KEEP 7", "archive-source", "is a table", "items"),
+        ("CREATE ARCHIVE a ON past KEY k KEEP 7", "unknown-source", "is an archive", "past"),
+        ("CREATE ARCHIVE a ON s KEY kk KEEP 7", "unknown-column", "no column `kk`", "kk"),
+        ("CREATE ARCHIVE a ON s KEY v KEEP 7", "key", "`v` is DOUBLE", "v"),
+        ("CREATE ARCHIVE a ON s KEY k KEEP 7 DAYS", "window-unit", "7 DAYS does not measure", "7 DAYS"),
+        ("CREATE ARCHIVE a ON timed KEY k KEEP 7", "window-unit", "does not measure a time", "7"),
+        ("CREATE ARCHIVE a ON s KEY k KEEP 0", "keep", "kept for 0 ticks", "0"),
+        ("CREATE ARCHIVE a ON totals KEY k KEEP 7", "archive-source", "nobody knows how long", "totals"),
+        ("CREATE ARCHIVE a ON last KEY k KEEP 7", "archive-source", "count-based", "last"),
+        ("CREATE ARCHIVE a ON inner KEY k KEEP 7", "archive-source", "outlive INTERNAL", "inner"),
+        ("CREATE ARCHIVE PAST ON s KEY k KEEP 7", "duplicate-name", "there is an archive `past`", None),
+        ("CREATE ARCHIVE pairs ON s KEY k KEEP 7", "duplicate-name", "there is a query `pairs`", None),
+        ("SELECT k FROM past [NOW]", "unknown-source", "`past` is an archive", "past [NOW]"),
+        ("DROP ARCHIVE s", "unknown-source", "no archive `s` to drop", None),
+        ("DROP TABLE past", "unknown-source", "no table `past` to drop", None),
+    ],
+)
+def test_what_cannot_be_is_refused_at_its_place(
+    text: str, code: str, message: str, marked: str | None
+) -> None:
+    with pytest.raises(QueryError, match=message) as error:
+        compile_script(SCRIPT + text, Catalog())
+    span = error.value.span
+    assert error.value.code == code
+    assert error.value.hint
+    assert span is not None
+    assert (SCRIPT + text)[span.start : span.end] == (marked or text)
+
+
+def test_what_is_archived_is_not_dropped() -> None:
+    catalog = Catalog()
+    compile_script("CREATE STREAM s (k BIGINT, t BIGINT); CREATE ARCHIVE a ON s KEY k KEEP 9", catalog)
+    with pytest.raises(QueryError, match="kept by archive `a`"):
+        compile_script("DROP STREAM s", catalog)
+    compile_script("DROP ARCHIVE a; DROP STREAM s", catalog)
+    assert not catalog.archives
