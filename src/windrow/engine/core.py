@@ -16,9 +16,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.algebra.aggregates.user import definitions
-from windrow.engine.delivery import delivery, pending
+from windrow.engine.common import Common
 from windrow.engine.draft import Draft
 from windrow.engine.history import read_contents
+from windrow.engine.outgoing import Outgoing
 from windrow.engine.overload import Effort
 from windrow.engine.published import published_schema, rows_schema
 from windrow.engine.records import QueryRecord, StreamRecord, query_text
@@ -40,12 +41,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.plan import Emit
+    from windrow.engine.common import Joined
     from windrow.engine.tables import TableUpdate
     from windrow.kernels.general.contents import Contents
     from windrow.language.catalog import StandingQuery
     from windrow.spark.sinks import Sink
     from windrow.spark.tasks.close import CloseTask
     from windrow.spark.tasks.reports import Closed, Ingested
+    from windrow.spark.tasks.shared import SharedWork
     from windrow.state.entries import SourceState
     from windrow.state.manifest import Manifest
     from windrow.state.store import Store
@@ -110,6 +114,8 @@ class Engine:
     events: list[Event] = field(default_factory=list)
     #: how many seconds an epoch should take, longer ones are overload; None: there is no hurry
     limit: float | None = None
+    #: whether new queries share what they keep
+    shares: bool = True
 
     def __post_init__(self) -> None:
         self.lock = RLock()
@@ -122,6 +128,7 @@ class Engine:
         self._closing: list[Sink] = []
         self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
         self.shedding = Shedding.of(self.last.decisions, self._state_id)
+        self.common = Common.of(self.last.decisions)
         self._effort: Effort | None = None
         #: when the last epoch with rows began
         self._began: float | None = None
@@ -218,8 +225,13 @@ class Engine:
             name = stored.options["id"] if stored else f"{query.name}@{self.last.number + 1}"
             bundle = Bundle.of(name, plan, fingerprint, by_group=self.by_group, aggregates=used)
             record = QueryRecord(query, bundle, text, absorbed=self.last.number)
+            joined = None if stored else self._joined(record, plan)
             if stored is not None:
                 record = record.resumed(stored)
+                if record.shares and record.is_running:
+                    self.common.adopt(bundle, plan, record.shares)
+            elif joined is not None:
+                record = replace(record, shares=joined.shares, complete_from=joined.complete_from)
             else:
                 seen = [g for name in record.streams if (g := self.streams[name].greatest) is not None]
                 record = replace(record, complete_from=max(seen) + 1 if seen else None)
@@ -228,6 +240,13 @@ class Engine:
             self.queries[query.name] = replace(record, sink=opened)
             self._registered = True
             return self.queries[query.name]
+
+    def _joined(self, record: QueryRecord, plan: Emit) -> Joined | None:
+        """A new query's place among the synopses; None if it keeps a state of its own."""
+        if len(record.streams) > 1 or record.bundle.aggregates or not self.shares:
+            return None
+        (stream,) = record.streams
+        return self.common.join(record.bundle, plan, self.streams[stream], self.last.number + 1)
 
     def _join_domains(self, query: QueryRecord) -> None:
         """The instants of a table's changes are those of the streams it is read with."""
@@ -242,6 +261,7 @@ class Engine:
         with self.lock:
             self.deliver()
             record = self.queries.pop(name)
+            self.common.drop(record.id)
             self._dropped.add(name)
             self._closing += [record.sink] if record.sink is not None else []
             self._registered = True
@@ -258,13 +278,13 @@ class Engine:
         with self.lock:
             before = dict(self.streams), dict(self.tables), dict(self.queries), dict(self._late_sinks)
             dropped = set(self._dropped), set(self._dropped_streams), set(self._dropped_tables)
-            closing = list(self._closing)
+            closing, common = list(self._closing), self.common.copy()
             try:
                 yield
             except BaseException:
                 self.streams, self.tables, self.queries, self._late_sinks = before
                 self._dropped, self._dropped_streams, self._dropped_tables = dropped
-                self._closing = closing
+                self._closing, self.common = closing, common
                 raise
 
     def shed(self, p: float | None) -> None:
@@ -338,6 +358,7 @@ class Engine:
             # tells this state from others, for sinks that know commits by number: it may move, and another
             # may come to be at its place
             {"state_id": self._state_id},
+            self.common,
         )
 
     def _ingest(self, draft: Draft, arrivals: Sequence[Arrival], now: int) -> None:
@@ -358,18 +379,25 @@ class Engine:
     def _arrived(self, draft: Draft, arrival: Arrival) -> Arrived:
         record = draft.streams[arrival.stream]
         readers = [q for q in draft.queries.values() if q.is_running and arrival.stream in q.streams]
-        bundles = tuple(query.bundle for query in readers)
+        bundles = tuple(query.bundle for query in readers if not query.shares)
+        ledgers = draft.ledgers_of(arrival.stream)
         order = record.source.order_key if record.source is not None else ()
         panes = self._panes.get(arrival.stream)
         others = {name: each.known for name, each in draft.streams.items()}
         held = {name: each.progress for name, each in draft.tables.items()}
         shed = self.shedding.rows(record, draft)
-        return Arrived(record.stream, arrival.frame, record.known, bundles, order, others, panes, held, shed)
+        more = others, panes, held, shed, ledgers
+        return Arrived(record.stream, arrival.frame, record.known, bundles, order, *more)
 
     def _close(self, draft: Draft) -> None:
         work = [replace(each, drops=self.shedding.drops(each.query.name)) for each in draft.due()]
-        if work:
-            draft.close(work, self.jobs.close(draft.tasks(work, self._place())))
+        shared = [replace(each, drops=self._drops(each)) for each in draft.shared_due()]
+        if work or shared:
+            draft.close(work, shared, self.jobs.close(draft.tasks(work, shared, self._place())))
+
+    def _drops(self, work: SharedWork) -> dict[str, Callable[[int], bool]]:
+        found = {asker.query: self.shedding.drops(asker.query) for asker in work.turn.askers}
+        return {query: drops for query, drops in found.items() if drops is not None}
 
     def _place(self) -> Place:
         return Place(self.store, self.last.number + 1, self.log.owner.epoch, self.shards)
@@ -392,7 +420,9 @@ class Engine:
         self._dropped_streams, self._dropped_tables = set(), set()
         while self._closing:
             self._closing.pop().close()
+        self.common.absorbed = draft.ledgers
         for query in failed:
+            self.common.drop(query.id)
             self.events.append(Event("query-failed", query.query.name, error_of(query)))
         self._maintain()
 
@@ -406,26 +436,26 @@ class Engine:
     def deliver(self) -> None:
         """Give every sink what is committed and it does not have. Where one fails, its rows go on waiting."""
         with self.lock:
+            outgoing = Outgoing(self.store, self.last.outbox, self._delivered)
             for record in list(self.queries.values()):
-                if record.sink is not None:
+                if record.sink is not None and outgoing.pending(record.id):
                     schema = published_schema(record.query.plan)
-                    self._deliver(record.query.name, record.id, record.sink, schema)
+                    self._deliver(record.query.name, record.id, record.sink, schema, outgoing)
             for name, sink in self._late_sinks.items():
                 schema = rows_schema(self.streams[name].stream.schema)
-                self._deliver(name, late_section(name), sink, schema)
+                self._deliver(name, late_section(name), sink, schema, outgoing)
 
     def _timed_delivery(self) -> None:
         began = time.perf_counter()
         self.deliver()
         self._delivering = time.perf_counter() - began
 
-    def _deliver(self, name: str, section: str, sink: Sink, schema: pa.Schema) -> None:
-        for commit, entries in pending(self.last.outbox, section).items():
-            waiting = [e for e in entries if section not in self._delivered.get(e.ref.name, ())]
-            if not waiting:
-                continue
+    def _deliver(
+        self, name: str, section: str, sink: Sink, schema: pa.Schema, outgoing: Outgoing
+    ) -> None:
+        for commit, waiting in outgoing.pending(section):
             try:
-                sink.deliver(delivery(self.store, name, section, commit, waiting, schema))
+                sink.deliver(outgoing.delivery(name, section, commit, waiting, schema))
             except SinkError as error:
                 self._sink_works(name)  # the newest failure stands for all before it
                 self.events.append(Event("sink-failed", name, error))
@@ -436,7 +466,9 @@ class Engine:
                 self._delivered.setdefault(entry.ref.name, set()).add(section)
 
     def _sink_works(self, name: str) -> None:
-        self.events = [event for event in self.events if (event.kind, event.name) != ("sink-failed", name)]
+        if self.events:
+            failed = "sink-failed", name
+            self.events = [event for event in self.events if (event.kind, event.name) != failed]
 
     def close(self) -> None:
         """Deliver what waits, commit that it is delivered, and let go of the state directory."""

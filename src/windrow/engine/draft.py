@@ -10,20 +10,25 @@ manifest  all of it, as the successor of the last commit
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine.changing import check_clock, instant_of
+from windrow.engine.common import Common
 from windrow.engine.history import add_up, is_long, write_changes
+from windrow.engine.outgoing import with_readers
 from windrow.engine.overload import Effort
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.tables import BEGINNING
 from windrow.errors import StateError
+from windrow.kernels.clocks import Clock
 from windrow.kernels.general.tables import changes_at, check_order, promised
 from windrow.kernels.intake import Intake, Known
+from windrow.kernels.shared.kernel import Turn
 from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
+from windrow.spark.tasks.shared import SharedWork
 from windrow.spark.tasks.units import GeneralUnit
 from windrow.state.entries import OutboxEntry
 from windrow.state.names import DRIVER
@@ -34,6 +39,8 @@ if TYPE_CHECKING:
 
     from windrow.engine.tables import TableRecord, TableUpdate
     from windrow.kernels.general.contents import Values
+    from windrow.kernels.shared.asking import Asker
+    from windrow.kernels.shared.ledger import Ledger
     from windrow.spark.tasks.place import Place
     from windrow.spark.tasks.reports import Closed, Fault, Ingested
     from windrow.state.entries import QueryState, StreamState
@@ -59,12 +66,19 @@ class Draft:
     #: which sections of which outbox files have been delivered since the last commit
     delivered: Mapping[str, set[str]] = field(default_factory=dict)
     decisions: dict[str, Any] = field(default_factory=dict)
+    #: the synopses that queries share
+    common: Common = field(default_factory=Common)
     _deltas: list[ChunkRef] = field(default_factory=list)
     _files: dict[int, tuple[ChunkRef, ...]] = field(default_factory=dict)
     _outbox: list[ChunkRef] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.before, self.tables_before = dict(self.streams), dict(self.tables)
+        #: up to which commit each ledger has taken delta files in
+        self.ledgers = dict(self.common.absorbed)
+        self._names = {record.id: name for name, record in self.queries.items()}
+        #: of each query that asks for others too, those who read its answers
+        self._readers: dict[str, list[str]] = {}
         #: rows that leave and come, for each table that changes
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
@@ -201,8 +215,54 @@ class Draft:
 
     def due(self) -> list[Work]:
         """The queries that have something to answer, or too much to take in."""
-        found = [self._work(record) for record in self.queries.values() if record.is_running]
+        own = [record for record in self.queries.values() if record.is_running and not record.shares]
+        found = [self._work(record) for record in own]
         return [work for work in found if _is_due(work) or len(work.deltas) > MOST_WAITING]
+
+    def shared_due(self) -> list[SharedWork]:
+        """The ledgers that have something to answer, or too much to take in."""
+        found: list[SharedWork] = []
+        for name in self.common.ledgers:
+            members = [self._by_id(query) for query in self.common.members(name)]
+            askers = self._askers([record for record in members if record.is_running])
+            if not askers:
+                continue
+            ledger = self.common.ledger(name)
+            stream = ledger.stream
+            known = self.before[stream.name].known, self.streams[stream.name].known
+            before, now = (each.progress_on(stream, stream.wattr) for each in known)
+            clock = Clock(before, now)
+            due = tuple(asker for asker in askers if asker.is_due(clock))
+            waiting = tuple(ref for ref in self._deltas if self._is_waited_for(name, ref))
+            if due or len(waiting) > MOST_WAITING:
+                found.append(SharedWork(Turn(ledger, clock, due, self.common.forms), waiting))
+        return found
+
+    def ledgers_of(self, stream: str) -> tuple[Ledger, ...]:
+        """What is kept of a stream for running queries that share it."""
+        found = [self.common.ledger(name) for name in self.common.ledgers if self._is_used(name)]
+        return tuple(ledger for ledger in found if ledger.stream.name == stream)
+
+    def _is_used(self, ledger: str) -> bool:
+        return any(self._by_id(query).is_running for query in self.common.members(ledger))
+
+    def _askers(self, records: Iterable[QueryRecord]) -> list[Asker]:
+        """What the queries ask; of those that ask the same, the first asks for all."""
+        leaders: dict[Hashable, str] = {}
+        found: list[Asker] = []
+        for record in records:
+            own = record.query.max_gap is not None
+            same = record.id if own else (record.bundle.fingerprint, record.complete_from)
+            leader = leaders.setdefault(same, record.id)
+            if leader == record.id:
+                found.append(replace(self.common.asker(record.id), complete_from=record.complete_from))
+            else:
+                self._readers.setdefault(leader, []).append(record.id)
+        return found
+
+    def _is_waited_for(self, ledger: str, delta: ChunkRef) -> bool:
+        stream = self.common.ledger(ledger).stream.name
+        return _commit(delta) > self.ledgers[ledger] and delta.metadata.get("stream") == stream
 
     def _work(self, record: QueryRecord) -> Work:
         before, held = self._inputs(record, self.before, self.tables_before)
@@ -230,41 +290,50 @@ class Draft:
     @staticmethod
     def _awaits(record: QueryRecord, delta: ChunkRef) -> bool:
         """Whether a query has still to take a file in. One that has never run begins with whole tables."""
-        if _commit(delta) <= record.absorbed:
+        if _commit(delta) <= record.absorbed or record.shares:
             return False
         table = delta.metadata.get("table")
         if table is not None:
             return table in record.tables and not record.is_fresh
         return delta.metadata.get("stream") in record.streams
 
-    def tasks(self, work: list[Work], place: Place) -> list[CloseTask]:
+    def tasks(self, work: list[Work], shared: list[SharedWork], place: Place) -> list[CloseTask]:
         """The stages of the close job."""
-        depth = max(each.query.unit.stages for each in work)
+        depth = max([each.query.unit.stages for each in work], default=1)
         alive = frozenset(record.id for record in self.queries.values() if record.is_running)
         alive |= {state.options["id"] for state in self._undeclared.values()}
-        return [CloseTask(stage, place, tuple(work), self._files, alive) for stage in range(depth)]
+        alive |= {*self.common.ledgers, *(self.common.kept[name].ledger for name in self._shares_elsewhere)}
+        common = tuple(shared)
+        return [CloseTask(stage, place, tuple(work), self._files, alive, common) for stage in range(depth)]
 
-    def close(self, work: list[Work], reports: Iterable[Closed]) -> None:
+    def close(self, work: list[Work], shared: list[SharedWork], reports: Iterable[Closed]) -> None:
         """What the close job says."""
-        for each in work:
-            record = self._by_id(each.query.name)
+        moved = [each.query.name for each in work]
+        for each in shared:
+            self.ledgers[each.name] = self.last.number + 1
+            moved += self.common.members(each.name)
+        for query in moved:
+            record = self._by_id(query)
             self.queries[record.query.name] = replace(record, absorbed=self.last.number + 1, is_fresh=False)
         for report in reports:
             self._files[report.shard] = report.files
             self._outbox += [report.outbox] if report.outbox is not None else []
             self._fault(report.faults)
             for query, rows in report.rows.items():
-                record = self._by_id(query)
-                self.queries[record.query.name] = replace(record, rows=record.rows + rows)
+                for each in (query, *self._readers.get(query, ())):
+                    record = self._by_id(each)
+                    self.queries[record.query.name] = replace(record, rows=record.rows + rows)
 
     def _fault(self, faults: Mapping[str, Fault]) -> None:
-        for query, fault in faults.items():
+        for name, fault in faults.items():
             if isinstance(fault.error, StateError):  # a full disk or a damaged file is not the query's fault
                 raise fault.error
-            record = self._by_id(query)
-            if record.is_running:
-                error = {"code": fault.error.code, "message": fault.error.message, "hint": fault.error.hint}
-                self.queries[record.query.name] = record.failed({**error, "trace": fault.trace})
+            for query in self.common.members(name) or (name, *self._readers.get(name, ())):
+                record = self._by_id(query)
+                if record.is_running:
+                    error = {"code": fault.error.code, "message": fault.error.message}
+                    more = {"hint": fault.error.hint, "trace": fault.trace}
+                    self.queries[record.query.name] = record.failed({**error, **more})
 
     def _reaches(self, query: str, latest: int) -> None:
         record = self._by_id(query)
@@ -272,7 +341,7 @@ class Draft:
         self.queries[record.query.name] = replace(record, latest=known)
 
     def _by_id(self, query: str) -> QueryRecord:
-        return next(record for record in self.queries.values() if record.id == query)
+        return self.queries[self._names[query]]
 
     # ------------------------------------------------------------ the manifest
 
@@ -290,7 +359,7 @@ class Draft:
             queries={**self._undeclared, **{r.query.name: r.to_state() for r in self.queries.values()}},
             chunks={**chunks, **({DRIVER: deltas} if deltas else {})},
             outbox=tuple(self._entries()),
-            decisions=self.decisions,
+            decisions={**self.decisions, **self.common.decisions(self.ledgers, self._shares_elsewhere)},
         )
 
     @property
@@ -307,8 +376,15 @@ class Draft:
         gone = {*self.dropped, *self.queries}
         return {name: state for name, state in self.last.queries.items() if name not in gone}
 
+    @property
+    def _shares_elsewhere(self) -> set[str]:
+        """The synopses of queries that nobody has declared yet."""
+        return {name for state in self._undeclared.values() for name in state.options.get("shares", ())}
+
     def _is_needed(self, delta: ChunkRef) -> bool:
         """Whether a running query has still to take it in; an undeclared one may read any stream."""
+        if any(self._is_waited_for(name, delta) for name in self.common.ledgers):
+            return True
         return any(
             self._awaits(record, delta) for record in self.queries.values() if record.is_running
         ) or any(
@@ -327,9 +403,11 @@ class Draft:
             if left is not None:
                 yield left
         for ref in self._outbox:
-            pending = tuple(section for section in ref.operators if section in wanted)
+            found = [each for section in ref.operators for each in (section, *self._readers.get(section, ()))]
+            pending = tuple(section for section in found if section in wanted)
             if pending:
-                yield OutboxEntry(self.last.number + 1, ref, pending)
+                known = replace(ref, metadata=with_readers(ref, self._readers))
+                yield OutboxEntry(self.last.number + 1, known, pending)
 
 
 def _is_due(work: Work) -> bool:

@@ -104,6 +104,8 @@ class QueryRecord:
     sink: Sink | None = None
     #: it has not run yet: it begins with all that its tables hold
     is_fresh: bool = True
+    #: the synopses that its needs are taken from; none if it has a state of its own
+    shares: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -138,6 +140,7 @@ class QueryRecord:
             status=stored.status,
             error=dict(stored.error) if stored.error else None,
             is_fresh=stored.options.get("fresh", False),
+            shares=tuple(stored.options.get("shares", ())),
         )
 
     def to_state(self) -> QueryState:
@@ -152,6 +155,7 @@ class QueryRecord:
                 "latest": self.latest,
                 "rows": self.rows,
                 "fresh": self.is_fresh,
+                **({"shares": list(self.shares)} if self.shares else {}),
             },
             complete_from=-INFINITY if self.complete_from is None else self.complete_from,
             status=self.status,

@@ -110,7 +110,7 @@ def _feeds(batch: Arrived) -> list[Feed] | None:
     """What Spark aggregates for the queries of a batch; None if they need the rows."""
     programs = [query.program for query in batch.queries]
     known = [program for program in programs if program is not None]
-    return feeds_of(known) if len(known) == len(programs) else None
+    return feeds_of(known, batch.ledgers) if len(known) == len(programs) else None
 
 
 def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
@@ -122,7 +122,7 @@ def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
         frame = frame.coalesce(1).sortWithinPartitions(*batch.order_key)
     rows = frame.select(*(F.col(quoted(name)) for name in stream.schema.names))
     sink = _late_sink(stream)
-    more = batch.others, batch.held, batch.shed
+    more = batch.others, batch.held, batch.shed, batch.ledgers
     task = RowsTask(stream, batch.known, now, place, batch.queries, sink, *more)
     ingested: DataFrame = rows.mapInArrow(task, SCHEMA)
     return ingested

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.kernels.intake import Known
+    from windrow.kernels.shared.ledger import Ledger
     from windrow.spark.tasks.bundle import Bundle
     from windrow.windows.domain import Instant
 
@@ -31,3 +32,5 @@ class Arrived:
     held: Mapping[str, Instant] = field(default_factory=dict)
     #: rows that no query needs: intervals [begin, end) of WATTR
     shed: tuple[tuple[int, int], ...] = ()
+    #: what is kept once for all queries that share it; these are not among `queries`
+    ledgers: tuple[Ledger, ...] = ()

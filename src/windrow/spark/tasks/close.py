@@ -20,11 +20,13 @@ from windrow.kernels.clocks import Clock
 from windrow.kernels.columns import to_frame
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
+from windrow.kernels.shared import kernel as shared_kernel
 from windrow.kernels.state import Delta, State
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
 from windrow.spark.tasks.general import Turn, advance
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message, undisturbed
+from windrow.spark.tasks.shared import sheets_of
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.state.shard import Shard, change_shard
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from windrow.kernels.level import Level
     from windrow.spark.tasks.bundle import Bundle
     from windrow.spark.tasks.place import Place
+    from windrow.spark.tasks.shared import SharedWork
     from windrow.spark.tasks.units import GeneralUnit
     from windrow.state.refs import ChunkRef
 
@@ -77,8 +80,10 @@ class CloseTask:
     work: tuple[Work, ...]
     #: the state files of each shard of this stage
     files: Mapping[int, tuple[ChunkRef, ...]]
-    #: the queries there are; state of any other is let go of
+    #: the queries and ledgers there are; state of any other is let go of
     alive: frozenset[str] = frozenset()
+    #: ledgers to move, each for all its queries
+    shared: tuple[SharedWork, ...] = ()
     #: which shard a task is of; the task itself knows only when it runs
     shard: Callable[[], int] | None = None
 
@@ -104,6 +109,7 @@ class _Run:
         self.task, self.shard, self.place = task, shard, task.place
         self.rows: Counter[str] = Counter()
         self.faults: dict[str, Fault] = {}
+        self.cells: dict[str, int] = {}
         self.routed: list[pa.RecordBatch] = []
         self.passed_on: list[pa.RecordBatch] = []
         self.incoming: dict[str, list[Routed]] = {}
@@ -133,10 +139,13 @@ class _Run:
                 if work.query.unit.stages > task.stage:
                     for operator, state in self._moved(work, before, outbox).items():
                         change.put(operator, state)
+            for common in task.shared if task.stage == 0 else ():
+                for operator, state in self._shared(common, before, outbox).items():
+                    change.put(operator, state)
             for operator in before.operators:
                 if operator.partition(_OF)[0] not in task.alive:
                     change.drop(operator)
-        return Closed(number, tuple(files), outbox.ref, dict(self.rows), self.faults)
+        return Closed(number, tuple(files), outbox.ref, dict(self.rows), self.faults, self.cells)
 
     def _moved(self, work: Work, before: Shard, outbox: Spool) -> Mapping[str, State]:
         """The next states of a query's operators; a fault, and none, if it cannot go on."""
@@ -147,6 +156,21 @@ class _Run:
             return self._advanced(work, unit, before, outbox)
         except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
             self.faults[work.query.name] = fault_of(error, work.query.name)
+            return {}
+
+    def _shared(self, work: SharedWork, before: Shard, outbox: Spool) -> Mapping[str, State]:
+        """The next state of a ledger, all its queries being answered; a fault of each if that fails."""
+        operator, ledger = f"{work.name}{_OF}0", work.turn.ledger
+        try:
+            delta = sheets_of(open_files(self.place.store, work.deltas), ledger, self.shard)
+            found = shared_kernel.advance(work.turn, before.state(operator), delta)
+            for query, table in found.tables:
+                self._put(query, table, (work.drops or {}).get(query), outbox)
+            self.faults |= {query: fault_of(error, query) for query, error in found.faults.items()}
+            self.cells[work.name] = found.cells
+            return {operator: found.state}
+        except Exception as error:  # noqa: BLE001  whatever is wrong here must not stop other queries
+            self.faults[work.name] = fault_of(error, work.name)
             return {}
 
     def _slid(self, work: Work, unit: SlidingUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
@@ -183,12 +207,16 @@ class _Run:
 
     def _give(self, work: Work, answers: Iterable[pa.Table], outbox: Spool) -> None:
         """Answers go to the outbox."""
-        name = work.query.name
         for answered in answers:
-            table = answered if work.drops is None else _kept(answered, work.drops)
-            if table.num_rows:
-                outbox.writer.add(name, table)
-                self.rows[name] += table.num_rows
+            self._put(work.query.name, answered, work.drops, outbox)
+
+    def _put(
+        self, query: str, answered: pa.Table, drops: Callable[[int], bool] | None, outbox: Spool
+    ) -> None:
+        table = answered if drops is None else _kept(answered, drops)
+        if table.num_rows:
+            outbox.writer.add(query, table)
+            self.rows[query] += table.num_rows
 
     def _route(self, query: str, level: Level, answers: Iterator[pa.Table], clock: Clock) -> None:
         """The answers as pane states of the next level, each to the shard its group is in."""
