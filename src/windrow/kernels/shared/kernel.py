@@ -332,7 +332,7 @@ class _Answering:
         asker = rows["#asker"].to_numpy()
         rows = rows.drop("#asker", "#window_start", "#window_end")
         starts = np.flatnonzero(np.diff(asker, prepend=-1))
-        stops = np.append(starts[1:], len(asker))
+        stops = np.append(starts, len(asker))[1:]
         for begin, stop in zip(starts.tolist(), stops.tolist(), strict=True):
             yield pieces[asker[begin]].asker.query, rows[begin:stop].to_arrow()
 
