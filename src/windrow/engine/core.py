@@ -137,6 +137,8 @@ class Engine:
         #: how many pane states each stream's last batch gave
         self._panes: dict[str, int] = {}
         self._late_sinks: dict[str, Sink] = {}
+        #: the columns of each query's answers
+        self._schemas: dict[str, pa.Schema] = {}
         self._registered = False
         self._sweep_due = self.log.last.number + SWEEP_EVERY
 
@@ -262,6 +264,7 @@ class Engine:
             self.deliver()
             record = self.queries.pop(name)
             self.common.drop(record.id)
+            self._schemas.pop(record.id, None)
             self._dropped.add(name)
             self._closing += [record.sink] if record.sink is not None else []
             self._registered = True
@@ -439,7 +442,9 @@ class Engine:
             outgoing = Outgoing(self.store, self.last.outbox, self._delivered)
             for record in list(self.queries.values()):
                 if record.sink is not None and outgoing.pending(record.id):
-                    schema = published_schema(record.query.plan)
+                    if record.id not in self._schemas:
+                        self._schemas[record.id] = published_schema(record.query.plan)
+                    schema = self._schemas[record.id]
                     self._deliver(record.query.name, record.id, record.sink, schema, outgoing)
             for name, sink in self._late_sinks.items():
                 schema = rows_schema(self.streams[name].stream.schema)
