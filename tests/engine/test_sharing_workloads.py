@@ -252,8 +252,18 @@ def live(folder: Path, seed: int, most: int) -> tuple[int, int]:
     return shared, answers
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(8))
 def test_queries_that_share_answer_as_each_would_by_itself(tmp_path: Path, seed: int) -> None:
+    shared, answers = live(tmp_path / "state", seed, 12)
+    assert shared > 1
+    assert answers
+
+
+@pytest.mark.parametrize("seed", range(10, 15))
+def test_what_grows_too_large_is_kept_by_each_query_for_itself(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draft, "MOST_CELLS", 3)
     shared, answers = live(tmp_path / "state", seed, 12)
     assert shared > 1
     assert answers

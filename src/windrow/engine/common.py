@@ -22,6 +22,7 @@ from windrow.kernels.user_states import UserState
 from windrow.sharing.data import Datum
 from windrow.sharing.grids import Grid
 from windrow.sharing.planner import Planner
+from windrow.spark.tasks.shared import Seed
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.windows.domain import INFINITY
 
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from windrow.sharing.held import Held
     from windrow.sharing.questions import Question
     from windrow.spark.tasks.bundle import Bundle
+
+#: a ledger with more cells (intervals × groups) in a shard than these, for each of its queries, is given up
+MOST_CELLS = 1 << 18
+TOO_LARGE = "its groups and intervals are too many to be kept as a matrix"
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,8 @@ class Common:
     absorbed: dict[str, int] = field(default_factory=dict)
     #: why a query has a state of its own
     alone: dict[str, str] = field(default_factory=dict)
+    #: streams with groupings that have become too large
+    left: dict[str, None] = field(default_factory=dict)
     _askers: dict[str, Asker] = field(default_factory=dict)
     _names: dict[tuple[str, tuple[Expression, ...]], str] = field(default_factory=dict)
     _members: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -89,22 +96,27 @@ class Common:
         found.planner.made = stored.get("made", 0)
         found.kept = {name: Kept.from_json(each) for name, each in stored.get("kept", {}).items()}
         found.absorbed = dict(stored.get("ledgers", {}))
+        found.left = dict.fromkeys(stored.get("left", ()))
         return found
 
-    def decisions(self, absorbed: Mapping[str, int], others: Iterable[str]) -> dict[str, Any]:
-        """For the manifest; `others` are synopses of queries that nobody has declared yet."""
+    def decisions(
+        self, absorbed: Mapping[str, int], others: Iterable[str], leaving: Iterable[str] = ()
+    ) -> dict[str, Any]:
+        """For the manifest; `others` are synopses of queries that nobody has declared yet, `leaving` ledgers
+        that are given up with this commit."""
         names = {*self.planner.held, *others}
         kept = {name: each.to_json() for name, each in self.kept.items() if name in names}
         ledgers = {each[0] for each in kept.values()}
         if not kept and not self.planner.made:
             return {}
         known = {name: commit for name, commit in absorbed.items() if name in ledgers}
-        return {"synopses": {"made": self.planner.made, "kept": kept, "ledgers": known}}
+        made, left = self.planner.made, [*self.left, *map(_key_of, leaving)]
+        return {"synopses": {"made": made, "kept": kept, "ledgers": known, "left": left}}
 
     def copy(self) -> Common:
         """The same, to change."""
         members = {name: dict(each) for name, each in self._members.items()}
-        own = {name: dict(getattr(self, name)) for name in ("kept", "absorbed", "alone")}
+        own = {name: dict(getattr(self, name)) for name in ("kept", "absorbed", "alone", "left")}
         hidden = {name: dict(getattr(self, name)) for name in ("_askers", "_names", "_forms", "_ledgers")}
         return replace(
             self, planner=self.planner.copy(), **own, **hidden, _members=members, _plans=list(self._plans)
@@ -122,8 +134,12 @@ class Common:
             self.planner.drop(name)
             self.alone[name] = reason or ""
             return None
-        shares = tuple(self.planner.recipes(name)[need].added[0] for need in question.needs)
         ledger = self._ledger_of(question, stream.stream.name, commit)
+        if _key_of(ledger) in self.left:
+            self.planner.drop(name)
+            self.alone[name] = TOO_LARGE
+            return None
+        shares = tuple(self.planner.recipes(name)[need].added[0] for need in question.needs)
         for label in dict.fromkeys(shares):
             self._keep(label, ledger, stream)
         self._take(bundle, question, shares, ledger)
@@ -191,6 +207,31 @@ class Common:
         )
         self._members.setdefault(ledger, {})[bundle.name] = None
         self._ledgers.pop(ledger, None)
+
+    # ------------------------------------------------------------ too large to share
+
+    def seeds(self, ledger: str) -> dict[str, Seed]:
+        """What each query of a ledger takes along if it leaves."""
+        sheets = self.ledger(ledger).sheets
+        grids = tuple((sheet.width, sheet.phase) for sheet in sheets)
+        columns = {e.name: [each.name for each in e.nothing()] for sheet in sheets for e in sheet.entries}
+        found: dict[str, Seed] = {}
+        for query in self.members(ledger):
+            asker, question = self._askers[query], self.planner.question(query)
+            assert question is not None
+            taken = {"rows.0": columns[asker.exists][0]}
+            for label, entries in zip(question.measured, asker.parts, strict=True):
+                parts = [column for entry in entries for column in columns[entry]]
+                taken |= {f"{label}.{place}": column for place, column in enumerate(parts)}
+            found[query] = Seed(ledger, grids, taken)
+        return found
+
+    def leave(self, ledger: str) -> None:
+        """Its queries keep states of their own from now on, and so does who comes later."""
+        self.left[_key_of(ledger)] = None
+        for query in self.members(ledger):
+            self.drop(query)
+            self.alone[query] = TOO_LARGE
 
     # ------------------------------------------------------------ what there is
 
@@ -277,6 +318,11 @@ def _forgotten(kept: Kept, stream: StreamRecord) -> int | None:
 
 def _later(one: int | None, other: int | None) -> int | None:
     return max((each for each in (one, other) if each is not None), default=None)
+
+
+def _key_of(ledger: str) -> str:
+    """The stream and the grouping, without the commit that the ledger began with."""
+    return ledger.rpartition("@")[0]
 
 
 def _lost(query: str) -> StateError:

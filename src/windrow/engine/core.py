@@ -424,6 +424,8 @@ class Engine:
         while self._closing:
             self._closing.pop().close()
         self.common.absorbed = draft.ledgers
+        for name in draft.too_large:
+            self.common.leave(name)
         for query in failed:
             self.common.drop(query.id)
             self.events.append(Event("query-failed", query.query.name, error_of(query)))

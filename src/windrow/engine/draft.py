@@ -10,12 +10,13 @@ manifest  all of it, as the successor of the last commit
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine.changing import check_clock, instant_of
-from windrow.engine.common import Common
+from windrow.engine.common import MOST_CELLS, Common
 from windrow.engine.history import add_up, is_long, write_changes
 from windrow.engine.outgoing import with_readers
 from windrow.engine.overload import Effort
@@ -79,6 +80,8 @@ class Draft:
         self._names = {record.id: name for name, record in self.queries.items()}
         #: of each query that asks for others too, those who read its answers
         self._readers: dict[str, list[str]] = {}
+        #: ledgers whose queries had better have states of their own
+        self.too_large: list[str] = []
         #: rows that leave and come, for each table that changes
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
@@ -217,7 +220,11 @@ class Draft:
         """The queries that have something to answer, or too much to take in."""
         own = [record for record in self.queries.values() if record.is_running and not record.shares]
         found = [self._work(record) for record in own]
-        return [work for work in found if _is_due(work) or len(work.deltas) > MOST_WAITING]
+        return [
+            work
+            for work in found
+            if _is_due(work) or work.seed is not None or len(work.deltas) > MOST_WAITING
+        ]
 
     def shared_due(self) -> list[SharedWork]:
         """The ledgers that have something to answer, or too much to take in."""
@@ -273,7 +280,7 @@ class Draft:
         whole = [ref for table in tables for ref in self._parts(table)] if record.is_fresh else []
         changed = {each.table.name: int(each.changed) for each in tables if each.changed > BEGINNING}
         known = record.latest, record.complete_from, changed
-        return Work(record.bundle, clock, (*whole, *waiting), *known)
+        return Work(record.bundle, clock, (*whole, *waiting), *known, seed=record.seed)
 
     def _inputs(
         self,
@@ -303,26 +310,38 @@ class Draft:
         alive = frozenset(record.id for record in self.queries.values() if record.is_running)
         alive |= {state.options["id"] for state in self._undeclared.values()}
         alive |= {*self.common.ledgers, *(self.common.kept[name].ledger for name in self._shares_elsewhere)}
+        seeds = [state.options["seed"] for state in self._undeclared.values() if "seed" in state.options]
+        alive |= {seed["ledger"] for seed in seeds}
         common = tuple(shared)
         return [CloseTask(stage, place, tuple(work), self._files, alive, common) for stage in range(depth)]
 
     def close(self, work: list[Work], shared: list[SharedWork], reports: Iterable[Closed]) -> None:
         """What the close job says."""
         moved = [each.query.name for each in work]
-        for each in shared:
-            self.ledgers[each.name] = self.last.number + 1
-            moved += self.common.members(each.name)
+        for common in shared:
+            self.ledgers[common.name] = self.last.number + 1
+            moved += self.common.members(common.name)
         for query in moved:
             record = self._by_id(query)
-            self.queries[record.query.name] = replace(record, absorbed=self.last.number + 1, is_fresh=False)
+            moved_on = replace(record, absorbed=self.last.number + 1, is_fresh=False, seed=None)
+            self.queries[record.query.name] = moved_on
+        cells: Counter[str] = Counter()
         for report in reports:
             self._files[report.shard] = report.files
+            cells |= Counter(report.cells)
             self._outbox += [report.outbox] if report.outbox is not None else []
             self._fault(report.faults)
             for query, rows in report.rows.items():
                 for each in (query, *self._readers.get(query, ())):
                     record = self._by_id(each)
                     self.queries[record.query.name] = replace(record, rows=record.rows + rows)
+        self.too_large = [
+            name for name, count in cells.items() if count > MOST_CELLS * len(self.common.members(name))
+        ]
+        for name in self.too_large:
+            for query, seed in self.common.seeds(name).items():
+                record = self._by_id(query)
+                self.queries[record.query.name] = replace(record, shares=(), seed=seed)
 
     def _fault(self, faults: Mapping[str, Fault]) -> None:
         for name, fault in faults.items():
@@ -359,7 +378,10 @@ class Draft:
             queries={**self._undeclared, **{r.query.name: r.to_state() for r in self.queries.values()}},
             chunks={**chunks, **({DRIVER: deltas} if deltas else {})},
             outbox=tuple(self._entries()),
-            decisions={**self.decisions, **self.common.decisions(self.ledgers, self._shares_elsewhere)},
+            decisions={
+                **self.decisions,
+                **self.common.decisions(self.ledgers, self._shares_elsewhere, self.too_large),
+            },
         )
 
     @property

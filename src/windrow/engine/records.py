@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.errors import QueryError, StateError
 from windrow.kernels.intake import Intake, Known
 from windrow.language.printer import print_query
+from windrow.spark.tasks.shared import Seed
 from windrow.state.entries import QueryState, SourceState, StreamState
 from windrow.state.refs import read_instant, write_instant
 from windrow.windows.domain import INFINITY
@@ -106,6 +107,8 @@ class QueryRecord:
     is_fresh: bool = True
     #: the synopses that its needs are taken from; none if it has a state of its own
     shares: tuple[str, ...] = ()
+    #: what it takes along from a ledger that has become too large, until it has a state of its own
+    seed: Seed | None = None
 
     @property
     def id(self) -> str:
@@ -141,6 +144,7 @@ class QueryRecord:
             error=dict(stored.error) if stored.error else None,
             is_fresh=stored.options.get("fresh", False),
             shares=tuple(stored.options.get("shares", ())),
+            seed=Seed.from_json(stored.options["seed"]) if "seed" in stored.options else None,
         )
 
     def to_state(self) -> QueryState:
@@ -156,6 +160,7 @@ class QueryRecord:
                 "rows": self.rows,
                 "fresh": self.is_fresh,
                 **({"shares": list(self.shares)} if self.shares else {}),
+                **({"seed": self.seed.to_json()} if self.seed is not None else {}),
             },
             complete_from=-INFINITY if self.complete_from is None else self.complete_from,
             status=self.status,

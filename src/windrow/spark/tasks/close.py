@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from windrow.kernels.clocks import Clock
 from windrow.kernels.columns import to_frame
+from windrow.kernels.measures import GROUPS
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.kernels.shared import kernel as shared_kernel
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from windrow.kernels.level import Level
     from windrow.spark.tasks.bundle import Bundle
     from windrow.spark.tasks.place import Place
-    from windrow.spark.tasks.shared import SharedWork
+    from windrow.spark.tasks.shared import Seed, SharedWork
     from windrow.spark.tasks.units import GeneralUnit
     from windrow.state.refs import ChunkRef
 
@@ -60,6 +61,8 @@ class Work:
     changed: Mapping[str, int] = field(default_factory=dict)
     #: whether the windows that end at an instant are left out; None: none is
     drops: Callable[[int], bool] | None = None
+    #: what it takes along from a ledger that it leaves
+    seed: Seed | None = None
 
 
 @dataclass(frozen=True)
@@ -177,7 +180,7 @@ class _Run:
         levels, stage = unit.program.levels, self.task.stage
         operator = f"{work.query.name}{_OF}{stage}"
         clock = work.clock if stage == 0 else Clock(work.clock.before, work.clock.now)
-        delta = self._delta(work, unit, levels[stage])
+        delta = self._delta(work, unit, levels[stage], before)
         moved, answers = levels[stage].kernel.advance(before.state(operator), delta, clock)
         if len(levels) > stage + 1:
             self._route(work.query.name, levels[stage + 1], answers, work.clock)
@@ -198,10 +201,15 @@ class _Run:
         self._give(work, [answers], outbox)
         return {f"{prefix}{path}": state for path, state in after.items()}
 
-    def _delta(self, work: Work, unit: SlidingUnit, level: Level) -> Delta:
+    def _delta(self, work: Work, unit: SlidingUnit, level: Level, before: Shard) -> Delta:
         if self.task.stage == 0:
             files = open_files(self.place.store, work.deltas)
             tables = tables_of(files, work.query.name, unit.program, self.shard)
+            if work.seed is not None:
+                brought = work.seed.panes(before.state(f"{work.seed.ledger}{_OF}0"), unit.program)
+                both = [frame for frame in (brought, tables.get(GROUPS)) if frame is not None and frame.height]
+                merged = merge_panes(both, level.answers.measures.layouts[GROUPS])
+                tables = {GROUPS: merged} if merged.height else {}
             return Delta({name: frame.to_arrow() for name, frame in tables.items()}, work.latest)
         return _from_below(level, self.incoming.get(work.query.name, []), work.clock)
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from windrow.algebra.expressions import TRUE
 from windrow.kernels.columns import to_frame
-from windrow.kernels.layout import PANE
+from windrow.kernels.layout import PANE, ROWS, gathered
+from windrow.kernels.measures import GROUPS
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
+from windrow.kernels.shared.kernel import CLOSED, OPEN
+from windrow.kernels.shared.ledger import Entry, Sheet
 from windrow.kernels.shared.lifting import Lifting
 from windrow.spark.native import native_ledger
 from windrow.spark.tasks.delta_file import FEED, QUERY
@@ -24,8 +28,11 @@ from windrow.spark.tasks.reports import Fault, fault_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from windrow.kernels.level import Level
+    from windrow.kernels.program import Program
     from windrow.kernels.shared.kernel import Turn
     from windrow.kernels.shared.ledger import Ledger
+    from windrow.kernels.state import State
     from windrow.spark.tasks.place import Spool
     from windrow.state.reading import Chunk
     from windrow.state.refs import ChunkRef
@@ -46,6 +53,58 @@ class SharedWork:
     @property
     def name(self) -> str:
         return self.turn.ledger.name
+
+
+@dataclass(frozen=True)
+class Seed:
+    """What a query takes along that leaves a ledger: where its states are there, by sheet and entry."""
+
+    ledger: str
+    #: (width, phase) of each sheet
+    grids: tuple[tuple[int, int], ...]
+    #: the columns of the entries, for each column of the query's table
+    columns: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {"ledger": self.ledger, "grids": [list(grid) for grid in self.grids], "columns": {**self.columns}}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Seed:
+        """What `to_json` wrote."""
+        grids = tuple((width, phase) for width, phase in stored["grids"])
+        return cls(stored["ledger"], grids, stored["columns"])
+
+    def panes(self, state: State, program: Program) -> pl.DataFrame:
+        """The states of a ledger as panes of the query."""
+        level = program.bottom
+        layout, cut, own = level.answers.measures.layouts[GROUPS], level.query.cut, own_sheet(level)
+        found: list[pl.DataFrame] = []
+        for width, phase in self.grids:
+            sheet = Sheet(width, phase, 0, ())
+            for chunk in (*state.of(sheet.name + CLOSED), *state.of(sheet.name + OPEN)):
+                frame = chunk.frame
+                begins = phase + frame[PANE].to_numpy() * width
+                known = {name: column for name, column in self.columns.items() if column in frame.columns}
+                columns = [pl.Series(PANE, cut.panes_of(begins)), *(frame[key] for key in layout.keys)]
+                columns += [frame[column].alias(name) for name, column in known.items()]
+                inside = pl.DataFrame(columns).filter(pl.Series(cut.holds(begins)))
+                found.append(own.fitted(inside, layout.keys))
+        rows = gathered(found)
+        if rows is None:
+            return pl.DataFrame()
+        return layout.merge(rows, [PANE, *layout.keys]).filter(pl.col("rows.0") > 0)
+
+
+def own_sheet(level: Level) -> Sheet:
+    """What a query with a state of its own keeps of a pane, as a sheet would have it."""
+    measures, schema = level.answers.measures, level.query.aggregate.input.schema
+    order = tuple(schema.column(name) for name in schema.names)
+    entries = [Entry(ROWS, (), TRUE)]
+    for partial in measures.layouts[GROUPS].partials[1:]:
+        args, where = measures.argument_of(partial)
+        entries.append(Entry(partial, args, where, order))
+    return Sheet(1, 0, 0, tuple(entries))
 
 
 class LedgerGathering:
