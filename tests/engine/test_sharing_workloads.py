@@ -1,4 +1,4 @@
-"""Random workloads on an engine whose queries share: they come and go, rows are cut anyhow, lives end anywhere.
+"""Random workloads on an engine whose queries share: they come and go, and lives end anywhere.
 
 What each query answers is compared with the oracle, which gets the same rows and knows nothing of sharing.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import pytest
 
 from windrow.engine import core, draft
 from windrow.engine.core import Arrival, Engine
-from windrow.kernels.shared import kernel
+from windrow.kernels.shared import answering, keeping
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script
 from windrow.spark.here import HereJobs
@@ -63,7 +64,20 @@ CONDITIONS = (
     "s LIKE 'b%'",
 )
 GROUPINGS = ("", "k", "k", "s", "k, s", "v % 3", "x")
-PERIODS = ((1, 1), (4, 2), (6, 2), (6, 4), (12, 4), (3, 3), (2, 5), (24, 2), (40, 8), (7, 3), (10, 10), (30, 6))
+PERIODS = (
+    (1, 1),
+    (4, 2),
+    (6, 2),
+    (6, 4),
+    (12, 4),
+    (3, 3),
+    (2, 5),
+    (24, 2),
+    (40, 8),
+    (7, 3),
+    (10, 10),
+    (30, 6),
+)
 
 
 def random_query(random: Random) -> str:
@@ -90,7 +104,9 @@ def random_batches(random: Random) -> list[list[tuple[Any, ...]]]:
             x = random.choice((None, 0.5, -2.25, 3.0, 1.75, 0.0, math.nan, math.inf, -math.inf))
             v = random.choice((None, *range(6)))
             k = random.choice((None, 1, 2, 3))
-            batch.append((k, random.choice((None, "a", "b", "bc")), v, x, max(0, now - random.choice((0, 1, 3)))))
+            batch.append(
+                (k, random.choice((None, "a", "b", "bc")), v, x, max(0, now - random.choice((0, 1, 3))))
+            )
         found.append(batch)
     return found
 
@@ -189,9 +205,9 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "SWEEP_EVERY", 3)
     monkeypatch.setattr(core, "KEEP", 2)
     monkeypatch.setattr(draft, "MOST_WAITING", 2)
-    monkeypatch.setattr(kernel, "MOST_CHUNKS", 2)
-    monkeypatch.setattr(kernel, "CELLS", 24)
-    monkeypatch.setattr(kernel, "ROWS", 8)
+    monkeypatch.setattr(keeping, "MOST_CHUNKS", 2)
+    monkeypatch.setattr(answering, "CELLS", 24)
+    monkeypatch.setattr(answering, "ROWS", 8)
 
 
 def live(folder: Path, seed: int, most: int) -> tuple[int, int]:
@@ -205,14 +221,18 @@ def live(folder: Path, seed: int, most: int) -> tuple[int, int]:
 
     def come(number: int) -> None:
         nonlocal shared
-        name, text = f"q{number}", random.choice(texts[:number]) if number and random.random() < 0.2 else texts[number]
+        name, text = (
+            f"q{number}",
+            random.choice(texts[:number]) if number and random.random() < 0.2 else texts[number],
+        )
         stream = life.engine.streams["s"]
         clock = stream.known.progress_on(stream.stream, "t")
         life.add(name, text)
         record = life.engine.queries[name]
         shared += bool(record.shares)
         if record.complete_from is not None:
-            assert stream.greatest is not None and record.complete_from <= stream.greatest + 1
+            assert stream.greatest is not None
+            assert record.complete_from <= stream.greatest + 1
         spans[name] = Span(text, clock, record.complete_from)
 
     first = random.randint(0, most)
@@ -235,7 +255,7 @@ def live(folder: Path, seed: int, most: int) -> tuple[int, int]:
         life.push(batch)
         pushed.append(batch)
         for _ in range(random.randint(0, 2)):
-            if (number := next(coming, None)) is not None:
+            for number in islice(coming, 1):
                 come(number)
         if spans and random.random() < 0.4:
             name = random.choice(sorted(spans))

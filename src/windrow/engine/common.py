@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from windrow.engine.records import StreamRecord
     from windrow.kernels.query import SlidingQuery
     from windrow.sharing.held import Held
+    from windrow.sharing.plans import SharingPlan
     from windrow.sharing.questions import Question
     from windrow.spark.tasks.bundle import Bundle
 
@@ -81,6 +82,9 @@ class Common:
     alone: dict[str, str] = field(default_factory=dict)
     #: streams with groupings that have become too large
     left: dict[str, None] = field(default_factory=dict)
+    #: changes as queries come and go
+    version: int = 0
+    _plan: tuple[int, SharingPlan] | None = None
     _askers: dict[str, Asker] = field(default_factory=dict)
     _names: dict[tuple[str, tuple[Expression, ...]], str] = field(default_factory=dict)
     _members: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -115,11 +119,19 @@ class Common:
 
     def copy(self) -> Common:
         """The same, to change."""
-        members = {name: dict(each) for name, each in self._members.items()}
-        own = {name: dict(getattr(self, name)) for name in ("kept", "absorbed", "alone", "left")}
-        hidden = {name: dict(getattr(self, name)) for name in ("_askers", "_names", "_forms", "_ledgers")}
         return replace(
-            self, planner=self.planner.copy(), **own, **hidden, _members=members, _plans=list(self._plans)
+            self,
+            planner=self.planner.copy(),
+            kept=dict(self.kept),
+            absorbed=dict(self.absorbed),
+            alone=dict(self.alone),
+            left=dict(self.left),
+            _askers=dict(self._askers),
+            _names=dict(self._names),
+            _members={name: dict(each) for name, each in self._members.items()},
+            _forms=dict(self._forms),
+            _plans=list(self._plans),
+            _ledgers=dict(self._ledgers),
         )
 
     # ------------------------------------------------------------ queries come and go
@@ -162,6 +174,7 @@ class Common:
 
     def drop(self, query: str) -> None:
         """A query goes, and what nobody else uses with it."""
+        self.version += 1
         self.alone.pop(query, None)
         self.planner.drop(query)
         self._askers.pop(query, None)
@@ -206,6 +219,7 @@ class Common:
             bundle.name, form, length, question.slide, question.origin, exists, parts
         )
         self._members.setdefault(ledger, {})[bundle.name] = None
+        self.version += 1
         self._ledgers.pop(ledger, None)
 
     # ------------------------------------------------------------ too large to share
@@ -234,6 +248,13 @@ class Common:
             self.alone[query] = TOO_LARGE
 
     # ------------------------------------------------------------ what there is
+
+    @property
+    def plan(self) -> SharingPlan:
+        """Who shares what, and by which rules."""
+        if self._plan is None or self._plan[0] != self.version:
+            self._plan = self.version, self.planner.plan()
+        return self._plan[1]
 
     @property
     def ledgers(self) -> list[str]:
@@ -280,7 +301,7 @@ def _entry(held: Held) -> Entry:
     datum = held.family.datum
     assert isinstance(datum, Datum)
     return Entry(
-        replace(datum.shape, label=held.name),  # type: ignore[arg-type, call-arg]
+        replace(datum.shape, label=held.name),  # type: ignore[arg-type]
         datum.args,
         held.predicate.expression,
         datum.order,

@@ -23,6 +23,7 @@ from windrow.engine.outgoing import Outgoing
 from windrow.engine.overload import Effort
 from windrow.engine.published import published_schema, rows_schema
 from windrow.engine.records import QueryRecord, StreamRecord, query_text
+from windrow.engine.refreshes import Refreshes
 from windrow.engine.running import runnable
 from windrow.engine.shedding import Shedding
 from windrow.engine.tables import Shelf, TableRecord
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.engine.common import Joined
+    from windrow.engine.refreshes import Timing
     from windrow.engine.tables import TableUpdate
     from windrow.kernels.general.contents import Contents
     from windrow.language.catalog import StandingQuery
@@ -129,6 +131,9 @@ class Engine:
         self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
         self.shedding = Shedding.of(self.last.decisions, self._state_id)
         self.common = Common.of(self.last.decisions)
+        self.refreshes = Refreshes()
+        #: how long each query took since this process runs
+        self.seconds: dict[str, float] = {}
         self._effort: Effort | None = None
         #: when the last epoch with rows began
         self._began: float | None = None
@@ -250,6 +255,20 @@ class Engine:
         (stream,) = record.streams
         return self.common.join(record.bundle, plan, self.streams[stream], self.last.number + 1)
 
+    def shared_with(self, record: QueryRecord) -> str | None:
+        """The synopses that a query shares, with how many others and by which rules; None if it is alone."""
+        return self.common.plan.brief(record.id) if record.shares else None
+
+    def cost_share(self, record: QueryRecord) -> float:
+        """A query's part of the time that all took since this process runs."""
+        total = sum(self.seconds.values())
+        return self.seconds.get(record.id, 0.0) / total if total else 0.0
+
+    def timing(self, record: QueryRecord) -> Timing | None:
+        """How often a query is refreshed, if it does not ask for every window."""
+        ledger = self.common.ledger_of(record.shares) if record.shares else ""
+        return self.refreshes.timing(ledger, record)
+
     def _join_domains(self, query: QueryRecord) -> None:
         """The instants of a table's changes are those of the streams it is read with."""
         for name in query.tables:
@@ -265,6 +284,7 @@ class Engine:
             record = self.queries.pop(name)
             self.common.drop(record.id)
             self._schemas.pop(record.id, None)
+            self.seconds.pop(record.id, None)
             self._dropped.add(name)
             self._closing += [record.sink] if record.sink is not None else []
             self._registered = True
@@ -327,7 +347,7 @@ class Engine:
                 draft.promise(promise.stream, promise.progress, promise.where, now)
             draft.tick(now)
             draft.seal(seals)
-            self._close(draft)
+            self._close(draft, began)
             effort = draft.effort(time.perf_counter() - began, self._delivering)
             waiting = sum(arrival.waiting for arrival in arrivals)
             self._effort = replace(effort, backlog=waiting, since=self._since(began) if arrivals else 0.0)
@@ -392,11 +412,16 @@ class Engine:
         more = others, panes, held, shed, ledgers
         return Arrived(record.stream, arrival.frame, record.known, bundles, order, *more)
 
-    def _close(self, draft: Draft) -> None:
+    def _close(self, draft: Draft, began: float) -> None:
         work = [replace(each, drops=self.shedding.drops(each.query.name)) for each in draft.due()]
-        shared = [replace(each, drops=self._drops(each)) for each in draft.shared_due()]
+        ready = time.perf_counter()
+        left = None if self.limit is None else self.limit - (ready - began)
+        due = draft.shared_due(self.refreshes, left)
+        shared = [replace(each, drops=self._drops(each)) for each in due]
         if work or shared:
             draft.close(work, shared, self.jobs.close(draft.tasks(work, shared, self._place())))
+        answered = len(work) + sum(len(each.turn.askers) for each in shared)
+        self.refreshes.measured(time.perf_counter() - ready, answered)
 
     def _drops(self, work: SharedWork) -> dict[str, Callable[[int], bool]]:
         found = {asker.query: self.shedding.drops(asker.query) for asker in work.turn.askers}
@@ -424,6 +449,8 @@ class Engine:
         while self._closing:
             self._closing.pop().close()
         self.common.absorbed = draft.ledgers
+        for name, seconds in draft.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         for name in draft.too_large:
             self.common.leave(name)
         for query in failed:
@@ -457,9 +484,7 @@ class Engine:
         self.deliver()
         self._delivering = time.perf_counter() - began
 
-    def _deliver(
-        self, name: str, section: str, sink: Sink, schema: pa.Schema, outgoing: Outgoing
-    ) -> None:
+    def _deliver(self, name: str, section: str, sink: Sink, schema: pa.Schema, outgoing: Outgoing) -> None:
         for commit, waiting in outgoing.pending(section):
             try:
                 sink.deliver(outgoing.delivery(name, section, commit, waiting, schema))

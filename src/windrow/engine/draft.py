@@ -26,7 +26,7 @@ from windrow.errors import StateError
 from windrow.kernels.clocks import Clock
 from windrow.kernels.general.tables import changes_at, check_order, promised
 from windrow.kernels.intake import Intake, Known
-from windrow.kernels.shared.kernel import Turn
+from windrow.kernels.shared.turn import Turn
 from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
 from windrow.spark.tasks.shared import SharedWork
@@ -38,6 +38,7 @@ from windrow.windows.domain import INFINITY, Instant
 if TYPE_CHECKING:
     import polars as pl
 
+    from windrow.engine.refreshes import Refreshes
     from windrow.engine.tables import TableRecord, TableUpdate
     from windrow.kernels.general.contents import Values
     from windrow.kernels.shared.asking import Asker
@@ -82,6 +83,8 @@ class Draft:
         self._readers: dict[str, list[str]] = {}
         #: ledgers whose queries had better have states of their own
         self.too_large: list[str] = []
+        #: how long each query took in this epoch
+        self.seconds: dict[str, float] = {}
         #: rows that leave and come, for each table that changes
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
@@ -226,19 +229,23 @@ class Draft:
             if _is_due(work) or work.seed is not None or len(work.deltas) > MOST_WAITING
         ]
 
-    def shared_due(self) -> list[SharedWork]:
-        """The ledgers that have something to answer, or too much to take in."""
+    def shared_due(self, refreshes: Refreshes, seconds: float | None = None) -> list[SharedWork]:
+        """The ledgers that have something to answer, or too much to take in. So many seconds may be spent on
+        queries that do not ask for every window."""
         found: list[SharedWork] = []
         for name in self.common.ledgers:
             members = [self._by_id(query) for query in self.common.members(name)]
-            askers = self._askers([record for record in members if record.is_running])
-            if not askers:
+            running = [record for record in members if record.is_running]
+            if not running:
                 continue
             ledger = self.common.ledger(name)
             stream = ledger.stream
             known = self.before[stream.name].known, self.streams[stream.name].known
             before, now = (each.progress_on(stream, stream.wattr) for each in known)
             clock = Clock(before, now)
+            monitoring = {record.id: record for record in running if record.query.every is not None}
+            chosen = refreshes.due(name, monitoring, self.common, clock, seconds)
+            askers = self._askers([r for r in running if r.query.every is None or r.id in chosen])
             due = tuple(asker for asker in askers if asker.is_due(clock))
             waiting = tuple(ref for ref in self._deltas if self._is_waited_for(name, ref))
             if due or len(waiting) > MOST_WAITING:
@@ -258,11 +265,12 @@ class Draft:
         leaders: dict[Hashable, str] = {}
         found: list[Asker] = []
         for record in records:
-            own = record.query.max_gap is not None
-            same = record.id if own else (record.bundle.fingerprint, record.complete_from)
+            own, newest = record.query.max_gap is not None, record.query.every is not None
+            same = record.id if own else (record.bundle.fingerprint, record.complete_from, newest)
             leader = leaders.setdefault(same, record.id)
             if leader == record.id:
-                found.append(replace(self.common.asker(record.id), complete_from=record.complete_from))
+                asker = self.common.asker(record.id)
+                found.append(replace(asker, complete_from=record.complete_from, newest=newest))
             else:
                 self._readers.setdefault(leader, []).append(record.id)
         return found
@@ -329,6 +337,8 @@ class Draft:
         for report in reports:
             self._files[report.shard] = report.files
             cells |= Counter(report.cells)
+            for query, seconds in report.seconds.items():
+                self.seconds[query] = self.seconds.get(query, 0.0) + seconds
             self._outbox += [report.outbox] if report.outbox is not None else []
             self._fault(report.faults)
             for query, rows in report.rows.items():

@@ -73,7 +73,8 @@ def _by_target(rows: Sequence[pa.RecordBatch], shards: int) -> list[list[pa.Reco
 def is_small(tasks: Sequence[CloseTask]) -> bool:
     """Whether the work of a close job is little, and only Windrow's own code."""
     work, shared = tasks[0].work, tasks[0].shared
-    deltas = {ref.name: ref.bytes for each in (*work, *shared) for ref in each.deltas}
+    deltas = {ref.name: ref.bytes for each in work for ref in each.deltas}
+    deltas |= {ref.name: ref.bytes for each in shared for ref in each.deltas}
     state = {ref.name: ref.live_bytes or ref.bytes for refs in tasks[0].files.values() for ref in refs}
     together = sum(-(-len(each.turn.askers) // TOGETHER) for each in shared)
     ours = len(work) + together <= FEW_QUERIES and not any(each.query.aggregates for each in work)

@@ -269,9 +269,7 @@ class NativeLedger:
         keys = [feed[f"k{place}"] for place in range(len(self.keys))]
         names = {name: self.columns[name] for name in sheet.nothing}
         known = [feed[column].alias(name) for name, column in names.items() if column in feed.columns]
-        return sheet.some(
-            sheet.fitted(pl.DataFrame([panes, *keys, *known]), tuple(key.name for key in keys))
-        )
+        return sheet.some(sheet.fitted(pl.DataFrame([panes, *keys, *known]), tuple(key.name for key in keys)))
 
 
 @lru_cache(maxsize=256)

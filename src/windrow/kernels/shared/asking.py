@@ -40,6 +40,8 @@ class Asker:
     parts: tuple[tuple[str, ...], ...]
     #: windows that begin earlier are not answered
     complete_from: int | None = None
+    #: of all windows that are due, only the last one is answered
+    newest: bool = False
 
     @cached_property
     def cut(self) -> Cut:
@@ -64,4 +66,5 @@ class Asker:
         first = np.maximum(first, np.append(first[:1], last[:-1] + 1))
         counts = np.maximum(last - first + 1, 0)
         since = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        return np.asarray(self.origin + (np.repeat(first, counts) + since + 1) * self.slide)
+        ends = np.asarray(self.origin + (np.repeat(first, counts) + since + 1) * self.slide)
+        return ends[-1:] if self.newest else ends

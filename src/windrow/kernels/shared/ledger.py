@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """A state by interval and group: its shape, labelled with its name, of the rows for which `where` holds."""
+    """A state by interval and group, of the rows for which `where` holds; its shape bears its name."""
 
     shape: Partial
     args: tuple[Expression, ...]

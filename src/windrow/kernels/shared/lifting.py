@@ -92,5 +92,3 @@ def _evaluator(expression: Expression) -> Evaluator:
 
 def _wheres(sheet: Sheet) -> tuple[Expression, ...]:
     return tuple(dict.fromkeys(entry.where for entry in sheet.entries))
-
-

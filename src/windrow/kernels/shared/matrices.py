@@ -38,7 +38,9 @@ class Matrix:
     _blocks: list[Lanes] = field(default_factory=list)
 
     @classmethod
-    def of(cls, combiner: Combiner, lanes: Lanes, rows: Ints, columns: Ints, shape: tuple[int, int]) -> Matrix:
+    def of(
+        cls, combiner: Combiner, lanes: Lanes, rows: Ints, columns: Ints, shape: tuple[int, int]
+    ) -> Matrix:
         """States at some places; those of no rows elsewhere.
 
         >>> from windrow.kernels.combiners import LEAST, TOTAL

@@ -7,8 +7,10 @@ next, as states of its panes. Stage `n` of shard `s` has a state of its own, num
 from __future__ import annotations
 
 import pickle
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +115,7 @@ class _Run:
         self.rows: Counter[str] = Counter()
         self.faults: dict[str, Fault] = {}
         self.cells: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
         self.routed: list[pa.RecordBatch] = []
         self.passed_on: list[pa.RecordBatch] = []
         self.incoming: dict[str, list[Routed]] = {}
@@ -140,15 +143,25 @@ class _Run:
         ):
             for work in task.work:
                 if work.query.unit.stages > task.stage:
-                    for operator, state in self._moved(work, before, outbox).items():
-                        change.put(operator, state)
+                    with self._timed([work.query.name]):
+                        for operator, state in self._moved(work, before, outbox).items():
+                            change.put(operator, state)
             for common in task.shared if task.stage == 0 else ():
-                for operator, state in self._shared(common, before, outbox).items():
-                    change.put(operator, state)
+                with self._timed([asker.query for asker in common.turn.askers]):
+                    for operator, state in self._shared(common, before, outbox).items():
+                        change.put(operator, state)
             for operator in before.operators:
                 if operator.partition(_OF)[0] not in task.alive:
                     change.drop(operator)
-        return Closed(number, tuple(files), outbox.ref, dict(self.rows), self.faults, self.cells)
+        known = dict(self.rows), self.faults, self.cells, self.seconds
+        return Closed(number, tuple(files), outbox.ref, *known)
+
+    @contextmanager
+    def _timed(self, queries: Sequence[str]) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        each = (time.perf_counter() - began) / max(1, len(queries))
+        self.seconds |= dict.fromkeys(queries, each)
 
     def _moved(self, work: Work, before: Shard, outbox: Spool) -> Mapping[str, State]:
         """The next states of a query's operators; a fault, and none, if it cannot go on."""
@@ -207,7 +220,9 @@ class _Run:
             tables = tables_of(files, work.query.name, unit.program, self.shard)
             if work.seed is not None:
                 brought = work.seed.panes(before.state(f"{work.seed.ledger}{_OF}0"), unit.program)
-                both = [frame for frame in (brought, tables.get(GROUPS)) if frame is not None and frame.height]
+                both = [
+                    frame for frame in (brought, tables.get(GROUPS)) if frame is not None and frame.height
+                ]
                 merged = merge_panes(both, level.answers.measures.layouts[GROUPS])
                 tables = {GROUPS: merged} if merged.height else {}
             return Delta({name: frame.to_arrow() for name, frame in tables.items()}, work.latest)

@@ -34,8 +34,8 @@ from windrow.windows.progress import Batch
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.kernels.intake import Known
-    from windrow.kernels.shared.ledger import Ledger
     from windrow.kernels.program import Program
+    from windrow.kernels.shared.ledger import Ledger
     from windrow.spark.tasks.bundle import Bundle
     from windrow.spark.tasks.place import Place
     from windrow.windows.domain import Instant

@@ -1,4 +1,4 @@
-"""Ledgers in the two jobs of an epoch: rows become states of their sheets, and all their queries are answered.
+"""Ledgers in the two jobs of an epoch: rows become states of sheets, and all their queries are answered.
 
 In delta files a sheet lies under the ledger's name, as the tables of a query do under the query's; where
 Spark has aggregated, its states are columns of the feed.
@@ -18,7 +18,7 @@ from windrow.kernels.layout import PANE, ROWS, gathered
 from windrow.kernels.measures import GROUPS
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
-from windrow.kernels.shared.kernel import CLOSED, OPEN
+from windrow.kernels.shared.keeping import CLOSED, OPEN
 from windrow.kernels.shared.ledger import Entry, Sheet
 from windrow.kernels.shared.lifting import Lifting
 from windrow.spark.native import native_ledger
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from windrow.kernels.level import Level
     from windrow.kernels.program import Program
-    from windrow.kernels.shared.kernel import Turn
     from windrow.kernels.shared.ledger import Ledger
+    from windrow.kernels.shared.turn import Turn
     from windrow.kernels.state import State
     from windrow.spark.tasks.place import Spool
     from windrow.state.reading import Chunk
@@ -67,7 +67,11 @@ class Seed:
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
-        return {"ledger": self.ledger, "grids": [list(grid) for grid in self.grids], "columns": {**self.columns}}
+        return {
+            "ledger": self.ledger,
+            "grids": [list(grid) for grid in self.grids],
+            "columns": {**self.columns},
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Seed:
