@@ -268,6 +268,7 @@ def live(folder: Path, seed: int, most: int) -> tuple[int, int]:
     life.listen()
     for name in list(spans):
         answers += check(name, ended=True)
+    assert bool(life.engine.common.left) == (draft.MOST_CELLS < 100)
     life.engine.close()
     return shared, answers
 

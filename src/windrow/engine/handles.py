@@ -139,8 +139,9 @@ class Query:
 
     def explain(self, analyze: bool = False) -> Explanation:
         """How it runs; with `analyze` also what its state is after the last commit."""
-        query = self._record.query
-        seen = observed(self._engine.last, self._record) if analyze else ()
+        query, shares = self._record.query, self._record.shares
+        ledger = self._engine.common.ledger_of(shares) if shares else None
+        seen = observed(self._engine.last, self._record, ledger) if analyze else ()
         found = explain_plan(
             query.plan, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
         )

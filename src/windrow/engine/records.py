@@ -130,7 +130,7 @@ class QueryRecord:
 
     def failed(self, error: dict[str, Any]) -> QueryRecord:
         """The same, stopped for good."""
-        return replace(self, status="failed", error=error)
+        return replace(self, status="failed", error=error, shares=(), seed=None)
 
     def resumed(self, stored: QueryState) -> QueryRecord:
         """The same, where a manifest has it."""

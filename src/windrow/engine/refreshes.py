@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import gcd
 from typing import TYPE_CHECKING
 
-from windrow.sharing.scheduling.conservative import due_together
+from windrow.sharing.scheduling.earliest import alone
 from windrow.sharing.scheduling.planned import Asked, scheduled
 from windrow.sharing.scheduling.scheduler import Scheduler
 from windrow.sharing.scheduling.tasks import separate
@@ -113,7 +113,7 @@ class Refreshes:
                 groups[group] = mine
         tasks = separate(groups)
         if known is None or known.update != update:
-            known = _Schedule(Scheduler(tasks, due_together), update, common.version)
+            known = _Schedule(Scheduler(tasks, alone), update, common.version)
             self._schedules[ledger] = known
         else:
             known.scheduler.arrange(tasks)

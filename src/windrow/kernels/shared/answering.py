@@ -86,16 +86,11 @@ class Answering:
             ((count,),) = self._states(asker.exists, asker, part, blocks)
             w, g = np.nonzero(count > 0)
             if len(w):
-                states = tuple(
-                    tuple(
-                        [
-                            tuple(lane[w, g] for lane in lanes)
-                            for lanes in self._states(e, asker, part, blocks)
-                        ]
-                        for e in entries
-                    )
+                asked = (
+                    tuple(self._states(entry, asker, part, blocks) for entry in entries)
                     for entries in asker.parts
                 )
+                states = tuple(tuple(_at(each, w, g) for each in found) for found in asked)
                 yield Piece(asker, part[w], g + groups[0], count[w, g], states)
 
     def _states(self, entry: str, asker: Asker, ends: Ints, blocks: Mapping[str, Block]) -> list[Lanes]:
@@ -106,7 +101,7 @@ class Answering:
         return blocks[sheet.name].windows(entry, begins, np.searchsorted(page.panes, stop))
 
     def _answers(self, pieces: Sequence[Piece]) -> Iterator[tuple[str, pa.Table]]:
-        """The rows of several queries of one form; where that fails, of each by itself, to see which it is."""
+        """Rows of several queries of one form; where that fails, of each by itself, to see which it is."""
         if not pieces:
             return
         try:
@@ -186,6 +181,10 @@ def _form(plan: bytes) -> Form:
     measures = Measures(query.aggregate)
     labels = tuple(partial.label for partial in measures.layouts[GROUPS].partials[1:])
     return Form(Answers(query, measures), labels)
+
+
+def _at(states: list[Lanes], windows: Ints, groups: Ints) -> list[Lanes]:
+    return [take(lanes, (windows, groups)) for lanes in states]
 
 
 def _size(pieces: Sequence[Piece]) -> int:
