@@ -1,9 +1,10 @@
-"""Queries that share, on Spark: states come from native aggregations, or from rows where groupings are many."""
+"""Queries that share, on Spark: their states come from native aggregations, or from rows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 from tests.engine.driven import as_rows
 from tests.engine.world import COLUMNS, oracle, rows_of, table_of
@@ -32,15 +33,17 @@ def workload(groupings: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("groupings", [("k", ""), ("k", "", "v % 5")], ids=["native", "from rows"])
 def test_queries_that_share_on_spark(tmp_path: Path, spark: SparkSession, groupings: tuple[str, ...]) -> None:
     queries = workload(groupings)
+    (tmp_path / "rows").mkdir()
+    for number, begin in enumerate(range(0, 900, 300)):
+        pq.write_table(table_of(ROWS[begin : begin + 300]), tmp_path / "rows" / f"{number}.parquet")
     with wr.connect(spark, state=tmp_path / "state") as w:
-        w.stream("s", [table_of(ROWS[:400]), table_of(ROWS[400:])], COLUMNS, "WATTR t ORDERED")
+        w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t ORDERED FROM 'files://{tmp_path}/rows?files_per_batch=1'")
         for name, text in queries.items():
             w.query(name, text)
-        w.run(once=True)
+        w.run(once=True, flush=True)
         for name, text in queries.items():
             assert w._engine.queries[name].shares, name
             wanted = as_rows(oracle(text, [ROWS], "WATTR t ORDERED"))
