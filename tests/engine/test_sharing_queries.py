@@ -113,6 +113,7 @@ def test_state_of_queries_that_do_not_share_goes_on_as_it_was(tmp_path: Path) ->
         w.end()
         assert sorted(first + w.rows("old")) == as_rows(oracle(SUMS))
         begin = w.queries["new"].progress.complete_from
+        assert begin is not None
         assert w.rows("new") == after(SUMS, 22, 20, begin)
 
 

@@ -8,9 +8,11 @@ restart finds them again, whatever comes first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.functions.printing import to_sql
@@ -22,6 +24,7 @@ from windrow.kernels.user_states import UserState
 from windrow.sharing.data import Datum
 from windrow.sharing.grids import Grid
 from windrow.sharing.planner import Planner
+from windrow.sharing.questions import question_of
 from windrow.spark.tasks.shared import Seed
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.windows.domain import INFINITY
@@ -33,11 +36,12 @@ if TYPE_CHECKING:
     from windrow.kernels.query import SlidingQuery
     from windrow.sharing.held import Held
     from windrow.sharing.plans import SharingPlan
+    from windrow.sharing.predicates.terms import Predicate
     from windrow.sharing.questions import Question
     from windrow.spark.tasks.bundle import Bundle
 
-#: a ledger with more cells (intervals × groups) in a shard than these, for each of its queries, is given up
-MOST_CELLS = 1 << 18
+#: so many conditions of WHERE are kept in one table; those of others go to the next
+MOST_CONDITIONS = 8
 TOO_LARGE = "its groups and intervals are too many to be kept as a matrix"
 
 
@@ -86,7 +90,8 @@ class Common:
     version: int = 0
     _plan: tuple[int, SharingPlan] | None = None
     _askers: dict[str, Asker] = field(default_factory=dict)
-    _names: dict[tuple[str, tuple[Expression, ...]], str] = field(default_factory=dict)
+    _names: dict[tuple[Hashable, tuple[Expression, ...]], str] = field(default_factory=dict)
+    _parts: dict[tuple[Hashable, tuple[Expression, ...]], dict[Predicate, int]] = field(default_factory=dict)
     _members: dict[str, dict[str, None]] = field(default_factory=dict)
     _forms: dict[Any, int] = field(default_factory=dict)
     _plans: list[bytes] = field(default_factory=list)
@@ -128,6 +133,7 @@ class Common:
             left=dict(self.left),
             _askers=dict(self._askers),
             _names=dict(self._names),
+            _parts={key: dict(each) for key, each in self._parts.items()},
             _members={name: dict(each) for name, each in self._members.items()},
             _forms=dict(self._forms),
             _plans=list(self._plans),
@@ -139,18 +145,18 @@ class Common:
     def join(self, bundle: Bundle, plan: Emit, stream: StreamRecord, commit: int) -> Joined | None:
         """A new query; None if it has to keep a state of its own. `commit` is the one that will know it."""
         name = bundle.name
-        self.planner.add({name: plan})
-        question = self.planner.question(name)
-        reason = self.planner.reason(name) if question is None else _why_alone(bundle, question)
-        if reason is not None or question is None:
-            self.planner.drop(name)
-            self.alone[name] = reason or ""
+        try:
+            question = question_of(name, plan)
+        except QueryError as error:
+            self.alone[name] = error.message
             return None
-        ledger = self._ledger_of(question, stream.stream.name, commit)
-        if _key_of(ledger) in self.left:
-            self.planner.drop(name)
-            self.alone[name] = TOO_LARGE
+        question = replace(question, source=(stream.stream.name, self._part(stream.stream.name, question)))
+        ledger = self._ledger_of(question, commit)
+        reason = _why_alone(bundle, question) or (TOO_LARGE if _key_of(ledger) in self.left else None)
+        if reason is not None:
+            self.alone[name] = reason
             return None
+        self.planner.take([question])
         shares = tuple(self.planner.recipes(name)[need].added[0] for need in question.needs)
         for label in dict.fromkeys(shares):
             self._keep(label, ledger, stream)
@@ -163,24 +169,32 @@ class Common:
     def adopt(self, bundle: Bundle, plan: Emit, shares: tuple[str, ...]) -> None:
         """A query that the last commit knows comes back to its synopses."""
         try:
-            self.planner.adopt(bundle.name, plan, [(label, self.kept[label].grid) for label in shares])
+            question, ledger = question_of(bundle.name, plan), self.kept[shares[0]].ledger
+            part = int(_key_of(ledger).rpartition(" ")[2])
+            stream, question = question.source, replace(question, source=(question.source, part))
+            self.planner.adopt(question, [(label, self.kept[label].grid) for label in shares])
         except (KeyError, ValueError, QueryError) as error:
             raise _lost(bundle.name) from error
-        question = self.planner.question(bundle.name)
-        assert question is not None
-        ledger = self.kept[shares[0]].ledger
-        self._names[str(question.source), question.keys] = ledger
+        self._parts.setdefault((stream, question.keys), {})[question.existence.predicate] = part
+        self._names[question.source, question.keys] = ledger
         self._take(bundle, question, shares, ledger)
 
     def drop(self, query: str) -> None:
         """A query goes, and what nobody else uses with it."""
         self.version += 1
         self.alone.pop(query, None)
+        question = self.planner.question(query)
+        if question is None:
+            return
         self.planner.drop(query)
-        self._askers.pop(query, None)
-        for ledger, members in self._members.items():
-            if members.pop(query, 0) is None:
-                self._ledgers.pop(ledger, None)
+        del self._askers[query]
+        ledger = self._names[question.source, question.keys]
+        self._members[ledger].pop(query)
+        self._ledgers.pop(ledger, None)
+        others = [self.planner.question(other) for other in self._members[ledger]]
+        if not any(other and other.existence.predicate == question.existence.predicate for other in others):
+            assert isinstance(question.source, tuple)
+            self._parts[question.source[0], question.keys].pop(question.existence.predicate)
         for label, held in self.planner.held.items():
             if label in self.kept and self.kept[label].length != held.b:
                 self.kept[label] = replace(self.kept[label], length=held.b)
@@ -194,12 +208,25 @@ class Common:
             since = _later(before.since, _forgotten(before, stream))
             self.kept[label] = replace(before, length=held.b, since=since)
 
-    def _ledger_of(self, question: Question, stream: str, commit: int) -> str:
-        key = stream, question.keys
+    def _part(self, stream: str, question: Question) -> int:
+        """Which of the ledgers of a stream and a grouping a query is in: that of its condition.
+
+        A table has columns for all entries, whether the condition of each holds or not; with all conditions
+        in one table, most of it would say nothing.
+        """
+        parts = self._parts.setdefault((stream, question.keys), {})
+        known, sizes = question.existence.predicate, Counter(parts.values())
+        free = (number for number in count() if sizes[number] < MOST_CONDITIONS)
+        return parts.setdefault(known, parts[known] if known in parts else next(free))
+
+    def _ledger_of(self, question: Question, commit: int) -> str:
+        key = question.source, question.keys
         if key not in self._names or not self._members.get(self._names[key]):
             texts = "\0".join(to_sql(each, str) for each in question.keys)
             digest = blake2b(texts.encode(), digest_size=6).hexdigest()
-            self._names[key] = f"synopses of {stream} {digest}@{commit}"
+            assert isinstance(question.source, tuple)
+            stream, part = question.source
+            self._names[key] = f"synopses of {stream} {digest} {part}@{commit}"
             self.absorbed[self._names[key]] = commit - 1
         return self._names[key]
 
@@ -250,11 +277,19 @@ class Common:
     # ------------------------------------------------------------ what there is
 
     @property
+    def known_plan(self) -> SharingPlan | None:
+        """The plan, if it was made since queries came or went."""
+        known = self._plan
+        return known[1] if known is not None and known[0] == self.version else None
+
+    @property
     def plan(self) -> SharingPlan:
         """Who shares what, and by which rules."""
-        if self._plan is None or self._plan[0] != self.version:
-            self._plan = self.version, self.planner.plan()
-        return self._plan[1]
+        found = self.known_plan
+        if found is None:
+            found = self.planner.plan()
+            self._plan = self.version, found
+        return found
 
     @property
     def ledgers(self) -> list[str]:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from windrow.engine.tables import TableUpdate
     from windrow.kernels.general.contents import Contents
     from windrow.language.catalog import StandingQuery
+    from windrow.sharing.plans import SharingPlan
     from windrow.spark.sinks import Sink
     from windrow.spark.tasks.close import CloseTask
     from windrow.spark.tasks.reports import Closed, Ingested
@@ -257,7 +258,15 @@ class Engine:
 
     def shared_with(self, record: QueryRecord) -> str | None:
         """The synopses that a query shares, with how many others and by which rules; None if it is alone."""
-        return self.common.plan.brief(record.id) if record.shares else None
+        return self.sharing_plan().brief(record.id) if record.shares else None
+
+    def sharing_plan(self) -> SharingPlan:
+        """Who shares what now. It is made anew only if queries came or went; an epoch is not waited for."""
+        known = self.common.known_plan
+        if known is not None:
+            return known
+        with self.lock:
+            return self.common.plan
 
     def cost_share(self, record: QueryRecord) -> float:
         """A query's part of the time that all took since this process runs."""

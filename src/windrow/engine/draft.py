@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine.changing import check_clock, instant_of
-from windrow.engine.common import MOST_CELLS, Common
+from windrow.engine.common import Common
 from windrow.engine.history import add_up, is_long, write_changes
 from windrow.engine.outgoing import with_readers
 from windrow.engine.overload import Effort
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 #: a query that is not due takes in what is new when this many files wait for it
 MOST_WAITING = 32
+#: a ledger with more cells (intervals × groups) in a shard than these, for each of its queries, is given up
+MOST_CELLS = 1 << 18
 
 
 @dataclass

@@ -62,7 +62,7 @@ def with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> li
         reason = engine.common.alone.get(record.id)
         return [*runs, *([f"share   keeps a state of its own: {reason}"] if reason else [])]
     others = [line for line in runs if not line.startswith("close ")]
-    lines = [f"share   {line}" for line in engine.common.plan.lines(record.id)]
+    lines = [f"share   {line}" for line in engine.sharing_plan().lines(record.id)]
     count = len(engine.common.members(engine.common.ledger_of(record.shares)))
     queries = "1 query" if count == 1 else f"{count:,} queries"
     close = f"close   matrices of intervals and groups, made once for {queries} of this stream and grouping"

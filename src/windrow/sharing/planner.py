@@ -67,6 +67,10 @@ class Planner:
                 came.append(_asked(name, emit))
             except QueryError as error:
                 self._reasons[name] = error.message
+        self.take(came)
+
+    def take(self, came: Sequence[Question]) -> None:
+        """Questions come, all at once."""
         grids = _grids(came)
         for question in sorted(came, key=lambda each: len(each.existence.predicate.terms)):
             self._questions[question.name] = question
@@ -75,9 +79,8 @@ class Planner:
                 for need in question.needs
             }
 
-    def adopt(self, name: str, emit: Emit, kept: Sequence[tuple[str, Grid]]) -> None:
-        """A query comes back, with the synopsis that it had for each of its needs."""
-        question = _asked(name, emit)
+    def adopt(self, question: Question, kept: Sequence[tuple[str, Grid]]) -> None:
+        """A question comes back, with the synopsis that it had for each of its needs."""
         recipes: dict[Need, Relevant[str]] = {}
         for need, (label, grid) in zip(question.needs, kept, strict=True):
             wanted = question.wanted(need)
@@ -89,7 +92,7 @@ class Planner:
             held = self._held[label]
             self._held[label] = _sized(held, [(held.b, held.b - held.g), held.intervals(wanted)])
             recipes[need] = Relevant((label,))
-        self._questions[name], self._recipes[name] = question, recipes
+        self._questions[question.name], self._recipes[question.name] = question, recipes
 
     def copy(self) -> Planner:
         """The same, to change."""
@@ -112,10 +115,6 @@ class Planner:
     def recipes(self, query: str) -> Mapping[Need, Relevant[str]]:
         """Where each need of a query is taken from."""
         return self._recipes[query]
-
-    def reason(self, query: str) -> str | None:
-        """Why a query shares nothing."""
-        return self._reasons.get(query)
 
     def drop(self, query: str) -> None:
         """A query goes."""

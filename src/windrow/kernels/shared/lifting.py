@@ -16,11 +16,15 @@ from windrow.algebra.expressions import TRUE, Expression
 from windrow.kernels.columns import without_negative_zero
 from windrow.kernels.expressions import compile_expression, holds
 from windrow.kernels.layout import PANE
+from windrow.kernels.panes import merge_panes
 from windrow.kernels.partials import Rows
 
 if TYPE_CHECKING:
     from windrow.kernels.functions.base import Evaluator
     from windrow.kernels.shared.ledger import Entry, Ledger, Sheet
+
+#: so many states of rows are in memory at a time, of at least so many rows
+MOST_STATES, LEAST_ROWS = 1 << 23, 1 << 12
 
 _compiled = lru_cache(maxsize=4096)(compile_expression)
 
@@ -33,7 +37,19 @@ class Lifting:
         self._values: dict[Expression, pl.Series] = {}
 
     def tables(self, accepted: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """States by interval and group, for each sheet that has rows; rows without an instant are in none."""
+        """States by interval and group, for each sheet that has rows; rows without an instant are in none.
+
+        With many entries, rows are taken in pieces, so that their states are not too many at a time.
+        """
+        width = max(len(sheet.nothing) for sheet in self.ledger.sheets)
+        found: dict[str, list[pl.DataFrame]] = {}
+        for piece in accepted.iter_slices(max(LEAST_ROWS, MOST_STATES // width)):
+            for name, table in self._tables(piece).items():
+                found.setdefault(name, []).append(table)
+        layouts = {sheet.name: sheet.layout(len(self.ledger.keys)) for sheet in self.ledger.sheets}
+        return {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
+
+    def _tables(self, accepted: pl.DataFrame) -> dict[str, pl.DataFrame]:
         moments = accepted[self.ledger.stream.wattr].cast(pl.Int64)
         rows = accepted.with_columns(moments.alias("#t")).filter(moments.is_not_null())
         found: dict[str, pl.DataFrame] = {}
