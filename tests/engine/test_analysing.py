@@ -34,7 +34,7 @@ def test_the_state_of_operators_is_told_as_it_grows_and_shrinks(tmp_path: Path) 
         exact, about, slid = kept(w, "exact"), kept(w, "about"), kept(w, "slid")
         assert exact["γ, running"] >= 300, "one entry for each instant at which a row leaves"
         assert 3 < about["γ, running"] <= 3 * 10 + 3, "few rows for each power of two"
-        assert slid["γ, panes"] > 0
+        assert slid["γ, panes, shared"] > 0
         (shown,) = w.sql("EXPLAIN ANALYZE About")
         assert str(shown).startswith("query about")
         assert "observed    γ, running: " in str(shown)

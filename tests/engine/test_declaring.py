@@ -69,6 +69,7 @@ def test_the_state_of_a_query_that_is_not_declared_is_kept_until_it_is_dropped(t
 def test_a_late_query_answers_only_windows_it_has_seen_whole(tmp_path: Path) -> None:
     with Driven(tmp_path / "state") as w:
         w.sql(STREAM)
+        w.engine.shares = False
         w.query("early", SUMS)
         for batch in BATCHES[:2]:
             w.push(*batch)

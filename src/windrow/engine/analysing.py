@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _OF = "\0"
 
 
-def observed(store: Store, last: Manifest, query: QueryRecord) -> tuple[str, ...]:
+def observed(store: Store, last: Manifest, query: QueryRecord, ledger: str | None = None) -> tuple[str, ...]:
     """The size of each operator's state, the largest first, what was seen of values, and how much was
-    answered."""
-    names = _names(query.bundle.unit)
-    found = _sizes(last, f"{query.id}{_OF}")
+    answered. A query that shares has the state of its ledger."""
+    names = _names(query.bundle.unit) if ledger is None else {"0": "γ, panes, shared"}
+    found = _sizes(last, f"{ledger or query.id}{_OF}")
     largest = sorted(found.items(), key=lambda part: (-part[1].bytes, part[0]))
     lines = [f"{names.get(part, part)}: {_size(facts)}" for part, facts in largest if facts.rows]
     if len(lines) > 1:

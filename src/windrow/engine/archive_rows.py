@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from windrow.algebra.catalog import Stream
 from windrow.archive.declaration import Declaration
+from windrow.engine.outgoing import stored_as
 from windrow.engine.published import INSTANT, published, published_schema, rows_schema
 from windrow.kernels.columns import to_frame
 from windrow.spark.tasks.archived import AT, UNTIL, archived_section
@@ -72,8 +73,8 @@ class Shape:
 
     def rows(self, store: Store, entries: Iterable[OutboxEntry]) -> pa.Table:
         """What was filed in some outbox files."""
-        chunks = [open_chunk(store, each.ref) for each in entries if self.read_from in each.ref.operators]
-        frames = [to_frame(chunk.read(self.read_from)) for chunk in chunks]
+        places = [(each.ref, stored_as(each.ref, self.read_from)) for each in entries]
+        frames = [to_frame(open_chunk(store, ref).read(place)) for ref, place in places if place is not None]
         parts = [published(self._ending(frame).to_arrow(), self.schema) for frame in frames]
         return pa.concat_tables([self.schema.empty_table(), *parts])
 

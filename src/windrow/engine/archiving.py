@@ -23,7 +23,7 @@ from windrow.algebra.plan import Scan, Window
 from windrow.archive.archive import Archive
 from windrow.archive.searching import Reading
 from windrow.engine.archive_rows import Shape
-from windrow.engine.delivery import pending
+from windrow.engine.outgoing import pending
 from windrow.errors import StateError
 from windrow.language.binder.archives import check_lifetimes
 from windrow.spark.tasks.archived import archived_section

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.algebra.aggregates.user import definitions
 from windrow.engine.archiving import Archiving
-from windrow.engine.delivery import delivery, pending
+from windrow.engine.common import Common
 from windrow.engine.draft import Draft
 from windrow.engine.history import read_contents
+from windrow.engine.outgoing import Outgoing
 from windrow.engine.overload import Effort
 from windrow.engine.published import published_schema, rows_schema
 from windrow.engine.records import QueryRecord, StreamRecord, query_text
+from windrow.engine.refreshes import Refreshes
 from windrow.engine.running import runnable
 from windrow.engine.shedding import Shedding
 from windrow.engine.tables import Shelf, TableRecord
@@ -42,12 +44,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.plan import Emit
+    from windrow.engine.common import Joined
+    from windrow.engine.refreshes import Timing
     from windrow.engine.tables import TableUpdate
     from windrow.kernels.general.contents import Contents
     from windrow.language.catalog import StandingArchive, StandingQuery
+    from windrow.sharing.plans import SharingPlan
     from windrow.spark.sinks import Sink
     from windrow.spark.tasks.close import CloseTask
     from windrow.spark.tasks.reports import Closed, Ingested
+    from windrow.spark.tasks.shared import SharedWork
     from windrow.state.entries import OutboxEntry, SourceState
     from windrow.state.manifest import Manifest
     from windrow.state.store import Store
@@ -112,6 +119,8 @@ class Engine:
     events: list[Event] = field(default_factory=list)
     #: how many seconds an epoch should take, longer ones are overload; None: there is no hurry
     limit: float | None = None
+    #: whether new queries share what they keep
+    shares: bool = True
 
     def __post_init__(self) -> None:
         self.lock = RLock()
@@ -124,6 +133,10 @@ class Engine:
         self._closing: list[Sink] = []
         self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
         self.shedding = Shedding.of(self.last.decisions, self._state_id)
+        self.common = Common.of(self.last.decisions)
+        self.refreshes = Refreshes()
+        #: how long each query took since this process runs
+        self.seconds: dict[str, float] = {}
         self._effort: Effort | None = None
         #: when the last epoch with rows began
         self._began: float | None = None
@@ -132,6 +145,8 @@ class Engine:
         #: how many pane states each stream's last batch gave
         self._panes: dict[str, int] = {}
         self._late_sinks: dict[str, Sink] = {}
+        #: the columns of each query's answers
+        self._schemas: dict[str, pa.Schema] = {}
         self._registered = False
         self._sweep_due = self.log.last.number + SWEEP_EVERY
         self.archives = Archiving(self)
@@ -221,8 +236,13 @@ class Engine:
             name = stored.options["id"] if stored else f"{query.name}@{self.last.number + 1}"
             bundle = Bundle.of(name, plan, fingerprint, by_group=self.by_group, aggregates=used)
             record = QueryRecord(query, bundle, text, absorbed=self.last.number)
+            joined = None if stored else self._joined(record, plan)
             if stored is not None:
                 record = record.resumed(stored)
+                if record.shares and record.is_running:
+                    self.common.adopt(bundle, plan, record.shares)
+            elif joined is not None:
+                record = replace(record, shares=joined.shares, complete_from=joined.complete_from)
             else:
                 seen = [g for name in record.streams if (g := self.streams[name].greatest) is not None]
                 record = replace(record, complete_from=max(seen) + 1 if seen else None)
@@ -231,6 +251,35 @@ class Engine:
             self.queries[query.name] = replace(record, sink=opened)
             self._registered = True
             return self.queries[query.name]
+
+    def _joined(self, record: QueryRecord, plan: Emit) -> Joined | None:
+        """A new query's place among the synopses; None if it keeps a state of its own."""
+        if len(record.streams) > 1 or record.bundle.aggregates or not self.shares:
+            return None
+        (stream,) = record.streams
+        return self.common.join(record.bundle, plan, self.streams[stream], self.last.number + 1)
+
+    def shared_with(self, record: QueryRecord) -> str | None:
+        """The synopses that a query shares, with how many others and by which rules; None if it is alone."""
+        return self.sharing_plan().brief(record.id) if record.shares else None
+
+    def sharing_plan(self) -> SharingPlan:
+        """Who shares what now. It is made anew only if queries came or went; an epoch is not waited for."""
+        known = self.common.known_plan
+        if known is not None:
+            return known
+        with self.lock:
+            return self.common.plan
+
+    def cost_share(self, record: QueryRecord) -> float:
+        """A query's part of the time that all took since this process runs."""
+        total = sum(self.seconds.values())
+        return self.seconds.get(record.id, 0.0) / total if total else 0.0
+
+    def timing(self, record: QueryRecord) -> Timing | None:
+        """How often a query is refreshed, if it does not ask for every window."""
+        ledger = self.common.ledger_of(record.shares) if record.shares else ""
+        return self.refreshes.timing(ledger, record)
 
     def _join_domains(self, query: QueryRecord) -> None:
         """The instants of a table's changes are those of the streams it is read with."""
@@ -245,6 +294,9 @@ class Engine:
         with self.lock:
             self.deliver()
             record = self.queries.pop(name)
+            self.common.drop(record.id)
+            self._schemas.pop(record.id, None)
+            self.seconds.pop(record.id, None)
             self._dropped.add(name)
             self._closing += [record.sink] if record.sink is not None else []
             self._registered = True
@@ -273,14 +325,14 @@ class Engine:
         with self.lock:
             before = dict(self.streams), dict(self.tables), dict(self.queries), dict(self._late_sinks)
             dropped = set(self._dropped), set(self._dropped_streams), set(self._dropped_tables)
-            closing = list(self._closing)
+            closing, common = list(self._closing), self.common.copy()
             try:
                 with self.archives.all_or_nothing():
                     yield
             except BaseException:
                 self.streams, self.tables, self.queries, self._late_sinks = before
                 self._dropped, self._dropped_streams, self._dropped_tables = dropped
-                self._closing = closing
+                self._closing, self.common = closing, common
                 raise
 
     def shed(self, p: float | None) -> None:
@@ -320,7 +372,7 @@ class Engine:
                 draft.promise(promise.stream, promise.progress, promise.where, now)
             draft.tick(now)
             draft.seal(seals)
-            self._close(draft)
+            self._close(draft, began)
             effort = draft.effort(time.perf_counter() - began, self._delivering)
             waiting = sum(arrival.waiting for arrival in arrivals)
             self._effort = replace(effort, backlog=waiting, since=self._since(began) if arrivals else 0.0)
@@ -355,6 +407,7 @@ class Engine:
             # may come to be at its place
             {"state_id": self._state_id, **self.archives.decisions},
             self.archives.sections,
+            self.common,
         )
 
     def _ingest(self, draft: Draft, arrivals: Sequence[Arrival], now: int) -> None:
@@ -375,20 +428,31 @@ class Engine:
     def _arrived(self, draft: Draft, arrival: Arrival) -> Arrived:
         record = draft.streams[arrival.stream]
         readers = [q for q in draft.queries.values() if q.is_running and arrival.stream in q.streams]
-        bundles = tuple(query.bundle for query in readers)
+        bundles = tuple(query.bundle for query in readers if not query.shares)
+        ledgers = draft.ledgers_of(arrival.stream)
         order = record.source.order_key if record.source is not None else ()
         panes = self._panes.get(arrival.stream)
         others = {name: each.known for name, each in draft.streams.items()}
         held = {name: each.progress for name, each in draft.tables.items()}
-        more = self.shedding.rows(record, draft), archived_section(arrival.stream) in draft.archived
+        more = self.shedding.rows(record, draft), archived_section(arrival.stream) in draft.archived, ledgers
         return Arrived(record.stream, arrival.frame, record.known, bundles, order, others, panes, held, *more)
 
-    def _close(self, draft: Draft) -> None:
+    def _close(self, draft: Draft, began: float) -> None:
         wants, drops = self.archives.wants_lifetimes, self.shedding.drops
-        due = [(each, each.query.name) for each in draft.due()]
-        work = [replace(each, drops=drops(name), lifetimes=wants(name)) for each, name in due]
-        if work:
-            draft.close(work, self.jobs.close(draft.tasks(work, self._place())))
+        own = [(each, each.query.name) for each in draft.due()]
+        work = [replace(each, drops=drops(name), lifetimes=wants(name)) for each, name in own]
+        ready = time.perf_counter()
+        left = None if self.limit is None else self.limit - (ready - began)
+        due = draft.shared_due(self.refreshes, left)
+        shared = [replace(each, drops=self._drops(each)) for each in due]
+        if work or shared:
+            draft.close(work, shared, self.jobs.close(draft.tasks(work, shared, self._place())))
+        answered = len(work) + sum(len(each.turn.askers) for each in shared)
+        self.refreshes.measured(time.perf_counter() - ready, answered)
+
+    def _drops(self, work: SharedWork) -> dict[str, Callable[[int], bool]]:
+        found = {asker.query: self.shedding.drops(asker.query) for asker in work.turn.askers}
+        return {query: drops for query, drops in found.items() if drops is not None}
 
     def _place(self) -> Place:
         return Place(self.store, self.last.number + 1, self.log.owner.epoch, self.shards)
@@ -412,7 +476,13 @@ class Engine:
         while self._closing:
             self._closing.pop().close()
         self.archives.committed()
+        self.common.absorbed = draft.ledgers
+        for name, seconds in draft.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        for name in draft.too_large:
+            self.common.leave(name)
         for query in failed:
+            self.common.drop(query.id)
             self.events.append(Event("query-failed", query.query.name, error_of(query)))
         self._maintain()
 
@@ -429,13 +499,16 @@ class Engine:
         Archives get theirs too; `only_due`: those that should not wait any longer.
         """
         with self.lock:
+            outgoing = Outgoing(self.store, self.last.outbox, self._delivered)
             for record in list(self.queries.values()):
-                if record.sink is not None:
-                    schema = published_schema(record.query.plan)
-                    self._deliver(record.query.name, record.id, record.sink, schema)
+                if record.sink is not None and outgoing.pending(record.id):
+                    if record.id not in self._schemas:
+                        self._schemas[record.id] = published_schema(record.query.plan)
+                    schema = self._schemas[record.id]
+                    self._deliver(record.query.name, record.id, record.sink, schema, outgoing)
             for name, sink in self._late_sinks.items():
                 schema = rows_schema(self.streams[name].stream.schema)
-                self._deliver(name, late_section(name), sink, schema)
+                self._deliver(name, late_section(name), sink, schema, outgoing)
             self.archives.deliver(only_due=only_due)
 
     def _timed_delivery(self) -> None:
@@ -443,13 +516,10 @@ class Engine:
         self.deliver(only_due=True)
         self._delivering = time.perf_counter() - began
 
-    def _deliver(self, name: str, section: str, sink: Sink, schema: pa.Schema) -> None:
-        for commit, entries in pending(self.last.outbox, section).items():
-            waiting = [e for e in entries if section not in self._delivered.get(e.ref.name, ())]
-            if not waiting:
-                continue
+    def _deliver(self, name: str, section: str, sink: Sink, schema: pa.Schema, outgoing: Outgoing) -> None:
+        for commit, waiting in outgoing.pending(section):
             try:
-                sink.deliver(delivery(self.store, name, section, commit, waiting, schema))
+                sink.deliver(outgoing.delivery(name, section, commit, waiting, schema))
             except SinkError as error:
                 self._sink_works(name)  # the newest failure stands for all before it
                 self.events.append(Event("sink-failed", name, error))
@@ -464,7 +534,9 @@ class Engine:
             self._delivered.setdefault(entry.ref.name, set()).add(section)
 
     def _sink_works(self, name: str) -> None:
-        self.events = [event for event in self.events if (event.kind, event.name) != ("sink-failed", name)]
+        if self.events:
+            failed = "sink-failed", name
+            self.events = [event for event in self.events if (event.kind, event.name) != failed]
 
     def close(self) -> None:
         """Deliver what waits, commit that it is delivered, and let go of the state directory."""

@@ -6,48 +6,23 @@ commit go out by instant, then '+' before '-', then in the order of rows: NULL f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from windrow.engine.published import published
 from windrow.kernels.codes import row_order
 from windrow.kernels.columns import to_frame
-from windrow.spark.sinks import Delivery
-from windrow.state.reading import open_chunk
 
 if TYPE_CHECKING:
-    from windrow.state.entries import OutboxEntry
-    from windrow.state.store import Store
+    import numpy.typing as npt
 
 #: rows that a sink is given at a time
 PIECE = 1 << 18
 #: more rows than these are sorted instant by instant
 SORTED_AT_ONCE = 1 << 22
-
-
-def pending(outbox: Iterable[OutboxEntry], section: str) -> dict[int, list[OutboxEntry]]:
-    """What is still to be delivered of a section, by commit, oldest first."""
-    found: dict[int, list[OutboxEntry]] = {}
-    for entry in outbox:
-        if section in entry.pending:
-            found.setdefault(entry.commit, []).append(entry)
-    return dict(sorted(found.items()))
-
-
-def delivery(
-    store: Store, query: str, section: str, commit: int, entries: list[OutboxEntry], schema: pa.Schema
-) -> Delivery:
-    """The rows of a section that came with one commit."""
-
-    def tables() -> Iterator[pa.Table]:
-        parts = [open_chunk(store, entry.ref).read(section) for entry in entries]
-        for frame in in_order(parts):
-            yield published(frame.to_arrow(), schema)
-
-    return Delivery(query, commit, schema, tables)
 
 
 def in_order(parts: list[pa.Table]) -> Iterator[pl.DataFrame]:
@@ -70,11 +45,39 @@ def in_order(parts: list[pa.Table]) -> Iterator[pl.DataFrame]:
 def _sorted(parts: list[pa.Table]) -> pl.DataFrame:
     """Sorted by as many columns as it takes: mostly the instant and the first column are enough."""
     frame = pl.concat([to_frame(part) for part in parts])
+    known = _by_numbers(frame)
+    if known is not None:
+        return frame if len(known) == 0 else frame.select(pl.all().gather(pl.Series(known)))
     keys = pl.DataFrame([_key(column).alias(str(place)) for place, column in enumerate(frame)])
     order = _order(keys, keys.columns[:2])
     if _has_ties(keys.select(keys.columns[:2]), order):
         order = _order(keys, keys.columns)
     return frame.select(pl.all().gather(order))
+
+
+def _by_numbers(frame: pl.DataFrame) -> npt.NDArray[np.int64] | None:
+    """The order by the instant and a first column of integers, which is that of all if it has no ties; None
+    if it has, or the column is another. Empty: it is in order already.
+
+    Tasks write rows by instant and group, so that there are few runs to merge, which is what this sort does.
+
+    >>> _by_numbers(pl.DataFrame({"#at": [1, 2, 1], "k": [4, 4, 3]})).tolist()
+    [2, 0, 1]
+    """
+    if frame.width < 2 or not frame.height or not all(c.dtype == pl.Int64 for c in frame[:, :2]):
+        return None
+    if frame.to_series(1).null_count():
+        return None
+    at, first = (frame.to_series(place).to_numpy() for place in (0, 1))
+    least, spread = int(first.min()), int(first.max()) - int(first.min()) + 1
+    if (int(at.max()) - int(at.min()) + 1) * spread >= 1 << 62:
+        return None
+    code = (at - at.min()) * spread + (first - least)
+    steps = np.diff(code)
+    if (steps > 0).all():
+        return np.empty(0, dtype=np.int64)
+    order = np.argsort(code, kind="stable")
+    return None if (np.diff(code[order]) == 0).any() else order
 
 
 def _order(keys: pl.DataFrame, by: list[str]) -> pl.Series:

@@ -10,21 +10,27 @@ manifest  all of it, as the successor of the last commit
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine.changing import check_clock, instant_of
+from windrow.engine.common import Common
 from windrow.engine.history import add_up, is_long, write_changes
+from windrow.engine.outgoing import with_readers
 from windrow.engine.overload import Effort
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.tables import BEGINNING
 from windrow.errors import StateError
+from windrow.kernels.clocks import Clock
 from windrow.kernels.general.tables import changes_at, check_order, promised
 from windrow.kernels.intake import Intake, Known
+from windrow.kernels.shared.turn import Turn
 from windrow.spark.tasks.archived import archived_section, is_archived
 from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
+from windrow.spark.tasks.shared import SharedWork
 from windrow.spark.tasks.units import GeneralUnit
 from windrow.state.entries import OutboxEntry
 from windrow.state.names import DRIVER
@@ -33,8 +39,11 @@ from windrow.windows.domain import INFINITY, Instant
 if TYPE_CHECKING:
     import polars as pl
 
+    from windrow.engine.refreshes import Refreshes
     from windrow.engine.tables import TableRecord, TableUpdate
     from windrow.kernels.general.contents import Values
+    from windrow.kernels.shared.asking import Asker
+    from windrow.kernels.shared.ledger import Ledger
     from windrow.spark.tasks.place import Place
     from windrow.spark.tasks.reports import Closed, Fault, Ingested
     from windrow.state.entries import QueryState, StreamState
@@ -43,6 +52,8 @@ if TYPE_CHECKING:
 
 #: a query that is not due takes in what is new when this many files wait for it
 MOST_WAITING = 32
+#: a ledger with more cells (intervals × groups) in a shard than these, for each of its queries, is given up
+MOST_CELLS = 1 << 18
 
 
 @dataclass
@@ -62,12 +73,23 @@ class Draft:
     decisions: dict[str, Any] = field(default_factory=dict)
     #: the sections of outbox files that archives wait for
     archived: frozenset[str] = frozenset()
+    #: the synopses that queries share
+    common: Common = field(default_factory=Common)
     _deltas: list[ChunkRef] = field(default_factory=list)
     _files: dict[int, tuple[ChunkRef, ...]] = field(default_factory=dict)
     _outbox: list[ChunkRef] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.before, self.tables_before = dict(self.streams), dict(self.tables)
+        #: up to which commit each ledger has taken delta files in
+        self.ledgers = dict(self.common.absorbed)
+        self._names = {record.id: name for name, record in self.queries.items()}
+        #: of each query that asks for others too, those who read its answers
+        self._readers: dict[str, list[str]] = {}
+        #: ledgers whose queries had better have states of their own
+        self.too_large: list[str] = []
+        #: how long each query took in this epoch
+        self.seconds: dict[str, float] = {}
         #: rows that leave and come, for each table that changes
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
@@ -204,8 +226,63 @@ class Draft:
 
     def due(self) -> list[Work]:
         """The queries that have something to answer, or too much to take in."""
-        found = [self._work(record) for record in self.queries.values() if record.is_running]
-        return [work for work in found if _is_due(work) or len(work.deltas) > MOST_WAITING]
+        own = [record for record in self.queries.values() if record.is_running and not record.shares]
+        found = [self._work(record) for record in own]
+        return [
+            work
+            for work in found
+            if _is_due(work) or work.seed is not None or len(work.deltas) > MOST_WAITING
+        ]
+
+    def shared_due(self, refreshes: Refreshes, seconds: float | None = None) -> list[SharedWork]:
+        """The ledgers that have something to answer, or too much to take in. So many seconds may be spent on
+        queries that do not ask for every window."""
+        found: list[SharedWork] = []
+        for name in self.common.ledgers:
+            members = [self._by_id(query) for query in self.common.members(name)]
+            running = [record for record in members if record.is_running]
+            if not running:
+                continue
+            ledger = self.common.ledger(name)
+            stream = ledger.stream
+            known = self.before[stream.name].known, self.streams[stream.name].known
+            before, now = (each.progress_on(stream, stream.wattr) for each in known)
+            clock = Clock(before, now)
+            monitoring = {record.id: record for record in running if record.query.every is not None}
+            chosen = refreshes.due(name, monitoring, self.common, clock, seconds)
+            askers = self._askers([r for r in running if r.query.every is None or r.id in chosen])
+            due = tuple(asker for asker in askers if asker.is_due(clock))
+            waiting = tuple(ref for ref in self._deltas if self._is_waited_for(name, ref))
+            if due or len(waiting) > MOST_WAITING:
+                found.append(SharedWork(Turn(ledger, clock, due, self.common.forms), waiting))
+        return found
+
+    def ledgers_of(self, stream: str) -> tuple[Ledger, ...]:
+        """What is kept of a stream for running queries that share it."""
+        found = [self.common.ledger(name) for name in self.common.ledgers if self._is_used(name)]
+        return tuple(ledger for ledger in found if ledger.stream.name == stream)
+
+    def _is_used(self, ledger: str) -> bool:
+        return any(self._by_id(query).is_running for query in self.common.members(ledger))
+
+    def _askers(self, records: Iterable[QueryRecord]) -> list[Asker]:
+        """What the queries ask; of those that ask the same, the first asks for all."""
+        leaders: dict[Hashable, str] = {}
+        found: list[Asker] = []
+        for record in records:
+            own, newest = record.query.max_gap is not None, record.query.every is not None
+            same = record.id if own else (record.bundle.fingerprint, record.complete_from, newest)
+            leader = leaders.setdefault(same, record.id)
+            if leader == record.id:
+                asker = self.common.asker(record.id)
+                found.append(replace(asker, complete_from=record.complete_from, newest=newest))
+            else:
+                self._readers.setdefault(leader, []).append(record.id)
+        return found
+
+    def _is_waited_for(self, ledger: str, delta: ChunkRef) -> bool:
+        stream = self.common.ledger(ledger).stream.name
+        return _commit(delta) > self.ledgers[ledger] and delta.metadata.get("stream") == stream
 
     def _work(self, record: QueryRecord) -> Work:
         before, held = self._inputs(record, self.before, self.tables_before)
@@ -216,7 +293,7 @@ class Draft:
         whole = [ref for table in tables for ref in self._parts(table)] if record.is_fresh else []
         changed = {each.table.name: int(each.changed) for each in tables if each.changed > BEGINNING}
         known = record.latest, record.complete_from, changed
-        return Work(record.bundle, clock, (*whole, *waiting), *known)
+        return Work(record.bundle, clock, (*whole, *waiting), *known, seed=record.seed)
 
     def _inputs(
         self,
@@ -233,41 +310,64 @@ class Draft:
     @staticmethod
     def _awaits(record: QueryRecord, delta: ChunkRef) -> bool:
         """Whether a query has still to take a file in. One that has never run begins with whole tables."""
-        if _commit(delta) <= record.absorbed:
+        if _commit(delta) <= record.absorbed or record.shares:
             return False
         table = delta.metadata.get("table")
         if table is not None:
             return table in record.tables and not record.is_fresh
         return delta.metadata.get("stream") in record.streams
 
-    def tasks(self, work: list[Work], place: Place) -> list[CloseTask]:
+    def tasks(self, work: list[Work], shared: list[SharedWork], place: Place) -> list[CloseTask]:
         """The stages of the close job."""
-        depth = max(each.query.unit.stages for each in work)
+        depth = max([each.query.unit.stages for each in work], default=1)
         alive = frozenset(record.id for record in self.queries.values() if record.is_running)
         alive |= {state.options["id"] for state in self._undeclared.values()}
-        return [CloseTask(stage, place, tuple(work), self._files, alive) for stage in range(depth)]
+        alive |= {*self.common.ledgers, *(self.common.kept[name].ledger for name in self._shares_elsewhere)}
+        seeds = [state.options["seed"] for state in self._undeclared.values() if "seed" in state.options]
+        alive |= {seed["ledger"] for seed in seeds}
+        common = tuple(shared)
+        return [CloseTask(stage, place, tuple(work), self._files, alive, common) for stage in range(depth)]
 
-    def close(self, work: list[Work], reports: Iterable[Closed]) -> None:
+    def close(self, work: list[Work], shared: list[SharedWork], reports: Iterable[Closed]) -> None:
         """What the close job says."""
-        for each in work:
-            record = self._by_id(each.query.name)
-            self.queries[record.query.name] = replace(record, absorbed=self.last.number + 1, is_fresh=False)
+        moved = [each.query.name for each in work]
+        for common in shared:
+            self.ledgers[common.name] = self.last.number + 1
+            moved += self.common.members(common.name)
+        for query in moved:
+            record = self._by_id(query)
+            moved_on = replace(record, absorbed=self.last.number + 1, is_fresh=False, seed=None)
+            self.queries[record.query.name] = moved_on
+        cells: Counter[str] = Counter()
         for report in reports:
             self._files[report.shard] = report.files
+            cells |= Counter(report.cells)
+            for query, seconds in report.seconds.items():
+                self.seconds[query] = self.seconds.get(query, 0.0) + seconds
             self._outbox += [report.outbox] if report.outbox is not None else []
             self._fault(report.faults)
             for query, rows in report.rows.items():
+                for each in (query, *self._readers.get(query, ())):
+                    record = self._by_id(each)
+                    self.queries[record.query.name] = replace(record, rows=record.rows + rows)
+        self.too_large = [
+            name for name, count in cells.items() if count > MOST_CELLS * len(self.common.members(name))
+        ]
+        for name in self.too_large:
+            for query, seed in self.common.seeds(name).items():
                 record = self._by_id(query)
-                self.queries[record.query.name] = replace(record, rows=record.rows + rows)
+                self.queries[record.query.name] = replace(record, shares=(), seed=seed)
 
     def _fault(self, faults: Mapping[str, Fault]) -> None:
-        for query, fault in faults.items():
+        for name, fault in faults.items():
             if isinstance(fault.error, StateError):  # a full disk or a damaged file is not the query's fault
                 raise fault.error
-            record = self._by_id(query)
-            if record.is_running:
-                error = {"code": fault.error.code, "message": fault.error.message, "hint": fault.error.hint}
-                self.queries[record.query.name] = record.failed({**error, "trace": fault.trace})
+            for query in self.common.members(name) or (name, *self._readers.get(name, ())):
+                record = self._by_id(query)
+                if record.is_running:
+                    error = {"code": fault.error.code, "message": fault.error.message}
+                    more = {"hint": fault.error.hint, "trace": fault.trace}
+                    self.queries[record.query.name] = record.failed({**error, **more})
 
     def _reaches(self, query: str, latest: int) -> None:
         record = self._by_id(query)
@@ -275,7 +375,7 @@ class Draft:
         self.queries[record.query.name] = replace(record, latest=known)
 
     def _by_id(self, query: str) -> QueryRecord:
-        return next(record for record in self.queries.values() if record.id == query)
+        return self.queries[self._names[query]]
 
     # ------------------------------------------------------------ the manifest
 
@@ -293,7 +393,10 @@ class Draft:
             queries={**self._undeclared, **{r.query.name: r.to_state() for r in self.queries.values()}},
             chunks={**chunks, **({DRIVER: deltas} if deltas else {})},
             outbox=tuple(self._entries()),
-            decisions=self.decisions,
+            decisions={
+                **self.decisions,
+                **self.common.decisions(self.ledgers, self._shares_elsewhere, self.too_large),
+            },
         )
 
     @property
@@ -310,8 +413,15 @@ class Draft:
         gone = {*self.dropped, *self.queries}
         return {name: state for name, state in self.last.queries.items() if name not in gone}
 
+    @property
+    def _shares_elsewhere(self) -> set[str]:
+        """The synopses of queries that nobody has declared yet."""
+        return {name for state in self._undeclared.values() for name in state.options.get("shares", ())}
+
     def _is_needed(self, delta: ChunkRef) -> bool:
         """Whether a running query has still to take it in; an undeclared one may read any stream."""
+        if any(self._is_waited_for(name, delta) for name in self.common.ledgers):
+            return True
         return any(
             self._awaits(record, delta) for record in self.queries.values() if record.is_running
         ) or any(
@@ -331,10 +441,12 @@ class Draft:
             if left is not None:
                 yield left
         for ref in self._outbox:
-            sections = dict.fromkeys([*ref.operators, *map(archived_section, ref.operators)])
+            found = [each for section in ref.operators for each in (section, *self._readers.get(section, ()))]
+            sections = dict.fromkeys([*found, *map(archived_section, found)])
             pending = tuple(section for section in sections if section in wanted)
             if pending:
-                yield OutboxEntry(self.last.number + 1, ref, pending)
+                known = replace(ref, metadata=with_readers(ref, self._readers))
+                yield OutboxEntry(self.last.number + 1, known, pending)
 
 
 def _is_due(work: Work) -> bool:

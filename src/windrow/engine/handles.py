@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine.analysing import observed
 from windrow.engine.explaining import explain_plan
 from windrow.engine.missing import gap_table, with_gaps
 from windrow.engine.published import published, published_schema, rows_schema
+from windrow.engine.sharing import with_sharing
 from windrow.engine.tables import BEGINNING
 from windrow.errors import QueryError
 from windrow.kernels.columns import frame_of
@@ -35,6 +36,15 @@ class QueryProgress:
     #: answers about windows that begin before this are not given; None if nothing is missing
     complete_from: int | None
     error: dict[str, Any] | None
+    #: the synopses it shares, with how many queries and by which rules; None: it keeps a state of its own
+    shares: str | None = None
+    #: the ticks between two refreshes: as asked by EVERY, and as they are on the average
+    period: int | None = None
+    had: float | None = None
+    #: how many ticks a refresh came after its time, on the average
+    late: float = 0.0
+    #: its part of the time that all queries took since this process runs
+    cost: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -85,7 +95,10 @@ class Query:
         held = {name: self._engine.tables[name].progress for name in record.tables}
         clock = record.bundle.unit.progress(known, held)
         status = self._engine.shedding.status(record)
-        return QueryProgress(status, clock, record.rows, record.complete_from, record.error)
+        timing = self._engine.timing(record)
+        asked = (timing.asked, timing.had, timing.late) if timing is not None else (None, None, 0.0)
+        more = self._engine.shared_with(record), *asked, self._engine.cost_share(record)
+        return QueryProgress(status, clock, record.rows, record.complete_from, record.error, *more)
 
     @property
     def gaps(self) -> pa.Table:
@@ -126,11 +139,13 @@ class Query:
 
     def explain(self, analyze: bool = False) -> Explanation:
         """How it runs; with `analyze` also what its state is after the last commit."""
-        query = self._record.query
-        seen = observed(self._engine.store, self._engine.last, self._record) if analyze else ()
-        return explain_plan(
+        query, shares = self._record.query, self._record.shares
+        ledger = self._engine.common.ledger_of(shares) if shares else None
+        seen = observed(self._engine.store, self._engine.last, self._record, ledger) if analyze else ()
+        found = explain_plan(
             query.plan, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
         )
+        return replace(found, runs=tuple(with_sharing(found.runs, self._engine, self._record)))
 
 
 class TableView:

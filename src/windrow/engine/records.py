@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.errors import QueryError, StateError
 from windrow.kernels.intake import Intake, Known
 from windrow.language.printer import print_query
+from windrow.spark.tasks.shared import Seed
 from windrow.state.entries import QueryState, SourceState, StreamState
 from windrow.state.refs import read_instant, write_instant
 from windrow.windows.domain import INFINITY
@@ -104,6 +105,10 @@ class QueryRecord:
     sink: Sink | None = None
     #: it has not run yet: it begins with all that its tables hold
     is_fresh: bool = True
+    #: the synopses that its needs are taken from; none if it has a state of its own
+    shares: tuple[str, ...] = ()
+    #: what it takes along from a ledger that has become too large, until it has a state of its own
+    seed: Seed | None = None
 
     @property
     def id(self) -> str:
@@ -125,7 +130,7 @@ class QueryRecord:
 
     def failed(self, error: dict[str, Any]) -> QueryRecord:
         """The same, stopped for good."""
-        return replace(self, status="failed", error=error)
+        return replace(self, status="failed", error=error, shares=(), seed=None)
 
     def resumed(self, stored: QueryState) -> QueryRecord:
         """The same, where a manifest has it."""
@@ -138,6 +143,8 @@ class QueryRecord:
             status=stored.status,
             error=dict(stored.error) if stored.error else None,
             is_fresh=stored.options.get("fresh", False),
+            shares=tuple(stored.options.get("shares", ())),
+            seed=Seed.from_json(stored.options["seed"]) if "seed" in stored.options else None,
         )
 
     def to_state(self) -> QueryState:
@@ -152,6 +159,8 @@ class QueryRecord:
                 "latest": self.latest,
                 "rows": self.rows,
                 "fresh": self.is_fresh,
+                **({"shares": list(self.shares)} if self.shares else {}),
+                **({"seed": self.seed.to_json()} if self.seed is not None else {}),
             },
             complete_from=-INFINITY if self.complete_from is None else self.complete_from,
             status=self.status,

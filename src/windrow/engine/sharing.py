@@ -24,7 +24,11 @@ from windrow.language.compile import compile_script
 from windrow.sharing import SharingPlan, share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from windrow.algebra.plan import Emit
+    from windrow.engine.core import Engine
+    from windrow.engine.records import QueryRecord
 
 
 def explain_sharing(script: str, catalog: Catalog | None = None) -> SharingPlan:
@@ -50,6 +54,19 @@ def what_is_common(queries: Mapping[str, Emit]) -> dict[str, list[str]]:
         name: [f"share   can {line.replace('shares', 'share', 1)}" for line in lines[name]]
         for name in queries
     }
+
+
+def with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> list[str]:
+    """How a running query is computed: from what it shares, and with whom."""
+    if not record.shares:
+        reason = engine.common.alone.get(record.id)
+        return [*runs, *([f"share   keeps a state of its own: {reason}"] if reason else [])]
+    others = [line for line in runs if not line.startswith("close ")]
+    lines = [f"share   {line}" for line in engine.sharing_plan().lines(record.id)]
+    count = len(engine.common.members(engine.common.ledger_of(record.shares)))
+    queries = "1 query" if count == 1 else f"{count:,} queries"
+    close = f"close   matrices of intervals and groups, made once for {queries} of this stream and grouping"
+    return [*others, close, *lines]
 
 
 def _runnable(emit: Emit) -> Emit:

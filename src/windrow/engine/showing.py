@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from windrow.language.catalog import Catalog
 
 _QUERIES = pa.schema(
-    [("name", pa.string()), ("status", pa.string()), ("rows", pa.int64()), ("query", pa.string())]
+    [
+        ("name", pa.string()),
+        ("status", pa.string()),
+        ("rows", pa.int64()),
+        ("query", pa.string()),
+        ("shares", pa.string()),
+        ("every", pa.int64()),
+        ("had", pa.float64()),
+        ("late", pa.float64()),
+        ("cost", pa.float64()),
+    ]
 )
 _TABLES = pa.schema(
     [("name", pa.string()), ("kind", pa.string()), ("rows", pa.int64()), ("source", pa.string())]
@@ -64,12 +74,14 @@ def show_gaps(queries: Mapping[str, Query]) -> pa.Table:
 
 
 def show_queries(queries: Mapping[str, Query]) -> pa.Table:
-    """The standing queries, and how they do."""
-    rows = [
-        {"name": name, "status": q.progress.status, "rows": q.progress.rows, "query": q.text}
-        for name, q in queries.items()
-    ]
-    return pa.Table.from_pylist(rows, schema=_QUERIES)
+    """The standing queries, and how they do: what they share, how often they are refreshed, their cost."""
+    found = []
+    for name, query in queries.items():
+        known = query.progress
+        row = {"name": name, "status": known.status, "rows": known.rows, "query": query.text}
+        row |= {"shares": known.shares, "every": known.period, "had": known.had, "late": known.late}
+        found.append({**row, "cost": known.cost})
+    return pa.Table.from_pylist(found, schema=_QUERIES)
 
 
 def show_streams(streams: Mapping[str, StreamView], catalog: Catalog) -> pa.Table:

@@ -6,7 +6,7 @@ and projected, and leaves as an Arrow table with `at`, the end of the window, be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
@@ -58,8 +58,15 @@ class Answers:
 
     def table(self, groups: pl.DataFrame, frames: Mapping[str, pl.DataFrame]) -> pa.Table:
         """One block of answers."""
+        ends = self.query.cut.ends(frames[GROUPS]["w"])
+        hidden = [ends.alias("#at"), *self._bounds(ends)]
+        return self.rows(groups, frames, hidden).drop("#window_start", "#window_end").to_arrow()
+
+    def rows(
+        self, groups: pl.DataFrame, frames: Mapping[str, pl.DataFrame], hidden: Sequence[pl.Series]
+    ) -> pl.DataFrame:
+        """Answers with the hidden columns of their windows first; those that HAVING refuses are left out."""
         states = frames[GROUPS]
-        ends = self.query.cut.ends(states["w"])
         keys = picked(groups.drop("g"), states["g"]) if self.measures.keys else pl.DataFrame()
         columns = [
             keys[name].cast(polars_type(key.type)).alias(column)
@@ -68,15 +75,10 @@ class Answers:
         columns += [
             self._value(measure, states, frames.get(measure.table)) for measure in self.measures.measures
         ]
-        hidden = [ends.alias("#at"), *self._bounds(ends)]
-        return self._finished(pl.DataFrame([*columns, *hidden]))
-
-    def _finished(self, frame: pl.DataFrame) -> pa.Table:
         _, _, above = self.query.stages
-        rows = run_stages(above, frame)
-        schema = self.query.emit.schema
-        columns = [rows[field.name].cast(polars_type(field.type)) for field in schema]
-        return pl.DataFrame([rows["#at"].alias("#at"), *columns]).to_arrow()
+        rows = run_stages(above, pl.DataFrame([*columns, *hidden]))
+        selected = [rows[field.name].cast(polars_type(field.type)) for field in self.query.emit.schema]
+        return pl.DataFrame([*(rows[each.name] for each in hidden), *selected])
 
     def _bounds(self, ends: pl.Series) -> list[pl.Series]:
         cut = self.query.cut

@@ -154,6 +154,23 @@ class FloatMoments(Partial):
         return self._columns([(counted.cast(pl.Int64).to_numpy(), values + spread, spread)])
 
 
+@dataclass(frozen=True)
+class Part(Partial):
+    """Some columns of a partial each of whose columns is combined by itself."""
+
+    whole: Partial
+    first: int
+    stop: int
+
+    @property
+    def combiners(self) -> tuple[Combiner, ...]:
+        return self.whole.combiners[self.first : self.stop]
+
+    def lift(self, rows: Rows) -> list[pl.Series]:
+        columns = self.whole.lift(rows)[self.first : self.stop]
+        return [column.alias(self._name(place)) for place, column in enumerate(columns)]
+
+
 def integers_of(column: pl.Series, kind: DataType) -> npt.NDArray[Any]:
     """An exact column as integers; 0 for NULL."""
     if kind.kind is Kind.DECIMAL:

@@ -20,7 +20,7 @@ from windrow.kernels.cells import Buckets, Cells, Counters, Ordered, Ranks, Valu
 from windrow.kernels.columns import without_negative_zero
 from windrow.kernels.expressions import compile_expression
 from windrow.kernels.layout import PANE, Layout
-from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Partial, Rows
+from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Part, Partial, Rows
 from windrow.kernels.selections import Edge, Extreme
 from windrow.kernels.user_states import UserState
 from windrow.sharing.synopses.states import States
@@ -28,27 +28,8 @@ from windrow.sharing.synopses.states import States
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windrow.kernels.combiners import Combiner
-
 #: what the columns of a datum are called, before the number
 LABEL = "d"
-
-
-@dataclass(frozen=True)
-class Part(Partial):
-    """Some columns of a partial each of whose columns is combined by itself."""
-
-    whole: Partial
-    first: int
-    stop: int
-
-    @property
-    def combiners(self) -> tuple[Combiner, ...]:
-        return self.whole.combiners[self.first : self.stop]
-
-    def lift(self, rows: Rows) -> list[pl.Series]:
-        columns = self.whole.lift(rows)[self.first : self.stop]
-        return [column.alias(self._name(place)) for place, column in enumerate(columns)]
 
 
 @dataclass(frozen=True)

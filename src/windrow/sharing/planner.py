@@ -8,7 +8,7 @@ follows from all its users at the time.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,8 @@ class Planner:
         self._recipes: dict[str, dict[Need, Relevant[str]]] = {}
         self._held: dict[str, Held] = {}
         self._families: defaultdict[Family, list[str]] = defaultdict(list)
-        self._made = 0
+        #: how many synopses there ever were
+        self.made = 0
 
     def add(self, queries: Mapping[str, Emit]) -> None:
         """Queries come, all at once. Those of simple conditions are served first: others build on them."""
@@ -66,6 +67,10 @@ class Planner:
                 came.append(_asked(name, emit))
             except QueryError as error:
                 self._reasons[name] = error.message
+        self.take(came)
+
+    def take(self, came: Sequence[Question]) -> None:
+        """Questions come, all at once."""
         grids = _grids(came)
         for question in sorted(came, key=lambda each: len(each.existence.predicate.terms)):
             self._questions[question.name] = question
@@ -74,14 +79,52 @@ class Planner:
                 for need in question.needs
             }
 
+    def adopt(self, question: Question, kept: Sequence[tuple[str, Grid]]) -> None:
+        """A question comes back, with the synopsis that it had for each of its needs."""
+        recipes: dict[Need, Relevant[str]] = {}
+        for need, (label, grid) in zip(question.needs, kept, strict=True):
+            wanted = question.wanted(need)
+            if label not in self._held:
+                held = Held(label, wanted.family, grid, 1, Kind.BASIC, wanted.predicate)
+                self._held[label] = held
+                self._families[wanted.family].append(label)
+                self.made = max(self.made, int(label.removeprefix("p")))
+            held = self._held[label]
+            self._held[label] = _sized(held, [(held.b, held.b - held.g), held.intervals(wanted)])
+            recipes[need] = Relevant((label,))
+        self._questions[question.name], self._recipes[question.name] = question, recipes
+
+    def copy(self) -> Planner:
+        """The same, to change."""
+        other = Planner(self.most_probed)
+        other.made = self.made
+        other._questions, other._reasons = dict(self._questions), dict(self._reasons)
+        other._recipes, other._held = dict(self._recipes), dict(self._held)
+        other._families.update({family: list(names) for family, names in self._families.items()})
+        return other
+
+    @property
+    def held(self) -> Mapping[str, Held]:
+        """The synopses there are, of no particular kind."""
+        return self._held
+
+    def question(self, query: str) -> Question | None:
+        """What a query asks; None if it shares nothing."""
+        return self._questions.get(query)
+
+    def recipes(self, query: str) -> Mapping[Need, Relevant[str]]:
+        """Where each need of a query is taken from."""
+        return self._recipes[query]
+
     def drop(self, query: str) -> None:
         """A query goes."""
         self._reasons.pop(query, None)
         if self._questions.pop(query, None) is None:
             return
-        del self._recipes[query]
-        uses = self._uses()
-        for name, held in list(self._held.items()):
+        mine = {name for relevant in self._recipes.pop(query).values() for name in relevant.all}
+        uses = self._uses(mine)
+        for name in mine:
+            held = self._held[name]
             if not uses[name]:
                 del self._held[name]
                 self._families[held.family].remove(name)
@@ -115,8 +158,8 @@ class Planner:
         return found or Relevant((self._new(wanted, grid),))
 
     def _new(self, wanted: Wanted, grid: Grid) -> str:
-        self._made += 1
-        name = f"p{self._made}"
+        self.made += 1
+        name = f"p{self.made}"
         kind = Kind.BASIC if len(wanted.lengths) == 1 else Kind.BASIC_JOIN
         held = Held(name, wanted.family, grid, 1, kind, wanted.predicate)
         self._held[name] = _sized(held, [held.intervals(wanted)])
@@ -125,12 +168,15 @@ class Planner:
 
     # ------------------------------------------------------------ who uses what
 
-    def _uses(self) -> defaultdict[str, list[Use]]:
+    def _uses(self, of: Collection[str] | None = None) -> defaultdict[str, list[Use]]:
+        """Who uses which synopses, or some of them."""
         found: defaultdict[str, list[Use]] = defaultdict(list)
         for query, recipes in self._recipes.items():
             question = self._questions[query]
             for need, relevant in recipes.items():
                 for name in relevant.all:
+                    if of is not None and name not in of:
+                        continue
                     held = self._held[name]
                     lengths = held.intervals(question.wanted(need))
                     period = question.slide // held.grid.width

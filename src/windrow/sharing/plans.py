@@ -53,6 +53,17 @@ class SharingPlan:
             return [f"shares nothing: {share.reason}"]
         return [self._line(query, name, rules) for name, rules in share.rules.items()]
 
+    def brief(self, query: str) -> str:
+        """What a query shares, in a few words: synopses, with how many others, by which rules."""
+        share = self.shares[query]
+        alike: dict[tuple[int, tuple[str, ...]], list[str]] = {}
+        for name, rules in share.rules.items():
+            alike.setdefault((len(self.users[name]) - 1, rules), []).append(name)
+        return "; ".join(
+            f"{', '.join(names)} with {others:,} by {', '.join(rules)}" if others else f"{', '.join(names)}"
+            for (others, rules), names in alike.items()
+        )
+
     def describe(self, synopsis: str) -> str:
         """A synopsis in words: what it keeps of which rows, its intervals, its kind, and how many use it."""
         held, users = self.synopses[synopsis], self.users[synopsis]

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: state and new panes of at most this many bytes, of at most so many queries, are moved on here
 SMALL_STATE, FEW_QUERIES = 8 << 20, 8
+#: so many queries that are answered together are as much work as one by itself
+TOGETHER = 8
 #: so many pane states of a batch are fetched and put away here
 SMALL_FEED = 100_000
 
@@ -37,7 +39,7 @@ class HereJobs:
         for batch in batches:
             sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
             known, queries = batch.known, batch.queries
-            more = batch.others, batch.held, batch.shed, batch.archived
+            more = batch.others, batch.held, batch.shed, batch.archived, batch.ledgers
             task = RowsTask(batch.stream, known, now, place, queries, sink, *more)
             found.append(task.run(batch.frame.to_batches()))
         return found
@@ -70,7 +72,10 @@ def _by_target(rows: Sequence[pa.RecordBatch], shards: int) -> list[list[pa.Reco
 
 def is_small(tasks: Sequence[CloseTask]) -> bool:
     """Whether the work of a close job is little, and only Windrow's own code."""
-    deltas = {ref.name: ref.bytes for work in tasks[0].work for ref in work.deltas}
+    work, shared = tasks[0].work, tasks[0].shared
+    deltas = {ref.name: ref.bytes for each in work for ref in each.deltas}
+    deltas |= {ref.name: ref.bytes for each in shared for ref in each.deltas}
     state = {ref.name: ref.live_bytes or ref.bytes for refs in tasks[0].files.values() for ref in refs}
-    ours = len(tasks[0].work) <= FEW_QUERIES and not any(work.query.aggregates for work in tasks[0].work)
+    together = sum(-(-len(each.turn.askers) // TOGETHER) for each in shared)
+    ours = len(work) + together <= FEW_QUERIES and not any(each.query.aggregates for each in work)
     return ours and sum(deltas.values()) + sum(state.values()) <= SMALL_STATE

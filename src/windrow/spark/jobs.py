@@ -112,7 +112,7 @@ def _feeds(batch: Arrived) -> list[Feed] | None:
         return None
     programs = [query.program for query in batch.queries]
     known = [program for program in programs if program is not None]
-    return feeds_of(known) if len(known) == len(programs) else None
+    return feeds_of(known, batch.ledgers) if len(known) == len(programs) else None
 
 
 def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
@@ -124,7 +124,7 @@ def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
         frame = frame.coalesce(1).sortWithinPartitions(*batch.order_key)
     rows = frame.select(*(F.col(quoted(name)) for name in stream.schema.names))
     sink = _late_sink(stream)
-    more = batch.others, batch.held, batch.shed, batch.archived
+    more = batch.others, batch.held, batch.shed, batch.archived, batch.ledgers
     task = RowsTask(stream, batch.known, now, place, batch.queries, sink, *more)
     ingested: DataFrame = rows.mapInArrow(task, SCHEMA)
     return ingested

@@ -25,18 +25,19 @@ from windrow.algebra.expressions import TRUE, Expression, WindowBound, conjuncti
 from windrow.algebra.functions import call
 from windrow.algebra.functions.printing import to_sql
 from windrow.algebra.types import BIGINT, DataType, Kind
+from windrow.kernels.cuts import Cut
 from windrow.kernels.expressions import can_fail
 from windrow.kernels.layout import PANE, ROWS
 from windrow.kernels.measures import GROUPS
 from windrow.kernels.normal import Normal, normal_form
-from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Partial
+from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Part, Partial
 from windrow.kernels.selections import Extreme
 from windrow.windows.punctuation import NoPolicy, Ordered, Slack
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
-    from windrow.kernels.cuts import Cut
     from windrow.kernels.program import Program
+    from windrow.kernels.shared.ledger import Ledger, Sheet
 
 BEGIN, MOMENT, COUNT, GREATEST = "__begin", "__t", "__rows", "__greatest"
 #: stands for the pane of rows that no query needs
@@ -64,6 +65,11 @@ class NativeQuery:
     cut: Cut
     #: the greatest moment of a row that entered the window
     latest: str
+
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        """Where its panes begin."""
+        return (self.cut,)
 
     def panes(self, feed: pl.DataFrame) -> pl.DataFrame:
         """The states of the feed under the query's own names and panes; several may be of one pane."""
@@ -244,12 +250,61 @@ class Feed:
         return frozenset(self.aggregations)
 
 
-def feeds_of(programs: Iterable[Program]) -> list[Feed] | None:
+@dataclass(frozen=True)
+class NativeLedger:
+    """A ledger's part in a feed: what it adds, and how each sheet finds its own states again."""
+
+    feed: str
+    keys: tuple[Expression, ...]
+    aggregations: Mapping[str, str]
+    #: the feed's column for each column of an entry
+    columns: Mapping[str, str]
+    kinds: Mapping[str, DataType]
+    cuts: tuple[Cut, ...]
+
+    def panes(self, feed: pl.DataFrame, sheet: Sheet) -> pl.DataFrame:
+        """The states of the feed as those of a sheet; several may be of one interval. Entries that the feed
+        does not know came later than it."""
+        panes = pl.Series(PANE, sheet.panes_of(feed[BEGIN].to_numpy()))
+        keys = [feed[f"k{place}"] for place in range(len(self.keys))]
+        names = {name: self.columns[name] for name in sheet.nothing}
+        known = [feed[column].alias(name) for name, column in names.items() if column in feed.columns]
+        return sheet.some(sheet.fitted(pl.DataFrame([panes, *keys, *known]), tuple(key.name for key in keys)))
+
+
+@lru_cache(maxsize=256)
+def native_ledger(ledger: Ledger) -> NativeLedger | None:
+    """How the synopses of a stream and a grouping share a feed; None if they must be computed from rows."""
+    stream, keys = ledger.stream, ledger.keys
+    if not _is_simple(stream) or any(key.type.fields for key in keys):
+        return None
+    aggregations: dict[str, str] = {}
+    columns: dict[str, str] = {}
+    kinds: dict[str, DataType] = {}
+    for entry in (entry for sheet in ledger.sheets for entry in sheet.entries):
+        shape = entry.shape
+        whole = shape.whole if isinstance(shape, Part) else shape
+        found = _aggregations(whole, entry.args, entry.where, "")
+        if found is None:
+            return None
+        mine = found[shape.first : shape.stop] if isinstance(shape, Part) else found
+        for place, text in enumerate(mine):
+            column = f"a{_digest(text)}"
+            aggregations[column], columns[f"{entry.name}.{place}"] = text, column
+            if isinstance(shape, Extreme) and place == 1:
+                kinds[column] = entry.args[0].type
+    feed = _digest(stream.name, *(_sql(key) for key in keys))
+    cuts = tuple(Cut(sheet.width, sheet.width, sheet.phase) for sheet in ledger.sheets)
+    return NativeLedger(feed, keys, aggregations, columns, kinds, cuts)
+
+
+def feeds_of(programs: Iterable[Program], ledgers: Iterable[Ledger] = ()) -> list[Feed] | None:
     """The feeds of all queries of a stream; None if they are better computed from rows."""
-    queries = [native_query(program) for program in programs]
+    queries: list[NativeQuery | NativeLedger | None] = [native_query(program) for program in programs]
+    queries += [native_ledger(ledger) for ledger in ledgers]
     if not queries:
         return []
-    groups: dict[str, list[NativeQuery]] = {}
+    groups: dict[str, list[NativeQuery | NativeLedger]] = {}
     for query in queries:
         if query is None:
             return None
@@ -259,10 +314,11 @@ def feeds_of(programs: Iterable[Program]) -> list[Feed] | None:
     return feeds if few else None
 
 
-def _feed(name: str, queries: Sequence[NativeQuery]) -> Feed:
+def _feed(name: str, queries: Sequence[NativeQuery | NativeLedger]) -> Feed:
     aggregations = {column: text for query in queries for column, text in query.aggregations.items()}
     kinds = {column: kind for query in queries for column, kind in query.kinds.items()}
-    return Feed(name, queries[0].keys, aggregations, kinds, pane_begin([query.cut for query in queries]))
+    cuts = [cut for query in queries for cut in query.cuts]
+    return Feed(name, queries[0].keys, aggregations, kinds, pane_begin(cuts))
 
 
 def pane_begin(cuts: Iterable[Cut]) -> str:

@@ -34,7 +34,14 @@ class Chunk:
     @cached_property
     def keys(self) -> tuple[Key, ...]:
         """The keys there are, in the order they were written, each once."""
-        return tuple(dict.fromkeys(section.key for section in self.sections))
+        return tuple(self._by_key)
+
+    @cached_property
+    def _by_key(self) -> dict[Key, list[Section]]:
+        found: dict[Key, list[Section]] = {}
+        for section in self.sections:
+            found.setdefault(section.key, []).append(section)
+        return found
 
     def read(self, key: Key | str, *, verify: bool = True) -> pa.Table:
         """The table of a key; its pieces are put together. Only its own bytes are touched.
@@ -42,9 +49,7 @@ class Chunk:
         Without `verify` its checksum is not compared, which spares one pass over the bytes.
         """
         key = (key,) if isinstance(key, str) else key
-        pieces = [self.table(section, verify=verify) for section in self.sections if section.key == key]
-        if not pieces:
-            raise KeyError(key)
+        pieces = [self.table(section, verify=verify) for section in self._by_key[key]]
         return pa.concat_tables(pieces) if len(pieces) > 1 else pieces[0]
 
     def verify(self) -> None:

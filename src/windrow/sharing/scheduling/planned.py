@@ -26,12 +26,17 @@ class Asked:
     priority: int = 0
 
 
-def scheduled(plan: SharingPlan, asked: Mapping[str, Asked] | None = None) -> dict[str, list[Query]]:
-    """The queries of each group of a plan. Groups are named by their first query."""
+def scheduled(
+    plan: SharingPlan, asked: Mapping[str, Asked] | None = None, update: int | None = None
+) -> dict[str, list[Query]]:
+    """The queries of each group of a plan. Groups are named by their first query.
+
+    With `update` all groups count their updates alike, one for so many ticks.
+    """
     known = asked or {}
     return {
         group.queries[0]: [
-            _query(plan, name, known.get(name, Asked()), _update(plan, group.queries))
+            _query(plan, name, known.get(name, Asked()), update or _update(plan, group.queries))
             for name in group.queries
         ]
         for group in plan.groups

@@ -22,7 +22,7 @@ overload all periods get longer, and how much is told for each query.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from windrow.sharing.scheduling.tasks import Query, Task
@@ -85,9 +85,13 @@ class Scheduler:
         """An interval was added to the synopses."""
         self.now += 1
 
-    def next(self) -> Sequence[Task]:
-        """What is to be done together now; nothing if there is nothing to do before the next update."""
-        waiting = [task for task in self.tasks if self._since(task) > 0]
+    def next(self, ready: Collection[str] | None = None) -> Sequence[Task]:
+        """What is to be done together now; nothing if there is nothing to do before the next update.
+
+        With `ready`, only tasks all of whose queries are among these can be done now.
+        """
+        able = [task for task in self.tasks if ready is None or all(q.name in ready for q in task.queries)]
+        waiting = [task for task in able if self._since(task) > 0]
         if not waiting:
             return ()
         ordered = sorted(waiting, key=self._urgency)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.kernels.intake import Known
+    from windrow.kernels.shared.ledger import Ledger
     from windrow.spark.tasks.bundle import Bundle
     from windrow.windows.domain import Instant
 
@@ -33,3 +34,5 @@ class Arrived:
     shed: tuple[tuple[int, int], ...] = ()
     #: whether archives are to have the accepted rows
     archived: bool = False
+    #: what is kept once for all queries that share it; these are not among `queries`
+    ledgers: tuple[Ledger, ...] = ()

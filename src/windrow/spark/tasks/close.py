@@ -7,8 +7,10 @@ next, as states of its panes. Stage `n` of shard `s` has a state of its own, num
 from __future__ import annotations
 
 import pickle
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +20,17 @@ import pyarrow.compute as pc
 
 from windrow.kernels.clocks import Clock
 from windrow.kernels.columns import to_frame
+from windrow.kernels.measures import GROUPS
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
+from windrow.kernels.shared import kernel as shared_kernel
 from windrow.kernels.state import Delta, State
 from windrow.spark.tasks.archived import archived_section, lived_rows
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
 from windrow.spark.tasks.general import Turn, advance
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message, undisturbed
+from windrow.spark.tasks.shared import sheets_of
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.state.shard import Shard, change_shard
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from windrow.kernels.level import Level
     from windrow.spark.tasks.bundle import Bundle
     from windrow.spark.tasks.place import Place
+    from windrow.spark.tasks.shared import Seed, SharedWork
     from windrow.spark.tasks.units import GeneralUnit
     from windrow.state.refs import ChunkRef
 
@@ -60,6 +66,8 @@ class Work:
     drops: Callable[[int], bool] | None = None
     #: whether archives are to have the rows of the answer, with the instants they are in it
     lifetimes: bool = False
+    #: what it takes along from a ledger that it leaves
+    seed: Seed | None = None
 
 
 @dataclass(frozen=True)
@@ -80,8 +88,10 @@ class CloseTask:
     work: tuple[Work, ...]
     #: the state files of each shard of this stage
     files: Mapping[int, tuple[ChunkRef, ...]]
-    #: the queries there are; state of any other is let go of
+    #: the queries and ledgers there are; state of any other is let go of
     alive: frozenset[str] = frozenset()
+    #: ledgers to move, each for all its queries
+    shared: tuple[SharedWork, ...] = ()
     #: which shard a task is of; the task itself knows only when it runs
     shard: Callable[[], int] | None = None
 
@@ -107,6 +117,8 @@ class _Run:
         self.task, self.shard, self.place = task, shard, task.place
         self.rows: Counter[str] = Counter()
         self.faults: dict[str, Fault] = {}
+        self.cells: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
         self.routed: list[pa.RecordBatch] = []
         self.passed_on: list[pa.RecordBatch] = []
         self.incoming: dict[str, list[Routed]] = {}
@@ -134,12 +146,25 @@ class _Run:
         ):
             for work in task.work:
                 if work.query.unit.stages > task.stage:
-                    for operator, state in self._moved(work, before, outbox).items():
+                    with self._timed([work.query.name]):
+                        for operator, state in self._moved(work, before, outbox).items():
+                            change.put(operator, state)
+            for common in task.shared if task.stage == 0 else ():
+                with self._timed([asker.query for asker in common.turn.askers]):
+                    for operator, state in self._shared(common, before, outbox).items():
                         change.put(operator, state)
             for operator in before.operators:
                 if operator.partition(_OF)[0] not in task.alive:
                     change.drop(operator)
-        return Closed(number, tuple(files), outbox.ref, dict(self.rows), self.faults)
+        known = dict(self.rows), self.faults, self.cells, self.seconds
+        return Closed(number, tuple(files), outbox.ref, *known)
+
+    @contextmanager
+    def _timed(self, queries: Sequence[str]) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        each = (time.perf_counter() - began) / max(1, len(queries))
+        self.seconds |= dict.fromkeys(queries, each)
 
     def _moved(self, work: Work, before: Shard, outbox: Spool) -> Mapping[str, State]:
         """The next states of a query's operators; a fault, and none, if it cannot go on."""
@@ -152,11 +177,26 @@ class _Run:
             self.faults[work.query.name] = fault_of(error, work.query.name)
             return {}
 
+    def _shared(self, work: SharedWork, before: Shard, outbox: Spool) -> Mapping[str, State]:
+        """The next state of a ledger, all its queries being answered; a fault of each if that fails."""
+        operator, ledger = f"{work.name}{_OF}0", work.turn.ledger
+        try:
+            delta = sheets_of(open_files(self.place.store, work.deltas), ledger, self.shard)
+            found = shared_kernel.advance(work.turn, before.state(operator), delta)
+            for query, table in found.tables:
+                self._put(query, table, (work.drops or {}).get(query), outbox)
+            self.faults |= {query: fault_of(error, query) for query, error in found.faults.items()}
+            self.cells[work.name] = found.cells
+            return {operator: found.state}
+        except Exception as error:  # noqa: BLE001  whatever is wrong here must not stop other queries
+            self.faults[work.name] = fault_of(error, work.name)
+            return {}
+
     def _slid(self, work: Work, unit: SlidingUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
         levels, stage = unit.program.levels, self.task.stage
         operator = f"{work.query.name}{_OF}{stage}"
         clock = work.clock if stage == 0 else Clock(work.clock.before, work.clock.now)
-        delta = self._delta(work, unit, levels[stage])
+        delta = self._delta(work, unit, levels[stage], before)
         moved, answers = levels[stage].kernel.advance(before.state(operator), delta, clock)
         if len(levels) > stage + 1:
             self._route(work.query.name, levels[stage + 1], answers, work.clock)
@@ -182,21 +222,32 @@ class _Run:
                 outbox.writer.add(archived_section(work.query.name), lived.to_arrow())
         return {f"{prefix}{path}": state for path, state in after.items()}
 
-    def _delta(self, work: Work, unit: SlidingUnit, level: Level) -> Delta:
+    def _delta(self, work: Work, unit: SlidingUnit, level: Level, before: Shard) -> Delta:
         if self.task.stage == 0:
             files = open_files(self.place.store, work.deltas)
             tables = tables_of(files, work.query.name, unit.program, self.shard)
+            if work.seed is not None:
+                brought = work.seed.panes(before.state(f"{work.seed.ledger}{_OF}0"), unit.program)
+                both = [
+                    frame for frame in (brought, tables.get(GROUPS)) if frame is not None and frame.height
+                ]
+                merged = merge_panes(both, level.answers.measures.layouts[GROUPS])
+                tables = {GROUPS: merged} if merged.height else {}
             return Delta({name: frame.to_arrow() for name, frame in tables.items()}, work.latest)
         return _from_below(level, self.incoming.get(work.query.name, []), work.clock)
 
     def _give(self, work: Work, answers: Iterable[pa.Table], outbox: Spool) -> None:
         """Answers go to the outbox."""
-        name = work.query.name
         for answered in answers:
-            table = answered if work.drops is None else _kept(answered, work.drops)
-            if table.num_rows:
-                outbox.writer.add(name, table)
-                self.rows[name] += table.num_rows
+            self._put(work.query.name, answered, work.drops, outbox)
+
+    def _put(
+        self, query: str, answered: pa.Table, drops: Callable[[int], bool] | None, outbox: Spool
+    ) -> None:
+        table = answered if drops is None else _kept(answered, drops)
+        if table.num_rows:
+            outbox.writer.add(query, table)
+            self.rows[query] += table.num_rows
 
     def _route(self, query: str, level: Level, answers: Iterator[pa.Table], clock: Clock) -> None:
         """The answers as pane states of the next level, each to the shard its group is in."""

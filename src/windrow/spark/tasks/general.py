@@ -44,7 +44,7 @@ class RowsGathering:
         held: Mapping[str, Instant],
     ) -> None:
         self.query, self.unit, self.stream, self.known = query, unit, stream, known
-        self.held = {name: held[name] for name in unit.tables}
+        self.name, self.held = query.name, {name: held[name] for name in unit.tables}
         self.latest: int | None = None
         self.fault: Fault | None = None
         self._waiting: list[pl.DataFrame] = []

@@ -26,6 +26,7 @@ from windrow.spark.tasks.delta_file import FEED, put_tables
 from windrow.spark.tasks.general import RowsGathering
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, Fault, Ingested, fault_of, message, undisturbed
+from windrow.spark.tasks.shared import LedgerGathering
 from windrow.spark.tasks.shed import without
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.kernels.intake import Known
     from windrow.kernels.program import Program
+    from windrow.kernels.shared.ledger import Ledger
     from windrow.spark.tasks.bundle import Bundle
     from windrow.spark.tasks.place import Place
     from windrow.windows.domain import Instant
@@ -61,6 +63,8 @@ class RowsTask:
     shed: tuple[tuple[int, int], ...] = ()
     #: whether archives are to have the accepted rows
     archived: bool = False
+    #: what is kept once for all queries that share it
+    ledgers: tuple[Ledger, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         undisturbed()
@@ -76,6 +80,7 @@ class RowsTask:
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
         intake, known = Intake(self.stream), self.known
         gathering = [self._gathering(query) for query in self.queries]
+        common = [LedgerGathering(ledger) for ledger in self.ledgers]
         observed: list[Observed] = []
         place, shed = self.place, 0
         with Spool(place, folder=OUTBOX) as outbox:
@@ -87,7 +92,7 @@ class RowsTask:
                 observed.append(judged.observed)
                 needed = without(judged.accepted, self.stream.wattr, self.shed)
                 shed += judged.accepted.height - needed.height
-                for each in gathering:
+                for each in (*gathering, *common):
                     each.take(needed)
                 if self.archived and judged.accepted.height:
                     rows = stream_rows(self.stream, judged.accepted)
@@ -95,7 +100,7 @@ class RowsTask:
                 if self.late_sink is not None and judged.late.height:
                     outbox.writer.add(self.late_sink, judged.late.to_arrow())
         with Spool(place, stream=self.stream.name) as spool:
-            for each in gathering:
+            for each in (*gathering, *common):
                 each.put(spool, place.shards)
         return Ingested(
             self.stream.name,
@@ -104,7 +109,7 @@ class RowsTask:
             outbox.ref,
             0,
             {each.query.name: each.latest for each in gathering if each.latest is not None},
-            {each.query.name: each.fault for each in gathering if each.fault is not None},
+            {each.name: each.fault for each in (*gathering, *common) if each.fault is not None},
             shed,
         )
 
@@ -120,7 +125,7 @@ class _Gathering:
     """The pane states of one query, growing with each piece of the batch."""
 
     def __init__(self, query: Bundle, program: Program, known: Known) -> None:
-        self.query, self.program = query, program
+        self.query, self.program, self.name = query, program, query.name
         self.level = program.bottom
         self.source = program.column(known)
         self.clock: Clock = program.clock(known, known)

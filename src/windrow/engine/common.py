@@ -1,0 +1,389 @@
+"""What queries have in common: the synopses they share, in ledgers, one for each stream and grouping.
+
+A query that comes asks a planner which synopses it can use; it gets what is there, makes longer what is too
+short, and adds what is missing. Since when a synopsis has all rows is remembered: a query that comes late is
+answered from there on, not from its own beginning. What is stored names each query's synopses, so that a
+restart finds them again, whatever comes first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.functions.printing import to_sql
+from windrow.errors import QueryError, StateError
+from windrow.kernels.measures import GROUPS
+from windrow.kernels.shared.asking import Asker
+from windrow.kernels.shared.ledger import Entry, Ledger, Sheet
+from windrow.kernels.user_states import UserState
+from windrow.sharing.data import Datum
+from windrow.sharing.grids import Grid
+from windrow.sharing.planner import Planner
+from windrow.sharing.questions import question_of
+from windrow.spark.tasks.shared import Seed
+from windrow.spark.tasks.units import SlidingUnit
+from windrow.windows.domain import INFINITY
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.plan import Emit
+    from windrow.engine.records import StreamRecord
+    from windrow.kernels.query import SlidingQuery
+    from windrow.sharing.held import Held
+    from windrow.sharing.plans import SharingPlan
+    from windrow.sharing.predicates.terms import Predicate
+    from windrow.sharing.questions import Question
+    from windrow.spark.tasks.bundle import Bundle
+
+#: so many conditions of WHERE are kept in one table; those of others go to the next
+MOST_CONDITIONS = 8
+TOO_LARGE = "its groups and intervals are too many to be kept as a matrix"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A synopsis in its ledger: its intervals, how many are kept, and since when it has all rows."""
+
+    ledger: str
+    grid: Grid
+    length: int
+    #: None: from the beginning
+    since: int | None = None
+
+    def to_json(self) -> list[Any]:
+        """For the manifest."""
+        return [self.ledger, self.grid.width, self.grid.phase, self.length, self.since]
+
+    @classmethod
+    def from_json(cls, stored: list[Any]) -> Kept:
+        """What `to_json` wrote."""
+        ledger, width, phase, length, since = stored
+        return cls(ledger, Grid(width, phase), length, since)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A query's synopses, by its needs, and the instant from which its answers are complete."""
+
+    shares: tuple[str, ...]
+    complete_from: int | None
+
+
+@dataclass
+class Common:
+    """All synopses of an engine."""
+
+    planner: Planner = field(default_factory=lambda: Planner(1))
+    kept: dict[str, Kept] = field(default_factory=dict)
+    #: up to which commit each ledger has taken delta files in
+    absorbed: dict[str, int] = field(default_factory=dict)
+    #: why a query has a state of its own
+    alone: dict[str, str] = field(default_factory=dict)
+    #: streams with groupings that have become too large
+    left: dict[str, None] = field(default_factory=dict)
+    #: changes as queries come and go
+    version: int = 0
+    _plan: tuple[int, SharingPlan] | None = None
+    _askers: dict[str, Asker] = field(default_factory=dict)
+    _names: dict[tuple[Hashable, tuple[Expression, ...]], str] = field(default_factory=dict)
+    _parts: dict[tuple[Hashable, tuple[Expression, ...]], dict[Predicate, int]] = field(default_factory=dict)
+    _members: dict[str, dict[str, None]] = field(default_factory=dict)
+    _forms: dict[Any, int] = field(default_factory=dict)
+    _plans: list[bytes] = field(default_factory=list)
+    _ledgers: dict[str, Ledger] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, decisions: Mapping[str, Any]) -> Common:
+        """As the last commit has it; queries come back one by one."""
+        stored = decisions.get("synopses", {})
+        found = cls()
+        found.planner.made = stored.get("made", 0)
+        found.kept = {name: Kept.from_json(each) for name, each in stored.get("kept", {}).items()}
+        found.absorbed = dict(stored.get("ledgers", {}))
+        found.left = dict.fromkeys(stored.get("left", ()))
+        return found
+
+    def decisions(
+        self, absorbed: Mapping[str, int], others: Iterable[str], leaving: Iterable[str] = ()
+    ) -> dict[str, Any]:
+        """For the manifest; `others` are synopses of queries that nobody has declared yet, `leaving` ledgers
+        that are given up with this commit."""
+        names = {*self.planner.held, *others}
+        kept = {name: each.to_json() for name, each in self.kept.items() if name in names}
+        ledgers = {each[0] for each in kept.values()}
+        if not kept and not self.planner.made:
+            return {}
+        known = {name: commit for name, commit in absorbed.items() if name in ledgers}
+        made, left = self.planner.made, [*self.left, *map(_key_of, leaving)]
+        return {"synopses": {"made": made, "kept": kept, "ledgers": known, "left": left}}
+
+    def copy(self) -> Common:
+        """The same, to change."""
+        return replace(
+            self,
+            planner=self.planner.copy(),
+            kept=dict(self.kept),
+            absorbed=dict(self.absorbed),
+            alone=dict(self.alone),
+            left=dict(self.left),
+            _askers=dict(self._askers),
+            _names=dict(self._names),
+            _parts={key: dict(each) for key, each in self._parts.items()},
+            _members={name: dict(each) for name, each in self._members.items()},
+            _forms=dict(self._forms),
+            _plans=list(self._plans),
+            _ledgers=dict(self._ledgers),
+        )
+
+    # ------------------------------------------------------------ queries come and go
+
+    def join(self, bundle: Bundle, plan: Emit, stream: StreamRecord, commit: int) -> Joined | None:
+        """A new query; None if it has to keep a state of its own. `commit` is the one that will know it."""
+        name = bundle.name
+        try:
+            question = question_of(name, plan)
+        except QueryError as error:
+            self.alone[name] = error.message
+            return None
+        question = replace(question, source=(stream.stream.name, self._part(stream.stream.name, question)))
+        ledger = self._ledger_of(question, commit)
+        reason = _why_alone(bundle, question) or (TOO_LARGE if _key_of(ledger) in self.left else None)
+        if reason is not None:
+            self.alone[name] = reason
+            return None
+        self.planner.take([question])
+        shares = tuple(self.planner.recipes(name)[need].added[0] for need in question.needs)
+        for label in dict.fromkeys(shares):
+            self._keep(label, ledger, stream)
+        self._take(bundle, question, shares, ledger)
+        since = [self.kept[label].since for label in shares]
+        if stream.shed and stream.greatest is not None:  # what was shed is in no synopsis
+            since.append(stream.greatest + 1)
+        return Joined(shares, max((each for each in since if each is not None), default=None))
+
+    def adopt(self, bundle: Bundle, plan: Emit, shares: tuple[str, ...]) -> None:
+        """A query that the last commit knows comes back to its synopses."""
+        try:
+            question, ledger = question_of(bundle.name, plan), self.kept[shares[0]].ledger
+            part = int(_key_of(ledger).rpartition(" ")[2])
+            stream, question = question.source, replace(question, source=(question.source, part))
+            self.planner.adopt(question, [(label, self.kept[label].grid) for label in shares])
+        except (KeyError, ValueError, QueryError) as error:
+            raise _lost(bundle.name) from error
+        self._parts.setdefault((stream, question.keys), {})[question.existence.predicate] = part
+        self._names[question.source, question.keys] = ledger
+        self._take(bundle, question, shares, ledger)
+
+    def drop(self, query: str) -> None:
+        """A query goes, and what nobody else uses with it."""
+        self.version += 1
+        self.alone.pop(query, None)
+        question = self.planner.question(query)
+        if question is None:
+            return
+        self.planner.drop(query)
+        del self._askers[query]
+        ledger = self._names[question.source, question.keys]
+        self._members[ledger].pop(query)
+        self._ledgers.pop(ledger, None)
+        others = [self.planner.question(other) for other in self._members[ledger]]
+        if not any(other and other.existence.predicate == question.existence.predicate for other in others):
+            assert isinstance(question.source, tuple)
+            self._parts[question.source[0], question.keys].pop(question.existence.predicate)
+        for label, held in self.planner.held.items():
+            if label in self.kept and self.kept[label].length != held.b:
+                self.kept[label] = replace(self.kept[label], length=held.b)
+
+    def _keep(self, label: str, ledger: str, stream: StreamRecord) -> None:
+        held, before = self.planner.held[label], self.kept.get(label)
+        if before is None:
+            since = None if stream.greatest is None else stream.greatest + 1
+            self.kept[label] = Kept(ledger, held.grid, held.b, since)
+        elif held.b > before.length:
+            since = _later(before.since, _forgotten(before, stream))
+            self.kept[label] = replace(before, length=held.b, since=since)
+
+    def _part(self, stream: str, question: Question) -> int:
+        """Which of the ledgers of a stream and a grouping a query is in: that of its condition.
+
+        A table has columns for all entries, whether the condition of each holds or not; with all conditions
+        in one table, most of it would say nothing.
+        """
+        parts = self._parts.setdefault((stream, question.keys), {})
+        known, sizes = question.existence.predicate, Counter(parts.values())
+        free = (number for number in count() if sizes[number] < MOST_CONDITIONS)
+        return parts.setdefault(known, parts[known] if known in parts else next(free))
+
+    def _ledger_of(self, question: Question, commit: int) -> str:
+        key = question.source, question.keys
+        if key not in self._names or not self._members.get(self._names[key]):
+            texts = "\0".join(to_sql(each, str) for each in question.keys)
+            digest = blake2b(texts.encode(), digest_size=6).hexdigest()
+            assert isinstance(question.source, tuple)
+            stream, part = question.source
+            self._names[key] = f"synopses of {stream} {digest} {part}@{commit}"
+            self.absorbed[self._names[key]] = commit - 1
+        return self._names[key]
+
+    def _take(self, bundle: Bundle, question: Question, shares: tuple[str, ...], ledger: str) -> None:
+        unit = bundle.unit
+        assert isinstance(unit, SlidingUnit)
+        label = dict(zip(question.needs, shares, strict=True))
+        level = unit.program.bottom
+        partials = level.answers.measures.layouts[GROUPS].partials[1:]
+        parts = tuple(tuple(label[need] for need in question.measured[each.label]) for each in partials)
+        form = self._forms.setdefault(_form(level.query), len(self._plans))
+        if form == len(self._plans):
+            self._plans.append(bundle.plan)
+        (length,) = question.lengths
+        exists = label[question.existence]
+        self._askers[bundle.name] = Asker(
+            bundle.name, form, length, question.slide, question.origin, exists, parts
+        )
+        self._members.setdefault(ledger, {})[bundle.name] = None
+        self.version += 1
+        self._ledgers.pop(ledger, None)
+
+    # ------------------------------------------------------------ too large to share
+
+    def seeds(self, ledger: str) -> dict[str, Seed]:
+        """What each query of a ledger takes along if it leaves."""
+        sheets = self.ledger(ledger).sheets
+        grids = tuple((sheet.width, sheet.phase) for sheet in sheets)
+        columns = {e.name: [each.name for each in e.nothing()] for sheet in sheets for e in sheet.entries}
+        found: dict[str, Seed] = {}
+        for query in self.members(ledger):
+            asker, question = self._askers[query], self.planner.question(query)
+            assert question is not None
+            taken = {"rows.0": columns[asker.exists][0]}
+            for label, entries in zip(question.measured, asker.parts, strict=True):
+                parts = [column for entry in entries for column in columns[entry]]
+                taken |= {f"{label}.{place}": column for place, column in enumerate(parts)}
+            found[query] = Seed(ledger, grids, taken)
+        return found
+
+    def leave(self, ledger: str) -> None:
+        """Its queries keep states of their own from now on, and so does who comes later."""
+        self.left[_key_of(ledger)] = None
+        for query in self.members(ledger):
+            self.drop(query)
+            self.alone[query] = TOO_LARGE
+
+    # ------------------------------------------------------------ what there is
+
+    @property
+    def known_plan(self) -> SharingPlan | None:
+        """The plan, if it was made since queries came or went."""
+        known = self._plan
+        return known[1] if known is not None and known[0] == self.version else None
+
+    @property
+    def plan(self) -> SharingPlan:
+        """Who shares what, and by which rules."""
+        found = self.known_plan
+        if found is None:
+            found = self.planner.plan()
+            self._plan = self.version, found
+        return found
+
+    @property
+    def ledgers(self) -> list[str]:
+        """The ledgers that queries use."""
+        return [name for name, members in self._members.items() if members]
+
+    def members(self, ledger: str) -> list[str]:
+        """The queries of a ledger."""
+        return list(self._members.get(ledger, ()))
+
+    def ledger_of(self, shares: Iterable[str]) -> str:
+        """The ledger that a query's synopses are in."""
+        return self.kept[next(iter(shares))].ledger
+
+    def asker(self, query: str) -> Asker:
+        """What a query asks of its ledger."""
+        return self._askers[query]
+
+    @property
+    def forms(self) -> tuple[bytes, ...]:
+        """The plans that askers' forms are taken from."""
+        return tuple(self._plans)
+
+    def ledger(self, name: str) -> Ledger:
+        """A ledger as it is kept now."""
+        if name not in self._ledgers:
+            question = self.planner.question(self.members(name)[0])
+            assert question is not None
+            sheets: dict[Grid, list[Held]] = {}
+            for label, held in self.planner.held.items():
+                if self.kept[label].ledger == name:
+                    sheets.setdefault(held.grid, []).append(held)
+            (stream,) = question.emit.leaves[0].streams
+            found = tuple(self._sheet(grid, some) for grid, some in sheets.items())
+            self._ledgers[name] = Ledger(name, stream, question.keys, found)
+        return self._ledgers[name]
+
+    def _sheet(self, grid: Grid, found: list[Held]) -> Sheet:
+        length = max(self.kept[held.name].length for held in found)
+        return Sheet(grid.width, grid.phase, length, tuple(_entry(held) for held in found))
+
+
+def _entry(held: Held) -> Entry:
+    datum = held.family.datum
+    assert isinstance(datum, Datum)
+    return Entry(
+        replace(datum.shape, label=held.name),  # type: ignore[arg-type]
+        datum.args,
+        held.predicate.expression,
+        datum.order,
+    )
+
+
+def _form(query: SlidingQuery) -> Any:
+    """What of a query makes rows of its states."""
+    above = tuple(getattr(node, "predicate", None) or node.outputs for node in query.above)  # type: ignore[union-attr]
+    columns = tuple((each.name, str(each.type)) for each in query.emit.schema)
+    return above, query.aggregate.keys, query.aggregate.aggregates, columns
+
+
+def _why_alone(bundle: Bundle, question: Question) -> str | None:
+    unit = bundle.unit
+    if not isinstance(unit, SlidingUnit) or unit.stages > 1:
+        return "it is not one aggregate over one stream"
+    if unit.program.by_group:
+        return "its groups may become final one by one"
+    if any(key.type.fields for key in question.keys):
+        return "it groups by arrays or structs"
+    for need in question.needs:
+        if need.datum.is_complex or isinstance(need.datum.shape, UserState):
+            return f"the {need.datum.text} is no state of constant size"
+    return None
+
+
+def _forgotten(kept: Kept, stream: StreamRecord) -> int | None:
+    """Where the first interval begins that a synopsis still holds."""
+    clock = stream.known.progress_on(stream.stream, stream.stream.wattr)
+    if abs(clock) == INFINITY:
+        return None
+    return kept.grid.begin(kept.grid.index(int(clock)) - kept.length)
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    return max((each for each in (one, other) if each is not None), default=None)
+
+
+def _key_of(ledger: str) -> str:
+    """The stream and the grouping, without the commit that the ledger began with."""
+    return ledger.rpartition("@")[0]
+
+
+def _lost(query: str) -> StateError:
+    return StateError(
+        f"query `{query.partition('@')[0]}` shares synopses that this version of Windrow cuts otherwise",
+        code="query-changed",
+        hint="drop it and create it again, or use a new state directory",
+    )

@@ -1,0 +1,12 @@
+"""One state for many queries: what is kept once of a stream and a grouping, and how all are answered from it.
+
+ledger     what is kept: sheets of intervals, in each the entries that queries need
+lifting    rows of the stream -> states by interval and group, all entries at once
+asking     what a query asks of a ledger
+turn       an epoch: the clock, and who asks
+keeping    what a sheet keeps between epochs
+matrices   intervals and groups as a matrix; windows of any length from it
+book       all sheets of a ledger, with the groups numbered once
+answering  states -> rows, of all queries of one form at once
+kernel     state, delta, clock -> next state, answers of all queries that are due
+"""

@@ -1,0 +1,70 @@
+"""What a query asks of a ledger: its windows, and the entries that its states are made of.
+
+Queries that differ only in their windows and conditions have the same *form*: what is selected of the same
+aggregates. All answers of a form are made of states at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from windrow.kernels.cuts import Cut
+from windrow.windows.domain import INFINITY
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from windrow.kernels.clocks import Clock
+    from windrow.kernels.shared.ledger import Sheet
+
+    Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Asker:
+    """A query: its windows [E-range, E), and where its states are."""
+
+    query: str
+    #: the number of its form
+    form: int
+    range: int
+    slide: int
+    origin: int
+    #: the entry that counts the rows of its groups
+    exists: str
+    #: for each partial of its form, the entries that its columns are in
+    parts: tuple[tuple[str, ...], ...]
+    #: windows that begin earlier are not answered
+    complete_from: int | None = None
+    #: of all windows that are due, only the last one is answered
+    newest: bool = False
+
+    @cached_property
+    def cut(self) -> Cut:
+        """Where its windows end."""
+        return Cut(self.range, self.slide, self.origin)
+
+    def is_due(self, clock: Clock) -> bool:
+        """Whether the clock passes the end of a window."""
+        return clock.is_due(self.cut)
+
+    def windows(self, panes: Ints, sheet: Sheet, clock: Clock) -> Ints:
+        """The ends of the windows that are due and have any of these intervals, in order."""
+        begins = sheet.phase + panes * sheet.width - self.origin
+        first = -(-(begins + sheet.width) // self.slide) - 1
+        last = (begins + self.range) // self.slide - 1
+        if clock.before != -INFINITY:
+            first = np.maximum(first, int(self.cut.due(clock.before)) + 1)
+        if self.complete_from is not None:
+            first = np.maximum(first, -((self.origin - self.complete_from - self.range) // self.slide) - 1)
+        if clock.now != INFINITY:
+            last = np.minimum(last, int(self.cut.due(clock.now)))
+        first = np.maximum(first, np.append(first[:1], last[:-1] + 1))
+        counts = np.maximum(last - first + 1, 0)
+        since = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        ends = np.asarray(self.origin + (np.repeat(first, counts) + since + 1) * self.slide)
+        return ends[-1:] if self.newest else ends

@@ -1,0 +1,167 @@
+"""Ledgers in the two jobs of an epoch: rows become states of sheets, and all their queries are answered.
+
+In delta files a sheet lies under the ledger's name, as the tables of a query do under the query's; where
+Spark has aggregated, its states are columns of the feed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from windrow.algebra.expressions import TRUE
+from windrow.kernels.columns import to_frame
+from windrow.kernels.layout import PANE, ROWS, gathered
+from windrow.kernels.measures import GROUPS
+from windrow.kernels.panes import merge_panes
+from windrow.kernels.shards import split
+from windrow.kernels.shared.keeping import CLOSED, OPEN
+from windrow.kernels.shared.ledger import Entry, Sheet
+from windrow.kernels.shared.lifting import Lifting
+from windrow.spark.native import native_ledger
+from windrow.spark.tasks.delta_file import FEED, QUERY
+from windrow.spark.tasks.reports import Fault, fault_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windrow.kernels.level import Level
+    from windrow.kernels.program import Program
+    from windrow.kernels.shared.ledger import Ledger
+    from windrow.kernels.shared.turn import Turn
+    from windrow.kernels.state import State
+    from windrow.spark.tasks.place import Spool
+    from windrow.state.reading import Chunk
+    from windrow.state.refs import ChunkRef
+
+#: states waiting in memory are merged when there are this many
+_MANY_ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class SharedWork:
+    """A ledger to move, and the delta files it has not taken in yet."""
+
+    turn: Turn
+    deltas: tuple[ChunkRef, ...] = ()
+    #: for some queries, whether the windows that end at an instant are left out
+    drops: Mapping[str, Callable[[int], bool]] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.turn.ledger.name
+
+
+@dataclass(frozen=True)
+class Seed:
+    """What a query takes along that leaves a ledger: where its states are there, by sheet and entry."""
+
+    ledger: str
+    #: (width, phase) of each sheet
+    grids: tuple[tuple[int, int], ...]
+    #: the columns of the entries, for each column of the query's table
+    columns: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {
+            "ledger": self.ledger,
+            "grids": [list(grid) for grid in self.grids],
+            "columns": {**self.columns},
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Seed:
+        """What `to_json` wrote."""
+        grids = tuple((width, phase) for width, phase in stored["grids"])
+        return cls(stored["ledger"], grids, stored["columns"])
+
+    def panes(self, state: State, program: Program) -> pl.DataFrame:
+        """The states of a ledger as panes of the query."""
+        level = program.bottom
+        layout, cut, own = level.answers.measures.layouts[GROUPS], level.query.cut, own_sheet(level)
+        found: list[pl.DataFrame] = []
+        for width, phase in self.grids:
+            sheet = Sheet(width, phase, 0, ())
+            for chunk in (*state.of(sheet.name + CLOSED), *state.of(sheet.name + OPEN)):
+                frame = chunk.frame
+                begins = phase + frame[PANE].to_numpy() * width
+                known = {name: column for name, column in self.columns.items() if column in frame.columns}
+                columns = [pl.Series(PANE, cut.panes_of(begins)), *(frame[key] for key in layout.keys)]
+                columns += [frame[column].alias(name) for name, column in known.items()]
+                inside = pl.DataFrame(columns).filter(pl.Series(cut.holds(begins)))
+                found.append(own.fitted(inside, layout.keys))
+        rows = gathered(found)
+        if rows is None:
+            return pl.DataFrame()
+        return layout.merge(rows, [PANE, *layout.keys]).filter(pl.col("rows.0") > 0)
+
+
+def own_sheet(level: Level) -> Sheet:
+    """What a query with a state of its own keeps of a pane, as a sheet would have it."""
+    measures, schema = level.answers.measures, level.query.aggregate.input.schema
+    order = tuple(schema.column(name) for name in schema.names)
+    entries = [Entry(ROWS, (), TRUE)]
+    for partial in measures.layouts[GROUPS].partials[1:]:
+        args, where = measures.argument_of(partial)
+        entries.append(Entry(partial, args, where, order))
+    return Sheet(1, 0, 0, tuple(entries))
+
+
+class LedgerGathering:
+    """The states of a ledger, growing with each piece of a batch."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.name = ledger.name
+        self.fault: Fault | None = None
+        self._ledger, self._lifting = ledger, Lifting(ledger)
+        self._waiting: dict[str, list[pl.DataFrame]] = {}
+
+    def take(self, accepted: pl.DataFrame) -> None:
+        """Some accepted rows. After an error nothing is computed any more."""
+        if self.fault is not None or not accepted.height:
+            return
+        try:
+            for name, frame in self._lifting.tables(accepted).items():
+                waiting = self._waiting.setdefault(name, [])
+                waiting.append(frame)
+                if len(waiting) > 1 and sum(each.height for each in waiting) > _MANY_ROWS:
+                    self._waiting[name] = [self._merged(name)]
+        except Exception as error:  # noqa: BLE001  whatever is wrong here must not stop other queries
+            self.fault = fault_of(error, self.name)
+
+    def put(self, spool: Spool, shards: int) -> None:
+        """Write what was gathered."""
+        for name in self._waiting if self.fault is None else ():
+            for shard, rows in split(self._merged(name), self._ledger.key_types, shards):
+                spool.writer.add((QUERY, self.name, name, shard), rows.to_arrow())
+
+    def _merged(self, name: str) -> pl.DataFrame:
+        sheet = next(sheet for sheet in self._ledger.sheets if sheet.name == name)
+        return merge_panes(self._waiting[name], sheet.layout(len(self._ledger.keys)))
+
+
+def sheets_of(files: Iterable[Chunk], ledger: Ledger, shard: int) -> dict[str, pl.DataFrame]:
+    """What some delta files hold for a ledger in a shard: one table for each sheet that has rows."""
+    found: dict[str, list[pl.DataFrame]] = {}
+    native, keys = native_ledger(ledger), tuple(ledger.key_types)
+    for file in files:
+        there = set(file.keys)
+        feed = None
+        if native is not None and (FEED, native.feed, shard) in there:
+            feed = to_frame(file.read((FEED, native.feed, shard)))
+        for sheet in ledger.sheets:
+            tables = found.setdefault(sheet.name, [])
+            if (QUERY, ledger.name, sheet.name, shard) in there:
+                own = to_frame(file.read((QUERY, ledger.name, sheet.name, shard)))
+                tables.append(sheet.fitted(own, keys))
+            if feed is not None and native is not None:
+                layout = sheet.layout(len(keys))
+                tables.append(layout.merge(native.panes(feed, sheet), [PANE, *keys]))
+    merged = {
+        sheet.name: merge_panes(found.get(sheet.name, []), sheet.layout(len(keys))) for sheet in ledger.sheets
+    }
+    return {name: frame for name, frame in merged.items() if frame.height}

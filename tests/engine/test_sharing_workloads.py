@@ -1,0 +1,299 @@
+"""Random workloads on an engine whose queries share: they come and go, and lives end anywhere.
+
+What each query answers is compared with the oracle, which gets the same rows and knows nothing of sharing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from windrow.engine import common, core, draft
+from windrow.engine.core import Arrival, Engine
+from windrow.kernels.shared import answering, keeping, lifting
+from windrow.language.catalog import Catalog, StandingQuery
+from windrow.language.compile import compile_query, compile_script
+from windrow.spark.here import HereJobs
+from windrow.spark.sinks import MemorySink
+from windrow.state.log import CommitLog
+from windrow.state.store import LocalStore
+from windrow.testing import Harness
+from windrow.windows.domain import INFINITY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COLUMNS, OPTIONS = "k BIGINT, s STRING, v BIGINT, x DOUBLE, t BIGINT", "WATTR t SLACK 4"
+SCHEMA = pa.schema(
+    [("k", pa.int64()), ("s", pa.string()), ("v", pa.int64()), ("x", pa.float64()), ("t", pa.int64())]
+)
+MEASURES = (
+    "COUNT(*)",
+    "COUNT(v)",
+    "SUM(v)",
+    "SUM(x)",
+    "AVG(v)",
+    "AVG(x)",
+    "MIN(v)",
+    "MAX(x)",
+    "MIN(s)",
+    "MAX(s)",
+    "VAR_POP(v)",
+    "STDDEV_SAMP(x)",
+    "FIRST(v)",
+    "LAST(s)",
+    "MAX(v) FILTER (WHERE s = 'a')",
+    "SUM(v) FILTER (WHERE x > 0)",
+    "MEDIAN(v)",
+    "COUNT(DISTINCT s)",
+)
+CONDITIONS = (
+    "v > 2",
+    "NOT (v <= 2)",
+    "k = 1",
+    "k IN (1, 2)",
+    "k IS NULL OR s = 'a'",
+    "x < 1 AND v <> 3",
+    "s LIKE 'b%'",
+)
+GROUPINGS = ("", "k", "k", "s", "k, s", "v % 3", "x")
+PERIODS = (
+    (1, 1),
+    (4, 2),
+    (6, 2),
+    (6, 4),
+    (12, 4),
+    (3, 3),
+    (2, 5),
+    (24, 2),
+    (40, 8),
+    (7, 3),
+    (10, 10),
+    (30, 6),
+)
+
+
+def random_query(random: Random) -> str:
+    keys = random.choice(GROUPINGS)
+    length, slide = random.choice(PERIODS)
+    chosen = random.sample(MEASURES, random.randint(1, 3))
+    selected = [*([f"{keys.split(', ')[0]} AS g"] if keys and random.random() < 0.8 else [])]
+    selected += [f"{each} AS a{place}" for place, each in enumerate(chosen)]
+    if random.random() < 0.1:
+        selected.append("window_start AS begun")
+    text = f"SELECT {', '.join(selected)} FROM s [RANGE {length} SLIDE {slide}]"
+    if random.random() < 0.6:
+        text += f" WHERE {random.choice(CONDITIONS)}"
+    text += f" GROUP BY {keys}" if keys else ""
+    return text + (" HAVING COUNT(*) > 1" if random.random() < 0.2 else "")
+
+
+def random_batches(random: Random) -> list[list[tuple[Any, ...]]]:
+    now, found = 0, []
+    for _ in range(random.randint(4, 9)):
+        batch = []
+        for _ in range(random.randint(0, 14)):
+            now += random.choice((0, 0, 1, 1, 2, 5)) + (90 if random.random() < 0.01 else 0)
+            x = random.choice((None, 0.5, -2.25, 3.0, 1.75, 0.0, math.nan, math.inf, -math.inf))
+            v = random.choice((None, *range(6)))
+            k = random.choice((None, 1, 2, 3))
+            batch.append(
+                (k, random.choice((None, "a", "b", "bc")), v, x, max(0, now - random.choice((0, 1, 3))))
+            )
+        found.append(batch)
+    return found
+
+
+@dataclass
+class Life:
+    """An engine, and what an observer of all its queries has seen, over all its processes."""
+
+    folder: Path
+    heard: dict[str, dict[int, list[Any]]] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    engine: Engine = None  # type: ignore[assignment]
+
+    def open(self, random: Random) -> None:
+        self.engine = Engine(HereJobs(), CommitLog.open(LocalStore(self.folder)), shards=2, now=lambda: 0)
+        self.catalog = Catalog()
+        compile_script(f"CREATE STREAM s ({COLUMNS}) {OPTIONS}", self.catalog)
+        self.engine.add_stream(self.catalog.streams["s"])
+        for name in random.sample(sorted(self.texts), len(self.texts)):
+            self.engine.add_query(StandingQuery(name, compile_query(self.texts[name], self.catalog)))
+        self.engine.commit()
+        self.engine.deliver()
+
+    def add(self, name: str, text: str) -> None:
+        self.texts[name] = text
+        self.engine.add_query(StandingQuery(name, compile_query(text, self.catalog)))
+        self.engine.commit()
+
+    def drop(self, name: str) -> None:
+        self.listen()
+        del self.texts[name]
+        self.engine.drop_query(name)
+        self.engine.commit()
+
+    def push(self, rows: list[tuple[Any, ...]]) -> None:
+        columns = {name: [row[place] for row in rows] for place, name in enumerate(SCHEMA.names)}
+        self.engine.epoch([Arrival("s", pa.table(columns, schema=SCHEMA))])
+
+    def listen(self) -> None:
+        for name, record in self.engine.queries.items():
+            assert record.error is None, (self.texts[name], record.error)
+            assert isinstance(record.sink, MemorySink)
+            for commit, table in record.sink._tables.items():
+                rows = [_plain(tuple(row.values())) for row in table.to_pylist()]
+                assert self.heard.setdefault(name, {}).setdefault(commit, rows) == rows
+
+    def end(self, *, suddenly: bool) -> None:
+        """The process ends: orderly, or without another word."""
+        self.listen()
+        if suddenly:
+            self.engine.log._lock.release()  # type: ignore[union-attr]
+        else:
+            self.engine.close()
+
+    def answers(self, name: str) -> Counter[Any]:
+        return Counter(row for rows in self.heard.get(name, {}).values() for row in rows)
+
+
+@dataclass(frozen=True)
+class Span:
+    """When a query was there: from the clock it came at, with complete answers from an instant on."""
+
+    text: str
+    clock: float
+    complete_from: int | None
+
+
+def oracle(text: str, batches: list[list[tuple[Any, ...]]], *, ended: bool) -> list[tuple[Any, ...]]:
+    harness = Harness(text, streams={"s": (COLUMNS, OPTIONS)})
+    for batch in batches:
+        harness.push("s", batch)
+    if ended:
+        harness.finish()
+    return [_plain((change.at, *change.row)) for change in harness.take()]
+
+
+def expected(span: Span, rows: list[tuple[Any, ...]]) -> Counter[Any]:
+    length = int(span.text.partition("RANGE ")[2].split()[0])
+    begin = -INFINITY if span.complete_from is None else span.complete_from
+    return Counter(row for row in rows if row[0] > span.clock and row[0] - length >= begin)
+
+
+def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(_value(value) for value in row)
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else round(value, 9) + 0.0
+    return value
+
+
+@pytest.fixture(autouse=True)
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that happens rarely happens all the time."""
+    monkeypatch.setattr(core, "SWEEP_EVERY", 3)
+    monkeypatch.setattr(core, "KEEP", 2)
+    monkeypatch.setattr(draft, "MOST_WAITING", 2)
+    monkeypatch.setattr(keeping, "MOST_CHUNKS", 2)
+    monkeypatch.setattr(answering, "CELLS", 24)
+    monkeypatch.setattr(answering, "ROWS", 8)
+    monkeypatch.setattr(common, "MOST_CONDITIONS", 2)
+    monkeypatch.setattr(lifting, "LEAST_ROWS", 5)
+    monkeypatch.setattr(lifting, "MOST_STATES", 20)
+
+
+def live(folder: Path, seed: int, most: int) -> tuple[int, int]:
+    """A life with up to `most` queries; how many of them shared, and how many answers there were."""
+    random, life = Random(seed), Life(folder)
+    life.open(random)
+    pushed: list[list[tuple[Any, ...]]] = []
+    spans: dict[str, Span] = {}
+    texts = [random_query(random) for _ in range(most)]
+    shared = 0
+
+    def come(number: int) -> None:
+        nonlocal shared
+        name, text = (
+            f"q{number}",
+            random.choice(texts[:number]) if number and random.random() < 0.2 else texts[number],
+        )
+        stream = life.engine.streams["s"]
+        clock = stream.known.progress_on(stream.stream, "t")
+        life.add(name, text)
+        record = life.engine.queries[name]
+        shared += bool(record.shares)
+        if record.complete_from is not None:
+            assert stream.greatest is not None
+            assert record.complete_from <= stream.greatest + 1
+        spans[name] = Span(text, clock, record.complete_from)
+
+    first = random.randint(0, most)
+    for number in range(first):
+        come(number)
+    coming = iter(range(first, most))
+    rows: dict[tuple[str, int, bool], list[Any]] = {}
+
+    def check(name: str, *, ended: bool) -> int:
+        span = spans.pop(name)
+        key = span.text, len(pushed), ended
+        if key not in rows:
+            rows[key] = oracle(span.text, pushed, ended=ended)
+        wanted = expected(span, rows[key])
+        assert life.answers(name) == wanted, (seed, name, span, life.engine.queries.get(name))
+        return sum(wanted.values())
+
+    answers = 0
+    for batch in random_batches(random):
+        life.push(batch)
+        pushed.append(batch)
+        for _ in range(random.randint(0, 2)):
+            for number in islice(coming, 1):
+                come(number)
+        if spans and random.random() < 0.4:
+            name = random.choice(sorted(spans))
+            life.drop(name)
+            answers += check(name, ended=False)
+        if random.random() < 0.25:
+            life.end(suddenly=random.random() < 0.5)
+            life.open(random)
+    life.engine.epoch(seals=["s"])
+    life.listen()
+    for name in list(spans):
+        answers += check(name, ended=True)
+    assert bool(life.engine.common.left) == (draft.MOST_CELLS < 100)
+    life.engine.close()
+    return shared, answers
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_queries_that_share_answer_as_each_would_by_itself(tmp_path: Path, seed: int) -> None:
+    shared, answers = live(tmp_path / "state", seed, 12)
+    assert shared > 1
+    assert answers
+
+
+@pytest.mark.parametrize("seed", range(10, 13))
+def test_what_grows_too_large_is_kept_by_each_query_for_itself(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draft, "MOST_CELLS", 3)
+    shared, answers = live(tmp_path / "state", seed, 12)
+    assert shared > 1
+    assert answers
+
+
+def test_fifty_queries(tmp_path: Path) -> None:
+    shared, answers = live(tmp_path / "state", 50, 50)
+    assert shared > 25
+    assert answers > 1000
