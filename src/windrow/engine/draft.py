@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.engine.changing import check_clock, instant_of
 from windrow.engine.history import add_up, is_long, write_changes
+from windrow.engine.keeping import last_answers, tidied
 from windrow.engine.overload import Effort
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.tables import BEGINNING
@@ -26,7 +27,7 @@ from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
 from windrow.spark.tasks.units import GeneralUnit
 from windrow.state.entries import OutboxEntry
-from windrow.state.names import DRIVER
+from windrow.state.names import ANSWERS, DRIVER, KEPT
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class Draft:
         #: rows that leave and come, for each table that changes
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
-        self._files = {number: refs for number, refs in self.last.chunks.items() if number != DRIVER}
+        self._files = {number: refs for number, refs in self.last.chunks.items() if number >= 0}
+        self._kept = list(self.last.chunks.get(KEPT, ()))
 
     # ------------------------------------------------------------ streams
 
@@ -88,6 +90,7 @@ class Draft:
         self.streams[name] = replace(record, known=known, greatest=greatest, late=late, shed=shed)
         self._deltas += [report.chunk for report in found if report.chunk is not None]
         self._outbox += [report.outbox for report in found if report.outbox is not None]
+        self._kept += [report.kept for report in found if report.kept is not None]
         for report in found:
             self._fault(report.faults)
             for query, latest in report.latest.items():
@@ -129,6 +132,13 @@ class Draft:
             else:
                 record = self.streams[name]
                 self.streams[name] = replace(record, known=replace(record.known, sealed=True))
+
+    def tidy(self, place: Place) -> None:
+        """Forget kept rows that are too old, and put small files of them together."""
+        gone = self.dropped_streams - self.streams.keys()
+        self._kept = [ref for ref in self._kept if ref.metadata["stream"] not in gone]
+        for name, record in self.streams.items():
+            self.streams[name], self._kept = tidied(record, self._kept, place)
 
     @property
     def moved(self) -> bool:
@@ -283,15 +293,23 @@ class Draft:
         tables = {**self._known_tables, **{name: r.to_state() for name, r in self.tables.items()}}
         held = {file for table in tables.values() for file in table.options["history"]}
         deltas = tuple(ref for ref in self._deltas if ref.name in held or self._is_needed(ref))
+        answers = last_answers(self.last.chunks.get(ANSWERS, ()), self._outbox, self._answering)
+        own = {DRIVER: deltas, KEPT: tuple(self._kept), ANSWERS: answers}
         return self.last.successor(
             shards=shards,
             streams={**self._known_streams, **{name: r.to_state() for name, r in self.streams.items()}},
             tables=tables,
             queries={**self._undeclared, **{r.query.name: r.to_state() for r in self.queries.values()}},
-            chunks={**chunks, **({DRIVER: deltas} if deltas else {})},
+            chunks={**chunks, **{key: refs for key, refs in own.items() if refs}},
             outbox=tuple(self._entries()),
             decisions=self.decisions,
         )
+
+    @property
+    def _answering(self) -> set[str]:
+        """The queries whose last answer can be asked for."""
+        known = {state.options["id"] for state in self._undeclared.values()}
+        return known | {r.id for r in self.queries.values() if r.is_running and r.query.plan.is_by_extent}
 
     @property
     def _known_streams(self) -> dict[str, StreamState]:

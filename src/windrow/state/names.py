@@ -22,6 +22,8 @@ LOCK = f"{OWNERS}/lock"
 
 #: in place of a shard: what belongs to the engine as a whole (contents of tables, lists of consumed files)
 DRIVER = -1
+#: kept sub-windows of streams, and the last answers of queries
+KEPT, ANSWERS = -2, -3
 
 _CHUNK = re.compile(r"(chunks|outbox)/(\d{12,})-(\d{6,})-(?:s(\d{4,})|driver)-([0-9a-z]+)\.(chunk|parquet)")
 _COMMIT = re.compile(rf"{COMMITS}/(\d{{12,}})\.json")

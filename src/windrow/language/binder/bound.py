@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.language.catalog import StandingQuery
+    from windrow.language.once import Once
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,10 @@ class ShowAll:
 
 @dataclass(frozen=True)
 class ExplainQuery:
-    """EXPLAIN: show the plan."""
+    """EXPLAIN: show the plan. `once` is the same asked by itself, if that means something."""
 
     plan: Emit
+    once: Once | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,12 @@ class AnalyzeQuery:
 class RunOnce:
     """A bare SELECT: answer it once, over the live windows."""
 
-    plan: Emit
+    once: Once
+
+    @property
+    def plan(self) -> Emit:
+        """The plan of its query."""
+        return self.once.plan
 
 
 BoundStatement: TypeAlias = (

@@ -20,6 +20,7 @@ from windrow.language.binder.declarations import bind_stream, bind_table
 from windrow.language.binder.places import at
 from windrow.language.binder.queries import bind_query
 from windrow.language.catalog import StandingQuery
+from windrow.language.once import bind_once
 from windrow.language.syntax import (
     Analyze,
     CreateQuery,
@@ -60,12 +61,26 @@ def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
             case Show():
                 return ShowAll(_SHOWN.get(statement.kind, statement.kind))
             case Explain():
-                return ExplainQuery(bind_query(statement.query, catalog))
+                return _explained(statement, catalog)
             case Analyze():
                 return AnalyzeQuery(_registered(statement, catalog))
             case SelectOnce():
-                return RunOnce(bind_query(statement.query, catalog))
+                return RunOnce(bind_once(statement, catalog))
     raise TypeError(f"no statement {type(statement).__name__}")
+
+
+def _explained(statement: Explain, catalog: Catalog) -> ExplainQuery:
+    """The plan of a standing query, or, where it would not be one, of a SELECT by itself."""
+    try:
+        once = bind_once(SelectOnce(statement.span, statement.query), catalog)
+    except QueryError:
+        once = None
+    try:
+        return ExplainQuery(bind_query(statement.query, catalog), once)
+    except QueryError:
+        if once is None or not (once.answers or once.tables):
+            raise
+        return ExplainQuery(once.plan, once)
 
 
 def _registered(statement: Analyze, catalog: Catalog) -> StandingQuery:
