@@ -53,7 +53,8 @@ PERHAPS = [
     "SELECT SUM(v) AS total FROM s [ROWS 4 SLIDE 3 ROWS]",
     "SELECT SUM(v) AS total FROM s [ROWS 4 SLIDE 5]",
 ]
-ALWAYS = [query for query in WITHIN if "LIFETIME" not in query]
+#: a slower stream holds the clock of a join back, to where the faster one may have forgotten rows
+ALWAYS = [query for query in WITHIN if "LIFETIME" not in query and " r [" not in query]
 
 values = st.one_of(st.none(), st.integers(0, 3))
 

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from windrow.algebra.values import instant
 from windrow.engine.adhoc.asking import Asker
+from windrow.engine.adhoc.on_spark import OnSpark
 from windrow.engine.adhoc.pending import Asked
 from windrow.engine.adhoc.watch import Limits, Watch
 from windrow.engine.core import Engine, Promise, error_of
@@ -113,6 +114,7 @@ class Windrow:
         self._failure: BaseException | None = None
         self._closed = False
         self._asker = Asker(log)
+        self._asker.elsewhere = OnSpark(self.spark, log, folder, self._asker.turns)
         #: makes the sink of a query without one; None: its answers are kept for `results()`
         self.default_sink: Callable[[str], Sink] | None = None
 

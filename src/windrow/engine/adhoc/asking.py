@@ -233,6 +233,8 @@ class Situation:
             return Answer(number, None, relation(snapshot.plan, {}, {}, -END, -END))
         rows = self._rows(frames, present)
         clock, at = (END, END) if snapshot.is_at_once else (present.clock, present.at)
+        if present.clock > END:
+            raise QueryError(f"instants beyond {END} cannot be asked about", code="unsupported")
         found = relation(snapshot.plan, rows, self._changes(present.clock), clock, at)
         shown = present.shown if self.streams else self._shown(rows)
         return Answer(number, shown, found.select(names))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from windrow.archive.isolation.levels import LATEST as LATEST_LEVEL
 from windrow.archive.isolation.policies import SNAPSHOT, UNDOING, Policy
+from windrow.errors import QueryError
 from windrow.language.once import LATEST, WINDOW
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 POLICIES: Mapping[str, Policy] = {WINDOW: SNAPSHOT, LATEST: UNDOING}
 #: bytes of sub-windows, as they are in memory, that stay for the next who asks
 REMEMBERED = 64 << 20
+#: a window that has slid so often while it was read slides faster than it can be read
+PATIENCE = 256
 
 
 class Memory:
@@ -72,6 +75,8 @@ class Read:
     reads: int = 0
     undone: int = 0
     restarts: int = 0
+    #: how many commits were taken in on the way
+    slides: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,14 +96,18 @@ class Reader:
     ) -> Read:
         """All parts that `parts_of` names. The caller holds a commit from before."""
         done = Read(self.log.last)
+        wanted = _by_end(parts_of(done.manifest))
         while True:
-            if policy.level is LATEST_LEVEL:
-                done.manifest = self.log.last
-            wanted = sorted(parts_of(done.manifest), key=lambda part: (part.ends, part.name))
-            self._let_go(done, {part.name for part in wanted}, policy)
+            newest = self.log.last if policy.level is LATEST_LEVEL else done.manifest
+            if newest.number != done.manifest.number:
+                done.slides += 1
+                done.manifest, wanted = newest, _by_end(parts_of(newest))
+                self._let_go(done, {part.name for part in wanted}, policy)
             missing = [place for place, part in enumerate(wanted) if part.name not in done.frames]
             if not missing:
                 return done
+            if done.slides > PATIENCE:
+                raise _too_fast()
             part = wanted[policy.order(missing, len(wanted))]
             with self.turns.turn(priority, watch.check):
                 watch.check()
@@ -117,3 +126,15 @@ class Reader:
         else:
             done.restarts += 1
             done.frames = {}
+
+
+def _by_end(parts: list[Part]) -> list[Part]:
+    return sorted(parts, key=lambda part: (part.ends, part.name))
+
+
+def _too_fast() -> QueryError:
+    return QueryError(
+        f"the window has slid {PATIENCE} times while it was read, and was never read to its end",
+        code="too-fast",
+        hint="ask about a shorter window, or WITH ISOLATION WINDOW: as it is when the read begins",
+    )

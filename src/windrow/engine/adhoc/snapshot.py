@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from windrow.windows.spec import WindowSpec
 
 #: all instants that matter are before this one, and none of them is a slide instant
-END = 1 << 61
-EVERYTHING = LandmarkWindow(slide=1 << 62, origin=END)
+END = 1 << 60
+EVERYTHING = LandmarkWindow(slide=1 << 61, origin=END)
 _NO_LIMIT = (1 << 62) - 1
 
 
