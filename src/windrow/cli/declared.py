@@ -121,7 +121,9 @@ def _check(statement: BoundStatement) -> None:
             if query.sink is not None:
                 check_sink(query.sink)
             runnable(query.plan)
-        case RunOnce(once):
+        case RunOnce(_, once, refusal):
+            if once is None:
+                raise refusal or QueryError("this cannot be asked once", code="unsupported")
             snapshot_of(once.plan)
 
 

@@ -359,7 +359,9 @@ class Windrow:
                 return self._explained(plan, once)
             case AnalyzeQuery(query):
                 return self.queries[query.name].explain(analyze=True)
-            case RunOnce(once):
+            case RunOnce(_, once, refusal):
+                if refusal is not None:
+                    raise refusal
                 return once
         return None
 

@@ -70,7 +70,8 @@ class Draft:
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
         self._files = {number: refs for number, refs in self.last.chunks.items() if number >= 0}
-        self._kept = list(self.last.chunks.get(KEPT, ()))
+        kept = self.last.chunks.get(KEPT, ())
+        self._kept = [ref for ref in kept if ref.metadata["stream"] not in self.dropped_streams]
 
     # ------------------------------------------------------------ streams
 
@@ -135,8 +136,6 @@ class Draft:
 
     def tidy(self, place: Place) -> None:
         """Forget kept rows that are too old, and put small files of them together."""
-        gone = self.dropped_streams - self.streams.keys()
-        self._kept = [ref for ref in self._kept if ref.metadata["stream"] not in gone]
         for name, record in self.streams.items():
             self.streams[name], self._kept = tidied(record, self._kept, place)
 

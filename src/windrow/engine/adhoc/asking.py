@@ -182,8 +182,6 @@ class Situation:
             name: way_to_answer(self.manifest, self.question.log.store, query)
             for name, query in answers.items()
         }
-        if self.present is None:
-            return found
         for name, (stream, needs, window) in self._needs.items():
             wanted = Wanted(self.streams[stream], needs, self.manifest, self.question.log.store)
             way = cheapest(wanted)
@@ -195,8 +193,8 @@ class Situation:
     @cached_property
     def _needs(self) -> dict[str, tuple[str, Needs, Window]]:
         """What is needed of which stream, by the name the plan has for its rows."""
-        assert self.present is not None
-        at, snapshot = self.present.at, self.question.snapshot
+        present = self.present or Present(0, 0, 0)
+        at, snapshot = present.at, self.question.snapshot
         windows = [node for node in snapshot.asked.walk() if isinstance(node, Window)]
         found: dict[str, tuple[str, Needs, Window]] = {}
         if snapshot.is_at_once:
@@ -209,7 +207,7 @@ class Situation:
         for window in windows:
             for stream in window.streams:
                 if stream.name in self.streams:
-                    found[stream.name] = stream.name, Needs(begin, self.present.clock - 1), window
+                    found[stream.name] = stream.name, Needs(begin, present.clock - 1), window
         return found
 
     @property

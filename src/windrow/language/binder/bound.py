@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
+    from windrow.errors import QueryError
     from windrow.language.catalog import StandingQuery
     from windrow.language.once import Once
 
@@ -65,14 +66,14 @@ class AnalyzeQuery:
 
 @dataclass(frozen=True)
 class RunOnce:
-    """A bare SELECT: answer it once, over the live windows."""
+    """A bare SELECT: answer it once, over the live windows. `plan` is that of the same query standing.
 
-    once: Once
+    What only standing queries can say has no answer at once, but a plan to show: `refusal` tells why.
+    """
 
-    @property
-    def plan(self) -> Emit:
-        """The plan of its query."""
-        return self.once.plan
+    plan: Emit
+    once: Once | None = None
+    refusal: QueryError | None = None
 
 
 BoundStatement: TypeAlias = (

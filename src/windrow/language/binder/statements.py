@@ -61,26 +61,28 @@ def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
             case Show():
                 return ShowAll(_SHOWN.get(statement.kind, statement.kind))
             case Explain():
-                return _explained(statement, catalog)
+                asked = _asked(SelectOnce(statement.span, statement.query), catalog)
+                return ExplainQuery(asked.plan, asked.once)
             case Analyze():
                 return AnalyzeQuery(_registered(statement, catalog))
             case SelectOnce():
-                return RunOnce(bind_once(statement, catalog))
+                return _asked(statement, catalog)
     raise TypeError(f"no statement {type(statement).__name__}")
 
 
-def _explained(statement: Explain, catalog: Catalog) -> ExplainQuery:
-    """The plan of a standing query, or, where it would not be one, of a SELECT by itself."""
+def _asked(statement: SelectOnce, catalog: Catalog) -> RunOnce:
+    """A SELECT by itself; where it would not be a standing query, its plan is that of the one answer."""
+    once, refusal = None, None
     try:
-        once = bind_once(SelectOnce(statement.span, statement.query), catalog)
-    except QueryError:
-        once = None
+        once = bind_once(statement, catalog)
+    except QueryError as error:
+        refusal = error
     try:
-        return ExplainQuery(bind_query(statement.query, catalog), once)
+        return RunOnce(bind_query(statement.query, catalog), once, refusal)
     except QueryError:
-        if once is None or not (once.answers or once.tables):
+        if once is None:
             raise
-        return ExplainQuery(once.plan, once)
+        return RunOnce(once.plan, once)
 
 
 def _registered(statement: Analyze, catalog: Catalog) -> StandingQuery:
