@@ -85,9 +85,11 @@ class KeptWriter:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if error[0] is None and self._waiting:
-            self._write()
-        self._stack.__exit__(*error)
+        with self._stack:
+            if error[0] is not None:
+                self._stack.__exit__(*error)
+            elif self._waiting:
+                self._write()
         if self._file is not None:
             crash_point("chunk-written")
 
