@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windrow.state.refs import ChunkRef
 
 #: so many files of a size are put together, up to so many bytes
-TOGETHER, MOST_BYTES = 8, 32 << 20
+TOGETHER, MOST_BYTES = 8, 16 << 20
 #: what is put together is at most this part of all that is kept
 _PARTS = 8
 SIZE = "size"

@@ -80,16 +80,25 @@ def _instant(query: StandingQuery, streams: Mapping[str, StreamRecord], rows: pl
     return None if present is None else present.shown
 
 
-def same_query(manifest: Manifest, queries: Mapping[str, StandingQuery], asked: Emit) -> str | None:
-    """A standing query that answers just what is asked, if there is one."""
+def texts_of(asked: Emit) -> tuple[str, ...]:
+    """What a standing query that answers just what is asked would be called; none can be, without windows."""
     if not asked.is_by_extent:
-        return None
+        return ()
     try:
-        text = print_query(Emit(asked.input, StreamWord.AUTO)), print_query(asked)
+        return print_query(Emit(asked.input, StreamWord.AUTO)), print_query(asked)
     except QueryError:
-        return None
-    for name, query in queries.items():
+        return ()
+
+
+def same_query(manifest: Manifest, queries: Mapping[str, StandingQuery], texts: Sequence[str]) -> str | None:
+    """A standing query of one of these texts that runs."""
+    for name, query in queries.items() if texts else ():
         state = manifest.queries.get(name)
-        if state is not None and state.status == "running" and state.text in text and query.plan.is_by_extent:
+        if (
+            state is not None
+            and state.status == "running"
+            and state.text in texts
+            and query.plan.is_by_extent
+        ):
             return name
     return None

@@ -16,7 +16,7 @@ import polars as pl
 
 from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.plan import Window
-from windrow.engine.adhoc.answers import last_answer, same_query, way_to_answer
+from windrow.engine.adhoc.answers import last_answer, same_query, texts_of, way_to_answer
 from windrow.engine.adhoc.evaluating import in_row_order, relation
 from windrow.engine.adhoc.needs import Needs, members, needs_of
 from windrow.engine.adhoc.present import Present, present_of
@@ -115,6 +115,7 @@ class Question:
         self, once: Once, snapshot: Snapshot, queries: Mapping[str, StandingQuery], log: CommitLog
     ) -> None:
         self.once, self.snapshot, self.queries, self.log = once, snapshot, queries, log
+        self.texts = texts_of(once.plan)
         self._newest: Situation | None = None
 
     def at(self, manifest: Manifest) -> Situation:
@@ -154,7 +155,7 @@ class Situation:
     @cached_property
     def same_as(self) -> str | None:
         """A standing query whose last answer is what is asked for."""
-        name = same_query(self.manifest, self.question.queries, self.question.once.plan)
+        name = same_query(self.manifest, self.question.queries, self.question.texts)
         if name is None or any(record.known.per is not None for record in self.streams.values()):
             return None
         return name if self.question.queries[name].max_gap is None and not self._has_ended else None
