@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -117,6 +119,41 @@ def test_temporary_directories_of_killed_readers_go_when_the_state_is_opened(tmp
     (left / "x").write_text("x")
     Driven(tmp_path).close()
     assert not list((tmp_path / "tmp").iterdir())
+
+
+_READER = """
+import sys, time
+from pathlib import Path
+import windrow.engine.adhoc.ways as ways
+from tests.engine.driven import Driven
+
+def slow(*_):
+    (Path(sys.argv[1]) / "tmp" / "select-1").mkdir()
+    print("reading", flush=True)
+    time.sleep(60)
+
+ways.read_kept = slow
+w = Driven(Path(sys.argv[1]))
+w.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED KEEP 40")
+w.push((1, 1, 1), (1, 2, 2))
+w.select("SELECT v FROM s [RANGE 30]")
+"""
+
+
+def test_a_reader_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    reader = [sys.executable, "-c", _READER, str(tmp_path)]
+    with subprocess.Popen(reader, stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "reading\n"
+        killed.kill()
+    w = Driven(tmp_path)
+    w.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED KEEP 40")
+    assert rows_of(w.select("SELECT v FROM s [RANGE 30]")) == [(1,)]
+    w.push((1, 3, 3))
+    sweep(w.engine.log, keep=1)
+    assert not list((tmp_path / "tmp").iterdir())
+    assert {f"chunks/{path.name}" for path in (tmp_path / "chunks").iterdir()} == set(w.engine.last.files)
+    w.close()
 
 
 def test_the_highest_priority_goes_first() -> None:

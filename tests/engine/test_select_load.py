@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.engine.driven import Driven
 from tests.engine.world import rows_of
 
@@ -26,7 +28,10 @@ from windrow.language.compile import compile_once
 from windrow.state.manifest import Manifest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from windrow.archive.isolation.policies import Policy
 
 READS = int(os.environ.get("WINDROW_READS", "400"))
 READERS = 4
@@ -105,9 +110,11 @@ def test_every_read_is_the_window_of_the_commit_it_names(tmp_path: Path, isolati
 class Slots:
     """A window of n sub-windows that slides by one after so many reads: commits, without an engine."""
 
-    def __init__(self, size: int, every: int) -> None:
+    def __init__(self, size: int, every: int, slides: Sequence[int] = ()) -> None:
         self.size, self.every, self.done = size, every, 0
         self.number = size
+        #: how far the window slides after each of the first reads
+        self.slides = list(slides)
 
     @property
     def last(self) -> Any:
@@ -119,13 +126,15 @@ class Slots:
 
     def fetch(self) -> pl.DataFrame:
         self.done += 1
-        if self.done % self.every == 0:
+        if self.slides:
+            self.number += self.slides.pop(0)
+        elif self.every and self.done % self.every == 0:
             self.number += 1
         return pl.DataFrame({"x": [1]})
 
 
-def _read(policy: Any, size: int, every: int) -> tuple[Read, Slots]:
-    slots = Slots(size, every)
+def _read(policy: Any, size: int, every: int, slides: Sequence[int] = ()) -> tuple[Read, Slots]:
+    slots = Slots(size, every, slides)
     reader = Reader(slots, Turns(), Memory(most=0))  # type: ignore[arg-type]
     return reader.read(slots.parts, policy, Watch()), slots
 
@@ -137,6 +146,21 @@ def test_the_latest_window_is_read_though_it_slides_meanwhile(policy: Any, every
     done, slots = _read(policy, 8, every)
     newest = slots.number
     assert sorted(done.frames) == [f"{version:05d}" for version in range(newest - 7, newest + 1)]
+
+
+@given(
+    st.sampled_from([SNAPSHOT, FIXED_ORDER, TIME_TO_UPDATE, UNDOING]),
+    st.integers(1, 7),
+    st.lists(st.integers(0, 3), max_size=30),
+)
+def test_whatever_slides_in_between_a_read_is_of_one_window(
+    policy: Policy, size: int, slides: list[int]
+) -> None:
+    done, slots = _read(policy, size, 0, slides)
+    commit = done.manifest.number
+    assert sorted(done.frames) == [f"{version:05d}" for version in range(commit - size + 1, commit + 1)]
+    assert commit == (size if policy is SNAPSHOT else slots.number)
+    assert not (done.restarts and policy in (SNAPSHOT, UNDOING))
 
 
 def test_who_reads_the_youngest_first_begins_anew_less_often() -> None:
