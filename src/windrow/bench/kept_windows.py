@@ -22,9 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.bench.live_windows import Observed
-from windrow.engine.adhoc.asking import Question
+from windrow.engine.adhoc.question import Question
 from windrow.engine.adhoc.reading import Memory, Reader
-from windrow.engine.adhoc.snapshot import snapshot_of
 from windrow.engine.adhoc.turns import Turns
 from windrow.engine.adhoc.watch import Watch
 from windrow.engine.core import Arrival, Engine
@@ -169,7 +168,7 @@ class _Run:
 
     def _asked(self, once: Once, priority: int) -> int:
         """One answer; the commit it is about."""
-        question = Question(once, snapshot_of(once.plan), {}, self.engine.log)
+        question = Question(once, {}, self.engine.log)
         reader = Reader(self.engine.log, self.turns, Memory(most=0))
         with self.alone, self.engine.log.reader():
             while True:

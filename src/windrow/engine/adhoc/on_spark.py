@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.plan import Scan, Window
 from windrow.archive.isolation.levels import LATEST
-from windrow.engine.adhoc.asking import Answer
 from windrow.engine.adhoc.needs import needs_of
+from windrow.engine.adhoc.question import Answer
 from windrow.engine.adhoc.snapshot import END
 from windrow.engine.core import Arrival, Engine, Promise, error_of
 from windrow.engine.published import published_schema
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.archive.isolation.policies import Policy
-    from windrow.engine.adhoc.asking import Question, Situation
+    from windrow.engine.adhoc.question import Question, Situation
     from windrow.engine.adhoc.snapshot import Leaf, Snapshot
     from windrow.engine.adhoc.turns import Turns
     from windrow.engine.adhoc.watch import Watch
