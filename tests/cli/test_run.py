@@ -52,7 +52,8 @@ def test_bad_usage_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]
             "no option `rat`",
         ),
         ("CREATE STREAM t (a INT, ts TIMESTAMP) WATTR ts", "2:1", "stream `t` has no source"),
-        ("SELECT COUNT(*) FROM s [RANGE 1 HOUR SLIDE 1 HOUR]", "2:1", "a SELECT outside of CREATE QUERY"),
+        ("SELECT ISTREAM(a) FROM s [NOW]", "2:1", "ISTREAM is about changes"),
+        ("SELECT a FROM s [RANGE 1 HOUR INTERNAL]", "2:1", "results of INTERNAL windows outlive them"),
     ],
 )
 def test_mistakes_are_shown_in_the_script(

@@ -9,13 +9,19 @@ from tests.language.corpus import market
 from tests.support.snapshots import Pair, read_pairs
 
 from windrow.errors import QueryError
-from windrow.language.compile import compile_script
+from windrow.language.compile import compile_query, compile_script
 
 
 def message_of(script: str) -> str:
+    """Of a SELECT, what is wrong with it as a standing query: asked once, it may say more."""
     with pytest.raises(QueryError) as refused:
-        compile_script(script, market())
+        _compile(script)
     return refused.value.render()
+
+
+def _compile(script: str) -> None:
+    compile_script(script, market())
+    compile_query(script, market())
 
 
 PAIRS = read_pairs(Path(__file__).with_name("bind_errors.txt"), message_of)

@@ -56,6 +56,14 @@ class ProgressRule:
 
 
 @dataclass(frozen=True)
+class Keep:
+    """How much of a stream is kept for queries that come later: so many ticks, or so many rows."""
+
+    ticks: int | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
 class Stream:
     """A declared stream."""
 
@@ -67,6 +75,8 @@ class Stream:
     late_sink: str | None = None
     sheddable: bool = False
     source: str | None = None
+    #: None: rows are forgotten when no standing query needs them
+    keep: Keep | None = None
 
     def __post_init__(self) -> None:
         reserved = next((name for name in self.schema.names if name.lower() in PSEUDO_COLUMNS), None)

@@ -307,6 +307,11 @@ class Emit(Plan):
         )
 
     @property
+    def is_by_extent(self) -> bool:
+        """Whether each answer is about a whole window of time: the last one is all that holds now."""
+        return self.meaning is StreamWord.RSTREAM and all(leaf.spec.grid is not None for leaf in self.leaves)
+
+    @property
     def emits_deletions(self) -> bool:
         """Whether '-' rows can occur."""
         return self.meaning is StreamWord.AUTO

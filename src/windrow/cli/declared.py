@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine import explain_plan
+from windrow.engine.adhoc.snapshot import snapshot_of
 from windrow.engine.running import runnable
 from windrow.errors import QueryError, Span
 from windrow.language.binder.bound import (
@@ -62,9 +63,13 @@ class Declared:
                 raise
         self.catalog.adopt(working)
         for statement, source in zip(bound, written, strict=True):
-            if not isinstance(statement, ShowAll | ExplainQuery | AnalyzeQuery):
+            if not isinstance(statement, ShowAll | ExplainQuery | AnalyzeQuery | RunOnce):
                 self._texts.append(text[source.span.start : source.span.end] + ";")
         return [shown for each in bound if (shown := self._shown(each)) is not None]
+
+    def asks(self, text: str) -> bool:
+        """Whether there is a SELECT by itself among the statements."""
+        return any(isinstance(each, RunOnce) for each in compile_script(text, self.catalog.copy()))
 
     def check_sources(self, text: str) -> None:
         """Every stream says where its rows come from; if not, the error points into `text`."""
@@ -78,7 +83,7 @@ class Declared:
 
     def _shown(self, statement: BoundStatement) -> Any:
         match statement:
-            case ExplainQuery(plan):
+            case ExplainQuery(plan, _):
                 return explain_plan(plan)
             case AnalyzeQuery(query):
                 return explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
@@ -117,12 +122,10 @@ def _check(statement: BoundStatement) -> None:
             if query.sink is not None:
                 check_sink(query.sink)
             runnable(query.plan)
-        case RunOnce():
-            raise QueryError(
-                "a SELECT outside of CREATE QUERY would be answered once, which is not possible yet",
-                code="unsupported",
-                hint="write CREATE QUERY name AS SELECT …",
-            )
+        case RunOnce(_, once, refusal):
+            if once is None:
+                raise refusal or QueryError("this cannot be asked once", code="unsupported")
+            snapshot_of(once.plan)
 
 
 def _place(statement: BoundStatement, source: Statement, text: str) -> Span:

@@ -40,12 +40,13 @@ def run(
         bool, typer.Option("--takeover", help="The engine that seems to own the state is gone: take it.")
     ] = False,
 ) -> None:
-    """Run a script: its standing queries, over its streams, until Ctrl-C."""
+    """Run a script: its standing queries, over its streams, until Ctrl-C. SELECTs are asked at the end."""
     from windrow.cli.answers import Kept
     from windrow.cli.declared import Declared
     from windrow.cli.live import LiveView
     from windrow.cli.showing import print_shown
     from windrow.cli.snapshots import Watcher
+    from windrow.language.once import Once
 
     once = once or flush
     text, name = read_script(file), name_of(file)
@@ -53,7 +54,7 @@ def run(
     with within(name):
         shown = declared.sql(text)
         declared.check_sources(text)
-    if not declared.catalog.queries and not drop:
+    if not declared.catalog.queries and not drop and not Declared().asks(text):
         print_shown(shown)
         return
     with Signals() as signals, started(state, signals, takeover=takeover) as engine:
@@ -62,10 +63,14 @@ def run(
         kept, is_live = Kept(), sys.stdout.isatty()
         engine.default_sink = kept.sink if is_live and not once else _console
         with within(name):
-            print_shown(engine.sql(text))
+            shown = engine.declare(text)
+        asked = [each for each in shown if isinstance(each, Once)]
+        print_shown([each for each in shown if not isinstance(each, Once)])
         view = LiveView(name, answers=not once) if is_live else PlainView()
         watcher = Watcher(engine, kept)
         told = run_watched(engine, watcher, view, signals, trigger=trigger, once=once, flush=flush)
+        with within(name):
+            print_shown([engine.select(each) for each in asked])
         say("done" if once else f"stopped at commit {engine.commit}; the same command goes on from there")
     if told is not None:
         raise typer.Exit(told.exit_code)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 HELP = """\
 statements end with `;`: CREATE STREAM, CREATE QUERY, DROP, SHOW STREAMS, SHOW QUERIES, EXPLAIN SELECT …
+SELECT … ;          ask once, about now: windows of streams with KEEP, tables, last answers
 .tables             what is declared
 .explain NAME       how a query is run
 .start [TIME]       run the queries in the background; TIME is how often rows are taken
@@ -78,6 +79,12 @@ class Session:
 
     def _sql(self, text: str) -> None:
         if self._engine is None:
+            trial = Declared()
+            trial.catalog.adopt(self._declared.catalog)
+            if trial.asks(text):
+                raise QueryError(
+                    "there is nothing to ask yet", code="not-running", hint="run the queries with .start"
+                )
             print_shown(self._declared.sql(text))
             return
         trial = Declared()

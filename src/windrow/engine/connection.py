@@ -16,6 +16,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -24,6 +25,10 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from windrow.algebra.values import instant
+from windrow.engine.adhoc.asking import Asker
+from windrow.engine.adhoc.on_spark import OnSpark
+from windrow.engine.adhoc.pending import Asked
+from windrow.engine.adhoc.watch import Limits, Watch
 from windrow.engine.archive_view import ArchiveView
 from windrow.engine.core import Engine, Promise, error_of
 from windrow.engine.declaring import archive_text, declared_stream, declared_table, options, period
@@ -47,7 +52,8 @@ from windrow.language.binder.bound import (
     ShowAll,
 )
 from windrow.language.catalog import Catalog, StandingQuery
-from windrow.language.compile import compile_query, compile_script
+from windrow.language.compile import compile_once, compile_query, compile_script
+from windrow.language.once import Once
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, parallelism, prepared
 from windrow.spark.sinks import Callback, check_sink
@@ -59,6 +65,7 @@ from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Table
+    from windrow.algebra.plan import Emit
     from windrow.language.binder.bound import BoundStatement
     from windrow.spark.frames import SparkSession
     from windrow.spark.sinks import Sink
@@ -108,19 +115,66 @@ class Windrow:
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._closed = False
+        self._asker = Asker(log)
+        self._asker.elsewhere = OnSpark(self.spark, log, folder, self._asker.turns)
         #: makes the sink of a query without one; None: its answers are kept for `results()`
         self.default_sink: Callable[[str], Sink] | None = None
 
     # ------------------------------------------------------------ registering
 
     def sql(self, text: str) -> list[Any]:
-        """Run statements. Gives what SHOW and EXPLAIN show, in order."""
+        """Run statements. Gives what SHOW, EXPLAIN and SELECT show, in order.
+
+        A SELECT is answered when all other statements are done; if it fails, they stay done.
+        """
+        return [self._answer(each) if isinstance(each, Once) else each for each in self.declare(text)]
+
+    def declare(self, text: str) -> list[Any]:
+        """Run statements but for SELECTs: these are given back as they are, for `select`."""
         with self._all_or_nothing():
             statements = compile_script(text, self._catalog)
             shown = [self._do(statement) for statement in statements]
         self._engine.commit()
         self._clear_checkpoints(statements)
         return [each for each in shown if each is not None]
+
+    def select(
+        self,
+        query: str | Once,
+        isolation: str | None = None,
+        timeout: float | None = None,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+        priority: int | None = None,
+    ) -> pa.Table:
+        """Ask once, about now: a SELECT over windows of streams that are kept, tables and answers.
+
+        It may be called from any thread, also while a run is under way, which does not wait for it. The
+        metadata of the answer's schema says which commit (`windrow.commit`) and instant (`windrow.at`) it is
+        about. `isolation` is "latest" or "window"; `timeout` is in seconds.
+        """
+        once = self._once(query, priority)
+        return self._answer(once, isolation, Watch(Limits(timeout, max_rows, max_bytes)))
+
+    def ask(
+        self,
+        query: str,
+        isolation: str | None = None,
+        timeout: float | None = None,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+        priority: int | None = None,
+    ) -> Asked:
+        """The same as `select`, in the background: the answer is `result()` of what this gives."""
+        once, watch = self._once(query, priority), Watch(Limits(timeout, max_rows, max_bytes))
+        return Asked(lambda: self._answer(once, isolation, watch), watch)
+
+    def _once(self, query: str | Once, priority: int | None) -> Once:
+        once = compile_once(query, self._catalog.copy()) if isinstance(query, str) else query
+        return once if priority is None else replace(once, priority=priority)
+
+    def _answer(self, once: Once, isolation: str | None = None, watch: Watch | None = None) -> pa.Table:
+        return self._asker.ask(once, self._catalog.queries, isolation, watch)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -148,7 +202,8 @@ class Windrow:
 
         The other arguments are the options of CREATE STREAM: slack="5 seconds", ordered=True,
         ordered_per="bidder", idle="30 seconds", punctuated_by="expr", per="column", when="condition",
-        late="drop", "keep" or a sink. If the stream is declared already, this is where its rows come from.
+        late="drop", "keep" or a sink, keep="1 hour" or "1000 rows" for `select`. If the stream is declared
+        already, this is where its rows come from.
         """
         known = self._catalog.streams
         if name not in known:
@@ -326,16 +381,14 @@ class Windrow:
                 self._forget(kind, name)
             case ShowAll(kind):
                 return self._shown(kind)
-            case ExplainQuery(plan):
-                return explain_plan(plan)
+            case ExplainQuery(plan, once):
+                return self._explained(plan, once)
             case AnalyzeQuery(query):
                 return self.queries[query.name].explain(analyze=True)
-            case RunOnce():
-                raise QueryError(
-                    "a SELECT outside of CREATE QUERY would be answered once, which is not possible yet",
-                    code="unsupported",
-                    hint="write CREATE QUERY name AS SELECT …",
-                )
+            case RunOnce(_, once, refusal):
+                if refusal is not None:
+                    raise refusal
+                return once
         return None
 
     def _forget(self, kind: str, name: str) -> None:
@@ -351,6 +404,17 @@ class Windrow:
             case _:
                 self._engine.drop_table(name)
                 self._table_sources.pop(name, None)
+
+    def _explained(self, plan: Emit, once: Once | None) -> Any:
+        """The plan as a standing query, and where its rows would come from if it were asked once."""
+        explanation = explain_plan(plan)
+        if once is None:
+            return explanation
+        try:
+            ways = self._asker.ways(once, self._catalog.queries)
+        except QueryError as error:
+            ways = [f"not to be had: {error.message}"]
+        return replace(explanation, runs=(*explanation.runs, *(f"once    {way}" for way in ways)))
 
     def _declare(self, stream: Any) -> None:
         self._catalog.add(stream)

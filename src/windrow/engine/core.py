@@ -373,6 +373,7 @@ class Engine:
             draft.tick(now)
             draft.seal(seals)
             self._close(draft, began)
+            draft.tidy(self._place())
             effort = draft.effort(time.perf_counter() - began, self._delivering)
             waiting = sum(arrival.waiting for arrival in arrivals)
             self._effort = replace(effort, backlog=waiting, since=self._since(began) if arrivals else 0.0)

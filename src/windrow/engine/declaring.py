@@ -36,6 +36,7 @@ def options(
     when: str | None = None,
     late: str | None = None,
     sheddable: bool = False,
+    keep: str | None = None,
 ) -> str:
     """The options of CREATE STREAM as text."""
     words: list[str] = []
@@ -58,6 +59,7 @@ def options(
     words += [f"WHEN {when}"] if when else []
     words += [_late(late)] if late else []
     words += ["SHEDDABLE"] if sheddable else []
+    words += [f"KEEP {keep.upper()}"] if keep else []
     return " ".join(words)
 
 

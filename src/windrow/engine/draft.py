@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.engine.changing import check_clock, instant_of
 from windrow.engine.common import Common
 from windrow.engine.history import add_up, is_long, write_changes
+from windrow.engine.keeping import last_answers, tidied
 from windrow.engine.outgoing import with_readers
 from windrow.engine.overload import Effort
 from windrow.engine.records import QueryRecord, StreamRecord
@@ -33,7 +34,7 @@ from windrow.spark.tasks.reports import late_section
 from windrow.spark.tasks.shared import SharedWork
 from windrow.spark.tasks.units import GeneralUnit
 from windrow.state.entries import OutboxEntry
-from windrow.state.names import DRIVER
+from windrow.state.names import ANSWERS, DRIVER, KEPT
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ class Draft:
         #: rows that leave and come, for each table that changes
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
-        self._files = {number: refs for number, refs in self.last.chunks.items() if number != DRIVER}
+        self._files = {number: refs for number, refs in self.last.chunks.items() if number >= 0}
+        kept = self.last.chunks.get(KEPT, ())
+        self._kept = [ref for ref in kept if ref.metadata["stream"] not in self.dropped_streams]
 
     # ------------------------------------------------------------ streams
 
@@ -113,6 +116,7 @@ class Draft:
         self.streams[name] = replace(record, known=known, greatest=greatest, late=late, shed=shed)
         self._deltas += [report.chunk for report in found if report.chunk is not None]
         self._outbox += [report.outbox for report in found if report.outbox is not None]
+        self._kept += [report.kept for report in found if report.kept is not None]
         for report in found:
             self._fault(report.faults)
             for query, latest in report.latest.items():
@@ -154,6 +158,11 @@ class Draft:
             else:
                 record = self.streams[name]
                 self.streams[name] = replace(record, known=replace(record.known, sealed=True))
+
+    def tidy(self, place: Place) -> None:
+        """Forget kept rows that are too old, and put small files of them together."""
+        for name, record in self.streams.items():
+            self.streams[name], self._kept = tidied(record, self._kept, place)
 
     @property
     def moved(self) -> bool:
@@ -386,18 +395,26 @@ class Draft:
         tables = {**self._known_tables, **{name: r.to_state() for name, r in self.tables.items()}}
         held = {file for table in tables.values() for file in table.options["history"]}
         deltas = tuple(ref for ref in self._deltas if ref.name in held or self._is_needed(ref))
+        answers = last_answers(self.last.chunks.get(ANSWERS, ()), self._outgoing, self._answering)
+        own = {DRIVER: deltas, KEPT: tuple(self._kept), ANSWERS: answers}
         return self.last.successor(
             shards=shards,
             streams={**self._known_streams, **{name: r.to_state() for name, r in self.streams.items()}},
             tables=tables,
             queries={**self._undeclared, **{r.query.name: r.to_state() for r in self.queries.values()}},
-            chunks={**chunks, **({DRIVER: deltas} if deltas else {})},
+            chunks={**chunks, **{key: refs for key, refs in own.items() if refs}},
             outbox=tuple(self._entries()),
             decisions={
                 **self.decisions,
                 **self.common.decisions(self.ledgers, self._shares_elsewhere, self.too_large),
             },
         )
+
+    @property
+    def _answering(self) -> set[str]:
+        """The queries whose last answer can be asked for."""
+        known = {state.options["id"] for state in self._undeclared.values()}
+        return known | {r.id for r in self.queries.values() if r.is_running and r.query.plan.is_by_extent}
 
     @property
     def _known_streams(self) -> dict[str, StreamState]:
@@ -440,13 +457,17 @@ class Draft:
             left = entry.delivered(self.delivered.get(entry.ref.name, set()) | gone)
             if left is not None:
                 yield left
-        for ref in self._outbox:
+        for ref in self._outgoing:
             found = [each for section in ref.operators for each in (section, *self._readers.get(section, ()))]
             sections = dict.fromkeys([*found, *map(archived_section, found)])
             pending = tuple(section for section in sections if section in wanted)
             if pending:
-                known = replace(ref, metadata=with_readers(ref, self._readers))
-                yield OutboxEntry(self.last.number + 1, known, pending)
+                yield OutboxEntry(self.last.number + 1, ref, pending)
+
+    @property
+    def _outgoing(self) -> list[ChunkRef]:
+        """The outbox files of this epoch; each knows who else reads its sections."""
+        return [replace(ref, metadata=with_readers(ref, self._readers)) for ref in self._outbox]
 
 
 def _is_due(work: Work) -> bool:

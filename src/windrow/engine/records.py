@@ -12,7 +12,7 @@ from windrow.language.printer import print_query
 from windrow.spark.tasks.shared import Seed
 from windrow.state.entries import QueryState, SourceState, StreamState
 from windrow.state.refs import read_instant, write_instant
-from windrow.windows.domain import INFINITY
+from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.progress import Progress
 
 if TYPE_CHECKING:
@@ -36,11 +36,13 @@ class StreamRecord:
     greatest: int | None = None
     read: SourceState = field(default_factory=SourceState)
     source: Source | None = None
+    #: all rows from here on are kept; None: none are
+    kept_from: Instant | None = None
 
     @classmethod
     def new(cls, stream: Stream) -> StreamRecord:
         """A stream nobody has seen a row of."""
-        return cls(stream, Intake(stream).start())
+        return cls(stream, Intake(stream).start(), kept_from=None if stream.keep is None else -INFINITY)
 
     def to_state(self) -> StreamState:
         """For the manifest."""
@@ -58,6 +60,7 @@ class StreamRecord:
                 "per": known.per,
                 "last_arrival": write_instant(known.last_arrival),
                 "greatest": self.greatest,
+                **({} if self.kept_from is None else {"kept_from": write_instant(self.kept_from)}),
             },
         )
 
@@ -74,7 +77,15 @@ class StreamRecord:
             read_instant(state.options["last_arrival"]),
             state.sealed,
         )
-        return cls(stream, known, state.late, state.shed, state.options["greatest"], state.source)
+        found = cls(stream, known, state.late, state.shed, state.options["greatest"], state.source)
+        return found if stream.keep is None else replace(found, kept_from=_kept_from(found, state))
+
+
+def _kept_from(record: StreamRecord, state: StreamState) -> Instant:
+    """Where the kept rows begin; of a stream that is kept only now, after all that were seen."""
+    if "kept_from" in state.options:
+        return read_instant(state.options["kept_from"])
+    return -INFINITY if record.greatest is None else record.greatest + 1
 
 
 def declaration(stream: Stream) -> dict[str, Any]:

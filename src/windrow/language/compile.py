@@ -26,16 +26,19 @@ from windrow.language.binder.queries import bind_query
 from windrow.language.binder.statements import bind_statement
 from windrow.language.catalog import Catalog
 from windrow.language.nesting import too_deep
+from windrow.language.once import bind_once
 from windrow.language.parse import parse_query, parse_script
 from windrow.language.room import has_room, roomy
+from windrow.language.syntax import SelectOnce
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
+    from windrow.language.once import Once
 
-__all__ = ["Catalog", "compile_query", "compile_script", "declare_stream", "declare_table"]
+__all__ = ["Catalog", "compile_once", "compile_query", "compile_script", "declare_stream", "declare_table"]
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(r"\bKEY\s*\([^)]*\)", re.IGNORECASE)
@@ -46,6 +49,16 @@ def compile_query(text: str, catalog: Catalog) -> Emit:
     """The plan of one query."""
     with _about(text):
         return bind_query(parse_query(text), catalog)
+
+
+@roomy
+def compile_once(text: str, catalog: Catalog) -> Once:
+    """A SELECT that is answered once; what follows it (WITH ISOLATION, PRIORITY) may be there."""
+    with _about(text):
+        (*others, statement) = parse_script(text) or (None,)
+        if others or not isinstance(statement, SelectOnce):
+            raise QueryError("one SELECT is expected here", code="syntax", hint="write SELECT …")
+        return bind_once(statement, catalog)
 
 
 @roomy

@@ -13,6 +13,7 @@ from windrow.language.archives import read_create_archive
 from windrow.language.columns import declared_columns
 from windrow.language.cursor import Cursor
 from windrow.language.nesting import check_nesting
+from windrow.language.once import read_once
 from windrow.language.sql import read_query
 from windrow.language.stream_options import read_stream_options
 from windrow.language.syntax import (
@@ -22,7 +23,6 @@ from windrow.language.syntax import (
     CreateTable,
     Drop,
     Explain,
-    SelectOnce,
     Show,
     Statement,
 )
@@ -101,6 +101,7 @@ def _create_stream(cursor: Cursor) -> Statement:
         late_sink=options.late_sink,
         sheddable=options.sheddable,
         source=options.source,
+        keep=options.keep,
     )
 
 
@@ -208,11 +209,11 @@ def _explain(cursor: Cursor) -> Statement:
         name = cursor.name("the name of a query that runs")
         cursor.finish()
         return Analyze(cursor.tokens.span, name)
-    return Explain(cursor.tokens.span, read_query(cursor.tokens.cut(1, len(cursor.tokens))))
+    return Explain(cursor.tokens.span, read_once(cursor.tokens.cut(1, len(cursor.tokens))).query)
 
 
 def _select(cursor: Cursor) -> Statement:
-    return SelectOnce(cursor.tokens.span, read_query(cursor.tokens))
+    return read_once(cursor.tokens)
 
 
 _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {

@@ -1,4 +1,4 @@
-"""What follows the columns of CREATE STREAM: WATTR, how the stream makes progress, LATE, SHEDDABLE, FROM."""
+"""What follows the columns of CREATE STREAM: WATTR, how it makes progress, LATE, SHEDDABLE, KEEP, FROM."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from windrow.errors import QueryError
 from windrow.language.cursor import Cursor
 from windrow.language.sql import read_expression
 from windrow.language.syntax import Node, ProgressSyntax
+from windrow.windows.units import Quantity
 
 _PROGRESS = ("SLACK", "ORDERED", "PUNCTUATED")
 
@@ -24,6 +25,7 @@ class StreamOptions(Node):
     late_sink: str | None = None
     sheddable: bool = False
     source: str | None = None
+    keep: Quantity | None = None
 
 
 def read_stream_options(cursor: Cursor) -> StreamOptions:
@@ -31,7 +33,7 @@ def read_stream_options(cursor: Cursor) -> StreamOptions:
     begin, found = cursor.index, dict[str, Any]()
     while not cursor.done:
         start = cursor.index
-        word = cursor.choose(_READERS, "WATTR, SLACK, ORDERED, PUNCTUATED, LATE, SHEDDABLE or FROM")
+        word = cursor.choose(_READERS, "WATTR, SLACK, ORDERED, PUNCTUATED, LATE, SHEDDABLE, KEEP or FROM")
         fields = _READERS[word](cursor)
         twice = next((field for field in fields if field in found), None)
         if twice is not None:
@@ -96,6 +98,10 @@ def _late(cursor: Cursor) -> dict[str, Any]:
     return {"late": policy, **sink}
 
 
+def _keep(cursor: Cursor) -> dict[str, Any]:
+    return {"keep": cursor.quantity("how much, as in KEEP 1 HOUR or KEEP 1000 ROWS,", _AFTER_EXPRESSION)}
+
+
 def _from(cursor: Cursor) -> dict[str, Any]:
     return {"source": cursor.string("the source")}
 
@@ -107,6 +113,7 @@ _READERS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "PUNCTUATED": _punctuated,
     "LATE": _late,
     "SHEDDABLE": lambda cursor: {"sheddable": True},
+    "KEEP": _keep,
     "FROM": _from,
 }
 _AFTER_EXPRESSION = frozenset({"PER", "WHEN", "IDLE", *_READERS})

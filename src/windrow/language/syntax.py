@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import StreamWord
     from windrow.errors import Span
     from windrow.windows.clause import WindowClause
+    from windrow.windows.units import Quantity
 
 
 @dataclass(frozen=True)
@@ -194,6 +195,7 @@ class CreateStream(Statement):
     late_sink: str | None
     sheddable: bool
     source: str | None
+    keep: Quantity | None = None
 
 
 @dataclass(frozen=True)
@@ -251,6 +253,8 @@ class Analyze(Statement):
 
 @dataclass(frozen=True)
 class SelectOnce(Statement):
-    """A bare SELECT: run once over the live windows."""
+    """A bare SELECT: run once over the live windows. `isolation` is LATEST or WINDOW, if it is given."""
 
     query: Query
+    isolation: str | None = None
+    priority: int = 0

@@ -20,6 +20,7 @@ from windrow.spark.here import SMALL_FEED, close_here, is_small
 from windrow.spark.native import MOMENT, aggregation_sql, feeds_of, moment_sql, quoted
 from windrow.spark.tasks.arrived import Arrived
 from windrow.spark.tasks.ingest import FeedTask, RowsTask
+from windrow.spark.tasks.kept_rows import KeepTask
 from windrow.spark.tasks.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
 from windrow.spark.tasks.shed import shed_sql
 
@@ -52,7 +53,7 @@ class SparkJobs:
 
 def ingest(batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
     """Run the ingest job: all batches together."""
-    if len(batches) == 1 and (batches[0].panes or SMALL_FEED) < SMALL_FEED:
+    if len(batches) == 1 and (batches[0].panes or SMALL_FEED) < SMALL_FEED and not batches[0].stream.keep:
         found = _fetched(batches[0], place)
         if found is not None:
             return [found]
@@ -93,6 +94,8 @@ def _parts(batch: Arrived, place: Place, now: int) -> Iterator[DataFrame]:
     for number, feed in enumerate(feeds):
         task = FeedTask(batch.stream, feed, place, batch.queries, observes=number == 0)
         yield _aggregated(batch, feed).mapInArrow(task, SCHEMA)
+    if batch.stream.keep is not None:
+        yield _columns(batch).mapInArrow(KeepTask(batch.stream, batch.known, now, place), SCHEMA)
 
 
 def _fetched(batch: Arrived, place: Place) -> Ingested | None:
@@ -122,12 +125,18 @@ def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
         if not batch.order_key:
             raise _no_order(stream.name)
         frame = frame.coalesce(1).sortWithinPartitions(*batch.order_key)
-    rows = frame.select(*(F.col(quoted(name)) for name in stream.schema.names))
+    rows = _columns(batch, frame)
     sink = _late_sink(stream)
     more = batch.others, batch.held, batch.shed, batch.archived, batch.ledgers
     task = RowsTask(stream, batch.known, now, place, batch.queries, sink, *more)
     ingested: DataFrame = rows.mapInArrow(task, SCHEMA)
     return ingested
+
+
+def _columns(batch: Arrived, frame: DataFrame | None = None) -> DataFrame:
+    """The columns of the stream, and no others."""
+    names = batch.stream.schema.names
+    return (batch.frame if frame is None else frame).select(*(F.col(quoted(name)) for name in names))
 
 
 def _no_order(stream: str) -> QueryError:

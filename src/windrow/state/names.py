@@ -6,6 +6,7 @@
     chunks/000000000007-000002-s0003-5f0c9a1e.chunk    state of shard 3, made for commit 7 under owner 2
     outbox/000000000007-000002-s0003-77d1b2c4.chunk    output, likewise
     chunks/000000000007-000002-s0003-09fb21c4.parquet  a part of an archive: sub-index 3 instead of a shard
+    chunks/000000000007-000002-driver-81be55aa.parquet kept rows of a stream: a sub-window
 
 Names of chunks end in random digits: two attempts of one task never write to the same file.
 """
@@ -22,6 +23,8 @@ LOCK = f"{OWNERS}/lock"
 
 #: in place of a shard: what belongs to the engine as a whole (contents of tables, lists of consumed files)
 DRIVER = -1
+#: kept sub-windows of streams, and the last answers of queries
+KEPT, ANSWERS = -2, -3
 
 _CHUNK = re.compile(r"(chunks|outbox)/(\d{12,})-(\d{6,})-(?:s(\d{4,})|driver)-([0-9a-z]+)\.(chunk|parquet)")
 _COMMIT = re.compile(rf"{COMMITS}/(\d{{12,}})\.json")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,6 +170,9 @@ class LocalStore:
     def clear(self) -> None:
         for name in self.list(TEMPORARY):
             self.remove(name)
+        for entry in (self.root / TEMPORARY).iterdir():  # directories of queries that were cut short
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
 
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name) or name.partition("/")[0] not in FOLDERS:

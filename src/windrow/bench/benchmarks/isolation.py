@@ -1,4 +1,8 @@
-"""Four ways to read a window that slides meanwhile: how fresh, how quick, how much work is lost."""
+"""Four ways to read a window that slides meanwhile: how fresh, how quick, how much work is lost.
+
+Mostly in simulated time, so that one processor and long windows can be watched; and, for shorter ones, for
+real: over sub-windows that an engine keeps on disk.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from windrow.archive.isolation.policies import FIXED_ORDER, SERIAL, SNAPSHOT, TI
 from windrow.archive.isolation.scheduler import Scheduler
 from windrow.bench.benchmark import Benchmark, Findings
 from windrow.bench.chart import Chart, Point, Series
+from windrow.bench.kept_windows import RealWork, measure
 from windrow.bench.live_windows import Workload, simulate
 from windrow.bench.rounds import Measurement
 from windrow.bench.statistics import Summary, ratio, summary
@@ -39,6 +44,9 @@ _NOTES = [
     " about half of its attempts at 100 sub-windows of a second, as the literature reports. So that share is"
     " no finding. Who is fresher and who loses nothing does not depend on it; how much fresher, and what the"
     " decisions cost in answers per second, does: try --row-us 2 --decision-us 150.",
+    "For real: threads of one Python process ask an engine without Spark, which commits a sub-window every"
+    " half second; each reads its sub-windows from their files. What is slow there is Python, which runs one"
+    " thread at a time: compare the schedulers, not the seconds.",
     "Staleness is the age of the last update that an answer shows, counted from when the update was due.",
 ]
 #: name, title, unit, digits
@@ -64,18 +72,22 @@ class Options:
     decision_us: Annotated[int, "Microseconds of the scheduler, but for Serial, per query and operation."] = (
         20
     )
+    real: Annotated[tuple[int, ...], "Sub-windows of the window that is read for real."] = (10, 20, 40)
+    real_seconds: Annotated[float, "How long each case is watched for real."] = 10.0
+    real_rows: Annotated[int, "Rows of a sub-window that is read for real."] = 2000
 
 
-QUICK = Options(subwindows=(10, 20), trials=2)
+QUICK = Options(subwindows=(10, 20), trials=2, real=(5,), real_seconds=2.0, real_rows=500)
 
 
 @dataclass(frozen=True)
 class _Experiment:
     """How long a sub-window is, and who asks."""
 
-    seconds: int
+    seconds: float
     periodic: int
     per_second: float
+    is_real: bool = False
 
     @property
     def asking(self) -> str:
@@ -83,10 +95,12 @@ class _Experiment:
 
     @property
     def title(self) -> str:
-        return f"{self.periodic} periodic queries, a slide every {self.seconds} s, {self.asking}"
+        how = ", on disk and for real" if self.is_real else ""
+        return f"{self.periodic} periodic queries, a slide every {self.seconds:g} s, {self.asking}{how}"
 
 
 _EXPERIMENTS = (_Experiment(1, 40, 0.0), _Experiment(5, 100, 0.0), _Experiment(5, 100, 1.0))
+_FOR_REAL, _REAL_TRIALS = _Experiment(0.5, 4, 1.0, is_real=True), 3
 
 Samples = dict[str, list[float]]
 #: by experiment, number of sub-windows and policy
@@ -101,11 +115,19 @@ def run(setting: Setting, options: Options) -> Findings:
             setting.say(f"{experiment.title}: {subwindows} sub-windows")
             for name in _POLICIES:
                 found[experiment, subwindows, name] = _trials(experiment, subwindows, name, options)
+    real = _measured(setting, options)
+    everything = {**found, **real}
     return Findings(
         {name: {"what": about} for name, about in _ABOUT.items()},
-        [_measurement(*key, samples) for key, samples in found.items()],
-        [_table(found, experiment, options.subwindows) for experiment in _EXPERIMENTS],
-        _charts(found, options.subwindows),
+        [_measurement(*key, samples) for key, samples in everything.items()],
+        [
+            *(_table(found, experiment, options.subwindows) for experiment in _EXPERIMENTS),
+            *([_table(real, _FOR_REAL, options.real)] if real else []),
+        ],
+        [
+            *_charts(found, options.subwindows),
+            *(_chart(real, name, _FOR_REAL, options.real) for name, *_ in _FIGURES if real),
+        ],
         _targets(found, options.subwindows),
         [*_NOTES, _decision_note(max(options.subwindows))],
     )
@@ -116,7 +138,7 @@ def _trials(experiment: _Experiment, subwindows: int, policy: str, options: Opti
     for seed in range(options.trials):
         workload = Workload(
             subwindows,
-            experiment.seconds,
+            int(experiment.seconds),
             experiment.periodic,
             experiment.per_second,
             options.rows_per_second,
@@ -132,10 +154,32 @@ def _trials(experiment: _Experiment, subwindows: int, policy: str, options: Opti
     return samples
 
 
+def _measured(setting: Setting, options: Options) -> Found:
+    """The same, over kept sub-windows: each policy in turn, as often as there are trials."""
+    found: Found = {}
+    for subwindows in options.real:
+        work = RealWork(
+            subwindows,
+            _FOR_REAL.seconds,
+            _FOR_REAL.periodic,
+            _FOR_REAL.per_second,
+            options.real_rows,
+            options.real_seconds,
+        )
+        for trial in range(min(options.trials, _REAL_TRIALS)):
+            setting.say(f"{_FOR_REAL.title}: {subwindows} sub-windows, trial {trial + 1}")
+            for name, policy in _POLICIES.items():
+                samples = found.setdefault((_FOR_REAL, subwindows, name), {})
+                for figure, value in asdict(measure(policy, work)).items():
+                    if value is not None:
+                        samples.setdefault(figure, []).append(value)
+    return found
+
+
 def _measurement(experiment: _Experiment, subwindows: int, policy: str, samples: Samples) -> Measurement:
     variant: dict[str, int | str] = {
         "subwindows": subwindows,
-        "slide": experiment.seconds,
+        "slide": f"{experiment.seconds:g} s",
         "asking": experiment.asking,
     }
     figures = {name: summary(values).median for name, values in samples.items()}
@@ -183,11 +227,15 @@ def _chart(found: Found, name: str, experiment: _Experiment, sizes: Sequence[int
         spread = [(size, found[experiment, size, policy].get(name)) for size in sizes]
         points = [_point(size, summary(values)) for size, values in spread if values]
         series.append(Series(policy, tuple(points)))
-    tail = f"{name.replace('_', '-')}-{experiment.seconds}s"
+    tail = f"{name.replace('_', '-')}-{'real' if experiment.is_real else f'{experiment.seconds:g}s'}"
     unit = next(unit for each, _, unit, _ in _FIGURES if each == name)
     label = "seconds" if unit else title.lower()
     return Chart(
-        f"isolation-{tail}", f"{title} ({experiment.seconds} s)", "sub-windows", label, tuple(series)
+        f"isolation-{tail}",
+        f"{title} ({'for real, ' * experiment.is_real}{experiment.seconds:g} s)",
+        "sub-windows",
+        label,
+        tuple(series),
     )
 
 
@@ -200,7 +248,7 @@ def _targets(found: Found, sizes: Sequence[int]) -> list[Target]:
     targets = []
     for experiment in _EXPERIMENTS:
         mine, serial = (found[experiment, longest, name] for name in ("TTU", "Serial"))
-        where = f"{longest} sub-windows of {experiment.seconds} s, {experiment.asking}"
+        where = f"{longest} sub-windows of {experiment.seconds:g} s, {experiment.asking}"
         stale = ratio(serial["staleness"], mine["staleness"])
         rate = ratio(mine["per_second"], serial["per_second"])
         targets.append(Target(f"{where}: Serial's staleness to TTU's", "≥", 1.0, stale))
@@ -226,5 +274,5 @@ def _decision_note(subwindows: int) -> str:
 
 
 BENCHMARK = Benchmark(
-    "isolation", "Queries over a window that slides meanwhile, in simulated time.", Options, QUICK, run
+    "isolation", "Queries over a window that slides meanwhile, simulated and for real.", Options, QUICK, run
 )

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
+    from windrow.errors import QueryError
     from windrow.language.catalog import StandingArchive, StandingQuery
+    from windrow.language.once import Once
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,10 @@ class ShowAll:
 
 @dataclass(frozen=True)
 class ExplainQuery:
-    """EXPLAIN: show the plan."""
+    """EXPLAIN: show the plan. `once` is the same asked by itself, if that means something."""
 
     plan: Emit
+    once: Once | None = None
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,14 @@ class AnalyzeQuery:
 
 @dataclass(frozen=True)
 class RunOnce:
-    """A bare SELECT: answer it once, over the live windows."""
+    """A bare SELECT: answer it once, over the live windows. `plan` is that of the same query standing.
+
+    What only standing queries can say has no answer at once, but a plan to show: `refusal` tells why.
+    """
 
     plan: Emit
+    once: Once | None = None
+    refusal: QueryError | None = None
 
 
 BoundStatement: TypeAlias = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.algebra.catalog import Late, ProgressRule, Stream, Table, TableKind, domain_of
+from windrow.algebra.catalog import Keep, Late, ProgressRule, Stream, Table, TableKind, domain_of
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
@@ -12,7 +12,7 @@ from windrow.language.binder.constants import written_type
 from windrow.language.binder.expressions import Values
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.scope import Entry, Scope
-from windrow.windows.domain import Domain
+from windrow.windows.domain import ROW_NUM, Domain
 from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def bind_stream(statement: CreateStream) -> Stream:
         statement.late_sink,
         statement.sheddable,
         statement.source,
+        _keep(statement, plain),
     )
 
 
@@ -107,6 +108,23 @@ def _progress(written: ProgressSyntax | None, stream: Stream) -> ProgressRule:
         mark = _mark(written.mark, values, stream) if written.mark is not None else None
         when = Values(values.scope, "WHEN").condition(written.when) if written.when is not None else None
         return ProgressRule(_policy(written, stream.domain), per, mark, when)
+
+
+def _keep(statement: CreateStream, stream: Stream) -> Keep | None:
+    amount = statement.keep
+    if amount is None:
+        return None
+    with at(statement):
+        keep = Keep(rows=amount.count()) if amount.in_rows else Keep(amount.ticks(stream.domain))
+        if (keep.rows or keep.ticks or 0) < 1:
+            raise QueryError(f"KEEP {amount} keeps nothing", code="bad-keep", hint="leave KEEP out")
+        if stream.wattr == ROW_NUM:
+            raise QueryError(
+                "rows are kept by their place in time, and this stream has none of its own",
+                code="bad-keep",
+                hint="give it a WATTR that is a column, or WATTR arrival_ts",
+            )
+        return keep
 
 
 def _policy(written: ProgressSyntax, domain: Domain) -> Policy:

@@ -23,6 +23,7 @@ from windrow.language.binder.declarations import bind_stream, bind_table
 from windrow.language.binder.places import at
 from windrow.language.binder.queries import bind_query
 from windrow.language.catalog import StandingQuery
+from windrow.language.once import bind_once
 from windrow.language.syntax import (
     Analyze,
     CreateQuery,
@@ -67,12 +68,28 @@ def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
             case Show():
                 return ShowAll(_SHOWN.get(statement.kind, statement.kind))
             case Explain():
-                return ExplainQuery(bind_query(statement.query, catalog))
+                asked = _asked(SelectOnce(statement.span, statement.query), catalog)
+                return ExplainQuery(asked.plan, asked.once)
             case Analyze():
                 return AnalyzeQuery(_registered(statement, catalog))
             case SelectOnce():
-                return RunOnce(bind_query(statement.query, catalog))
+                return _asked(statement, catalog)
     raise TypeError(f"no statement {type(statement).__name__}")
+
+
+def _asked(statement: SelectOnce, catalog: Catalog) -> RunOnce:
+    """A SELECT by itself; where it would not be a standing query, its plan is that of the one answer."""
+    once, refusal = None, None
+    try:
+        once = bind_once(statement, catalog)
+    except QueryError as error:
+        refusal = error
+    try:
+        return RunOnce(bind_query(statement.query, catalog), once, refusal)
+    except QueryError:
+        if once is None:
+            raise
+        return RunOnce(once.plan, once)
 
 
 def _registered(statement: Analyze, catalog: Catalog) -> StandingQuery:

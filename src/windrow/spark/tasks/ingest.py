@@ -24,6 +24,7 @@ from windrow.spark.native import BEGIN, COUNT, GREATEST, SHED, Feed, native_quer
 from windrow.spark.tasks.archived import archived_section, stream_rows
 from windrow.spark.tasks.delta_file import FEED, put_tables
 from windrow.spark.tasks.general import RowsGathering
+from windrow.spark.tasks.kept_rows import KeptWriter
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, Fault, Ingested, fault_of, message, undisturbed
 from windrow.spark.tasks.shared import LedgerGathering
@@ -83,13 +84,15 @@ class RowsTask:
         common = [LedgerGathering(ledger) for ledger in self.ledgers]
         observed: list[Observed] = []
         place, shed = self.place, 0
-        with Spool(place, folder=OUTBOX) as outbox:
+        with Spool(place, folder=OUTBOX) as outbox, KeptWriter(place, self.stream) as kept:
             for batch in batches:
                 frame = frame_from_arrow(pa.Table.from_batches([batch]), self.stream.schema)
                 judged = intake.judge(known, frame, self.now)
                 # numbers go on where this piece's rows ended; pieces with numbers are judged one by one
                 known = intake.counted(known, judged.observed)
                 observed.append(judged.observed)
+                if self.stream.keep is not None:
+                    kept.add(judged.accepted)
                 needed = without(judged.accepted, self.stream.wattr, self.shed)
                 shed += judged.accepted.height - needed.height
                 for each in (*gathering, *common):
@@ -111,6 +114,7 @@ class RowsTask:
             {each.query.name: each.latest for each in gathering if each.latest is not None},
             {each.name: each.fault for each in (*gathering, *common) if each.fault is not None},
             shed,
+            kept.ref,
         )
 
     def _gathering(self, query: Bundle) -> _Gathering | RowsGathering:

@@ -53,6 +53,8 @@ class Ingested:
     faults: Mapping[str, Fault] = field(default_factory=dict)
     #: accepted rows that no query needed
     shed: int = 0
+    #: a sub-window of rows that are kept for queries to come
+    kept: ChunkRef | None = None
     #: why the batch as a whole cannot be taken
     refusal: WindrowError | None = None
 

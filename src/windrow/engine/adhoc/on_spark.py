@@ -1,0 +1,170 @@
+"""A SELECT over more rows than one process should hold, on Spark.
+
+The rows that are in the windows are found by Spark itself. What is asked of them is a standing query of its
+own, in an engine of its own: one epoch takes all rows, aggregates what Spark can, and closes the one window
+there is. That engine's directory lies among the temporary files of the state: it is removed at the end, or,
+after a crash, when the state is opened again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from windrow.algebra.plan import Scan, Window
+from windrow.archive.isolation.levels import LATEST
+from windrow.engine.adhoc.needs import needs_of
+from windrow.engine.adhoc.question import Answer
+from windrow.engine.adhoc.snapshot import END
+from windrow.engine.core import Arrival, Engine, Promise, error_of
+from windrow.engine.published import published_schema
+from windrow.kernels.columns import frame_from_arrow
+from windrow.language.catalog import StandingQuery
+from windrow.spark.jobs import SparkJobs
+from windrow.spark.kept_frames import Chosen, Staging, own_jobs
+from windrow.spark.session import parallelism
+from windrow.spark.sinks import MemorySink
+from windrow.state.log import CommitLog
+from windrow.state.names import TEMPORARY
+from windrow.state.store import LocalStore
+from windrow.windows.domain import ARRIVAL_TS, INFINITY
+from windrow.windows.lifetime import LifetimeWindow
+from windrow.windows.rows import RowsWindow
+from windrow.windows.session import SessionWindow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.archive.isolation.policies import Policy
+    from windrow.engine.adhoc.question import Question, Situation
+    from windrow.engine.adhoc.snapshot import Leaf, Snapshot
+    from windrow.engine.adhoc.turns import Turns
+    from windrow.engine.adhoc.watch import Watch
+    from windrow.spark.frames import DataFrame, SparkSession
+    from windrow.state.manifest import Manifest
+
+#: with less than this to read, Spark's jobs would take longer than the reading
+LARGE = 32 << 20
+_QUERY = "select"
+
+
+@dataclass(frozen=True)
+class OnSpark:
+    """Answers questions on a session, if they are large and Spark can do all of it."""
+
+    spark: SparkSession
+    log: CommitLog
+    folder: Path
+    turns: Turns
+    large: int = LARGE
+
+    def __call__(self, question: Question, watch: Watch, policy: Policy) -> Answer | None:
+        """The answer; None if it is better found here."""
+        first = self.log.last
+        if not can_run(question.snapshot) or _bytes(question.at(first)) < self.large:
+            return None
+        session = self.spark.newSession()
+        turn = self.turns.turn(question.once.priority, watch.check)
+        with turn, Staging(session) as staging, own_jobs(session, "SELECT") as cancel, watch.stopping(cancel):
+            manifest = self._stage(question, staging, first, policy, watch)
+            situation = question.at(manifest)
+            table = self._evaluated(situation, staging, session)
+        names = question.snapshot.plan.schema
+        found = frame_from_arrow(table.drop_columns(["at"]).rename_columns(list(names.names)), names)
+        assert situation.present is not None
+        return Answer(manifest.number, situation.present.shown, found)
+
+    def _stage(
+        self, question: Question, staging: Staging, first: Manifest, policy: Policy, watch: Watch
+    ) -> Manifest:
+        """Read what is needed; for the latest window, until nothing newer is there."""
+        manifest, is_latest = first, policy.level is LATEST
+        while True:
+            situation = question.at(manifest)
+            new = False
+            for stream, files in _files(situation).items():
+                missing = sorted(files.keys() - staging.files.get(stream, set()))
+                watch.has_read(sum(files[name] for name in missing))
+                staging.read(situation.streams[stream].stream, missing, hold=is_latest)
+                new = new or bool(missing)
+            watch.check()
+            if not is_latest or (not new and self.log.last.number == manifest.number):
+                return manifest
+            manifest = self.log.last
+
+    def _evaluated(self, situation: Situation, staging: Staging, session: SparkSession) -> pa.Table:
+        snapshot = situation.question.snapshot
+        rows = {leaf.name: _rows(situation, leaf, staging) for leaf in snapshot.leaves}
+        place = self.folder / TEMPORARY
+        with TemporaryDirectory(prefix="select-", dir=place, ignore_cleanup_errors=True) as folder:
+            log = CommitLog.open(LocalStore(Path(folder)))
+            engine = Engine(SparkJobs(session), log, parallelism(session))
+            try:
+                return _run(engine, snapshot, rows)
+            finally:
+                engine.close()
+
+
+def can_run(snapshot: Snapshot) -> bool:
+    """Whether Spark can do all of it: windows that are filters of rows, and no tables or answers."""
+    scans = [node for node in snapshot.plan.walk() if isinstance(node, Scan)]
+    plain = not any(scan.pseudo or scan.stream.wattr == ARRIVAL_TS for scan in scans)
+    specs = [leaf.spec for leaf in snapshot.leaves]
+    filters = not any(
+        isinstance(spec, SessionWindow | LifetimeWindow)
+        or (isinstance(spec, RowsWindow) and spec.slide_rows is not None)
+        for spec in specs
+    )
+    nested = any(field.type.fields for leaf in snapshot.leaves for field in leaf.stream.schema)
+    return snapshot.is_at_once and plain and filters and not nested and not snapshot.tables
+
+
+def _bytes(situation: Situation) -> int:
+    once = situation.question.once
+    if once.answers or once.tables or situation.present is None or situation.same_as is not None:
+        return 0
+    if any(part.file is None for part in situation.parts):
+        return 0
+    return sum(part.bytes for part in situation.parts)
+
+
+def _files(situation: Situation) -> dict[str, dict[str, int]]:
+    """The files of each stream, with their sizes."""
+    found: dict[str, dict[str, int]] = {}
+    for leaf in situation.question.snapshot.leaves:
+        mine = found.setdefault(leaf.stream.name, {})
+        mine |= {part.file: part.bytes for part in situation.ways[leaf.name].parts if part.file is not None}
+    return found
+
+
+def _rows(situation: Situation, leaf: Leaf, staging: Staging) -> DataFrame | None:
+    """The rows of a leaf; None if there is no file of them."""
+    files = [part.file for part in situation.ways[leaf.name].parts if part.file is not None]
+    if not files:
+        return None
+    assert situation.present is not None
+    needs = needs_of(leaf.spec, situation.present.at)
+    first = None if needs.begin == -INFINITY else int(needs.begin)
+    spec = leaf.spec
+    counted = (spec.rows, spec.partition_by) if isinstance(spec, RowsWindow) else (None, ())
+    return staging.rows(leaf.stream, Chosen(files, first, int(needs.end), *counted))
+
+
+def _run(engine: Engine, snapshot: Snapshot, rows: dict[str, DataFrame | None]) -> pa.Table:
+    """The one answer of the one query."""
+    for window in [node for node in snapshot.plan.walk() if isinstance(node, Window)]:
+        for stream in window.streams:
+            engine.add_stream(stream)
+    sink = MemorySink()
+    engine.add_query(StandingQuery(_QUERY, snapshot.plan), sink)
+    arrivals = [Arrival(name, frame) for name, frame in rows.items() if frame is not None]
+    engine.epoch(arrivals, [Promise(name, END) for name in rows])
+    record = engine.queries[_QUERY]
+    if record.error is not None:
+        raise error_of(record)
+    table = sink.table()
+    if table.num_columns:
+        return table
+    return published_schema(snapshot.plan).empty_table()

@@ -1,0 +1,270 @@
+"""A SELECT at a commit: which instant is now, which parts of what is kept it needs, and the answer from them.
+
+A commit may be followed by others while parts are read; the same question is then looked at anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.algebra.catalog import Table, TableKind
+from windrow.algebra.plan import Window
+from windrow.engine.adhoc.answers import last_answer, same_query, texts_of, way_to_answer
+from windrow.engine.adhoc.evaluating import in_row_order, relation
+from windrow.engine.adhoc.needs import Needs, members, needs_of
+from windrow.engine.adhoc.present import Present, present_of
+from windrow.engine.adhoc.refusals import not_kept
+from windrow.engine.adhoc.snapshot import END, snapshot_of
+from windrow.engine.adhoc.ways import Wanted, Way, cheapest
+from windrow.engine.history import read_changes
+from windrow.engine.published import published, rows_schema
+from windrow.engine.records import StreamRecord
+from windrow.errors import QueryError
+from windrow.kernels.general.pieces import N, consolidated
+from windrow.kernels.general.tables import AT
+from windrow.language.once import answers_of
+from windrow.spark.tasks.kept_rows import empty_rows
+from windrow.state.names import DRIVER
+from windrow.state.refs import read_instant
+from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.ranges import NowWindow, RangeWindow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.algebra.catalog import Stream
+    from windrow.engine.adhoc.ways import Part
+    from windrow.language.catalog import StandingQuery
+    from windrow.language.once import Once
+    from windrow.state.log import CommitLog
+    from windrow.state.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows, and what they are about; `at` is None as long as nothing is known."""
+
+    commit: int
+    at: int | None
+    rows: pl.DataFrame
+
+
+class Question:
+    """A SELECT, and what is known of it at each commit that was looked at."""
+
+    def __init__(self, once: Once, queries: Mapping[str, StandingQuery], log: CommitLog) -> None:
+        self.once, self.queries, self.log = once, queries, log
+        self.snapshot = snapshot_of(once.plan)
+        self.texts = texts_of(once.plan)
+        self._newest: Situation | None = None
+
+    def at(self, manifest: Manifest) -> Situation:
+        """The question at a commit."""
+        if self._newest is None or self._newest.manifest.number != manifest.number:
+            self._newest = Situation(self, manifest)
+        return self._newest
+
+    def published(self, answer: Answer) -> pa.Table:
+        """In order, with the columns and types users see."""
+        plan, order = self.snapshot.asked, self.snapshot.order
+        rows = in_row_order(answer.rows, order).select(plan.schema.names)
+        return published(rows.to_arrow(), rows_schema(plan.schema))
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A question at one commit."""
+
+    question: Question
+    manifest: Manifest
+
+    @cached_property
+    def streams(self) -> dict[str, StreamRecord]:
+        """The streams it asks about, as the commit has them."""
+        once = self.question.once
+        stand_ins = {*once.answers, *once.tables}
+        asked = self.question.snapshot.streams
+        return {name: self.record(stream) for name, stream in asked.items() if name not in stand_ins}
+
+    def record(self, stream: Stream) -> StreamRecord:
+        """A stream as the commit has it."""
+        state = self.manifest.streams.get(stream.name)
+        place = self.question.log.store.place("commits/x").removesuffix("/commits/x")
+        return StreamRecord.new(stream) if state is None else StreamRecord.from_state(stream, state, place)
+
+    @cached_property
+    def same_as(self) -> str | None:
+        """A standing query whose last answer is what is asked for."""
+        name = same_query(self.manifest, self.question.queries, self.question.texts)
+        if name is None or any(record.known.per is not None for record in self.streams.values()):
+            return None
+        return name if self.question.queries[name].max_gap is None and not self._has_ended else None
+
+    @property
+    def _has_ended(self) -> bool:
+        return all(record.known.sealed for record in self.streams.values())
+
+    @cached_property
+    def present(self) -> Present | None:
+        """Which instant is now."""
+        if not self.streams:
+            return Present(END, END - 1, END - 1)
+        tables = self.question.snapshot.tables
+        held = [_held(self.manifest, name) for name in tables]
+        return present_of(self.question.snapshot.asked, self.streams, held)
+
+    @cached_property
+    def ways(self) -> dict[str, Way]:
+        """For each leaf of the plan, or each stream, where its rows come from."""
+        if self.same_as is not None:
+            return {self.same_as: way_to_answer(self.manifest, self.question.log.store, self.same_as)}
+        answers = self.question.once.answers
+        found = {
+            name: way_to_answer(self.manifest, self.question.log.store, query)
+            for name, query in answers.items()
+        }
+        for name, (stream, needs, window) in self._needs.items():
+            wanted = Wanted(self.streams[stream], needs, self.manifest, self.question.log.store)
+            way = cheapest(wanted)
+            if way is None:
+                raise not_kept(wanted, window)
+            found[name] = way
+        return found
+
+    @cached_property
+    def _needs(self) -> dict[str, tuple[str, Needs, Window]]:
+        """What is needed of which stream, by the name the plan has for its rows."""
+        present = self.present or Present(0, 0, 0)
+        at, snapshot = present.at, self.question.snapshot
+        windows = [node for node in snapshot.asked.walk() if isinstance(node, Window)]
+        found: dict[str, tuple[str, Needs, Window]] = {}
+        if snapshot.is_at_once:
+            pairs = zip(snapshot.leaves, windows, strict=True)
+            for leaf, window in pairs:
+                if leaf.stream.name in self.streams:
+                    found[leaf.name] = leaf.stream.name, needs_of(leaf.spec, at), window
+            return found
+        begin = at - _reach(windows)
+        for window in windows:
+            for stream in window.streams:
+                if stream.name in self.streams:
+                    found[stream.name] = stream.name, Needs(begin, present.clock - 1), window
+        return found
+
+    @property
+    def parts(self) -> list[Part]:
+        """All that has to be read, each once."""
+        return list({part.name: part for way in self.ways.values() for part in way.parts}.values())
+
+    @property
+    def described(self) -> list[str]:
+        """Where rows come from, for people."""
+        lines = dict.fromkeys(_described(way) for way in self.ways.values())
+        return [*lines, *(f"table `{name}`, as it is" for name in self.question.once.tables.values())]
+
+    def answer(self, frames: Mapping[str, pl.DataFrame]) -> Answer:
+        """The relation, given the rows of all parts."""
+        number, snapshot = self.manifest.number, self.question.snapshot
+        present, names = self.present, list(snapshot.plan.schema.names)
+        if self.same_as is not None:
+            return self._from_answer(self.same_as, frames)
+        if present is None:
+            return Answer(number, None, relation(snapshot.plan, {}, {}, -END, -END))
+        rows = self._rows(frames, present)
+        clock, at = (END, END) if snapshot.is_at_once else (present.clock, present.at)
+        if present.clock > END:
+            raise QueryError(f"instants beyond {END} cannot be asked about", code="unsupported")
+        found = relation(snapshot.plan, rows, self._changes(present.clock), clock, at)
+        shown = present.shown if self.streams else self._shown(rows)
+        return Answer(number, shown, found.select(names))
+
+    def _from_answer(self, query: str, frames: Mapping[str, pl.DataFrame]) -> Answer:
+        """What a standing query has said already."""
+        found = [frames[part.name] for part in self.ways[query].parts]
+        standing = self.question.queries[query]
+        rows = last_answer(standing, self.streams, found, answers_of(standing))
+        names = dict(zip(rows.columns[1:], standing.plan.schema.names, strict=False))
+        shown = None if self.present is None else self.present.shown
+        return Answer(self.manifest.number, shown, rows.drop("at", "#arrival_ts").rename(names))
+
+    def _rows(self, frames: Mapping[str, pl.DataFrame], present: Present) -> dict[str, pl.DataFrame]:
+        snapshot, once = self.question.snapshot, self.question.once
+        found: dict[str, pl.DataFrame] = {}
+        named = (
+            {leaf.name: leaf.stream for leaf in snapshot.leaves} if snapshot.is_at_once else snapshot.streams
+        )
+        leaves = {leaf.name: leaf for leaf in snapshot.leaves}
+        for name, stream in named.items():
+            if stream.name in once.answers:
+                found[name] = self._last_answer(once.answers[stream.name], stream, frames)
+            elif stream.name in once.tables:
+                found[name] = self._table_rows(once.tables[stream.name], stream)
+            else:
+                parts = [frames[part.name] for part in self.ways[name].parts]
+                rows = pl.concat(parts) if parts else empty_rows(stream)
+                leaf = leaves.get(name)
+                if leaf is not None:
+                    rows = members(leaf.spec, stream, rows, present.at, leaf.alias)
+                found[name] = rows
+        return found
+
+    def _last_answer(self, query: str, stream: Stream, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        standing = self.question.queries[query]
+        below = {s.name: self.record(s) for leaf in standing.plan.leaves for s in leaf.streams}
+        found = [frames[part.name] for part in self.ways[stream.name].parts]
+        return last_answer(standing, below, found, stream)
+
+    def _shown(self, rows: Mapping[str, pl.DataFrame]) -> int | None:
+        """Of answers alone: what they are about."""
+        instants = [frame["at"].max() for frame in rows.values() if "at" in frame.columns]
+        return max((at for at in instants if isinstance(at, int)), default=None)
+
+    def _changes(self, clock: int) -> dict[str, pl.DataFrame]:
+        tables = self.question.snapshot.tables
+        return {name: self._changes_of(t).filter(pl.col(AT) < clock) for name, t in tables.items()}
+
+    def _changes_of(self, table: Table) -> pl.DataFrame:
+        state = self.manifest.tables.get(table.name)
+        files = {ref.name: ref for ref in self.manifest.chunks.get(DRIVER, ())}
+        parts = [] if state is None else [files[name] for name in state.options["history"]]
+        return read_changes(self.question.log.store, table, parts)
+
+    def _table_rows(self, name: str, stream: Stream) -> pl.DataFrame:
+        """What a table holds."""
+        changes = self._changes_of(Table(name, stream.schema, TableKind.NRR))
+        rows = consolidated(changes.drop(AT)).filter(pl.col(N) > 0)
+        places = pl.int_range(rows.height, eager=True).repeat_by(rows[N]).explode().drop_nulls()
+        return (
+            rows.drop(N)
+            .select(pl.all().gather(places))
+            .with_columns(pl.lit(0, pl.Int64).alias("#arrival_ts"))
+        )
+
+
+def _reach(windows: list[Window]) -> Instant:
+    """How far back rows can matter to an answer, through windows over windows."""
+    total: Instant = 0
+    for window in windows:
+        match window.spec:
+            case RangeWindow(range=length, slide=slide):
+                total += length + (slide or 0)
+            case NowWindow():
+                total += 1
+            case _:
+                return INFINITY
+    return total
+
+
+def _described(way: Way) -> str:
+    count = len(way.parts)
+    return f"{way.what}: {count} {'file' if count == 1 else 'files'}, {way.bytes} bytes"
+
+
+def _held(manifest: Manifest, table: str) -> Instant:
+    state = manifest.tables.get(table)
+    return INFINITY if state is None else read_instant(state.progress["promised"])

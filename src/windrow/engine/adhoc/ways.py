@@ -1,0 +1,105 @@
+"""Where the rows of a stream can be had: the ways there are, and the cheapest of them.
+
+A way is a list of parts, each read by itself: files that never change. `WAYS` are functions that offer one or
+refuse; kept sub-windows are the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from windrow.engine.keeping import of_stream
+from windrow.spark.tasks.kept_rows import read_kept, span_of
+from windrow.state.names import KEPT
+from windrow.windows.domain import INFINITY
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from windrow.engine.adhoc.needs import Needs
+    from windrow.engine.records import StreamRecord
+    from windrow.state.manifest import Manifest
+    from windrow.state.store import Store
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Rows of a stream that a window needs, as of a commit."""
+
+    record: StreamRecord
+    needs: Needs
+    manifest: Manifest
+    store: Store
+
+
+@dataclass(frozen=True)
+class Part:
+    """A sub-window: what it is called, its last instant, what it costs, and how it is read.
+
+    `file` is where it lies, if that is a Parquet file of the stream's rows.
+    """
+
+    name: str
+    ends: int
+    bytes: int
+    fetch: Callable[[], pl.DataFrame] = field(compare=False, repr=False)
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to get rows."""
+
+    what: str
+    parts: tuple[Part, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+
+OneWay: TypeAlias = Callable[[Wanted], Way | None]
+
+
+def kept_sub_windows(wanted: Wanted) -> Way | None:
+    """The rows the stream keeps, if they are all that is needed."""
+    record, needs = wanted.record, wanted.needs
+    if record.kept_from is None:
+        return None
+    refs = of_stream(wanted.manifest.chunks.get(KEPT, ()), record.stream.name)
+    inside = [ref for ref in refs if span_of(ref)[0] <= needs.end]
+    begin = needs.begin
+    if needs.rows is not None:
+        counted, begin = 0, INFINITY
+        for ref in sorted(inside, key=lambda ref: -span_of(ref)[0]):
+            if counted < needs.rows:
+                begin = span_of(ref)[0]
+                counted += ref.rows if span_of(ref)[1] <= needs.end else 0
+        if counted < needs.rows:
+            begin = -INFINITY
+    if record.kept_from > begin:
+        return None
+    parts = [
+        Part(
+            ref.name,
+            span_of(ref)[1],
+            ref.bytes,
+            lambda ref=ref: read_kept(wanted.store, ref, record.stream),  # type: ignore[misc]
+            wanted.store.place(ref.name),
+        )
+        for ref in inside
+        if span_of(ref)[1] >= begin
+    ]
+    return Way(f"kept sub-windows of `{record.stream.name}`", tuple(parts))
+
+
+#: in the order in which they are preferred where they cost the same
+WAYS: list[OneWay] = [kept_sub_windows]
+
+
+def cheapest(wanted: Wanted) -> Way | None:
+    """The way that reads least; None if there is none."""
+    found = [way for offer in WAYS if (way := offer(wanted)) is not None]
+    return min(found, key=lambda way: way.bytes, default=None)

@@ -1,0 +1,119 @@
+"""What is kept for queries that come later: sub-windows of streams with KEEP, and last answers.
+
+A sub-window is forgotten as a whole, when none of its rows is still to be kept. Every commit makes new ones,
+so small ones are put together: eight of a size become one of the next, as long as that one does not stay much
+longer than its oldest row has to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from windrow.engine.outgoing import READERS
+from windrow.spark.tasks.kept_rows import KeptWriter, read_kept, span_of
+from windrow.windows.domain import INFINITY, Instant
+
+if TYPE_CHECKING:
+    from windrow.engine.records import StreamRecord
+    from windrow.spark.tasks.place import Place
+    from windrow.state.refs import ChunkRef
+
+#: so many files of a size are put together, up to so many bytes
+TOGETHER, MOST_BYTES = 8, 16 << 20
+#: what is put together is at most this part of all that is kept
+_PARTS = 8
+SIZE = "size"
+
+
+def tidied(
+    record: StreamRecord, kept: Sequence[ChunkRef], place: Place
+) -> tuple[StreamRecord, list[ChunkRef]]:
+    """A stream and all sub-windows, after those of this stream were seen to."""
+    mine = of_stream(kept, record.stream.name)
+    others = [ref for ref in kept if ref.metadata["stream"] != record.stream.name]
+    if record.stream.keep is None:
+        return replace(record, kept_from=None), others
+    left = [ref for ref in mine if not _is_old(record, ref, mine)]
+    gone = [span_of(ref)[1] + 1 for ref in mine if ref not in left]
+    assert record.kept_from is not None
+    record = replace(record, kept_from=max([record.kept_from, *gone]))
+    return record, others + _put_together(record, left, place)
+
+
+def of_stream(kept: Sequence[ChunkRef], stream: str) -> list[ChunkRef]:
+    """The sub-windows of one stream, the one whose rows end first first."""
+    mine = [ref for ref in kept if ref.metadata["stream"] == stream]
+    return sorted(mine, key=lambda ref: (span_of(ref)[1], ref.name))
+
+
+def present(record: StreamRecord) -> Instant:
+    """The last instant about which all rows are known; after the end, that of the last row."""
+    if record.known.sealed:
+        return -INFINITY if record.greatest is None else record.greatest
+    return record.known.progress.progress - 1
+
+
+def _is_old(record: StreamRecord, ref: ChunkRef, all_refs: Sequence[ChunkRef]) -> bool:
+    """Whether no row of a sub-window has to be kept."""
+    keep, now, last = record.stream.keep, present(record), span_of(ref)[1]
+    assert keep is not None
+    if keep.ticks is not None:
+        return last <= now - keep.ticks
+    later = [other for other in all_refs if last < span_of(other)[0] and span_of(other)[1] <= now]
+    return sum(other.rows for other in later) >= (keep.rows or 0)
+
+
+def _put_together(record: StreamRecord, refs: list[ChunkRef], place: Place) -> list[ChunkRef]:
+    sizes = sorted({_size(ref) for ref in refs})
+    for size in sizes:
+        same = [ref for ref in refs if _size(ref) == size][:TOGETHER]
+        if len(same) == TOGETHER and _fits(record, same):
+            with KeptWriter(place, record.stream, **{SIZE: size + 1}) as writer:
+                for ref in same:
+                    writer.add(read_kept(place.store, ref, record.stream))
+            assert writer.ref is not None
+            return [*(ref for ref in refs if ref not in same), writer.ref]
+    return refs
+
+
+def _size(ref: ChunkRef) -> int:
+    return int(ref.metadata.get(SIZE, 0))
+
+
+def _fits(record: StreamRecord, refs: Sequence[ChunkRef]) -> bool:
+    keep, spans = record.stream.keep, [span_of(ref) for ref in refs]
+    assert keep is not None
+    if sum(ref.bytes for ref in refs) > MOST_BYTES:
+        return False
+    if keep.ticks is not None:
+        return max(end for _, end in spans) - min(begin for begin, _ in spans) <= keep.ticks // _PARTS
+    return sum(ref.rows for ref in refs) <= (keep.rows or 0) // _PARTS
+
+
+def last_answers(
+    before: Sequence[ChunkRef], outbox: Sequence[ChunkRef], queries: Collection[str]
+) -> tuple[ChunkRef, ...]:
+    """The files with the newest answers of each query, given those of the commit before and the new ones.
+
+    They were written to be delivered; naming them a while longer is all it takes to have them.
+    """
+    new = {query for ref in outbox for section in ref.operators for query in _asking(ref, section)} & {
+        *queries
+    }
+    kept = [
+        ref.without(
+            {each for each in ref.operators if all(q in new or q not in queries for q in _asking(ref, each))}
+        )
+        for ref in before
+    ]
+    fresh = [
+        ref.without({each for each in ref.operators if new.isdisjoint(_asking(ref, each))}) for ref in outbox
+    ]
+    return tuple(ref for ref in (*kept, *fresh) if ref is not None)
+
+
+def _asking(ref: ChunkRef, section: str) -> tuple[str, ...]:
+    """The queries whose answers are in a section: its own, and those that read it too."""
+    return (section, *ref.metadata.get(READERS, {}).get(section, ()))

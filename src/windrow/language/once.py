@@ -1,0 +1,202 @@
+"""A SELECT by itself: answered once, about now.
+
+    SELECT … [WITH ISOLATION LATEST | WINDOW] [PRIORITY n]
+
+It asks for a relation, so no stream word is needed, and ORDER BY may stand without LIMIT. In FROM, a
+registered query that answers window by window stands for its last answer, with the column `at`; where there
+is no stream at all, tables stand for what they hold.
+
+>>> from windrow.language.catalog import Catalog
+>>> from windrow.language.compile import compile_once, declare_stream
+>>> catalog = Catalog(declare_stream("bids", "item BIGINT, price DOUBLE, ts TIMESTAMP"))
+>>> once = compile_once("SELECT item FROM bids [RANGE 1 HOUR] WITH ISOLATION WINDOW PRIORITY 2", catalog)
+>>> once.isolation, once.priority
+('WINDOW', 2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.plan import StreamWord
+from windrow.algebra.schema import Field, Schema
+from windrow.algebra.types import BIGINT, TIMESTAMP
+from windrow.errors import QueryError
+from windrow.language.binder.queries import bind_query
+from windrow.language.cursor import Cursor
+from windrow.language.sql import read_query
+from windrow.language.syntax import (
+    Constant,
+    Node,
+    Query,
+    Select,
+    SelectOnce,
+    SetOperation,
+    Source,
+    WindowSyntax,
+)
+from windrow.language.tokens import Kind, Tokens
+from windrow.windows.bracket import WindowClause
+from windrow.windows.domain import ARRIVAL_TS, Domain
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Emit
+    from windrow.language.catalog import Catalog, StandingQuery
+
+LATEST, WINDOW = "LATEST", "WINDOW"
+_LEVELS = (LATEST, WINDOW)
+_NO_LIMIT = str((1 << 62) - 1)
+
+
+@dataclass(frozen=True)
+class Once:
+    """A SELECT that is answered once. Some of the streams in its plan stand for something else."""
+
+    plan: Emit
+    #: None: as the caller says
+    isolation: str | None = None
+    priority: int = 0
+    #: streams that stand for the last answer of a query, and for the rows of a table
+    answers: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_once(tokens: Tokens) -> SelectOnce:
+    """A SELECT and what follows it, from all of the tokens."""
+    cursor = Cursor(tokens)
+    while not cursor.done and not _begins_option(cursor):
+        cursor.index = tokens.partner[cursor.index] + 1 if cursor.word == "(" else cursor.index + 1
+    query = read_query(tokens.cut(0, cursor.index))
+    found: dict[str, Any] = {}
+    while not cursor.done:
+        word = cursor.choose(("WITH", "PRIORITY"), "WITH ISOLATION or PRIORITY")
+        if word == "WITH":
+            cursor.expect("ISOLATION")
+            option = {"isolation": cursor.choose(_LEVELS, "LATEST or WINDOW", _INSTEAD)}
+        else:
+            option = {"priority": cursor.whole("a whole number")}  # type: ignore[dict-item]
+        if option.keys() & found.keys():
+            span = cursor.tokens[cursor.index - 1].span
+            raise QueryError(f"{word} is there twice", code="syntax", span=span, hint="leave one out")
+        found |= option
+    return SelectOnce(tokens.span, query, **found)
+
+
+_INSTEAD = {
+    "SERIALIZABLE": "write LATEST: the window as it is when the read ends",
+    "SNAPSHOT": "write WINDOW: the window as it is when the read begins",
+}
+
+
+def _begins_option(cursor: Cursor) -> bool:
+    if cursor.word == "WITH":
+        return cursor.next_is("WITH", "ISOLATION")
+    after = cursor.index + 1
+    negative = cursor.tokens.word(after) == "-"
+    return cursor.word == "PRIORITY" and (negative or cursor.tokens.is_kind(after, Kind.NUMBER))
+
+
+def bind_once(statement: SelectOnce, catalog: Catalog) -> Once:
+    """What a SELECT by itself means."""
+    query = _as_relation(statement.query)
+    stand_ins = _StandIns(catalog, query)
+    working = catalog.copy()
+    query = stand_ins.query(query)
+    for stream in stand_ins.streams.values():
+        working.add(stream)
+    plan = bind_query(query, working)
+    if plan.word is not StreamWord.RSTREAM:
+        plan = replace(plan, word=StreamWord.RSTREAM)
+    return Once(plan, statement.isolation, statement.priority, stand_ins.answers, stand_ins.tables)
+
+
+def _as_relation(query: Query) -> Query:
+    """The same, giving whole answers."""
+    if isinstance(query, SetOperation):
+        return replace(query, left=_as_relation(query.left), right=_as_relation(query.right))
+    assert isinstance(query, Select)
+    if query.word not in (StreamWord.AUTO, StreamWord.RSTREAM):
+        raise QueryError(
+            f"a SELECT by itself gives what its windows hold now, and {query.word.value} is about changes",
+            code="stream-word",
+            span=query.span,
+            hint=f"leave {query.word.value} out, or write CREATE QUERY name AS SELECT {query.word.value}(…)",
+        )
+    if query.order_by and query.limit is None:
+        limit = Constant(query.order_by[-1][0].span, _NO_LIMIT, "NUMBER")
+        query = replace(query, limit=limit)
+    return replace(query, word=StreamWord.RSTREAM)
+
+
+class _StandIns:
+    """Puts streams in the place of answers and of tables."""
+
+    def __init__(self, catalog: Catalog, query: Query) -> None:
+        self.catalog = catalog
+        self.streams: dict[str, Stream] = {}
+        self.answers: dict[str, str] = {}
+        self.tables: dict[str, str] = {}
+        entries = [self._entry(source) for source in _sources(query) if source.query is None]
+        self._only_tables = bool(entries) and all(isinstance(entry, Table) for entry in entries)
+
+    def query(self, query: Query) -> Query:
+        """The query with other sources."""
+        changed: Query = self._changed(query)
+        return changed
+
+    def _changed(self, node: Any) -> Any:
+        if isinstance(node, Source) and node.query is None:
+            return self._source(node)
+        if isinstance(node, tuple):
+            return tuple(self._changed(each) for each in node)
+        if not isinstance(node, Node):
+            return node
+        parts = {part.name: getattr(node, part.name) for part in fields(node)}
+        changed = {name: new for name, old in parts.items() if (new := self._changed(old)) is not old}
+        return replace(node, **changed) if any(changed[name] != parts[name] for name in changed) else node
+
+    def _source(self, source: Source) -> Source:
+        if source.window is not None:
+            return source
+        match self._entry(source):
+            case Table() as table if self._only_tables:
+                stream = Stream(f"rows of {table.name}", table.schema, ARRIVAL_TS)
+                self.tables[stream.name] = table.name
+            case entry if hasattr(entry, "plan") and entry.plan.is_by_extent:
+                stream = answers_of(entry)
+                self.answers[stream.name] = entry.name
+            case _:
+                return source
+        self.streams[stream.name] = stream
+        unbounded = WindowSyntax(source.span, WindowClause("UNBOUNDED"))
+        assert source.name is not None
+        return replace(source, name=stream.name, alias=source.alias or source.name, window=unbounded)
+
+    def _entry(self, source: Source) -> Any:
+        assert source.name is not None
+        try:
+            return self.catalog.find(source.name)
+        except QueryError:
+            return None  # told by the binder, which knows the place
+
+
+def answers_of(query: StandingQuery) -> Stream:
+    """The stream of a query's answers, as users get them."""
+    at = TIMESTAMP if query.plan.leaves[0].domain is Domain.TIME else BIGINT
+    columns = [Field(f.name + "_" * (f.name == "at"), f.type) for f in query.plan.schema]
+    return Stream(f"answers of {query.name}", Schema((Field("at", at), *columns)), "at")
+
+
+def _sources(node: Any) -> Iterator[Source]:
+    if isinstance(node, Source):
+        yield node
+    parts: Any = ()
+    if isinstance(node, tuple):
+        parts = node
+    elif isinstance(node, Node):
+        parts = tuple(getattr(node, part.name) for part in fields(node))
+    for part in parts:
+        yield from _sources(part)

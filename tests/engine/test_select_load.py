@@ -1,0 +1,184 @@
+"""Readers in many threads while the window slides: every answer is that of the commit it names.
+
+`WINDROW_READS` is how many answers are compared; 10 000 take some minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.driven import Driven
+from tests.engine.world import rows_of
+
+from windrow.archive.isolation.policies import FIXED_ORDER, SNAPSHOT, TIME_TO_UPDATE, UNDOING
+from windrow.engine.adhoc.asking import Asker
+from windrow.engine.adhoc.reading import PATIENCE, Memory, Read, Reader
+from windrow.engine.adhoc.turns import Turns
+from windrow.engine.adhoc.watch import Watch
+from windrow.engine.adhoc.ways import Part
+from windrow.errors import QueryError
+from windrow.language.compile import compile_once
+from windrow.state.manifest import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from windrow.archive.isolation.policies import Policy
+
+READS = int(os.environ.get("WINDROW_READS", "400"))
+READERS = 4
+RANGE, STEP = 60, 2
+QUERY = f"SELECT COUNT(*) AS n, SUM(v) AS total, MIN(t) AS first, MAX(t) AS last FROM s [RANGE {RANGE}]"
+
+
+class Sliding:
+    """A window that slides as fast as it can, and what it held at each commit."""
+
+    def __init__(self, folder: Path) -> None:
+        self.w = Driven(folder)
+        self.w.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 3 KEEP 70")
+        #: (row's t, v) of all rows so far, the promise and the rows that counted at each commit
+        self.rows: deque[tuple[int, int]] = deque(maxlen=400)
+        self.held: dict[int, list[tuple[int, ...]]] = {}
+        self.stop = threading.Event()
+        self.turn = 0
+        self.push()
+
+    def push(self) -> None:
+        batch = [(t % 3, t % 7, t) for t in range(self.turn * STEP, self.turn * STEP + 3)]
+        self.turn += 1
+        self.rows.extend((t, v) for _, v, t in batch)
+        at = max(t for t, _ in self.rows) - 3 - 1
+        inside = [(t, v) for t, v in self.rows if at - RANGE < t <= at]
+        # a row is late if it comes below what was promised before; here none is
+        self.held[self.w.engine.last.number + 1] = (
+            [(len(inside), sum(v for _, v in inside), min(inside)[0], max(inside)[0])] if inside else []
+        )
+        self.w.push(*batch)
+
+    def run(self) -> None:
+        while not self.stop.wait(0.01):
+            self.push()
+
+
+@pytest.mark.parametrize("isolation", ["LATEST", "WINDOW"])
+def test_every_read_is_the_window_of_the_commit_it_names(tmp_path: Path, isolation: str) -> None:
+    sliding = Sliding(tmp_path)
+    log = sliding.w.engine.log
+    once = compile_once(f"{QUERY} WITH ISOLATION {isolation}", sliding.w._catalog)
+    asker = Asker(log)
+    found: list[tuple[int, int, int, list[Any]]] = []
+    failures: list[BaseException] = []
+
+    def read(reader: int) -> None:
+        try:
+            for _ in range(READS // READERS // 2):
+                before = log.last.number
+                table = asker.ask(once, {})
+                about = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
+                found.append((reader, before, int(about["windrow.commit"]), rows_of(table)))
+        except BaseException as error:  # noqa: BLE001  raised again below
+            failures.append(error)
+
+    slider = threading.Thread(target=sliding.run)
+    readers = [threading.Thread(target=read, args=(number,)) for number in range(READERS)]
+    for thread in (slider, *readers):
+        thread.start()
+    for thread in readers:
+        thread.join()
+    sliding.stop.set()
+    slider.join()
+    sliding.w.close()
+    assert not failures, failures[0]
+    assert len(found) == READS // READERS // 2 * READERS
+    last: dict[int, int] = {}
+    for reader, before, commit, rows in found:
+        assert rows == sliding.held[commit], commit
+        assert commit >= max(before, last.get(reader, 0))
+        last[reader] = commit
+    assert len({commit for _, _, commit, _ in found}) > 1, "the window stood still"
+
+
+class Slots:
+    """A window of n sub-windows that slides by one after so many reads: commits, without an engine."""
+
+    def __init__(self, size: int, every: int, slides: Sequence[int] = ()) -> None:
+        self.size, self.every, self.done = size, every, 0
+        self.number = size
+        #: how far the window slides after each of the first reads
+        self.slides = list(slides)
+
+    @property
+    def last(self) -> Any:
+        return Manifest(self.number)
+
+    def parts(self, manifest: Manifest) -> list[Part]:
+        versions = range(manifest.number - self.size + 1, manifest.number + 1)
+        return [Part(f"{version:05d}", version, 1, self.fetch) for version in versions]
+
+    def fetch(self) -> pl.DataFrame:
+        self.done += 1
+        if self.slides:
+            self.number += self.slides.pop(0)
+        elif self.every and self.done % self.every == 0:
+            self.number += 1
+        return pl.DataFrame({"x": [1]})
+
+
+def _read(policy: Any, size: int, every: int, slides: Sequence[int] = ()) -> tuple[Read, Slots]:
+    slots = Slots(size, every, slides)
+    reader = Reader(slots, Turns(), Memory(most=0))  # type: ignore[arg-type]
+    return reader.read(slots.parts, policy, Watch()), slots
+
+
+@pytest.mark.parametrize(
+    ("policy", "every"), [(UNDOING, 2), (UNDOING, 3), (UNDOING, 5), (TIME_TO_UPDATE, 3), (TIME_TO_UPDATE, 5)]
+)
+def test_the_latest_window_is_read_though_it_slides_meanwhile(policy: Any, every: int) -> None:
+    done, slots = _read(policy, 8, every)
+    newest = slots.number
+    assert sorted(done.frames) == [f"{version:05d}" for version in range(newest - 7, newest + 1)]
+
+
+@given(
+    st.sampled_from([SNAPSHOT, FIXED_ORDER, TIME_TO_UPDATE, UNDOING]),
+    st.integers(1, 7),
+    st.lists(st.integers(0, 3), max_size=30),
+)
+def test_whatever_slides_in_between_a_read_is_of_one_window(
+    policy: Policy, size: int, slides: list[int]
+) -> None:
+    done, slots = _read(policy, size, 0, slides)
+    commit = done.manifest.number
+    assert sorted(done.frames) == [f"{version:05d}" for version in range(commit - size + 1, commit + 1)]
+    assert commit == (size if policy is SNAPSHOT else slots.number)
+    assert not (done.restarts and policy in (SNAPSHOT, UNDOING))
+
+
+def test_who_reads_the_youngest_first_begins_anew_less_often() -> None:
+    """By time to update, what expires next is read last; in the order of slots it is often read first."""
+    anew: Counter[str] = Counter()
+    for every in range(1, 12):
+        for policy in (TIME_TO_UPDATE, FIXED_ORDER):
+            try:
+                anew[policy.name] += _read(policy, 9, every)[0].restarts
+            except QueryError as error:
+                assert error.code == "too-fast"  # noqa: PT017  some orders never come to an end
+                anew[policy.name] += PATIENCE
+        assert anew["TTU"] <= anew["LWS"], every
+    assert anew["TTU"] < anew["LWS"]
+
+
+def test_a_snapshot_reads_each_part_once() -> None:
+    done, slots = _read(SNAPSHOT, 8, 2)
+    assert done.reads == 8
+    assert not done.restarts
+    assert done.manifest.number == 8 < slots.number

@@ -1,0 +1,75 @@
+"""Kept rows and questions about them, on Spark: natively aggregated streams keep theirs too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from tests.engine.world import rows_of
+
+from windrow.engine.adhoc.on_spark import OnSpark
+from windrow.engine.connection import Windrow
+from windrow.errors import QueryError
+from windrow.testing import Harness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+#: a name, a value that may be missing, and an instant, with ties and disorder
+ROWS: list[tuple[Any, ...]] = [
+    (f"n{n % 5}", None if n % 7 == 0 else float(n % 13), 3 * n - (n % 4) * 2) for n in range(400)
+]
+COLUMNS = "name STRING, v DOUBLE, t BIGINT"
+QUERIES = [
+    "SELECT name, COUNT(*) AS n, MAX(v) AS most FROM s [RANGE 300] WHERE v > 2 GROUP BY name",
+    "SELECT name, v, t FROM s [ROWS 7]",
+    "SELECT name, v FROM s [ROWS 1 PARTITION BY name]",
+    "SELECT a.name, COUNT(*) AS n FROM s [RANGE 20] a, s [RANGE 60] b WHERE a.name = b.name GROUP BY a.name",
+]
+
+
+@pytest.fixture(scope="module")
+def w(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windrow]:
+    columns = list(zip(*ROWS, strict=True))
+    table = pa.table({"name": columns[0], "v": columns[1], "t": columns[2]})
+    with Windrow(spark, tmp_path_factory.mktemp("state") / "state") as engine:
+        engine.stream("s", table, wattr="t", keep="2000")
+        engine.query("q", "SELECT name, SUM(v) AS total FROM s [RANGE 100 SLIDE 50] GROUP BY name")
+        engine.run(once=True)
+        yield engine
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_spark_and_this_process_answer_as_the_oracle_does(w: Windrow, query: str) -> None:
+    oracle = Harness(query, streams={"s": (COLUMNS, "WATTR t")})
+    oracle.push("s", ROWS)
+    oracle.finish()
+    large, small = _large(w), w._asker.elsewhere
+    wanted = oracle.relation(max(row[2] for row in ROWS))
+    for elsewhere in (large, small):
+        w._asker.elsewhere = elsewhere
+        found = rows_of(w.select(query))
+        assert len(found) == wanted.total()
+        assert set(found) == set(wanted)
+
+
+def test_a_question_on_spark_leaves_nothing(w: Windrow, tmp_path: Path) -> None:
+    large, before = _large(w), w._asker.elsewhere
+    w._asker.elsewhere = large
+    try:
+        with pytest.raises(QueryError) as error:
+            w.select(QUERIES[0], timeout=0.05)
+    finally:
+        w._asker.elsewhere = before
+    assert error.value.code == "too-long"
+    assert not list((w._folder / "tmp").iterdir())
+    assert not w._engine.log.leases._pins
+    assert not w.spark.sparkContext._jsc.getPersistentRDDs()
+
+
+def _large(w: Windrow) -> OnSpark:
+    return OnSpark(w.spark, w._engine.log, w._folder, w._asker.turns, large=0)
