@@ -57,13 +57,14 @@ SWEEP_EVERY, KEEP = 8, 8
 @dataclass(frozen=True)
 class Arrival:
     """A micro-batch of a stream; `read` is how far its source is after it, `waiting` how many more rows it
-    has, as far as it tells.
+    has, as far as it tells, `around` the seconds that a batch costs before it comes here.
     """
 
     stream: str
     frame: Any
     read: SourceState | None = None
     waiting: int = 0
+    around: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,8 @@ class Engine:
         self._effort: Effort | None = None
         #: when the last epoch with rows began
         self._began: float | None = None
-        #: seconds that the last delivery took
-        self._delivering = 0.0
+        #: seconds that the last delivery, and the last commit, took
+        self._delivering = self._committing = 0.0
         #: how many pane states each stream's last batch gave
         self._panes: dict[str, int] = {}
         self._late_sinks: dict[str, Sink] = {}
@@ -305,14 +306,21 @@ class Engine:
             draft.tick(now)
             draft.seal(seals)
             self._close(draft)
-            effort = draft.effort(time.perf_counter() - began, self._delivering)
-            waiting = sum(arrival.waiting for arrival in arrivals)
-            self._effort = replace(effort, backlog=waiting, since=self._since(began) if arrivals else 0.0)
+            on_rows = time.perf_counter() - began
+            effort = draft.effort(on_rows, self._delivering)
+            self._effort = replace(effort, **self._outside(arrivals, began))
             if draft.moved or arrivals or self._registered or self._delivered:
                 self._commit(draft)
             self._effort = None
             self._timed_delivery()
+            self._committing = time.perf_counter() - began - on_rows - self._delivering
             return self.last
+
+    def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
+        """What else there is to know of an epoch's effort."""
+        around = max((arrival.around for arrival in arrivals), default=0.0) + self._committing
+        backlog = sum(arrival.waiting for arrival in arrivals)
+        return {"backlog": backlog, "around": around, "since": self._since(began) if arrivals else 0.0}
 
     def _since(self, began: float) -> float:
         """How long before this the last epoch with rows began."""

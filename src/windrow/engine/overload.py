@@ -21,8 +21,8 @@ from windrow.shedding.sharing import Group, Sharing
 
 #: epochs after a start that say nothing about the load: everything is done for the first time
 WARM_UP = 3
-#: an epoch may take so many times its fixed costs, however short it should be
-TIMES_FIXED = 4.0
+#: losses that differ by less are the same
+_DIGITS = 4
 #: savings below this share of the work are not worth a window
 WORTH = 0.05
 
@@ -40,6 +40,8 @@ class Effort:
     backlog: int = 0
     #: seconds in which these rows came: since the epoch before began
     since: float = 0.0
+    #: seconds that every epoch takes beyond these: to find out what is new, to plan, to commit
+    around: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -67,21 +69,23 @@ class Overload:
         if self.epochs < WARM_UP:
             return replace(self, epochs=self.epochs + 1)
         saved = effort.shed / effort.rows if effort.rows else 0.0
-        # after a long epoch many rows are there at once: as many as come in that time, and no greater load
-        allowed = max(limit, TIMES_FIXED * self.monitor.fixed, effort.since)
-        monitor = self.monitor.after(Sample(effort.rows, effort.seconds, allowed, effort.backlog, saved))
-        on_rows = monitor.cost * effort.rows
+        since = effort.since or limit
+        sample = Sample(effort.rows, effort.seconds, since, effort.backlog, saved, effort.around)
+        monitor = self.monitor.after(sample)
+        allowed = monitor.allowed(limit)
+        on_rows = monitor.cost * monitor.waiting(allowed)
         total = max(monitor.fixed + on_rows, 1e-9)
         answers = min(effort.on_answers, monitor.fixed)
         bills = [_bill(group, on_rows, answers, len(sharing.groups), blocked) for group in sharing.groups]
         most = sum(bill.most * bill.total for bill in bills) / total
         if most < WORTH:
             return replace(self, monitor=monitor, controller=Controller(), admission=Admission(), losses={})
-        controller = self.controller.after(monitor.offered, most)
+        controller = self.controller.after(monitor.next_load(allowed), most, behind=monitor.behind)
         losses: dict[str, float] = {}
         for bill in bills:
-            losses |= bill.losses(bill.most * controller.saving / most)
-        admission = self._admitted(monitor.offered, sharing, bills, total)
+            wanted = bill.losses(bill.most * controller.share)
+            losses |= {name: round(p, _DIGITS) for name, p in wanted.items()}
+        admission = self._admitted(monitor.load(allowed), sharing, bills, total)
         return Overload(monitor, controller, admission, losses, self.epochs)
 
     def _admitted(self, offered: float, sharing: Sharing, bills: list[Bill], total: float) -> Admission:
@@ -95,8 +99,7 @@ class Overload:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
-            "offered": self.monitor.offered,
-            "saving": self.controller.saving,
+            "share": self.controller.share,
             "suspended": list(self.admission.suspended),
             "losses": dict(self.losses or {}),
         }
@@ -105,10 +108,9 @@ class Overload:
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """What `to_json` wrote."""
         return cls(
-            Monitor(stored["offered"]),
-            Controller(stored["saving"]),
-            Admission(tuple(stored["suspended"])),
-            stored["losses"],
+            controller=Controller(stored["share"]),
+            admission=Admission(tuple(stored["suspended"])),
+            losses=stored["losses"],
         )
 
 

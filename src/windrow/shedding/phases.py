@@ -67,6 +67,18 @@ class Cycles:
         """The first instant from `instant` on at which a cycle begins."""
         return self.origin - (self.origin - instant) // self.span * self.span
 
+    def first_slot(self, instant: int) -> int:
+        """The first instant from `instant` on at which a slot begins."""
+        return self.origin - (self.origin - instant) // self.length * self.length
+
+    def beginning(self, slot: int) -> Cycles:
+        """The same slots, in cycles one of which begins with the slot that begins at an instant.
+
+        >>> Cycles(0, 10, batch=3).beginning(70)
+        Cycles(origin=30, length=10, batch=3)
+        """
+        return Cycles(self.origin + (slot - self.origin) % self.span, self.length, self.batch)
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -170,10 +182,15 @@ class Phases:
             return Phases()
         return Phases((*earlier, new))
 
+    def at(self, instant: int) -> Phase | None:
+        """The phase of the windows that end at an instant; None before the first one."""
+        place = bisect_left([phase.start for phase in self.items], instant) - 1
+        return self.items[place] if place >= 0 else None
+
     def drops(self, end: int) -> bool:
         """Whether the windows that end at an instant are dropped."""
-        place = bisect_left([phase.start for phase in self.items], end) - 1
-        return place >= 0 and self.items[place].drops(end)
+        phase = self.at(end)
+        return phase is not None and phase.drops(end)
 
     def runs(self, after: int, until: int) -> Iterator[Run]:
         """The runs of dropped windows that end in (after, until], in order; runs that touch are one."""
