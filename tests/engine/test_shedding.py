@@ -45,6 +45,19 @@ def batches(seed: int, count: int = 8, per: int = 12) -> list[list[tuple[int, in
     return found
 
 
+def paced(seed: int, sizes: list[int]) -> list[list[tuple[int, int, int]]]:
+    """Batches of these sizes, each of 18 ticks."""
+    chance = Random(seed)
+
+    def moments(number: int, size: int) -> list[int]:
+        return sorted(chance.randrange(18 * number, 18 * number + 18) for _ in range(size))
+
+    return [
+        [(chance.randint(0, 2), chance.randint(0, 5), t) for t in moments(number, size)]
+        for number, size in enumerate(sizes)
+    ]
+
+
 def connected(folder: Path, queries: dict[str, tuple[str, int | None]], p: float | None) -> Driven:
     w = Driven(folder)
     if not w.engine.last.decisions:  # chance differs between new states; here it must not
@@ -291,7 +304,7 @@ def drive(
 
 
 def test_overload_makes_it_shed_and_calm_makes_it_stop(tmp_path: Path):
-    queries, script = {"tumbling": QUERIES["tumbling"]}, batches(4, count=60)
+    queries, script = {"tumbling": QUERIES["tumbling"]}, paced(4, [4] * 10 + [30] * 20 + [4] * 30)
     w = connected(tmp_path, queries, None)
     drive(w, script[:10], lambda _: 0.3)
     assert w.queries["tumbling"].losing == 0.0
@@ -350,12 +363,12 @@ def test_fixed_costs_are_no_reason_to_shed(tmp_path: Path):
 
 def test_where_epochs_are_long_anyway_a_burst_is_survived_and_forgotten(tmp_path: Path):
     """Fixed costs of three times the limit: no reason to shed before or after, nor to stay suspended."""
-    queries, script = {"tumbling": QUERIES["tumbling"]}, batches(4, count=90)
+    queries, script = {"tumbling": QUERIES["tumbling"]}, paced(4, [2] * 5 + [90] * 25 + [2] * 60)
     w = connected(tmp_path, queries, None)
-    drive(w, script[:5], lambda number: 0.1 * number, fixed=3.0)
-    drive(w, script[5:30], lambda _: 40.0, fixed=3.0)
+    drive(w, script[:5], lambda _: 0.9, fixed=3.0, since=4.0)
+    drive(w, script[5:30], lambda _: 40.0, fixed=3.0, since=4.0)
     assert w.streams["s"].progress.shed > 0
-    drive(w, script[30:], lambda _: 0.3, fixed=3.0)
+    drive(w, script[30:], lambda _: 0.9, fixed=3.0, since=4.0)
     assert w.queries["tumbling"].losing == 0.0
     assert w.queries["tumbling"].progress.status == "running"
     w.end()

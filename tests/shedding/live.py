@@ -18,7 +18,7 @@ from windrow.shedding.droppable import droppable
 from windrow.shedding.phases import Phases
 from windrow.shedding.reach import Reach
 from windrow.shedding.sharing import Group, Sharing
-from windrow.shedding.timing import next_cycles, shortest
+from windrow.shedding.timing import next_cycles, shortest, steady
 from windrow.windows.grid import SlideGrid
 
 #: instants are milliseconds; rows come in files of this many
@@ -62,7 +62,9 @@ class Live:
 
     def run(self, seconds: float) -> Live:
         chance, overload = Random(self.seed), Overload()
-        group = Group((Agreed("q", SlideGrid(self.slide), (Reach("s", self.window),), self.max_gap, 0, frozenset("s")),))
+        group = Group(
+            (Agreed("q", SlideGrid(self.slide), (Reach("s", self.window),), self.max_gap, 0, frozenset("s")),)
+        )
         sharing = Sharing((group,))
         now, greatest, before = 1.0, 0, None
         while now < seconds:
@@ -95,7 +97,8 @@ class Live:
         batch = shortest(group.drop, p, moved // 16)
         slots = type(group.cycles)(group.cycles.origin, group.cycles.length, batch)
         begin, cycles = next_cycles(self.phases.at(free), slots, free, drops=p > 0)
-        self.phases = self.phases.then(begin, cycles, 0.0 if is_away else p, self.seed, suspended=is_away)
+        p = 0.0 if is_away else steady(p, cycles.batch)
+        self.phases = self.phases.then(begin, cycles, p, self.seed, suspended=is_away)
 
     def _rows(self, sharing: Sharing, after: int, upto: int) -> tuple[int, int]:
         """Rows of the files in (after, upto], and how many of them nobody needs."""
@@ -114,13 +117,10 @@ class Live:
         found, last = [], 0
         for epoch in self.epochs:
             for at in range(last // self.slide * self.slide + self.slide, epoch.greatest + 1, self.slide):
-                if begin <= at / 1000 < end and not self.phases_drop(at):
+                if begin <= at / 1000 < end and not self.phases.drops(at):
                     found.append(epoch.end - at / 1000)
             last = epoch.greatest
         return found
-
-    def phases_drop(self, at: int) -> bool:
-        return self.phases.drops(at)
 
     def lost(self, begin: float, end: float) -> float:
         """The share of windows lost, of those that end in a stretch of time."""

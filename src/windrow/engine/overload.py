@@ -19,7 +19,8 @@ from windrow.shedding.losses import Bill, Member
 from windrow.shedding.model import early_share
 from windrow.shedding.sharing import Group, Sharing
 
-#: epochs after a start that say nothing about the load: everything is done for the first time
+#: epochs after a start in which nothing is dropped, as everything is done for the first time; unless they
+#: get longer and longer
 WARM_UP = 3
 #: losses that differ by less are the same
 _DIGITS = 4
@@ -58,20 +59,19 @@ class Overload:
     admission: Admission = field(default_factory=Admission)
     #: what each query loses
     losses: Mapping[str, float] | None = None
-    #: epochs since the start
-    epochs: int = 0
 
     def after(self, effort: Effort, limit: float, sharing: Sharing, blocked: Collection[str]) -> Overload:
         """One more epoch, which should take `limit` seconds, or some times what it takes without rows.
 
         `blocked` are streams that others read too.
         """
-        if self.epochs < WARM_UP:
-            return replace(self, epochs=self.epochs + 1)
         saved = effort.shed / effort.rows if effort.rows else 0.0
         since = effort.since or limit
         sample = Sample(effort.rows, effort.seconds, since, effort.backlog, saved, effort.around)
         monitor = self.monitor.after(sample)
+        falls_behind = effort.since > 0 and monitor.took > 2 * effort.since
+        if monitor.epochs <= WARM_UP and not falls_behind:
+            return replace(self, monitor=monitor)
         allowed = monitor.allowed(limit)
         on_rows = monitor.cost * monitor.waiting(allowed)
         total = max(monitor.fixed + on_rows, 1e-9)
@@ -86,7 +86,7 @@ class Overload:
             wanted = bill.losses(bill.most * controller.share)
             losses |= {name: round(p, _DIGITS) for name, p in wanted.items()}
         admission = self._admitted(monitor.load(allowed), sharing, bills, total)
-        return Overload(monitor, controller, admission, losses, self.epochs)
+        return Overload(monitor, controller, admission, losses)
 
     def _admitted(self, offered: float, sharing: Sharing, bills: list[Bill], total: float) -> Admission:
         queries = []

@@ -20,7 +20,7 @@ from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.reach import reaches
 from windrow.shedding.refusal import CannotShed
 from windrow.shedding.sharing import Group, Sharing, share
-from windrow.shedding.timing import next_cycles, shortest
+from windrow.shedding.timing import next_cycles, shortest, steady
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class Shedding:
         free = _free(draft, group)
         if free is None or self.forced is not None:
             return free, group.cycles
-        losses = [self._loss(member.name, group.cycles)[0] for member in group.members]
+        losses = [self._wanted(member.name) for member in group.members]
         batch = shortest(group.drop, max(losses), _moved(draft, group) * 2 // MOST_INTERVALS)
         in_force = [self.phases.get(member.name, Phases()).at(free) for member in group.members]
         now = max((phase for phase in in_force if phase is not None), key=lambda phase: phase.p, default=None)
@@ -169,7 +169,11 @@ class Shedding:
             return min(self.forced, cycles.most), False
         if query in self.overload.admission.suspended:
             return 0.0, True
-        return (self.overload.losses or {}).get(query, 0.0), False
+        return steady(self._wanted(query), cycles.batch), False
+
+    def _wanted(self, query: str) -> float:
+        """What a query should lose, by the load."""
+        return (self.overload.losses or {}).get(query, 0.0)
 
     def _recorded(self, draft: Draft, running: Sequence[QueryRecord]) -> Shedding:
         """With the gaps among the windows that are final now."""

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 
 from windrow.shedding.phases import Cycles, Phase
 
+#: a cycle that would be kept by chance this seldom is not kept at all
+_HARDLY = 0.9
+
 if TYPE_CHECKING:
     from windrow.shedding.rules import WinDrop
 
@@ -33,6 +36,16 @@ def shortest(drop: WinDrop, p: float, span: int = 0) -> int:
         return drop.batch
     least = ceil(p / (1 - p) - 1e-9) if p < drop.most else drop.batch
     return max(1, min(drop.batch, max(least, ceil(span / drop.slide) - 1)))
+
+
+def steady(p: float, batch: int) -> float:
+    """p, or all that B allows for if that is hardly more: then no cycle is kept by chance.
+
+    >>> [steady(p, batch=3) for p in (0.0, 0.5, 0.7, 0.75)]
+    [0.0, 0.5, 0.75, 0.75]
+    """
+    most = batch / (batch + 1)
+    return most if p >= _HARDLY * most else p
 
 
 def next_cycles(now: Phase | None, slots: Cycles, free: int, *, drops: bool) -> tuple[int, Cycles]:
