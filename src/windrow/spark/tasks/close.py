@@ -20,7 +20,7 @@ from windrow.kernels.clocks import Clock
 from windrow.kernels.columns import to_frame
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
-from windrow.kernels.state import Delta, State
+from windrow.kernels.state import Delta, State, without
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
 from windrow.spark.tasks.general import Turn, advance
 from windrow.spark.tasks.place import Spool
@@ -154,7 +154,10 @@ class _Run:
         operator = f"{work.query.name}{_OF}{stage}"
         clock = work.clock if stage == 0 else Clock(work.clock.before, work.clock.now)
         delta = self._delta(work, unit, levels[stage])
-        moved, answers = levels[stage].kernel.advance(before.state(operator), delta, clock)
+        kernel = levels[stage].kernel
+        if work.drops is not None and len(levels) == stage + 1:
+            kernel = without(kernel, work.drops)
+        moved, answers = kernel.advance(before.state(operator), delta, clock)
         if len(levels) > stage + 1:
             self._route(work.query.name, levels[stage + 1], answers, work.clock)
         else:
