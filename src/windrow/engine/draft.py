@@ -10,6 +10,7 @@ manifest  all of it, as the successor of the last commit
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,8 @@ class Draft:
         self.before, self.tables_before = dict(self.streams), dict(self.tables)
         #: rows that leave and come, for each table that changes
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
+        #: seconds that tasks have spent on each query
+        self.spent: Counter[str] = Counter()
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
         self._files = {number: refs for number, refs in self.last.chunks.items() if number != DRIVER}
 
@@ -90,6 +93,7 @@ class Draft:
         self._outbox += [report.outbox for report in found if report.outbox is not None]
         for report in found:
             self._fault(report.faults)
+            self.spent.update(report.seconds)
             for query, latest in report.latest.items():
                 self._reaches(query, latest)
 
@@ -97,7 +101,8 @@ class Draft:
         """What the epoch took, up to now, and how many rows came in it."""
         came = [(record, self.before.get(name)) for name, record in self.streams.items()]
         rows = sum(r.known.accepted - (b.known.accepted if b else 0) for r, b in came)
-        return Effort(rows, sum(r.shed - (b.shed if b else 0) for r, b in came), on_rows, on_answers)
+        shed = sum(r.shed - (b.shed if b else 0) for r, b in came)
+        return Effort(rows, shed, on_rows, on_answers, by_query=dict(self.spent))
 
     def promise(self, name: str, progress: int, where: Mapping[str, Any] | None, now: int) -> None:
         """Somebody outside says that no more rows, or no more changes of a table, come below `progress`."""
@@ -251,6 +256,7 @@ class Draft:
             self.queries[record.query.name] = replace(record, absorbed=self.last.number + 1, is_fresh=False)
         for report in reports:
             self._files[report.shard] = report.files
+            self.spent.update(report.seconds)
             self._outbox += [report.outbox] if report.outbox is not None else []
             self._fault(report.faults)
             for query, rows in report.rows.items():

@@ -25,6 +25,7 @@ from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
 from windrow.spark.tasks.general import Turn, advance
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message, undisturbed
+from windrow.spark.tasks.spent import timed
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.state.shard import Shard, change_shard
@@ -104,6 +105,7 @@ class _Run:
         self.task, self.shard, self.place = task, shard, task.place
         self.rows: Counter[str] = Counter()
         self.faults: dict[str, Fault] = {}
+        self.seconds: dict[str, float] = {}
         self.routed: list[pa.RecordBatch] = []
         self.passed_on: list[pa.RecordBatch] = []
         self.incoming: dict[str, list[Routed]] = {}
@@ -131,12 +133,13 @@ class _Run:
         ):
             for work in task.work:
                 if work.query.unit.stages > task.stage:
-                    for operator, state in self._moved(work, before, outbox).items():
-                        change.put(operator, state)
+                    with timed(self.seconds, work.query.name):
+                        for operator, state in self._moved(work, before, outbox).items():
+                            change.put(operator, state)
             for operator in before.operators:
                 if operator.partition(_OF)[0] not in task.alive:
                     change.drop(operator)
-        return Closed(number, tuple(files), outbox.ref, dict(self.rows), self.faults)
+        return Closed(number, tuple(files), outbox.ref, dict(self.rows), self.faults, seconds=self.seconds)
 
     def _moved(self, work: Work, before: Shard, outbox: Spool) -> Mapping[str, State]:
         """The next states of a query's operators; a fault, and none, if it cannot go on."""

@@ -26,6 +26,7 @@ from windrow.spark.tasks.general import RowsGathering
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, Fault, Ingested, fault_of, message, undisturbed
 from windrow.spark.tasks.shed import without
+from windrow.spark.tasks.spent import timed
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.windows.progress import Batch
@@ -75,6 +76,7 @@ class RowsTask:
         gathering = [self._gathering(query) for query in self.queries]
         observed: list[Observed] = []
         place, shed = self.place, 0
+        spent: dict[str, float] = {}
         with Spool(place, folder=OUTBOX) as outbox:
             for batch in batches:
                 frame = frame_from_arrow(pa.Table.from_batches([batch]), self.stream.schema)
@@ -85,12 +87,14 @@ class RowsTask:
                 needed = without(judged.accepted, self.stream.wattr, self.shed)
                 shed += judged.accepted.height - needed.height
                 for each in gathering:
-                    each.take(needed)
+                    with timed(spent, each.query.name):
+                        each.take(needed)
                 if self.late_sink is not None and judged.late.height:
                     outbox.writer.add(self.late_sink, judged.late.to_arrow())
         with Spool(place, stream=self.stream.name) as spool:
             for each in gathering:
-                each.put(spool, place.shards)
+                with timed(spent, each.query.name):
+                    each.put(spool, place.shards)
         return Ingested(
             self.stream.name,
             Observed.all(observed),
@@ -100,6 +104,7 @@ class RowsTask:
             {each.query.name: each.latest for each in gathering if each.latest is not None},
             {each.query.name: each.fault for each in gathering if each.fault is not None},
             shed,
+            seconds=spent,
         )
 
     def _gathering(self, query: Bundle) -> _Gathering | RowsGathering:

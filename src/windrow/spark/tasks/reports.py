@@ -55,6 +55,8 @@ class Ingested:
     shed: int = 0
     #: why the batch as a whole cannot be taken
     refusal: WindrowError | None = None
+    #: how long each query took, where they are computed one by one
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Closed:
     #: how many rows each query has answered
     rows: Mapping[str, int] = field(default_factory=dict)
     faults: Mapping[str, Fault] = field(default_factory=dict)
+    #: how long each query took
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 def message(kind: str, content: Any, target: int = 0) -> pa.RecordBatch:

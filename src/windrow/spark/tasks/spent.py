@@ -1,0 +1,25 @@
+"""How long each query of a task takes: what tells the dear ones from the cheap ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+
+@contextmanager
+def timed(spent: dict[str, float], query: str) -> Iterator[None]:
+    """Add what the block takes to what a query has spent.
+
+    >>> spent = {}
+    >>> for _ in range(2):
+    ...     with timed(spent, "q"):
+    ...         pass
+    >>> list(spent), spent["q"] > 0
+    (['q'], True)
+    """
+    began = perf_counter()
+    try:
+        yield
+    finally:
+        spent[query] = spent.get(query, 0.0) + perf_counter() - began
