@@ -20,6 +20,8 @@ from tests.engine.world import COLUMNS, oracle, table_of
 from windrow.engine.core import Arrival
 from windrow.engine.overload import WARM_UP, Effort
 from windrow.errors import QueryError
+from windrow.spark.tasks.general import RowsGathering
+from windrow.spark.tasks.ingest import _Gathering
 from windrow.state.crash import Crash, crashing_at
 
 OPTIONS = "WATTR t SLACK 3 SHEDDABLE"
@@ -161,6 +163,32 @@ def test_queries_may_come_and_go_under_shedding(tmp_path: Path):
     w.end()
     check(w, {"tumbling": QUERIES["tumbling"]}, script)
     assert w.streams["s"].progress.shed > before
+
+
+def test_a_query_does_not_take_in_what_only_others_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Another one keeps all rows; the panes of this one are only those of its kept windows."""
+    queries = {"tumbling": QUERIES["tumbling"], "kept": (GENERAL, None)}
+    taken: dict[str, list[int]] = {}
+    for kind in (_Gathering, RowsGathering):
+        plain = kind.take
+
+        def take(self: Any, accepted: Any, plain: Any = plain) -> None:
+            taken.setdefault(self.query.name.partition("@")[0], []).extend(accepted["t"].to_list())
+            plain(self, accepted)
+
+        monkeypatch.setattr(kind, "take", take)
+    script = batches(1, count=12)
+    w = connected(tmp_path, queries, 1.0)
+    for batch in script:
+        w.push(*batch)
+    w.end()
+    check(w, queries, script)
+    progress = w.streams["s"].progress
+    assert progress.shed == 0
+    assert len(taken["kept"]) == progress.accepted
+    assert len(taken["tumbling"]) < progress.accepted / 2
+    gone = missing(w, "tumbling", 10)
+    assert {t // 10 * 10 + 10 for t in taken["tumbling"]}.isdisjoint(gone)
 
 
 def go_on(folder: Path, script: list[Any], heard: dict[int, Any]) -> Driven:

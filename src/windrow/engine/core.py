@@ -372,7 +372,9 @@ class Engine:
         others = {name: each.known for name, each in draft.streams.items()}
         held = {name: each.progress for name, each in draft.tables.items()}
         shed = self.shedding.rows(record, draft)
-        return Arrived(record.stream, arrival.frame, record.known, bundles, order, others, panes, held, shed)
+        own = self.shedding.own_rows(record, draft)
+        known = record.known, bundles, order, others, panes, held, shed, own
+        return Arrived(record.stream, arrival.frame, *known)
 
     def _close(self, draft: Draft) -> None:
         work = [replace(each, drops=self.shedding.drops(each.query.name)) for each in draft.due()]

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine.overload import Effort, Overload
 from windrow.shedding.agreement import Candidate, final_grid
-from windrow.shedding.droppable import MOST_INTERVALS, droppable
+from windrow.shedding.droppable import MOST_INTERVALS, droppable, needless
 from windrow.shedding.gaps import Gap, gaps, joined
 from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.reach import reaches
@@ -92,12 +93,25 @@ class Shedding:
         sharing = self._shared(running).sharing
         if not ids or any(i not in sharing.agreed for i in ids):
             return ()
-        progress = stream.known.progress.progress
-        begin = int(progress) if abs(progress) != INFINITY else stream.greatest
-        ahead = AHEAD * max(sharing.group_of(i).cycles.span for i in ids)
-        end = max(begin, stream.greatest) + ahead
+        begin, end = _expected(stream, max(sharing.group_of(i).cycles.span for i in ids))
         found = droppable(stream.stream.name, ids, sharing.agreed, self.phases, begin, end)
         return tuple((each.begin, each.end) for each in found)
+
+    def own_rows(self, stream: StreamRecord, draft: Draft) -> dict[str, tuple[tuple[int, int], ...]]:
+        """For each query, the rows of the next batch that it does not need, although others may."""
+        running = [record for record in draft.queries.values() if record.is_running]
+        sharing, name = self._shared(running).sharing, stream.stream.name
+        found: dict[str, tuple[tuple[int, int], ...]] = {}
+        for record in running:
+            phases = self.phases.get(record.id, Phases())
+            if stream.greatest is None or name not in record.streams or phases.is_idle:
+                continue
+            query = sharing.agreed.get(record.id)
+            if query is not None:
+                span = _expected(stream, sharing.group_of(record.id).cycles.span)
+                own = islice(needless(query, name, phases, *span), MOST_INTERVALS)
+                found[record.id] = tuple((each.begin, each.end) for each in own)
+        return found
 
     def drops(self, query: str) -> Callable[[int], bool] | None:
         """Whether the windows of a query that end at an instant are dropped; None if none ever is."""
@@ -212,6 +226,14 @@ class Shedding:
         """The share of its windows that a query loses from now on."""
         last = self.phases.get(query, Phases()).last
         return 0.0 if last is None else 1.0 if last.suspended else last.p
+
+
+def _expected(stream: StreamRecord, cycle: int) -> tuple[int, int]:
+    """Where the rows of the next batch will be."""
+    assert stream.greatest is not None
+    progress = stream.known.progress.progress
+    begin = int(progress) if abs(progress) != INFINITY else stream.greatest
+    return begin, max(begin, stream.greatest) + AHEAD * cycle
 
 
 def _undeclared(draft: Draft) -> set[str]:

@@ -37,9 +37,8 @@ class HereJobs:
         for batch in batches:
             sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
             known, queries = batch.known, batch.queries
-            task = RowsTask(
-                batch.stream, known, now, place, queries, sink, batch.others, batch.held, batch.shed
-            )
+            more = batch.others, batch.held, batch.shed, batch.own
+            task = RowsTask(batch.stream, known, now, place, queries, sink, *more)
             found.append(task.run(batch.frame.to_batches()))
         return found
 

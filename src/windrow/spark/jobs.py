@@ -122,7 +122,7 @@ def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
         frame = frame.coalesce(1).sortWithinPartitions(*batch.order_key)
     rows = frame.select(*(F.col(quoted(name)) for name in stream.schema.names))
     sink = _late_sink(stream)
-    more = batch.others, batch.held, batch.shed
+    more = batch.others, batch.held, batch.shed, batch.own
     task = RowsTask(stream, batch.known, now, place, batch.queries, sink, *more)
     ingested: DataFrame = rows.mapInArrow(task, SCHEMA)
     return ingested

@@ -59,6 +59,8 @@ class RowsTask:
     held: Mapping[str, Instant] = field(default_factory=dict)
     #: rows that no query needs: intervals [begin, end) of WATTR
     shed: tuple[tuple[int, int], ...] = ()
+    #: rows that a query does not need, although another may
+    own: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         undisturbed()
@@ -88,7 +90,7 @@ class RowsTask:
                 shed += judged.accepted.height - needed.height
                 for each in gathering:
                     with timed(spent, each.query.name):
-                        each.take(needed)
+                        each.take(self._own(needed, each.query.name))
                 if self.late_sink is not None and judged.late.height:
                     outbox.writer.add(self.late_sink, judged.late.to_arrow())
         with Spool(place, stream=self.stream.name) as spool:
@@ -106,6 +108,11 @@ class RowsTask:
             shed,
             seconds=spent,
         )
+
+    def _own(self, needed: pl.DataFrame, query: str) -> pl.DataFrame:
+        """The rows that a query needs itself; where it needs all that anybody does, nothing is looked at."""
+        own = self.own.get(query, ())
+        return without(needed, self.stream.wattr, own) if own != self.shed else needed
 
     def _gathering(self, query: Bundle) -> _Gathering | RowsGathering:
         unit = query.unit
