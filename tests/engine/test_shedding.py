@@ -290,9 +290,12 @@ def test_explain_tells_what_may_be_left_out(tmp_path: Path):
     w = connected(
         tmp_path, {**QUERIES, "kept": (GENERAL, None), "rows": ("SELECT k FROM s [ROWS 3]", 2)}, None
     )
-    lines = {name: " ".join(w.queries[name].explain().runs) for name in w.queries}
+    lines = {name: " ".join(" ".join(w.queries[name].explain().runs).split()) for name in w.queries}
     assert "WinDrop(window 10, slide 10, B 4): each answer given is exact, at most 4" in lines["tumbling"]
     assert "WinDrop(window 25, slide 5, B 9)" in lines["sliding"]
+    for other in ("RDrop, which drops answers", "RowDrop, which drops rows at random: answers may be wrong"):
+        assert other in lines["tumbling"]
+        assert other not in lines["rows"]
     assert "shed" not in lines["kept"]
     assert "no window is left out: one of its windows is moved by rows" in lines["rows"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from statistics import median
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,9 @@ from tests.shedding.live import Live
 
 from windrow.shedding.controller import Controller, Settings
 from windrow.shedding.line import Line
-from windrow.shedding.load import Monitor, Sample, Work
+from windrow.shedding.load import TIMES_FIXED, Monitor, Sample, Work
+from windrow.shedding.model import Plan
+from windrow.shedding.rules import WinDrop
 
 #: rows per second that can be worked on, fixed costs aside
 CAPACITY = 1000
@@ -58,6 +61,17 @@ def test_constant_overload_is_brought_to_the_target(times: float):
 def test_too_much_from_the_start_is_caught_up_with(times: float):
     live = Live(lambda _: CAPACITY * times, noise=0.1).run(200)
     assert max(live.latencies(150, 200)) < 8
+
+
+@pytest.mark.parametrize("times", [1.5, 2.0, 3.0, 4.0])
+def test_the_model_predicts_the_p_that_is_seen(times: float):
+    """Of the time an epoch may take, rows may take what is left of the target beside fixed costs."""
+    live = Live(burst(times, end=300)).run(200)
+    cost = Plan(cost1=1 / CAPACITY, sel1=1.0, cost2=0.0, sel2=0.0, cost3=0.0)
+    for_rows = Settings().target - 1 / TIMES_FIXED
+    predicted = cost.needed(CAPACITY * times, WinDrop(500, 500, batch=9), for_rows)
+    assert predicted is not None
+    assert median(epoch.p for epoch in live.epochs if epoch.begin > 60) == pytest.approx(predicted, abs=0.1)
 
 
 def test_a_ramp_is_followed():
