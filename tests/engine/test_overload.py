@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from itertools import cycle
+from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.engine.driven import Driven
+from tests.engine.world import COLUMNS
 
 from windrow.engine.overload import Effort, Overload
 from windrow.shedding.agreement import Agreed
+from windrow.shedding.load import Work
 from windrow.shedding.reach import Reach
 from windrow.shedding.refusal import CannotShed
 from windrow.shedding.sharing import Group, Sharing
@@ -23,8 +28,9 @@ def loaded(sharing: Sharing, times: float, by_query: dict[str, float], epochs: i
     """After epochs of one second that need `times` as long, if nothing is shed."""
     overload = Overload()
     for rows, _ in zip(cycle([900, 1100]), range(epochs), strict=False):
+        work = {name: Work(seconds, rows) for name, seconds in by_query.items()}
         took = 0.1 + times * rows / 1000
-        overload = overload.after(Effort(rows, 0, took, 0.0, 0, 1.0, 0.0, by_query), 1.0, sharing, ())
+        overload = overload.after(Effort(rows, 0, took, 0.0, 0, 1.0, 0.0, work), 1.0, sharing, ())
     return overload
 
 
@@ -56,3 +62,28 @@ def test_what_others_cost_cannot_be_saved():
     beside = loaded(sharing, 1.6, {"q": 0.01, "kept": 10.0}).losses or {}
     assert alone["q"] > 0.3
     assert beside.get("q", 0.0) == 0.0
+
+
+def test_an_epoch_tells_what_each_query_cost_and_gave(tmp_path: Path):
+    w = Driven(tmp_path)
+    w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t ORDERED SHEDDABLE")
+    w.query("some", "SELECT MEDIAN(v) AS m FROM s [RANGE 10 SLIDE 10]", max_gap=3)
+    w.query("all", "SELECT k, v FROM s [RANGE 10 SLIDE 10]", max_gap=3)
+    seen: list[Effort] = []
+    draft_class = type(w.engine._draft())
+    plain = draft_class.effort
+
+    def effort(self: Any, *seconds: float) -> Effort:
+        seen.append(plain(self, *seconds))
+        return seen[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draft_class, "effort", effort)
+        w.push(*((0, t, t) for t in range(25)))
+    work = {name.partition("@")[0]: each for name, each in seen[-1].by_query.items()}
+    assert {name: (each.rows_in, each.rows_out) for name, each in work.items()} == {
+        "some": (25, 2),
+        "all": (25, 20),
+    }
+    assert all(each.cost > 0 for each in work.values())
+    assert work["all"].selectivity == 0.8

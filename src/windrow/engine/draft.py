@@ -23,6 +23,7 @@ from windrow.engine.tables import BEGINNING
 from windrow.errors import StateError
 from windrow.kernels.general.tables import changes_at, check_order, promised
 from windrow.kernels.intake import Intake, Known
+from windrow.shedding import load
 from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
 from windrow.spark.tasks.units import GeneralUnit
@@ -68,8 +69,9 @@ class Draft:
         self.before, self.tables_before = dict(self.streams), dict(self.tables)
         #: rows that leave and come, for each table that changes
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
-        #: seconds that tasks have spent on each query
+        #: seconds that tasks have spent on each query, and rows that it has answered
         self.spent: Counter[str] = Counter()
+        self.given: Counter[str] = Counter()
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
         self._files = {number: refs for number, refs in self.last.chunks.items() if number != DRIVER}
 
@@ -102,7 +104,8 @@ class Draft:
         came = [(record, self.before.get(name)) for name, record in self.streams.items()]
         rows = sum(r.known.accepted - (b.known.accepted if b else 0) for r, b in came)
         shed = sum(r.shed - (b.shed if b else 0) for r, b in came)
-        return Effort(rows, shed, on_rows, on_answers, by_query=dict(self.spent))
+        work = {name: load.Work(spent, rows - shed, self.given[name]) for name, spent in self.spent.items()}
+        return Effort(rows, shed, on_rows, on_answers, by_query=work)
 
     def promise(self, name: str, progress: int, where: Mapping[str, Any] | None, now: int) -> None:
         """Somebody outside says that no more rows, or no more changes of a table, come below `progress`."""
@@ -257,6 +260,7 @@ class Draft:
         for report in reports:
             self._files[report.shard] = report.files
             self.spent.update(report.seconds)
+            self.given.update(report.rows)
             self._outbox += [report.outbox] if report.outbox is not None else []
             self._fault(report.faults)
             for query, rows in report.rows.items():

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from windrow.shedding.admission import Admission, Costs
 from windrow.shedding.controller import Controller
-from windrow.shedding.load import Monitor, Sample
+from windrow.shedding.load import Monitor, Sample, Work
 from windrow.shedding.losses import Bill, Member
 from windrow.shedding.model import early_share
 from windrow.shedding.sharing import Group, Sharing
@@ -45,8 +45,8 @@ class Effort:
     since: float = 0.0
     #: seconds that every epoch takes beyond these: to find out what is new, to plan, to commit
     around: float = 0.0
-    #: seconds that tasks spent on each query, where they are computed one by one
-    by_query: Mapping[str, float] = field(default_factory=dict)
+    #: what tasks did for each query, where they are computed one by one
+    by_query: Mapping[str, Work] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -99,10 +99,10 @@ class Overload:
     def _spent(self, effort: Effort) -> dict[str, float]:
         """With what this epoch's tasks spent; of a query that had nothing to do, what is known stands."""
         found = dict(self.spent)
-        for name, seconds in effort.by_query.items():
+        for name, work in effort.by_query.items():
             if name not in self.admission.suspended:
-                known = found.get(name, seconds)
-                found[name] = known + _LEARN * (seconds - known)
+                known = found.get(name, work.seconds)
+                found[name] = known + _LEARN * (work.seconds - known)
         return found
 
     def _admitted(

@@ -11,7 +11,6 @@ many rows wait. The work that these will make is known before the next epoch beg
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import exp
 
@@ -66,7 +65,6 @@ class Sample:
     saved: float = 0.0
     #: seconds that an epoch takes besides
     around: float = 0.0
-    work: Mapping[str, Work] = field(default_factory=dict)
 
     @property
     def kept(self) -> float:
