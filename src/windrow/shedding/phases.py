@@ -105,6 +105,11 @@ class Phase:
     suspended: bool = False
 
     @property
+    def is_idle(self) -> bool:
+        """Whether no window is dropped."""
+        return not self.suspended and not self.p
+
+    @property
     def share(self) -> float:
         """The probability that a cycle is dropped."""
         batch = self.cycles.batch
@@ -176,7 +181,7 @@ class Phases:
         earlier = tuple(phase for phase in self.items if phase.start < start)
         last = earlier[-1] if earlier else None
         new = Phase(start, cycles, min(p, cycles.most), seed, suspended)
-        if last is not None and replace(last, start=start) == new:
+        if last is not None and (replace(last, start=start) == new or (last.is_idle and new.is_idle)):
             return Phases(earlier)
         if last is None and not suspended and not p:
             return Phases()
@@ -220,7 +225,7 @@ class Phases:
     @property
     def is_idle(self) -> bool:
         """Whether no window is dropped, now or later."""
-        return all(not phase.suspended and not phase.p for phase in self.items)
+        return all(phase.is_idle for phase in self.items)
 
     def to_json(self) -> list[Any]:
         """Plain JSON values."""

@@ -60,11 +60,8 @@ def next_cycles(now: Phase | None, slots: Cycles, free: int, *, drops: bool) -> 
     (100, Cycles(origin=20, length=10, batch=3))
     """
     begin = slots.first_slot(free)
-    if now is not None and not now.suspended and _alike(now.cycles, slots):
-        if not now.p and not drops:
-            return free, now.cycles
-        if now.p and drops:
-            begin = now.cycles.first_begin(free)
+    if drops and now is not None and now.p and _alike(now.cycles, slots):
+        begin = now.cycles.first_begin(free)
     return begin, slots.beginning(begin)
 
 
