@@ -20,6 +20,8 @@ from tests.engine.world import COLUMNS, oracle, table_of
 from windrow.engine.core import Arrival
 from windrow.engine.overload import WARM_UP, Effort
 from windrow.errors import QueryError
+from windrow.spark.tasks.general import RowsGathering
+from windrow.spark.tasks.ingest import _Gathering
 from windrow.state.crash import Crash, crashing_at
 
 OPTIONS = "WATTR t SLACK 3 SHEDDABLE"
@@ -43,6 +45,19 @@ def batches(seed: int, count: int = 8, per: int = 12) -> list[list[tuple[int, in
             rows.append((chance.randint(0, 2), chance.randint(0, 5), max(0, now - chance.randint(0, 4))))
         found.append(rows)
     return found
+
+
+def paced(seed: int, sizes: list[int]) -> list[list[tuple[int, int, int]]]:
+    """Batches of these sizes, each of 18 ticks."""
+    chance = Random(seed)
+
+    def moments(number: int, size: int) -> list[int]:
+        return sorted(chance.randrange(18 * number, 18 * number + 18) for _ in range(size))
+
+    return [
+        [(chance.randint(0, 2), chance.randint(0, 5), t) for t in moments(number, size)]
+        for number, size in enumerate(sizes)
+    ]
 
 
 def connected(folder: Path, queries: dict[str, tuple[str, int | None]], p: float | None) -> Driven:
@@ -150,6 +165,32 @@ def test_queries_may_come_and_go_under_shedding(tmp_path: Path):
     assert w.streams["s"].progress.shed > before
 
 
+def test_a_query_does_not_take_in_what_only_others_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Another one keeps all rows; the panes of this one are only those of its kept windows."""
+    queries = {"tumbling": QUERIES["tumbling"], "kept": (GENERAL, None)}
+    taken: dict[str, list[int]] = {}
+    for kind in (_Gathering, RowsGathering):
+        plain = kind.take
+
+        def take(self: Any, accepted: Any, plain: Any = plain) -> None:
+            taken.setdefault(self.query.name.partition("@")[0], []).extend(accepted["t"].to_list())
+            plain(self, accepted)
+
+        monkeypatch.setattr(kind, "take", take)
+    script = batches(1, count=12)
+    w = connected(tmp_path, queries, 1.0)
+    for batch in script:
+        w.push(*batch)
+    w.end()
+    check(w, queries, script)
+    progress = w.streams["s"].progress
+    assert progress.shed == 0
+    assert len(taken["kept"]) == progress.accepted
+    assert len(taken["tumbling"]) < progress.accepted / 2
+    gone = missing(w, "tumbling", 10)
+    assert {t // 10 * 10 + 10 for t in taken["tumbling"]}.isdisjoint(gone)
+
+
 def go_on(folder: Path, script: list[Any], heard: dict[int, Any]) -> Driven:
     """A life: from where the state is to the end."""
     w = Driven(folder)
@@ -249,9 +290,12 @@ def test_explain_tells_what_may_be_left_out(tmp_path: Path):
     w = connected(
         tmp_path, {**QUERIES, "kept": (GENERAL, None), "rows": ("SELECT k FROM s [ROWS 3]", 2)}, None
     )
-    lines = {name: " ".join(w.queries[name].explain().runs) for name in w.queries}
+    lines = {name: " ".join(" ".join(w.queries[name].explain().runs).split()) for name in w.queries}
     assert "WinDrop(window 10, slide 10, B 4): each answer given is exact, at most 4" in lines["tumbling"]
     assert "WinDrop(window 25, slide 5, B 9)" in lines["sliding"]
+    for other in ("RDrop, which drops answers", "RowDrop, which drops rows at random: answers may be wrong"):
+        assert other in lines["tumbling"]
+        assert other not in lines["rows"]
     assert "shed" not in lines["kept"]
     assert "no window is left out: one of its windows is moved by rows" in lines["rows"]
 
@@ -291,7 +335,7 @@ def drive(
 
 
 def test_overload_makes_it_shed_and_calm_makes_it_stop(tmp_path: Path):
-    queries, script = {"tumbling": QUERIES["tumbling"]}, batches(4, count=60)
+    queries, script = {"tumbling": QUERIES["tumbling"]}, paced(4, [4] * 10 + [30] * 20 + [4] * 30)
     w = connected(tmp_path, queries, None)
     drive(w, script[:10], lambda _: 0.3)
     assert w.queries["tumbling"].losing == 0.0
@@ -350,12 +394,12 @@ def test_fixed_costs_are_no_reason_to_shed(tmp_path: Path):
 
 def test_where_epochs_are_long_anyway_a_burst_is_survived_and_forgotten(tmp_path: Path):
     """Fixed costs of three times the limit: no reason to shed before or after, nor to stay suspended."""
-    queries, script = {"tumbling": QUERIES["tumbling"]}, batches(4, count=90)
+    queries, script = {"tumbling": QUERIES["tumbling"]}, paced(4, [2] * 5 + [90] * 25 + [2] * 60)
     w = connected(tmp_path, queries, None)
-    drive(w, script[:5], lambda number: 0.1 * number, fixed=3.0)
-    drive(w, script[5:30], lambda _: 40.0, fixed=3.0)
+    drive(w, script[:5], lambda _: 0.9, fixed=3.0, since=4.0)
+    drive(w, script[5:30], lambda _: 40.0, fixed=3.0, since=4.0)
     assert w.streams["s"].progress.shed > 0
-    drive(w, script[30:], lambda _: 0.3, fixed=3.0)
+    drive(w, script[30:], lambda _: 0.9, fixed=3.0, since=4.0)
     assert w.queries["tumbling"].losing == 0.0
     assert w.queries["tumbling"].progress.status == "running"
     w.end()

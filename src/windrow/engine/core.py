@@ -66,13 +66,14 @@ SWEEP_EVERY, KEEP = 8, 8
 @dataclass(frozen=True)
 class Arrival:
     """A micro-batch of a stream; `read` is how far its source is after it, `waiting` how many more rows it
-    has, as far as it tells.
+    has, as far as it tells, `around` the seconds that a batch costs before it comes here.
     """
 
     stream: str
     frame: Any
     read: SourceState | None = None
     waiting: int = 0
+    around: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,8 @@ class Engine:
         self._effort: Effort | None = None
         #: when the last epoch with rows began
         self._began: float | None = None
-        #: seconds that the last delivery took
-        self._delivering = 0.0
+        #: seconds that the last delivery, and the last commit, took
+        self._delivering = self._committing = 0.0
         #: how many pane states each stream's last batch gave
         self._panes: dict[str, int] = {}
         self._late_sinks: dict[str, Sink] = {}
@@ -374,14 +375,21 @@ class Engine:
             draft.seal(seals)
             self._close(draft, began)
             draft.tidy(self._place())
-            effort = draft.effort(time.perf_counter() - began, self._delivering)
-            waiting = sum(arrival.waiting for arrival in arrivals)
-            self._effort = replace(effort, backlog=waiting, since=self._since(began) if arrivals else 0.0)
+            on_rows = time.perf_counter() - began
+            effort = draft.effort(on_rows, self._delivering)
+            self._effort = replace(effort, **self._outside(arrivals, began))
             if draft.moved or arrivals or self._registered or self._delivered:
                 self._commit(draft)
             self._effort = None
             self._timed_delivery()
+            self._committing = time.perf_counter() - began - on_rows - self._delivering
             return self.last
+
+    def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
+        """What else there is to know of an epoch's effort."""
+        around = max((arrival.around for arrival in arrivals), default=0.0) + self._committing
+        backlog = sum(arrival.waiting for arrival in arrivals)
+        return {"backlog": backlog, "around": around, "since": self._since(began) if arrivals else 0.0}
 
     def _since(self, began: float) -> float:
         """How long before this the last epoch with rows began."""
@@ -435,8 +443,10 @@ class Engine:
         panes = self._panes.get(arrival.stream)
         others = {name: each.known for name, each in draft.streams.items()}
         held = {name: each.progress for name, each in draft.tables.items()}
-        more = self.shedding.rows(record, draft), archived_section(arrival.stream) in draft.archived, ledgers
-        return Arrived(record.stream, arrival.frame, record.known, bundles, order, others, panes, held, *more)
+        shed, own = self.shedding.rows(record, draft), self.shedding.own_rows(record, draft)
+        known = record.known, bundles, order, others, panes, held, shed, own
+        archived = archived_section(arrival.stream) in draft.archived
+        return Arrived(record.stream, arrival.frame, *known, archived, ledgers)
 
     def _close(self, draft: Draft, began: float) -> None:
         wants, drops = self.archives.wants_lifetimes, self.shedding.drops
@@ -478,7 +488,7 @@ class Engine:
             self._closing.pop().close()
         self.archives.committed()
         self.common.absorbed = draft.ledgers
-        for name, seconds in draft.seconds.items():
+        for name, seconds in draft.spent.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         for name in draft.too_large:
             self.common.leave(name)

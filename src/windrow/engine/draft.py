@@ -28,6 +28,7 @@ from windrow.kernels.clocks import Clock
 from windrow.kernels.general.tables import changes_at, check_order, promised
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.shared.turn import Turn
+from windrow.shedding import load
 from windrow.spark.tasks.archived import archived_section, is_archived
 from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
@@ -89,10 +90,11 @@ class Draft:
         self._readers: dict[str, list[str]] = {}
         #: ledgers whose queries had better have states of their own
         self.too_large: list[str] = []
-        #: how long each query took in this epoch
-        self.seconds: dict[str, float] = {}
         #: rows that leave and come, for each table that changes
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
+        #: seconds that tasks have spent on each query, and rows that it has answered
+        self.spent: Counter[str] = Counter()
+        self.given: Counter[str] = Counter()
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
         self._files = {number: refs for number, refs in self.last.chunks.items() if number >= 0}
         kept = self.last.chunks.get(KEPT, ())
@@ -119,6 +121,7 @@ class Draft:
         self._kept += [report.kept for report in found if report.kept is not None]
         for report in found:
             self._fault(report.faults)
+            self.spent.update(report.seconds)
             for query, latest in report.latest.items():
                 self._reaches(query, latest)
 
@@ -126,7 +129,9 @@ class Draft:
         """What the epoch took, up to now, and how many rows came in it."""
         came = [(record, self.before.get(name)) for name, record in self.streams.items()]
         rows = sum(r.known.accepted - (b.known.accepted if b else 0) for r, b in came)
-        return Effort(rows, sum(r.shed - (b.shed if b else 0) for r, b in came), on_rows, on_answers)
+        shed = sum(r.shed - (b.shed if b else 0) for r, b in came)
+        work = {name: load.Work(spent, rows - shed, self.given[name]) for name, spent in self.spent.items()}
+        return Effort(rows, shed, on_rows, on_answers, by_query=work)
 
     def promise(self, name: str, progress: int, where: Mapping[str, Any] | None, now: int) -> None:
         """Somebody outside says that no more rows, or no more changes of a table, come below `progress`."""
@@ -351,8 +356,8 @@ class Draft:
         for report in reports:
             self._files[report.shard] = report.files
             cells |= Counter(report.cells)
-            for query, seconds in report.seconds.items():
-                self.seconds[query] = self.seconds.get(query, 0.0) + seconds
+            self.spent.update(report.seconds)
+            self.given.update(report.rows)
             self._outbox += [report.outbox] if report.outbox is not None else []
             self._fault(report.faults)
             for query, rows in report.rows.items():

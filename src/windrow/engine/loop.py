@@ -169,7 +169,7 @@ class Loop:
         batch = waiting.batch
         source, record = self.sources[batch.stream], self.engine.streams[batch.stream]
         read = next_read(batch.stream, record.read, batch, source.fingerprint)
-        return None if read is None else Arrival(batch.stream, batch.frame, read, batch.waiting)
+        return None if read is None else Arrival(batch.stream, batch.frame, read, batch.waiting, batch.around)
 
     def _tick(self) -> None:
         policies = [record.stream.progress.policy for record in self.engine.streams.values()]

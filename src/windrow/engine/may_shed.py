@@ -8,7 +8,9 @@ same.
 >>> for line in what_is_shed(compile_query(text, declared(bids, {})), max_gap=11):
 ...     print(line)
 shed    WinDrop(window 1 MINUTE, slide 10 SECONDS, B 11): each answer given is exact, at most 11 windows in a
-        row are missing; a gap of 11 makes 1 MINUTE of rows needless
+        row are missing; a gap of 11 makes 1 MINUTE of rows needless. Not used: RDrop, which drops answers at
+        random: each answer given is exact, any number of windows may be missing; RowDrop, which drops rows at
+        random: answers may be wrong, any number of windows may be missing
 """
 
 from __future__ import annotations
@@ -19,12 +21,17 @@ from typing import TYPE_CHECKING
 from windrow.algebra.explain.brackets import quantity
 from windrow.shedding.agreement import Candidate, agree
 from windrow.shedding.refusal import CannotShed
-from windrow.shedding.strategies import WINDROP
+from windrow.shedding.strategies import RDROP, ROW_DROP, WINDROP
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
 
 _WIDTH, _LABEL = 110, "shed    "
+#: what else could be done, to be compared with
+_OTHERS = (
+    f"Not used: RDrop, which drops answers at random: {RDROP.text()};"
+    f" RowDrop, which drops rows at random: {ROW_DROP.text()}"
+)
 
 
 def what_is_shed(emit: Emit, max_gap: int | None) -> list[str]:
@@ -44,5 +51,5 @@ def _told(emit: Emit, max_gap: int) -> str:
     rows = f"{quantity(drop.early_ticks, domain)} of rows" if drop.early_ticks else "no row"
     return (
         f"WinDrop(window {window}, slide {slide}, B {drop.batch}): {WINDROP.text(drop.batch)};"
-        f" a gap of {drop.batch} makes {rows} needless"
+        f" a gap of {drop.batch} makes {rows} needless. {_OTHERS}"
     )

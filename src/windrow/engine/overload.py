@@ -14,15 +14,18 @@ from typing import Any, Self
 
 from windrow.shedding.admission import Admission, Costs
 from windrow.shedding.controller import Controller
-from windrow.shedding.load import Monitor, Sample
+from windrow.shedding.load import Monitor, Sample, Work
 from windrow.shedding.losses import Bill, Member
 from windrow.shedding.model import early_share
 from windrow.shedding.sharing import Group, Sharing
 
-#: epochs after a start that say nothing about the load: everything is done for the first time
+#: epochs after a start in which nothing is dropped, as everything is done for the first time; unless they
+#: get longer and longer
 WARM_UP = 3
-#: an epoch may take so many times its fixed costs, however short it should be
-TIMES_FIXED = 4.0
+#: how quickly it is learnt what queries cost
+_LEARN = 0.3
+#: losses that differ by less are the same
+_DIGITS = 4
 #: savings below this share of the work are not worth a window
 WORTH = 0.05
 
@@ -40,6 +43,10 @@ class Effort:
     backlog: int = 0
     #: seconds in which these rows came: since the epoch before began
     since: float = 0.0
+    #: seconds that every epoch takes beyond these: to find out what is new, to plan, to commit
+    around: float = 0.0
+    #: what tasks did for each query, where they are computed one by one
+    by_query: Mapping[str, Work] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -56,47 +63,66 @@ class Overload:
     admission: Admission = field(default_factory=Admission)
     #: what each query loses
     losses: Mapping[str, float] | None = None
-    #: epochs since the start
-    epochs: int = 0
+    #: seconds in an epoch by query, smoothed
+    spent: Mapping[str, float] = field(default_factory=dict)
 
     def after(self, effort: Effort, limit: float, sharing: Sharing, blocked: Collection[str]) -> Overload:
         """One more epoch, which should take `limit` seconds, or some times what it takes without rows.
 
         `blocked` are streams that others read too.
         """
-        if self.epochs < WARM_UP:
-            return replace(self, epochs=self.epochs + 1)
         saved = effort.shed / effort.rows if effort.rows else 0.0
-        # after a long epoch many rows are there at once: as many as come in that time, and no greater load
-        allowed = max(limit, TIMES_FIXED * self.monitor.fixed, effort.since)
-        monitor = self.monitor.after(Sample(effort.rows, effort.seconds, allowed, effort.backlog, saved))
-        on_rows = monitor.cost * effort.rows
+        since = effort.since or limit
+        sample = Sample(effort.rows, effort.seconds, since, effort.backlog, saved, effort.around)
+        monitor = self.monitor.after(sample)
+        falls_behind = effort.since > 0 and monitor.took > 2 * effort.since
+        spent = self._spent(effort)
+        if monitor.epochs <= WARM_UP and not falls_behind:
+            return replace(self, monitor=monitor, spent=spent)
+        allowed = monitor.allowed(limit)
+        on_rows = monitor.cost * monitor.waiting(allowed)
         total = max(monitor.fixed + on_rows, 1e-9)
         answers = min(effort.on_answers, monitor.fixed)
-        bills = [_bill(group, on_rows, answers, len(sharing.groups), blocked) for group in sharing.groups]
+        parts = _parts(spent, sharing)
+        bills = [_bill(group, on_rows, answers, parts, blocked) for group in sharing.groups]
         most = sum(bill.most * bill.total for bill in bills) / total
         if most < WORTH:
-            return replace(self, monitor=monitor, controller=Controller(), admission=Admission(), losses={})
-        controller = self.controller.after(monitor.offered, most)
+            return Overload(monitor, losses={}, spent=spent)
+        controller = self.controller.after(monitor.next_load(allowed), most, behind=monitor.behind)
         losses: dict[str, float] = {}
         for bill in bills:
-            losses |= bill.losses(bill.most * controller.saving / most)
-        admission = self._admitted(monitor.offered, sharing, bills, total)
-        return Overload(monitor, controller, admission, losses, self.epochs)
+            wanted = bill.losses(bill.most * controller.share)
+            losses |= {name: round(p, _DIGITS) for name, p in wanted.items()}
+        admission = self._admitted(monitor.load(allowed), sharing, bills, total, parts)
+        return Overload(monitor, controller, admission, losses, spent)
 
-    def _admitted(self, offered: float, sharing: Sharing, bills: list[Bill], total: float) -> Admission:
+    def _spent(self, effort: Effort) -> dict[str, float]:
+        """With what this epoch's tasks spent; of a query that had nothing to do, what is known stands."""
+        found = dict(self.spent)
+        for name, work in effort.by_query.items():
+            if name not in self.admission.suspended:
+                known = found.get(name, work.seconds)
+                found[name] = known + _LEARN * (work.seconds - known)
+        return found
+
+    def _admitted(
+        self, offered: float, sharing: Sharing, bills: list[Bill], total: float, parts: Mapping[str, float]
+    ) -> Admission:
         queries = []
         for group, bill in zip(sharing.groups, bills, strict=True):
-            load = offered * bill.total / total / len(group.members)
-            queries += [Costs(each.name, load, bill.most, each.priority) for each in group.members]
+            load = offered * bill.total / total
+            whole = sum(parts[each.name] for each in group.members)
+            queries += [
+                Costs(each.name, load * parts[each.name] / whole, bill.most, each.priority)
+                for each in group.members
+            ]
         others = max(0.0, offered - sum(query.load for query in queries))
         return self.admission.after(others, queries)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
-            "offered": self.monitor.offered,
-            "saving": self.controller.saving,
+            "share": self.controller.share,
             "suspended": list(self.admission.suspended),
             "losses": dict(self.losses or {}),
         }
@@ -105,17 +131,34 @@ class Overload:
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """What `to_json` wrote."""
         return cls(
-            Monitor(stored["offered"]),
-            Controller(stored["saving"]),
-            Admission(tuple(stored["suspended"])),
-            stored["losses"],
+            controller=Controller(stored["share"]),
+            admission=Admission(tuple(stored["suspended"])),
+            losses=stored["losses"],
         )
 
 
-def _bill(group: Group, rows: float, answers: float, groups: int, blocked: Collection[str]) -> Bill:
-    """What a group can save: of the seconds for rows and for answers, a like part for each group."""
+def _parts(spent: Mapping[str, float], sharing: Sharing) -> dict[str, float]:
+    """What part of all work each query is, by what was spent on it; like parts where nothing is known of one.
+
+    Queries that lose nothing are part of the work too.
+    """
+    names = [*sharing.agreed, *(name for name, _ in sharing.refused)]
+    known = {name: spent.get(name, 0.0) for name in names}
+    if not all(known.values()):
+        return dict.fromkeys(names, 1 / len(names))
+    whole = sum(known.values())
+    return {name: seconds / whole for name, seconds in known.items()}
+
+
+def _bill(
+    group: Group, rows: float, answers: float, parts: Mapping[str, float], blocked: Collection[str]
+) -> Bill:
+    """What a group can save, of the seconds for rows and for answers."""
+    part = sum(parts[member.name] for member in group.members)
     streams = {stream for member in group.members for stream in member.sheddable}
     early = 0.0 if streams & set(blocked) else min(1.0, early_share(group.drop, 1.0))
-    each = answers / groups / len(group.members)
-    members = tuple(Member(member.name, group.drop.most, member.priority, each) for member in group.members)
-    return Bill(members, rows / groups, early)
+    members = tuple(
+        Member(member.name, group.drop.most, member.priority, answers * parts[member.name])
+        for member in group.members
+    )
+    return Bill(members, rows * part, early)

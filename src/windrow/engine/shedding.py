@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine.overload import Effort, Overload
 from windrow.shedding.agreement import Candidate, final_grid
-from windrow.shedding.droppable import droppable
+from windrow.shedding.droppable import MOST_INTERVALS, droppable, needless
 from windrow.shedding.gaps import Gap, gaps, joined
 from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.reach import reaches
 from windrow.shedding.refusal import CannotShed
 from windrow.shedding.sharing import Group, Sharing, share
+from windrow.shedding.timing import next_cycles, shortest, steady
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
@@ -91,12 +93,25 @@ class Shedding:
         sharing = self._shared(running).sharing
         if not ids or any(i not in sharing.agreed for i in ids):
             return ()
-        progress = stream.known.progress.progress
-        begin = int(progress) if abs(progress) != INFINITY else stream.greatest
-        ahead = AHEAD * max(sharing.group_of(i).cycles.span for i in ids)
-        end = max(begin, stream.greatest) + ahead
+        begin, end = _expected(stream, max(sharing.group_of(i).cycles.span for i in ids))
         found = droppable(stream.stream.name, ids, sharing.agreed, self.phases, begin, end)
         return tuple((each.begin, each.end) for each in found)
+
+    def own_rows(self, stream: StreamRecord, draft: Draft) -> dict[str, tuple[tuple[int, int], ...]]:
+        """For each query, the rows of the next batch that it does not need, although others may."""
+        running = [record for record in draft.queries.values() if record.is_running]
+        sharing, name = self._shared(running).sharing, stream.stream.name
+        found: dict[str, tuple[tuple[int, int], ...]] = {}
+        for record in running:
+            phases = self.phases.get(record.id, Phases())
+            if stream.greatest is None or name not in record.streams or phases.is_idle:
+                continue
+            query = sharing.agreed.get(record.id)
+            if query is not None:
+                span = _expected(stream, sharing.group_of(record.id).cycles.span)
+                own = islice(needless(query, name, phases, *span), MOST_INTERVALS)
+                found[record.id] = tuple((each.begin, each.end) for each in own)
+        return found
 
     def drops(self, query: str) -> Callable[[int], bool] | None:
         """Whether the windows of a query that end at an instant are dropped; None if none ever is."""
@@ -133,17 +148,16 @@ class Shedding:
     def _decided(self, draft: Draft, running: Sequence[QueryRecord]) -> Shedding:
         """The next phase of each query."""
         phases = {name: each for name, each in self.phases.items() if name in _undeclared(draft)}
-        free_from = {group.name: _free(draft, group) for group in self.sharing.groups}
+        begins = {group.name: self._begin(draft, group) for group in self.sharing.groups}
         for record in running:
             known = self.phases.get(record.id, Phases())
             if record.id in self.sharing.agreed:
-                free = free_from[self.sharing.group_of(record.id).name]
-            elif known.items:
-                free = _seen(draft, record.streams, _width(record))
+                free, cycles = begins[self.sharing.group_of(record.id).name]
+            elif known.last is not None:
+                free, cycles = _seen(draft, record.streams, _width(record)), known.last.cycles
             else:
                 continue
-            cycles = self._cycles(record.id, known)
-            if free is not None and cycles is not None:
+            if free is not None:
                 p, suspended = self._loss(record.id, cycles)
                 known = known.then(free, cycles, p, self.seed, suspended=suspended)
             clock = _clock(draft, record)
@@ -151,10 +165,16 @@ class Shedding:
         used = {name: each for name, each in phases.items() if each.items or name in self.sharing.agreed}
         return replace(self, phases=used)
 
-    def _cycles(self, query: str, known: Phases) -> Cycles | None:
-        if query in self.sharing.agreed:
-            return self.sharing.group_of(query).cycles
-        return known.last.cycles if known.last is not None else None
+    def _begin(self, draft: Draft, group: Group) -> tuple[int | None, Cycles]:
+        """When the next phase of a group's queries may begin, and its cycles: the same for all of them."""
+        free = _free(draft, group)
+        if free is None or self.forced is not None:
+            return free, group.cycles
+        losses = [self._wanted(member.name) for member in group.members]
+        batch = shortest(group.drop, max(losses), _moved(draft, group) * 2 // MOST_INTERVALS)
+        in_force = [self.phases.get(member.name, Phases()).at(free) for member in group.members]
+        now = max((phase for phase in in_force if phase is not None), key=lambda phase: phase.p, default=None)
+        return next_cycles(now, replace(group.cycles, batch=batch), free, drops=any(losses))
 
     def _loss(self, query: str, cycles: Cycles) -> tuple[float, bool]:
         if query not in self.sharing.agreed:
@@ -163,7 +183,11 @@ class Shedding:
             return min(self.forced, cycles.most), False
         if query in self.overload.admission.suspended:
             return 0.0, True
-        return (self.overload.losses or {}).get(query, 0.0), False
+        return steady(self._wanted(query), cycles.batch), False
+
+    def _wanted(self, query: str) -> float:
+        """What a query should lose, by the load."""
+        return (self.overload.losses or {}).get(query, 0.0)
 
     def _recorded(self, draft: Draft, running: Sequence[QueryRecord]) -> Shedding:
         """With the gaps among the windows that are final now."""
@@ -202,6 +226,14 @@ class Shedding:
         """The share of its windows that a query loses from now on."""
         last = self.phases.get(query, Phases()).last
         return 0.0 if last is None else 1.0 if last.suspended else last.p
+
+
+def _expected(stream: StreamRecord, cycle: int) -> tuple[int, int]:
+    """Where the rows of the next batch will be."""
+    assert stream.greatest is not None
+    progress = stream.known.progress.progress
+    begin = int(progress) if abs(progress) != INFINITY else stream.greatest
+    return begin, max(begin, stream.greatest) + AHEAD * cycle
 
 
 def _undeclared(draft: Draft) -> set[str]:
@@ -244,6 +276,16 @@ def _free(draft: Draft, group: Group) -> int | None:
     """Windows of these queries that end later than this have no row yet."""
     streams = {stream for member in group.members for stream in member.streams}
     return _seen(draft, streams, max(member.drop.window for member in group.members))
+
+
+def _moved(draft: Draft, group: Group) -> int:
+    """How far the rows of the epoch reached beyond those before."""
+    found = [0]
+    for name in {stream for member in group.members for stream in member.streams}:
+        before, now = draft.before.get(name), draft.streams[name].greatest
+        if before is not None and before.greatest is not None and now is not None:
+            found.append(now - before.greatest)
+    return max(found)
 
 
 def _final(draft: Draft, record: QueryRecord) -> int | None:

@@ -6,7 +6,7 @@ and projected, and leaves as an Arrow table with `at`, the end of the window, be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
@@ -18,6 +18,7 @@ from windrow.kernels.lowering import lower
 from windrow.kernels.measures import GROUPS, Measure, Measures
 from windrow.kernels.query import SlidingQuery, run_stages
 from windrow.kernels.slide import units
+from windrow.kernels.wanted import runs_of
 
 if TYPE_CHECKING:
     Range = tuple[int, int]
@@ -31,11 +32,25 @@ class WindowStates(Protocol):
 
 
 class Answers:
-    """The answer rows of a query from the states of its windows."""
+    """The answer rows of a query from the states of its windows.
 
-    def __init__(self, query: SlidingQuery, measures: Measures) -> None:
+    `drops` says which windows are left out, by where they end.
+    """
+
+    def __init__(
+        self, query: SlidingQuery, measures: Measures, drops: Callable[[int], bool] | None = None
+    ) -> None:
         self.query = query
         self.measures = measures
+        self.drops = drops
+
+    def without(self, drops: Callable[[int], bool]) -> Answers:
+        """The same answers, but for windows that are left out."""
+        return Answers(self.query, self.measures, drops)
+
+    def is_left_out(self, w: int) -> bool:
+        """Whether a window has no answer, whatever is in it."""
+        return self.drops is not None and self.drops(int(self.query.cut.ends(w)))
 
     def blocks(
         self,
@@ -50,11 +65,13 @@ class Answers:
         """
         if GROUPS not in states or windows[0] >= windows[1]:
             return
-        for group_range, window_range in units(groups.height, windows, self.query.cut):
-            blocks = {name: table.block(group_range, window_range) for name, table in states.items()}
-            frames = {name: _within(frame, spans) for name, frame in blocks.items()}
-            if frames[GROUPS].height:
-                yield self.table(groups, frames)
+        gone = {w for w in range(*windows) if self.is_left_out(w)} if self.drops is not None else set()
+        for part in runs_of(windows, gone, groups.height):
+            for group_range, window_range in units(groups.height, part, self.query.cut):
+                blocks = {name: table.block(group_range, window_range) for name, table in states.items()}
+                frames = {name: _left(_within(frame, spans), gone) for name, frame in blocks.items()}
+                if frames[GROUPS].height:
+                    yield self.table(groups, frames)
 
     def table(self, groups: pl.DataFrame, frames: Mapping[str, pl.DataFrame]) -> pa.Table:
         """One block of answers."""
@@ -102,6 +119,10 @@ class Answers:
             nothing = pl.Series([of_nothing(measure.aggregate)], dtype=dtype)
             value = value.zip_with(known, nothing.new_from_index(0, states.height))
         return value.alias(measure.name)
+
+
+def _left(states: pl.DataFrame, gone: set[int]) -> pl.DataFrame:
+    return states.filter(~states["w"].is_in(list(gone))) if gone else states
 
 
 def _within(states: pl.DataFrame, spans: pl.DataFrame | None) -> pl.DataFrame:

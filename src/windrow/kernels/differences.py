@@ -106,8 +106,12 @@ class _Epoch(Changing):
 
     def one_by_one(self, ranges: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Each window from the one before it."""
-        found = [self._window(w) for first, stop in ranges for w in range(first, stop)]
-        return (self.answers.table(groups, frames) for groups, frames in found if groups is not None)
+        found = [(w, *self._window(w)) for first, stop in ranges for w in range(first, stop)]
+        return (
+            self.answers.table(groups, frames)
+            for w, groups, frames in found
+            if groups is not None and not self.answers.is_left_out(w)
+        )
 
     def _window(self, w: int) -> tuple[pl.DataFrame | None, Frames]:
         """The groups of a window and their states. Panes that leave go with the window that is without them,

@@ -7,8 +7,8 @@ delta, clock)` gives the next state and the answers of the windows whose ends th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
@@ -18,6 +18,7 @@ from windrow.kernels.columns import to_frame
 from windrow.kernels.layout import PANE
 
 if TYPE_CHECKING:
+    from windrow.kernels.answers import Answers
     from windrow.kernels.clocks import Clock
 
 
@@ -58,8 +59,17 @@ class Delta:
 class Kernel(Protocol):
     """A stateful operator as a pure function."""
 
+    @property
+    def answers(self) -> Answers: ...
+
     def advance(self, state: State, delta: Delta, clock: Clock) -> tuple[State, Iterator[pa.Table]]:
         """The next state, and the answers that became final as the clock moved."""
+
+
+def without(kernel: Kernel, drops: Callable[[int], bool]) -> Kernel:
+    """The same kernel with the same state, which does not answer windows that end where `drops` says."""
+    left: Kernel = replace(kernel, answers=kernel.answers.without(drops))  # type: ignore[type-var]
+    return left
 
 
 def chunked(frames: Iterable[pl.DataFrame]) -> tuple[Chunk, ...]:

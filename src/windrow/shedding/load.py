@@ -1,27 +1,35 @@
 """What overload looks like: what came, how long it took, what is left waiting.
 
-One `Sample` is one epoch. Its load is the time the epoch took against the time it should take: above 1 the
-epochs fall behind. What the load would have been without shedding is the offered load; a `Monitor` smooths
-it, quick when it rises and slow when it falls.
+One `Sample` is one epoch. A `Monitor` keeps three things: what an epoch costs without rows and for each row
+(`Line`), how many rows come in a second, and what lies between two epochs. From these follows the load
+of an epoch that should take some seconds: the work on all rows that come in that time, against that time. It
+does not depend on what is shed. Above 1 the epochs fall behind.
 
-Shedding comes in lumps: in one epoch nearly all rows may go, in the next one none. That makes it easy to see
-what a row costs, and what an epoch costs without any: seconds = fixed + cost * rows, by least squares over
-the last epochs. As long as the rows of each epoch are about as many as before, nothing new is learnt about
-the two but their sum. Where no rows are left to learn from, the memory of their cost fades, and with it the
-reason to shed.
+Rows come while an epoch runs, and sources without a limit hand over all of them at once: after a long epoch
+many rows wait. The work that these will make is known before the next epoch begins (`next_load`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from math import exp
 
-#: how much of what was known counts after another epoch, and the cost of rows after one without any
-_MEMORY, _FADING = 0.9, 0.98
-#: the numbers of rows must vary by this much, against their mean, to tell fixed costs from costs of rows
-_VARIES = 0.2
-#: with a smaller share of the rows kept, there is nothing to learn from an epoch
+from windrow.shedding.line import Line
+
+#: the cost of rows after another epoch in which none was worked on: it gets another try
+_FADING = 0.98
+#: with a smaller share of the rows kept, there is nothing to learn about their cost
 _ENOUGH = 0.02
+#: rows per second are those of the last seconds, of about so many
+_LATELY = 0.5
+#: an epoch that takes so many times as long as it may is made shorter, and any if the load is above this
+_PATIENT, _FULL = 2.0, 0.9
+#: how quickly the time around epochs is learnt
+_QUICK = 0.3
+#: a backlog that the source tells of is worked off within so many epochs
+_DRAIN = 10
+#: an epoch may take so many times its fixed costs, however short it should be
+TIMES_FIXED = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +53,18 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One epoch as it was measured. `limit` is how long one should take: the trigger, or a second without
-    one.
-    """
+    """One epoch as it was measured."""
 
     rows: int
     seconds: float
-    limit: float
+    #: seconds in which these rows came: since the epoch before began
+    since: float
     #: rows that wait in the source
     backlog: int = 0
-    #: how much of the work was saved by shedding, of what there would have been
+    #: the share of the rows that was shed
     saved: float = 0.0
-    work: Mapping[str, Work] = field(default_factory=dict)
-
-    @property
-    def load(self) -> float:
-        """The time it took against the time it should take."""
-        return self.seconds / self.limit
+    #: seconds that an epoch takes besides
+    around: float = 0.0
 
     @property
     def kept(self) -> float:
@@ -70,75 +73,81 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
-    """Sums over the last epochs, older ones counting less: of x, rows worked on, y, seconds, and products."""
-
-    n: float = 0.0
-    x: float = 0.0
-    y: float = 0.0
-    xx: float = 0.0
-    xy: float = 0.0
-
-    def add(self, x: float, y: float) -> Sums:
-        """With one more epoch."""
-        new = (1.0, x, y, x * x, x * y)
-        old = (self.n, self.x, self.y, self.xx, self.xy)
-        return Sums(*(_MEMORY * before + each for before, each in zip(old, new, strict=True)))
-
-    @property
-    def means(self) -> tuple[float, float]:
-        """The means of x and y."""
-        return self.x / self.n, self.y / self.n
-
-    def slope(self, rows: int) -> float | None:
-        """How y grows with x, if x varies enough to tell, against its mean and against all rows."""
-        x, y = self.means
-        spread = self.xx / self.n - x * x
-        enough = _VARIES * max(x, 0.1 * rows)
-        return (self.xy / self.n - x * y) / spread if spread > enough**2 else None
-
-
-@dataclass(frozen=True, slots=True)
 class Monitor:
-    """The offered load, smoothed, and what it consists of.
+    """What is known of costs and rates after some epochs.
 
     >>> monitor = Monitor()
     >>> for saved in (0.0, 0.9, 0.5, 1.0) * 20:
     ...     took = 0.2 + 0.001 * 1600 * (1 - saved)
-    ...     monitor = monitor.after(Sample(rows=1600, seconds=took, limit=1.0, saved=saved))
-    >>> round(monitor.offered, 2), round(monitor.fixed, 2), round(monitor.cost, 4)
-    (1.8, 0.2, 0.001)
+    ...     monitor = monitor.after(Sample(rows=1600, seconds=took, since=1.0, saved=saved))
+    >>> round(monitor.load(limit=1.0), 1), round(monitor.fixed, 1), round(monitor.rate)
+    (1.8, 0.2, 1600)
     """
 
-    offered: float = 0.0
-    #: seconds that an epoch takes without rows, and more for each row
-    fixed: float = 0.0
-    cost: float = 0.0
-    #: the share of the work that rows make
-    by_rows: float = 1.0
-    sums: Sums = field(default_factory=Sums)
-    #: a backlog is counted as load that is worked off within so many epochs
-    drain: int = 10
-    quick: float = 0.5
-    slow: float = 0.2
+    line: Line = field(default_factory=Line)
+    #: rows per second
+    rate: float = 0.0
+    #: the last epoch, with what lies around it; and rows that wait
+    took: float = 0.0
+    backlog: int = 0
+    #: seconds between the end of one epoch and the beginning of the next, if rows wait
+    around: float = 0.0
+    #: epochs seen
+    epochs: int = 0
+    #: whether the last epoch took longer than its rows took to come
+    behind: bool = False
+
+    @property
+    def fixed(self) -> float:
+        """Seconds that an epoch takes without rows."""
+        return self.line.fixed + self.around
+
+    @property
+    def cost(self) -> float:
+        """Seconds more for each row."""
+        return self.line.cost
 
     def after(self, sample: Sample) -> Monitor:
         """With one more epoch."""
-        learnt = self._learnt(sample)
-        rows = sample.rows + sample.backlog / self.drain
-        offered = (learnt.fixed + learnt.cost * rows) / sample.limit
-        gain = self.quick if offered > self.offered else self.slow
-        return replace(learnt, offered=self.offered + gain * (offered - self.offered))
+        line = self.line.after(sample.kept, sample.seconds)
+        if sample.kept < _ENOUGH * sample.rows:
+            line = line.faded(_FADING)
+        around = self.around + (_QUICK if self.epochs else 1.0) * (sample.around - self.around)
+        took = sample.seconds + sample.around
+        return Monitor(
+            line,
+            self._rate(sample),
+            took,
+            sample.backlog,
+            around,
+            self.epochs + 1,
+            took > sample.since or sample.backlog > 0,
+        )
 
-    def _learnt(self, sample: Sample) -> Monitor:
-        sums = self.sums.add(sample.kept, sample.seconds)
-        (rows, seconds), by_rows = sums.means, self.by_rows
-        slope = sums.slope(sample.rows)
-        if slope is not None and seconds > 0:
-            cost = min(max(slope, 0.0), seconds / rows)
-            by_rows = cost * rows / seconds
-        elif sample.rows and sample.kept >= _ENOUGH * sample.rows:
-            cost = by_rows * seconds / rows
-        else:
-            cost = _FADING * self.cost
-        return replace(self, sums=sums, cost=cost, fixed=max(0.0, seconds - cost * rows), by_rows=by_rows)
+    def _rate(self, sample: Sample) -> float:
+        came = max(0, sample.rows + sample.backlog - self.backlog)
+        new = came / sample.since if sample.since else self.rate
+        gain = 1 - exp(-sample.since / _LATELY) if self.epochs else 1.0
+        return self.rate + gain * (new - self.rate)
+
+    def allowed(self, limit: float) -> float:
+        """How long an epoch may take: no shedding makes it shorter than its fixed costs."""
+        return max(limit, TIMES_FIXED * self.fixed)
+
+    def load(self, limit: float) -> float:
+        """The work on the rows that come while an epoch runs, if it takes as long as it may, against that."""
+        return (self.fixed + self.cost * self.rate * limit) / limit
+
+    def waiting(self, limit: float) -> float:
+        """The rows of the next epoch: those that come in one, or came in the last one if that was longer.
+
+        A pause alone is no overload: as long as epochs are not much too long, and rows do not come too fast,
+        they get shorter by themselves.
+        """
+        is_urgent = self.took > _PATIENT * limit or self.load(limit) > _FULL
+        came_in = max(limit, self.took) if is_urgent else limit
+        return self.rate * came_in + self.backlog / _DRAIN
+
+    def next_load(self, limit: float) -> float:
+        """The work on the rows of the next epoch, against how long it should take."""
+        return (self.fixed + self.cost * self.waiting(limit)) / limit

@@ -67,6 +67,18 @@ class Cycles:
         """The first instant from `instant` on at which a cycle begins."""
         return self.origin - (self.origin - instant) // self.span * self.span
 
+    def first_slot(self, instant: int) -> int:
+        """The first instant from `instant` on at which a slot begins."""
+        return self.origin - (self.origin - instant) // self.length * self.length
+
+    def beginning(self, slot: int) -> Cycles:
+        """The same slots, in cycles one of which begins with the slot that begins at an instant.
+
+        >>> Cycles(0, 10, batch=3).beginning(70)
+        Cycles(origin=30, length=10, batch=3)
+        """
+        return Cycles(self.origin + (slot - self.origin) % self.span, self.length, self.batch)
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -91,6 +103,11 @@ class Phase:
     p: float
     seed: int
     suspended: bool = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no window is dropped."""
+        return not self.suspended and not self.p
 
     @property
     def share(self) -> float:
@@ -164,16 +181,21 @@ class Phases:
         earlier = tuple(phase for phase in self.items if phase.start < start)
         last = earlier[-1] if earlier else None
         new = Phase(start, cycles, min(p, cycles.most), seed, suspended)
-        if last is not None and replace(last, start=start) == new:
+        if last is not None and (replace(last, start=start) == new or (last.is_idle and new.is_idle)):
             return Phases(earlier)
         if last is None and not suspended and not p:
             return Phases()
         return Phases((*earlier, new))
 
+    def at(self, instant: int) -> Phase | None:
+        """The phase of the windows that end at an instant; None before the first one."""
+        place = bisect_left([phase.start for phase in self.items], instant) - 1
+        return self.items[place] if place >= 0 else None
+
     def drops(self, end: int) -> bool:
         """Whether the windows that end at an instant are dropped."""
-        place = bisect_left([phase.start for phase in self.items], end) - 1
-        return place >= 0 and self.items[place].drops(end)
+        phase = self.at(end)
+        return phase is not None and phase.drops(end)
 
     def runs(self, after: int, until: int) -> Iterator[Run]:
         """The runs of dropped windows that end in (after, until], in order; runs that touch are one."""
@@ -203,7 +225,7 @@ class Phases:
     @property
     def is_idle(self) -> bool:
         """Whether no window is dropped, now or later."""
-        return all(not phase.suspended and not phase.p for phase in self.items)
+        return all(phase.is_idle for phase in self.items)
 
     def to_json(self) -> list[Any]:
         """Plain JSON values."""

@@ -39,7 +39,7 @@ class HereJobs:
         for batch in batches:
             sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
             known, queries = batch.known, batch.queries
-            more = batch.others, batch.held, batch.shed, batch.archived, batch.ledgers
+            more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
             task = RowsTask(batch.stream, known, now, place, queries, sink, *more)
             found.append(task.run(batch.frame.to_batches()))
         return found

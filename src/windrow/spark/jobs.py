@@ -127,7 +127,7 @@ def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
         frame = frame.coalesce(1).sortWithinPartitions(*batch.order_key)
     rows = _columns(batch, frame)
     sink = _late_sink(stream)
-    more = batch.others, batch.held, batch.shed, batch.archived, batch.ledgers
+    more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
     task = RowsTask(stream, batch.known, now, place, batch.queries, sink, *more)
     ingested: DataFrame = rows.mapInArrow(task, SCHEMA)
     return ingested

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from windrow.kernels.program import Program
     from windrow.kernels.shared.ledger import Ledger, Sheet
 
-BEGIN, MOMENT, COUNT, GREATEST = "__begin", "__t", "__rows", "__greatest"
+BEGIN, MOMENT, COUNT, GREATEST, IS_SHED = "__begin", "__t", "__rows", "__greatest", "__shed"
 #: stands for the pane of rows that no query needs
 SHED = -(2**63) + 1
 #: more grids than these are replaced by their common divisor
@@ -370,11 +370,15 @@ def moment_sql(stream: Stream) -> str:
 
 def aggregation_sql(feed: Feed, view: str, moment: str, promised: str, shed: str = "") -> str:
     """The aggregation of a feed over a view of the new rows. Rows before the promise are in no pane; those
-    for which the condition `shed` holds are counted together."""
-    pane = f"CASE WHEN {shed} THEN {SHED}L ELSE {feed.begin} END" if shed else feed.begin
+    for which the condition `shed` holds are only counted, all together: it is looked at once for each row,
+    before anything else is computed from it."""
+    rows = f"(SELECT *, {moment} AS {MOMENT} FROM {view})"
+    if shed:
+        rows = f"(SELECT *, {shed} AS {IS_SHED} FROM {rows})"
+    pane = f"CASE WHEN {IS_SHED} THEN {SHED}L ELSE {feed.begin} END" if shed else feed.begin
     begin = f"CASE WHEN {MOMENT} >= {promised} THEN {pane} END"
     inner = {
-        f"__key{place}": f"CASE WHEN {shed} THEN NULL ELSE {text} END" if shed else text
+        f"__key{place}": f"CASE WHEN {IS_SHED} THEN NULL ELSE {text} END" if shed else text
         for place, text in enumerate(feed.key_texts)
     }
     keys = "".join(f", {text} AS {name}" for name, text in inner.items())
@@ -382,6 +386,6 @@ def aggregation_sql(feed: Feed, view: str, moment: str, promised: str, shed: str
     states = "".join(f", {text} AS {column}" for column, text in feed.aggregations.items())
     return (
         f"SELECT __pane AS {BEGIN}{outer}, count(1) AS {COUNT}, max({MOMENT}) AS {GREATEST}{states}"
-        f" FROM (SELECT *, {begin} AS __pane{keys} FROM (SELECT *, {moment} AS {MOMENT} FROM {view}))"
+        f" FROM (SELECT *, {begin} AS __pane{keys} FROM {rows})"
         f" GROUP BY __pane{''.join(f', {name}' for name in inner)}"
     )

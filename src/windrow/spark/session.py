@@ -65,6 +65,8 @@ def _settings(java_options: Sequence[str]) -> dict[str, str]:
         # Plans are chosen by Windrow; Spark changing them while they run would make updates hard to predict.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        # A folder with more files than this is listed by a job, which takes longer than looking at them here.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": _java_options(java_options),

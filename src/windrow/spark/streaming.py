@@ -46,6 +46,8 @@ class MicroBatch:
     files: Callable[[], tuple[SourceFile, ...]] = tuple
     #: rows that the source had left when the batch before this one was taken, if it says so
     waiting: int = 0
+    #: seconds that Spark spent on the batch before this one, beyond handing it over
+    around: float = 0.0
 
 
 class StreamFeed:
@@ -103,16 +105,19 @@ class StreamFeed:
     def _on_batch(self, frame: DataFrame, number: int) -> None:
         """Spark's callback: whatever happens inside, it returns only if the batch is committed."""
         try:
-            files, waiting = partial(self._files, number), self._waiting()
-            self._hand_over(MicroBatch(self.stream, frame, self._id(), number, files, waiting))
+            files, told = partial(self._files, number), self._told()
+            self._hand_over(MicroBatch(self.stream, frame, self._id(), number, files, *told))
             crash_point("before-spark-commit")
         except BaseException as error:  # noqa: BLE001  even SystemExit: Spark would wait for it for ever
             self.failure = error
             raise RuntimeError(f"batch {number} of stream {self.stream} is not committed") from None
 
-    def _waiting(self) -> int:
+    def _told(self) -> tuple[int, float]:
+        """What Spark says of the batch before: rows that were left waiting, and seconds around it."""
         progress = self._query.lastProgress if self._query is not None else None
-        return rows_waiting(progress["sources"][0]) if progress is not None else 0
+        if progress is None:
+            return 0, 0.0
+        return rows_waiting(progress["sources"][0]), seconds_around(progress["durationMs"])
 
     def _id(self) -> str:
         metadata = json.loads((self.checkpoint / "metadata").read_text())
@@ -153,6 +158,15 @@ def rows_waiting(source: Mapping[str, Any]) -> int:
     """
     read, there = (_offsets(source.get(name)) for name in ("endOffset", "latestOffset"))
     return sum(max(0, last - read.get(part, last)) for part, last in there.items())
+
+
+def seconds_around(took: Mapping[str, int]) -> float:
+    """From Spark's progress: what it takes to find out what is new, to plan and to write its own logs.
+
+    >>> seconds_around({"addBatch": 700, "walCommit": 40, "triggerExecution": 950})
+    0.25
+    """
+    return max(0, took.get("triggerExecution", 0) - took.get("addBatch", 0)) / 1000
 
 
 def _offsets(told: Any) -> dict[str, int]:

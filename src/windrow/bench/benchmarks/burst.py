@@ -133,7 +133,9 @@ def _table(runs: dict[str, Seen], expected: pl.DataFrame, options: Options, rows
             *(_exact_again(seen, expected, end) for seen in runs.values()),
         ),
         ("all rows done, after the last came", *(_done(seen, end + options.after) for seen in runs.values())),
-        ("most memory, Java and Python", *(_most(seen) for seen in runs.values())),
+        ("memory before the burst, Java and Python", *(_most(seen, 0, begin) for seen in runs.values())),
+        ("most memory in it", *(_most(seen, begin, end) for seen in runs.values())),
+        ("most memory after it", *(_most(seen, end, float("inf")) for seen in runs.values())),
     ]
     title = f"{options.burst} seconds at three times capacity"
     return Table(title, ("figure", *runs), tuple(lines))
@@ -165,8 +167,9 @@ def _done(seen: Seen, planned: int) -> str:
     return f"{max(0.0, seen.seconds - planned):.1f} s"
 
 
-def _most(seen: Seen) -> str:
-    return f"{max((held for _, held in seen.memory), default=0.0):,.0f} MB"
+def _most(seen: Seen, low: float, high: float) -> str:
+    found = [held for when, held in seen.memory if low <= when < high]
+    return f"{max(found):,.0f} MB" if found else ABSENT
 
 
 def _latency_chart(runs: dict[str, Seen]) -> Chart:

@@ -32,6 +32,8 @@ class Arrived:
     held: Mapping[str, Instant] = field(default_factory=dict)
     #: rows that no query needs: intervals [begin, end) of WATTR
     shed: tuple[tuple[int, int], ...] = ()
+    #: rows that a query does not need, although another may
+    own: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     #: whether archives are to have the accepted rows
     archived: bool = False
     #: what is kept once for all queries that share it; these are not among `queries`

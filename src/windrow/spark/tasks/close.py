@@ -7,10 +7,8 @@ next, as states of its panes. Stage `n` of shard `s` has a state of its own, num
 from __future__ import annotations
 
 import pickle
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +22,14 @@ from windrow.kernels.measures import GROUPS
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.kernels.shared import kernel as shared_kernel
-from windrow.kernels.state import Delta, State
+from windrow.kernels.state import Delta, State, without
 from windrow.spark.tasks.archived import archived_section, lived_rows
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
 from windrow.spark.tasks.general import Turn, advance
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message, undisturbed
 from windrow.spark.tasks.shared import sheets_of
+from windrow.spark.tasks.spent import timed
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.state.shard import Shard, change_shard
@@ -146,11 +145,11 @@ class _Run:
         ):
             for work in task.work:
                 if work.query.unit.stages > task.stage:
-                    with self._timed([work.query.name]):
+                    with timed(self.seconds, work.query.name):
                         for operator, state in self._moved(work, before, outbox).items():
                             change.put(operator, state)
             for common in task.shared if task.stage == 0 else ():
-                with self._timed([asker.query for asker in common.turn.askers]):
+                with timed(self.seconds, *(asker.query for asker in common.turn.askers)):
                     for operator, state in self._shared(common, before, outbox).items():
                         change.put(operator, state)
             for operator in before.operators:
@@ -158,13 +157,6 @@ class _Run:
                     change.drop(operator)
         known = dict(self.rows), self.faults, self.cells, self.seconds
         return Closed(number, tuple(files), outbox.ref, *known)
-
-    @contextmanager
-    def _timed(self, queries: Sequence[str]) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        each = (time.perf_counter() - began) / max(1, len(queries))
-        self.seconds |= dict.fromkeys(queries, each)
 
     def _moved(self, work: Work, before: Shard, outbox: Spool) -> Mapping[str, State]:
         """The next states of a query's operators; a fault, and none, if it cannot go on."""
@@ -197,7 +189,10 @@ class _Run:
         operator = f"{work.query.name}{_OF}{stage}"
         clock = work.clock if stage == 0 else Clock(work.clock.before, work.clock.now)
         delta = self._delta(work, unit, levels[stage], before)
-        moved, answers = levels[stage].kernel.advance(before.state(operator), delta, clock)
+        kernel = levels[stage].kernel
+        if work.drops is not None and len(levels) == stage + 1:
+            kernel = without(kernel, work.drops)
+        moved, answers = kernel.advance(before.state(operator), delta, clock)
         if len(levels) > stage + 1:
             self._route(work.query.name, levels[stage + 1], answers, work.clock)
         else:

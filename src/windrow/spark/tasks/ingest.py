@@ -29,6 +29,7 @@ from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, Fault, Ingested, fault_of, message, undisturbed
 from windrow.spark.tasks.shared import LedgerGathering
 from windrow.spark.tasks.shed import without
+from windrow.spark.tasks.spent import timed
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.windows.progress import Batch
@@ -62,6 +63,8 @@ class RowsTask:
     held: Mapping[str, Instant] = field(default_factory=dict)
     #: rows that no query needs: intervals [begin, end) of WATTR
     shed: tuple[tuple[int, int], ...] = ()
+    #: rows that a query does not need, although another may
+    own: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     #: whether archives are to have the accepted rows
     archived: bool = False
     #: what is kept once for all queries that share it
@@ -84,6 +87,7 @@ class RowsTask:
         common = [LedgerGathering(ledger) for ledger in self.ledgers]
         observed: list[Observed] = []
         place, shed = self.place, 0
+        spent: dict[str, float] = {}
         with Spool(place, folder=OUTBOX) as outbox, KeptWriter(place, self.stream) as kept:
             for batch in batches:
                 frame = frame_from_arrow(pa.Table.from_batches([batch]), self.stream.schema)
@@ -95,16 +99,22 @@ class RowsTask:
                     kept.add(judged.accepted)
                 needed = without(judged.accepted, self.stream.wattr, self.shed)
                 shed += judged.accepted.height - needed.height
-                for each in (*gathering, *common):
-                    each.take(needed)
+                for each in gathering:
+                    with timed(spent, each.query.name):
+                        each.take(self._own(needed, each.query.name))
+                for ledger in common:
+                    ledger.take(needed)
                 if self.archived and judged.accepted.height:
                     rows = stream_rows(self.stream, judged.accepted)
                     outbox.writer.add(archived_section(self.stream.name), rows.to_arrow())
                 if self.late_sink is not None and judged.late.height:
                     outbox.writer.add(self.late_sink, judged.late.to_arrow())
         with Spool(place, stream=self.stream.name) as spool:
-            for each in (*gathering, *common):
-                each.put(spool, place.shards)
+            for each in gathering:
+                with timed(spent, each.query.name):
+                    each.put(spool, place.shards)
+            for ledger in common:
+                ledger.put(spool, place.shards)
         return Ingested(
             self.stream.name,
             Observed.all(observed),
@@ -115,7 +125,13 @@ class RowsTask:
             {each.name: each.fault for each in (*gathering, *common) if each.fault is not None},
             shed,
             kept.ref,
+            seconds=spent,
         )
+
+    def _own(self, needed: pl.DataFrame, query: str) -> pl.DataFrame:
+        """The rows that a query needs itself; where it needs all that anybody does, nothing is looked at."""
+        own = self.own.get(query, ())
+        return without(needed, self.stream.wattr, own) if own != self.shed else needed
 
     def _gathering(self, query: Bundle) -> _Gathering | RowsGathering:
         unit = query.unit

@@ -57,6 +57,8 @@ class Ingested:
     kept: ChunkRef | None = None
     #: why the batch as a whole cannot be taken
     refusal: WindrowError | None = None
+    #: how long each query took, where they are computed one by one
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

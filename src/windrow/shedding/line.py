@@ -1,0 +1,74 @@
+"""What an epoch costs: seconds = fixed + cost * rows, learnt from epoch to epoch.
+
+Least squares over the last epochs, drawn a little towards what was believed before. While the numbers of rows
+vary, and shedding makes them vary, both costs are found. While they do not, only their sum is seen: both
+beliefs then move together, as little as is needed, and neither is mistaken for the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+#: how much of what was seen counts after another epoch
+_MEMORY = 0.9
+#: so many epochs the belief before counts as
+_BELIEF = 0.5
+#: of the first epoch, what is taken to be for its rows
+_BY_ROWS = 0.5
+#: an epoch that takes so many times what was expected was held up by something else, and is cut to it
+_STRANGE = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The two costs, and sums over the last epochs: of x, rows worked on, y, seconds, and products.
+
+    >>> line = Line()
+    >>> for rows in (100, 900, 300, 1500, 40, 700) * 3:
+    ...     line = line.after(rows, 0.5 + 0.001 * rows)
+    >>> round(line.fixed, 2), round(line.cost, 4)
+    (0.5, 0.001)
+    """
+
+    fixed: float = 0.0
+    cost: float = 0.0
+    n: float = 0.0
+    x: float = 0.0
+    y: float = 0.0
+    xx: float = 0.0
+    xy: float = 0.0
+
+    def after(self, rows: float, seconds: float) -> Line:
+        """With one more epoch."""
+        if not self.n:
+            cost = _BY_ROWS * seconds / rows if rows else 0.0
+            return Line(seconds - cost * rows, cost, 1.0, rows, seconds, rows * rows, rows * seconds)
+        return self._with(rows, self._plausible(rows, seconds))._fitted()
+
+    def _plausible(self, rows: float, seconds: float) -> float:
+        """Nobody knows what a row costs from epochs with far fewer of them: there, all is plausible."""
+        is_known = rows * rows <= 2 * self.xx / self.n
+        return min(seconds, _STRANGE * (self.fixed + self.cost * rows)) if is_known else seconds
+
+    def _with(self, rows: float, seconds: float) -> Line:
+        new = (1.0, rows, seconds, rows * rows, rows * seconds)
+        old = (self.n, self.x, self.y, self.xx, self.xy)
+        sums = (_MEMORY * before + each for before, each in zip(old, new, strict=True))
+        return Line(self.fixed, self.cost, *sums)
+
+    def _fitted(self) -> Line:
+        """Both costs anew; neither is below nothing."""
+        scale = max(self.xx / self.n, 1.0)
+        n, xx = self.n + _BELIEF, self.xx + _BELIEF * scale
+        y, xy = self.y + _BELIEF * self.fixed, self.xy + _BELIEF * scale * self.cost
+        whole = n * xx - self.x * self.x
+        fixed, cost = (xx * y - self.x * xy) / whole, (n * xy - self.x * y) / whole
+        if cost < 0:
+            fixed, cost = y / n, 0.0
+        elif fixed < 0:
+            fixed, cost = 0.0, xy / xx
+        return replace(self, fixed=fixed, cost=cost)
+
+    def faded(self, share: float) -> Line:
+        """With less belief in the cost of rows."""
+        return replace(self, cost=share * self.cost)

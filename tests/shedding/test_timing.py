@@ -1,0 +1,72 @@
+"""Changes of p by load: gaps stay within MAX GAP, and what was decided about a window stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.shedding.model import early_share
+from windrow.shedding.phases import Cycles, Phases
+from windrow.shedding.rules import WinDrop
+from windrow.shedding.timing import next_cycles, shortest, steady
+
+drops = st.builds(WinDrop, st.integers(1, 30), st.integers(1, 10), st.integers(1, 9))
+steps = st.lists(st.tuples(st.integers(0, 60), st.floats(0, 1)), max_size=12)
+
+
+def decided(phases: Phases, drop: WinDrop, origin: int, free: int, p: float, seed: int) -> Phases:
+    """As the engine decides for a group of one."""
+    wanted = min(p, drop.most)
+    slots = Cycles(origin, drop.slide, shortest(drop, wanted))
+    begin, cycles = next_cycles(phases.at(free), slots, free, drops=wanted > 0)
+    return phases.then(begin, cycles, steady(wanted, cycles.batch), seed)
+
+
+@given(drops, st.integers(-9, 9), steps, st.integers(0, 99))
+def test_no_gap_is_too_long_and_nothing_is_decided_twice(
+    drop: WinDrop, origin: int, changes: list[tuple[int, float]], seed: int
+):
+    phases, free = Phases(), 0
+    ends = [origin + k * drop.slide for k in range(-20, 1500 // drop.slide)]
+    for step, p in changes:
+        free += step
+        after = decided(phases, drop, origin, free, p, seed)
+        known = [end for end in ends if end <= free]
+        assert [after.drops(end) for end in known] == [phases.drops(end) for end in known]
+        phases = after
+    longest = run = 0
+    for end in ends:
+        run = run + 1 if phases.drops(end) else 0
+        longest = max(longest, run)
+    assert longest <= drop.batch
+
+
+@given(drops, st.floats(0, 1))
+def test_shorter_gaps_save_no_fewer_rows(drop: WinDrop, p: float):
+    wanted = min(p, drop.most)
+    least = replace(drop, batch=shortest(drop, wanted))
+    assert least.batch <= drop.batch
+    assert least.most >= wanted - 1e-6
+    assert early_share(least, wanted) >= early_share(drop, wanted) - 1e-9
+
+
+@given(drops, steps, st.integers(0, 99))
+def test_without_load_nothing_is_dropped_from_the_next_slot_on(
+    drop: WinDrop, changes: list[tuple[int, float]], seed: int
+):
+    phases, free = Phases(), 0
+    for step, p in changes:
+        free += step
+        phases = decided(phases, drop, 0, free, p, seed)
+    phases = decided(phases, drop, 0, free, 0.0, seed)
+    assert not any(phases.drops(end) for end in range(free + drop.slide, free + 500))
+
+
+@given(drops, st.integers(0, 300), st.floats(0.05, 1), st.integers(0, 99))
+def test_shedding_begins_with_the_next_slot(drop: WinDrop, free: int, p: float, seed: int):
+    """One slot is kept, and the first batch may go at once."""
+    phases = decided(Phases(), drop, 0, free, p, seed)
+    assert phases.last is not None
+    assert free <= phases.last.start < free + drop.slide
