@@ -277,19 +277,12 @@ class Common:
     # ------------------------------------------------------------ what there is
 
     @property
-    def known_plan(self) -> SharingPlan | None:
-        """The plan, if it was made since queries came or went."""
-        known = self._plan
-        return known[1] if known is not None and known[0] == self.version else None
-
-    @property
     def plan(self) -> SharingPlan:
         """Who shares what, and by which rules."""
-        found = self.known_plan
-        if found is None:
-            found = self.planner.plan()
-            self._plan = self.version, found
-        return found
+        known, version = self._plan, self.version
+        if known is None or known[0] != version:
+            known = self._plan = version, self.planner.copy().plan()
+        return known[1]
 
     @property
     def ledgers(self) -> list[str]:

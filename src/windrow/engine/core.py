@@ -265,12 +265,12 @@ class Engine:
         return self.sharing_plan().brief(record.id) if record.shares else None
 
     def sharing_plan(self) -> SharingPlan:
-        """Who shares what now. It is made anew only if queries came or went; an epoch is not waited for."""
-        known = self.common.known_plan
-        if known is not None:
-            return known
-        with self.lock:
+        """Who shares what now. It is made anew only if queries came or went, and waits for no epoch."""
+        try:
             return self.common.plan
+        except RuntimeError:  # queries come or go at this very moment, in another thread
+            with self.lock:
+                return self.common.plan
 
     def cost_share(self, record: QueryRecord) -> float:
         """A query's part of the time that all took since this process runs."""
