@@ -60,8 +60,11 @@ def paced(seed: int, sizes: list[int]) -> list[list[tuple[int, int, int]]]:
     ]
 
 
-def connected(folder: Path, queries: dict[str, tuple[str, int | None]], p: float | None) -> Driven:
+def connected(
+    folder: Path, queries: dict[str, tuple[str, int | None]], p: float | None, *, shares: bool = True
+) -> Driven:
     w = Driven(folder)
+    w.engine.shares = shares
     if not w.engine.last.decisions:  # chance differs between new states; here it must not
         w.engine.shedding = replace(w.engine.shedding, seed=5)
     w.sql(STREAM)
@@ -178,7 +181,7 @@ def test_a_query_does_not_take_in_what_only_others_need(tmp_path: Path, monkeypa
 
         monkeypatch.setattr(kind, "take", take)
     script = batches(1, count=12)
-    w = connected(tmp_path, queries, 1.0)
+    w = connected(tmp_path, queries, 1.0, shares=False)
     for batch in script:
         w.push(*batch)
     w.end()

@@ -66,7 +66,7 @@ def _by_numbers(frame: pl.DataFrame) -> npt.NDArray[np.int64] | None:
     """
     if frame.width < 2 or not frame.height or not all(c.dtype == pl.Int64 for c in frame[:, :2]):
         return None
-    if frame.to_series(1).null_count():
+    if any(column.null_count() for column in frame[:, :2]):
         return None
     at, first = (frame.to_series(place).to_numpy() for place in (0, 1))
     least, spread = int(first.min()), int(first.max()) - int(first.min()) + 1
