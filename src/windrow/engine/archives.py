@@ -94,7 +94,7 @@ def archive_for(
         if kept.spec.source == source
         and (way := _way(archives, name, kept, window, predicate, alias)) is not None
     ]
-    return min(ways, key=lambda way: way.rows, default=None)
+    return min(ways, key=lambda way: (way.rows, way.bounds.is_open), default=None)
 
 
 @contextmanager

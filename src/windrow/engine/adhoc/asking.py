@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.archive.isolation.policies import Policy
+    from windrow.engine.archiving import Archiving
     from windrow.language.catalog import StandingQuery
     from windrow.state.log import CommitLog
 
@@ -39,6 +40,7 @@ class Asker:
     memory: Memory = field(default_factory=Memory)
     #: where there is more to read than one process should hold
     elsewhere: Elsewhere | None = None
+    archives: Archiving | None = None
 
     def ask(
         self,
@@ -51,7 +53,7 @@ class Asker:
         """The answer as a table; its metadata says which commit and instant it is about."""
         level = _level(once.isolation or isolation or LATEST)
         watch = watch or Watch()
-        question = Question(once, queries, self.log)
+        question = Question(once, queries, self.log, self.archives)
         chosen = policy or POLICIES[level]
         with self.log.reader():
             answer = self.elsewhere(question, watch, chosen) if self.elsewhere is not None else None
@@ -69,7 +71,7 @@ class Asker:
 
     def ways(self, once: Once, queries: Mapping[str, StandingQuery]) -> list[str]:
         """Where a SELECT would read from, one line for each."""
-        question = Question(once, queries, self.log)
+        question = Question(once, queries, self.log, self.archives)
         with self.log.reader() as manifest:
             return question.at(manifest).described
 

@@ -6,7 +6,7 @@ A commit may be followed by others while parts are read; the same question is th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,12 @@ from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.plan import Window
 from windrow.engine.adhoc.answers import last_answer, same_query, texts_of, way_to_answer
 from windrow.engine.adhoc.evaluating import in_row_order, relation
+from windrow.engine.adhoc.from_archives import from_archive, predicate_on
 from windrow.engine.adhoc.needs import Needs, members, needs_of
 from windrow.engine.adhoc.present import Present, present_of
 from windrow.engine.adhoc.refusals import not_kept
 from windrow.engine.adhoc.snapshot import END, snapshot_of
-from windrow.engine.adhoc.ways import Wanted, Way, cheapest
+from windrow.engine.adhoc.ways import Wanted, Way, cheapest, kept_sub_windows
 from windrow.engine.history import read_changes
 from windrow.engine.published import published, rows_schema
 from windrow.engine.records import StreamRecord
@@ -39,10 +40,15 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream
     from windrow.engine.adhoc.ways import Part
+    from windrow.engine.archiving import Archiving
     from windrow.language.catalog import StandingQuery
     from windrow.language.once import Once
     from windrow.state.log import CommitLog
     from windrow.state.manifest import Manifest
+
+
+#: in the order in which they are preferred where they cost the same
+WAYS = (kept_sub_windows, from_archive)
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,14 @@ class Answer:
 class Question:
     """A SELECT, and what is known of it at each commit that was looked at."""
 
-    def __init__(self, once: Once, queries: Mapping[str, StandingQuery], log: CommitLog) -> None:
-        self.once, self.queries, self.log = once, queries, log
+    def __init__(
+        self,
+        once: Once,
+        queries: Mapping[str, StandingQuery],
+        log: CommitLog,
+        archives: Archiving | None = None,
+    ) -> None:
+        self.once, self.queries, self.log, self.archives = once, queries, log, archives
         self.snapshot = snapshot_of(once.plan)
         self.texts = texts_of(once.plan)
         self._newest: Situation | None = None
@@ -128,9 +140,13 @@ class Situation:
             name: way_to_answer(self.manifest, self.question.log.store, query)
             for name, query in answers.items()
         }
+        question = self.question
         for name, (stream, needs, window) in self._needs.items():
-            wanted = Wanted(self.streams[stream], needs, self.manifest, self.question.log.store)
-            way = cheapest(wanted)
+            wanted = Wanted(self.streams[stream], needs, self.manifest, question.log.store)
+            if question.snapshot.is_at_once:
+                known = predicate_on(window, question.snapshot.asked)
+                wanted = replace(wanted, window=window, predicate=known, archives=question.archives)
+            way = cheapest(wanted, WAYS)
             if way is None:
                 raise not_kept(wanted, window)
             found[name] = way
@@ -261,6 +277,8 @@ def _reach(windows: list[Window]) -> Instant:
 
 
 def _described(way: Way) -> str:
+    if way.tells_size:
+        return way.what
     count = len(way.parts)
     return f"{way.what}: {count} {'file' if count == 1 else 'files'}, {way.bytes} bytes"
 

@@ -1,12 +1,12 @@
 """Where the rows of a stream can be had: the ways there are, and the cheapest of them.
 
-A way is a list of parts, each read by itself: files that never change. `WAYS` are functions that offer one or
-refuse; kept sub-windows are the first of them.
+A way is a list of parts, each read by itself: files that never change, or a search. What offers one, or
+refuses, is a function: kept sub-windows, and archives (`windrow.engine.adhoc.from_archives`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,7 +18,10 @@ from windrow.windows.domain import INFINITY
 if TYPE_CHECKING:
     import polars as pl
 
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.plan import Window
     from windrow.engine.adhoc.needs import Needs
+    from windrow.engine.archiving import Archiving
     from windrow.engine.records import StreamRecord
     from windrow.state.manifest import Manifest
     from windrow.state.store import Store
@@ -26,12 +29,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Rows of a stream that a window needs, as of a commit."""
+    """Rows of a stream that a window needs, as of a commit.
+
+    `window` is given where it is about one instant, `predicate` is what its rows must satisfy to matter.
+    """
 
     record: StreamRecord
     needs: Needs
     manifest: Manifest
     store: Store
+    window: Window | None = None
+    predicate: Expression | None = None
+    archives: Archiving | None = None
 
 
 @dataclass(frozen=True)
@@ -50,10 +59,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Way:
-    """A way to get rows."""
+    """A way to get rows; `tells_size`: what is said of it says already how much is read."""
 
     what: str
     parts: tuple[Part, ...]
+    tells_size: bool = False
 
     @property
     def bytes(self) -> int:
@@ -95,11 +105,7 @@ def kept_sub_windows(wanted: Wanted) -> Way | None:
     return Way(f"kept sub-windows of `{record.stream.name}`", tuple(parts))
 
 
-#: in the order in which they are preferred where they cost the same
-WAYS: list[OneWay] = [kept_sub_windows]
-
-
-def cheapest(wanted: Wanted) -> Way | None:
-    """The way that reads least; None if there is none."""
-    found = [way for offer in WAYS if (way := offer(wanted)) is not None]
+def cheapest(wanted: Wanted, offers: Sequence[OneWay]) -> Way | None:
+    """The way that reads least, the first of those that read the same; None if there is none."""
+    found = [way for offer in offers if (way := offer(wanted)) is not None]
     return min(found, key=lambda way: way.bytes, default=None)
