@@ -69,7 +69,7 @@ def test_late_rows_that_were_not_delivered_come_after_the_restart(tmp_path: Path
     options = f"WATTR t SLACK 3 LATE TO 'files://{tmp_path}/late'"
     w = Driven(tmp_path / "state")
     declared(w, options)
-    w.engine.deliver = lambda: None  # as if it died before
+    w.engine.deliver = lambda **_: None  # as if it died before
     for batch in BATCHES:
         w.push(*batch)
     w.vanish()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from windrow.algebra.explain.operators import Spelling
 from windrow.kernels.differences import CELLS, DISTINCT, Differences, is_buffered
 from windrow.spark.tasks.units import GeneralUnit
-from windrow.state.names import DRIVER
 from windrow.state.shard import Shard
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def _values(store: Store, last: Manifest, query: QueryRecord) -> Iterator[str]:
     for stage, level in enumerate(unit.program.levels):
         if isinstance(level.kernel, Differences):
             operator = f"{query.id}{_OF}{stage}"
-            shards = [Shard(store, files) for shard, files in last.chunks.items() if shard != DRIVER]
+            shards = [Shard(store, files) for shard, files in last.chunks.items() if shard >= 0]
             metas = [shard.state(operator).meta for shard in shards if operator in shard.operators]
             yield from _values_of(level, metas)
 

@@ -15,7 +15,6 @@ from windrow.archive.isolation.policies import FIXED_ORDER, SERIAL, SNAPSHOT, TI
 from windrow.archive.isolation.scheduler import Scheduler
 from windrow.bench.benchmark import Benchmark, Findings
 from windrow.bench.chart import Chart, Point, Series
-from windrow.bench.kept_windows import RealWork, measure
 from windrow.bench.live_windows import Workload, simulate
 from windrow.bench.rounds import Measurement
 from windrow.bench.statistics import Summary, ratio, summary
@@ -156,6 +155,8 @@ def _trials(experiment: _Experiment, subwindows: int, policy: str, options: Opti
 
 def _measured(setting: Setting, options: Options) -> Found:
     """The same, over kept sub-windows: each policy in turn, as often as there are trials."""
+    from windrow.bench.kept_windows import RealWork, measure
+
     found: Found = {}
     for subwindows in options.real:
         work = RealWork(
