@@ -1,4 +1,4 @@
-"""Queries that share, on Spark: their states come from native aggregations, or from rows."""
+"""Queries that share, on Spark: their states come from one native aggregation, from several, or from rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.engine.driven import as_rows
 from tests.engine.world import COLUMNS, oracle, rows_of, table_of
 
 import windrow as wr
+from windrow.engine import core
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +34,19 @@ def workload(groupings: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("groupings", [("k", ""), ("k", "", "v % 5")], ids=["native", "from rows"])
-def test_queries_that_share_on_spark(tmp_path: Path, spark: SparkSession, groupings: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("groupings", "few"),
+    [(("k", "", "v % 5", "k, v % 2"), 20_000), (("k", ""), 0), (("k", "", "v % 5"), 0)],
+    ids=["aggregated at once", "each by itself after a look", "from rows after a look"],
+)
+def test_queries_that_share_on_spark(
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    groupings: tuple[str, ...],
+    few: int,
+) -> None:
+    monkeypatch.setattr(core, "FEW_STATES", few)
     queries = workload(groupings)
     (tmp_path / "rows").mkdir()
     for number, begin in enumerate(range(0, 900, 300)):
@@ -44,6 +56,7 @@ def test_queries_that_share_on_spark(tmp_path: Path, spark: SparkSession, groupi
         for name, text in queries.items():
             w.query(name, text)
         w.run(once=True, flush=True)
+        assert w._engine._together == {"s": few > 0}
         for name, text in queries.items():
             assert w._engine.queries[name].shares, name
             wanted = as_rows(oracle(text, [ROWS], "WATTR t ORDERED"))

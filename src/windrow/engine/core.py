@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from windrow.state.manifest import Manifest
     from windrow.state.store import Store
 
+#: so many states of several groupings at once are few, however few rows there were
+FEW_STATES = 20_000
 #: commits between two sweeps, and commits that are kept
 SWEEP_EVERY, KEEP = 8, 8
 
@@ -145,6 +147,8 @@ class Engine:
         self._delivering = self._committing = 0.0
         #: how many pane states each stream's last batch gave
         self._panes: dict[str, int] = {}
+        #: whether the groupings of each stream had few groups in common
+        self._together: dict[str, bool] = {}
         self._late_sinks: dict[str, Sink] = {}
         #: the columns of each query's answers
         self._schemas: dict[str, pa.Schema] = {}
@@ -249,6 +253,8 @@ class Engine:
                 record = replace(record, complete_from=max(seen) + 1 if seen else None)
             opened = sink or self._opened(query.sink or "memory:", query.name)
             self._join_domains(record)
+            for stream in record.streams:
+                self._together.pop(stream, None)
             self.queries[query.name] = replace(record, sink=opened)
             self._registered = True
             return self.queries[query.name]
@@ -429,6 +435,10 @@ class Engine:
         reports = self.jobs.ingest(batches, self._place(), now)
         self._panes = {name: sum(r.panes for r in reports if r.stream == name) for name in draft.streams}
         for arrival in arrivals:
+            tried = [report for report in reports if report.stream == arrival.stream and report.together]
+            if tried:
+                self._together[arrival.stream] = _are_few(tried)
+        for arrival in arrivals:
             draft.take(arrival.stream, [r for r in reports if r.stream == arrival.stream], now)
             if arrival.read is not None:
                 record = draft.streams[arrival.stream]
@@ -446,7 +456,8 @@ class Engine:
         shed, own = self.shedding.rows(record, draft), self.shedding.own_rows(record, draft)
         known = record.known, bundles, order, others, panes, held, shed, own
         archived = archived_section(arrival.stream) in draft.archived
-        return Arrived(record.stream, arrival.frame, *known, archived, ledgers)
+        together = self._together.get(arrival.stream, True)
+        return Arrived(record.stream, arrival.frame, *known, archived, ledgers, together)
 
     def _close(self, draft: Draft, began: float) -> None:
         wants, drops = self.archives.wants_lifetimes, self.shedding.drops
@@ -563,6 +574,12 @@ class Engine:
                     sink.close()
                 self.archives.close()
                 self.log.close()
+
+
+def _are_few(reports: Sequence[Ingested]) -> bool:
+    """Whether several groupings at once had few states, for so many rows."""
+    rows = sum(report.observed.accepted for report in reports if report.observed is not None)
+    return sum(report.panes for report in reports) <= max(FEW_STATES, rows // 4)
 
 
 def sealed(stream: str) -> DataError:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from windrow.errors import QueryError
 from windrow.spark.failures import job_failed
 from windrow.spark.here import SMALL_FEED, close_here, is_small
-from windrow.spark.native import MOMENT, aggregation_sql, feeds_of, moment_sql, quoted
+from windrow.spark.native import MOMENT, MOST_FEEDS, aggregation_sql, feeds_of, moment_sql, quoted, together
 from windrow.spark.tasks.arrived import Arrived
 from windrow.spark.tasks.ingest import FeedTask, RowsTask
 from windrow.spark.tasks.kept_rows import KeepTask
@@ -115,7 +115,13 @@ def _feeds(batch: Arrived) -> list[Feed] | None:
         return None
     programs = [query.program for query in batch.queries]
     known = [program for program in programs if program is not None]
-    return feeds_of(known, batch.ledgers) if len(known) == len(programs) else None
+    feeds = feeds_of(known, batch.ledgers) if len(known) == len(programs) else None
+    if feeds is None or len(feeds) <= 1:
+        return feeds
+    common = together(feeds) if batch.together else None
+    if common is not None:
+        return [common]
+    return feeds if len(feeds) <= MOST_FEEDS else None
 
 
 def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:

@@ -46,6 +46,8 @@ SHED = -(2**63) + 1
 MOST_GRIDS = 8
 #: this many groupings of one stream are aggregated natively; each reads the batch once more
 MOST_FEEDS = 2
+#: so many keys of several groupings are aggregated together
+MOST_KEYS = 64
 #: a feed with more aggregations than these (different conditions, different arguments) is computed from rows
 MOST_AGGREGATIONS = 64
 
@@ -233,6 +235,8 @@ class Feed:
     aggregations: Mapping[str, str]
     kinds: Mapping[str, DataType]
     begin: str
+    #: the feeds that are aggregated together as this one
+    parts: tuple[Feed, ...] = ()
 
     @property
     def key_kinds(self) -> dict[str, DataType]:
@@ -248,6 +252,13 @@ class Feed:
     def columns(self) -> frozenset[str]:
         """All columns it gives."""
         return frozenset(self.aggregations)
+
+    def part(self, panes: pl.DataFrame, of: Feed) -> pl.DataFrame:
+        """The panes of one of its parts: a group may have several states in a pane, one for each combination
+        with groups of the others."""
+        places = {text: place for place, text in enumerate(self.key_texts)}
+        keys = [pl.col(f"k{places[text]}").alias(f"k{own}") for own, text in enumerate(of.key_texts)]
+        return panes.select(BEGIN, *keys, *of.aggregations)
 
 
 @dataclass(frozen=True)
@@ -310,8 +321,24 @@ def feeds_of(programs: Iterable[Program], ledgers: Iterable[Ledger] = ()) -> lis
             return None
         groups.setdefault(query.feed, []).append(query)
     feeds = [_feed(name, group) for name, group in groups.items()]
-    few = len(feeds) <= MOST_FEEDS and all(len(feed.aggregations) <= MOST_AGGREGATIONS for feed in feeds)
-    return feeds if few else None
+    return feeds if all(len(feed.aggregations) <= MOST_AGGREGATIONS for feed in feeds) else None
+
+
+def together(feeds: Sequence[Feed]) -> Feed | None:
+    """Several feeds as one, by all keys of all of them; None if it would have too much to aggregate.
+
+    It reads the rows once. How many groups it has is seen when it has run: groupings by columns that depend
+    on each other, or by few values, have few in common.
+    """
+    aggregations = {column: text for feed in feeds for column, text in feed.aggregations.items()}
+    keys = {text: key for feed in feeds for text, key in zip(feed.key_texts, feed.keys, strict=True)}
+    if len(aggregations) > MOST_AGGREGATIONS or len(keys) > MOST_KEYS:
+        return None
+    kinds = {column: kind for feed in feeds for column, kind in feed.kinds.items()}
+    begins = list(dict.fromkeys(feed.begin for feed in feeds))
+    begin = begins[0] if len(begins) == 1 else f"greatest({', '.join(begins)})"
+    name = _digest(*(feed.name for feed in feeds))
+    return Feed(name, tuple(keys.values()), aggregations, kinds, begin, tuple(feeds))
 
 
 def _feed(name: str, queries: Sequence[NativeQuery | NativeLedger]) -> Feed:

@@ -38,3 +38,5 @@ class Arrived:
     archived: bool = False
     #: what is kept once for all queries that share it; these are not among `queries`
     ledgers: tuple[Ledger, ...] = ()
+    #: whether several groupings may be aggregated at once: as far as is known, they have few groups in common
+    together: bool = True

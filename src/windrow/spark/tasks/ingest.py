@@ -215,9 +215,10 @@ class FeedTask:
         panes = frame.filter(~late & ~shed)
         place = self.place
         with Spool(place, stream=self.stream.name) as spool:
-            for shard, rows in split(panes, self.feed.key_kinds, place.shards):
-                kept = rows.drop(COUNT, GREATEST).to_arrow()
-                spool.writer.add((FEED, self.feed.name, shard), kept)
+            for feed in self.feed.parts or (self.feed,):
+                own = self.feed.part(panes, feed)
+                for shard, rows in split(own, feed.key_kinds, place.shards):
+                    spool.writer.add((FEED, feed.name, shard), rows.to_arrow())
         return Ingested(
             self.stream.name,
             self._observed(frame, late) if self.observes else None,
@@ -225,6 +226,7 @@ class FeedTask:
             panes=panes.height,
             latest=self._latest(panes),
             shed=int(frame.filter(shed)[COUNT].sum()) if self.observes else 0,
+            together=bool(self.feed.parts),
         )
 
     def _frame(self, table: pa.Table) -> pl.DataFrame:

@@ -59,6 +59,8 @@ class Ingested:
     refusal: WindrowError | None = None
     #: how long each query took, where they are computed one by one
     seconds: Mapping[str, float] = field(default_factory=dict)
+    #: whether these were states of several groupings at once
+    together: bool = False
 
 
 @dataclass(frozen=True)
