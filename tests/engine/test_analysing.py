@@ -75,6 +75,19 @@ def seen(w: Driven, query: str) -> str:
     return line
 
 
+def test_each_level_of_a_nested_query_tells_what_it_costs_and_gives(tmp_path: Path) -> None:
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        inner = "SELECT k, SUM(v) AS t FROM s [RANGE 10 SLIDE 10] GROUP BY k"
+        w.query("nested", f"SELECT MAX(t) AS top FROM ({inner}) [RANGE 40 SLIDE 20]")
+        w.push(*((t % 5, t, t) for t in range(200)))
+        lines = w.queries["nested"].explain(analyze=True).observed
+    told = [re.fullmatch(r"level (\d): [0-9.]+ µs per row, gives ([0-9.]+) of them", line) for line in lines]
+    given = {match[1]: float(match[2]) for match in told if match}
+    ends = 19  # the window that ends with the last row is still open
+    assert given == {"1": pytest.approx(5 * ends / 200, 0.05), "2": pytest.approx(9 / (5 * ends), 0.2)}
+
+
 def test_only_a_query_that_is_there_can_be_looked_at(tmp_path: Path) -> None:
     with Driven(tmp_path / "state") as w:
         w.sql(STREAM)

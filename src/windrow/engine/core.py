@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from windrow.algebra.aggregates.user import definitions
 from windrow.engine.archiving import Archiving
 from windrow.engine.common import Common
+from windrow.engine.costs import Costs
 from windrow.engine.draft import Draft
 from windrow.engine.history import read_contents
 from windrow.engine.outgoing import Outgoing
@@ -140,6 +141,7 @@ class Engine:
         self.refreshes = Refreshes()
         #: how long each query took since this process runs
         self.seconds: dict[str, float] = {}
+        self.costs = Costs()
         self._effort: Effort | None = None
         #: when the last epoch with rows began
         self._began: float | None = None
@@ -304,6 +306,7 @@ class Engine:
             self.common.drop(record.id)
             self._schemas.pop(record.id, None)
             self.seconds.pop(record.id, None)
+            self.costs.drop(record.id)
             self._dropped.add(name)
             self._closing += [record.sink] if record.sink is not None else []
             self._registered = True
@@ -501,6 +504,8 @@ class Engine:
         self.common.absorbed = draft.ledgers
         for name, seconds in draft.spent.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        if self._effort is not None:
+            self.costs.add(draft.levels, self._effort.rows - self._effort.shed)
         for name in draft.too_large:
             self.common.leave(name)
         for query in failed:

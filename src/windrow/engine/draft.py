@@ -95,6 +95,8 @@ class Draft:
         #: seconds that tasks have spent on each query, and rows that it has answered
         self.spent: Counter[str] = Counter()
         self.given: Counter[str] = Counter()
+        #: the same of each level of a query's windows
+        self.levels: dict[tuple[str, int], tuple[float, int]] = {}
         self._deltas = list(self.last.chunks.get(DRIVER, ()))
         self._files = {number: refs for number, refs in self.last.chunks.items() if number >= 0}
         kept = self.last.chunks.get(KEPT, ())
@@ -358,6 +360,10 @@ class Draft:
             cells |= Counter(report.cells)
             self.spent.update(report.seconds)
             self.given.update(report.rows)
+            for query, seconds in report.seconds.items():
+                before, given = self.levels.get((query, report.stage), (0.0, 0))
+                given += report.passed.get(query, report.rows.get(query, 0))
+                self.levels[query, report.stage] = before + seconds, given
             self._outbox += [report.outbox] if report.outbox is not None else []
             self._fault(report.faults)
             for query, rows in report.rows.items():

@@ -45,6 +45,8 @@ class QueryProgress:
     late: float = 0.0
     #: its part of the time that all queries took since this process runs
     cost: float = 0.0
+    #: how many of its windows were left out under overload
+    missing: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class Query:
         status = self._engine.shedding.status(record)
         timing = self._engine.timing(record)
         asked = (timing.asked, timing.had, timing.late) if timing is not None else (None, None, 0.0)
-        more = self._engine.shared_with(record), *asked, self._engine.cost_share(record)
+        missing = sum(gap.windows for gap in self._engine.shedding.gaps.get(record.id, ()))
+        more = self._engine.shared_with(record), *asked, self._engine.cost_share(record), missing
         return QueryProgress(status, clock, record.rows, record.complete_from, record.error, *more)
 
     @property
@@ -142,6 +145,7 @@ class Query:
         query, shares = self._record.query, self._record.shares
         ledger = self._engine.common.ledger_of(shares) if shares else None
         seen = observed(self._engine.store, self._engine.last, self._record, ledger) if analyze else ()
+        seen += tuple(self._engine.costs.lines(self._record.id)) if analyze else ()
         found = explain_plan(
             query.plan, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
         )

@@ -115,6 +115,7 @@ class _Run:
     def __init__(self, task: CloseTask, shard: int, received: list[pa.RecordBatch]) -> None:
         self.task, self.shard, self.place = task, shard, task.place
         self.rows: Counter[str] = Counter()
+        self.passed: Counter[str] = Counter()
         self.faults: dict[str, Fault] = {}
         self.cells: dict[str, int] = {}
         self.seconds: dict[str, float] = {}
@@ -155,7 +156,7 @@ class _Run:
             for operator in before.operators:
                 if operator.partition(_OF)[0] not in task.alive:
                     change.drop(operator)
-        known = dict(self.rows), self.faults, self.cells, self.seconds
+        known = dict(self.rows), self.faults, self.cells, self.seconds, task.stage, dict(self.passed)
         return Closed(number, tuple(files), outbox.ref, *known)
 
     def _moved(self, work: Work, before: Shard, outbox: Spool) -> Mapping[str, State]:
@@ -249,6 +250,7 @@ class _Run:
         pieces: dict[int, dict[str, list[pl.DataFrame]]] = {}
         latest: int | None = None
         for table in answers:
+            self.passed[query] += table.num_rows
             rows = level.nested(table)
             last = level.latest(rows, Clock(clock.before, clock.now))
             latest = max((w for w in (latest, last) if w is not None), default=None)

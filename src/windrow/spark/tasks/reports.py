@@ -77,6 +77,9 @@ class Closed:
     cells: Mapping[str, int] = field(default_factory=dict)
     #: how long each query took; those that are answered together share alike
     seconds: Mapping[str, float] = field(default_factory=dict)
+    #: the level of nested queries that this was, and the rows that it gave to the next
+    stage: int = 0
+    passed: Mapping[str, int] = field(default_factory=dict)
 
 
 def message(kind: str, content: Any, target: int = 0) -> pa.RecordBatch:
