@@ -153,14 +153,15 @@ def random_jobs(rows: Readings, count: int, groupings: int) -> list[GroupedJob]:
 
 
 def grouping(number: int) -> str:
-    """Different integers of the key: no two numbers give the same expression.
+    """Different integers of the key, which no row can make fail: no two numbers give the same expression.
 
     >>> [grouping(number) for number in (0, 1, 4, 5, 49)]
-    ['k', 'k % 1', '(k + 4) % 6', '(k + 5) % 7', '(k + 49) % 15']
+    ['k', 'k % 1', '(k % 19) % 2', '(k % 19) % 3', '(k % 17) % 14']
     """
     if number < len(_HANDFUL):
         return _HANDFUL[number]
-    return f"(k + {number}) % {2 + number % 18}"
+    coarser = [(first, second) for first in range(19, 2, -1) for second in range(2, first)]
+    return "(k % {}) % {}".format(*coarser[number - len(_HANDFUL)])
 
 
 @contextmanager
