@@ -56,25 +56,44 @@ def _sorted(parts: list[pa.Table]) -> pl.DataFrame:
 
 
 def _by_numbers(frame: pl.DataFrame) -> npt.NDArray[np.int64] | None:
-    """The order by the instant and a first column of integers, which is that of all if it has no ties; None
-    if it has, or the column is another. Empty: it is in order already.
+    """The order by the instant, or by the instant and a first column of integers, which is that of all if it
+    has no ties; None if it has, or the column is another. Empty: it is in order already.
 
     Tasks write rows by instant and group, so that there are few runs to merge, which is what this sort does.
 
     >>> _by_numbers(pl.DataFrame({"#at": [1, 2, 1], "k": [4, 4, 3]})).tolist()
     [2, 0, 1]
+    >>> _by_numbers(pl.DataFrame({"#at": [3, 2], "x": [0.5, 0.5]})).tolist()
+    [1, 0]
     """
-    if frame.width < 2 or not frame.height or not all(c.dtype == pl.Int64 for c in frame[:, :2]):
+    at = _integers(frame, 0)
+    if at is None:
         return None
-    if any(column.null_count() for column in frame[:, :2]):
+    order = _without_ties(at)
+    if order is not None:
+        return order
+    first = _integers(frame, 1)
+    if first is None:
         return None
-    at, first = (frame.to_series(place).to_numpy() for place in (0, 1))
     least, spread = int(first.min()), int(first.max()) - int(first.min()) + 1
     if (int(at.max()) - int(at.min()) + 1) * spread >= 1 << 62:
         return None
-    code = (at - at.min()) * spread + (first - least)
-    steps = np.diff(code)
-    if (steps > 0).all():
+    return _without_ties((at - at.min()) * spread + (first - least))
+
+
+def _integers(frame: pl.DataFrame, place: int) -> npt.NDArray[np.int64] | None:
+    """A column of integers without NULL; None if it is no such column."""
+    if place >= frame.width or not frame.height:
+        return None
+    column = frame.to_series(place)
+    if not column.dtype.is_signed_integer() or column.null_count():
+        return None
+    return column.cast(pl.Int64).to_numpy()
+
+
+def _without_ties(code: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+    """The order of numbers that all differ; empty if they are in order. None: some are the same."""
+    if (np.diff(code) > 0).all():
         return np.empty(0, dtype=np.int64)
     order = np.argsort(code, kind="stable")
     return None if (np.diff(code[order]) == 0).any() else order

@@ -131,7 +131,7 @@ class Overload:
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """What `to_json` wrote."""
         return cls(
-            controller=Controller(stored["share"]),
+            controller=Controller(stored.get("share", 0.0)),
             admission=Admission(tuple(stored["suspended"])),
             losses=stored["losses"],
         )
