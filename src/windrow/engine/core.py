@@ -469,15 +469,17 @@ class Engine:
         ready = time.perf_counter()
         left = None if self.limit is None else self.limit - (ready - began)
         due = draft.shared_due(self.refreshes, left)
-        shared = [replace(each, drops=self._drops(each)) for each in due]
+        shared = [self._without_dropped(each) for each in due]
         if work or shared:
             draft.close(work, shared, self.jobs.close(draft.tasks(work, shared, self._place())))
         answered = len(work) + sum(len(each.turn.askers) for each in shared)
         self.refreshes.measured(time.perf_counter() - ready, answered)
 
-    def _drops(self, work: SharedWork) -> dict[str, Callable[[int], bool]]:
-        found = {asker.query: self.shedding.drops(asker.query) for asker in work.turn.askers}
-        return {query: drops for query, drops in found.items() if drops is not None}
+    def _without_dropped(self, work: SharedWork) -> SharedWork:
+        """The same, with windows that are left out not even asked for."""
+        drops = self.shedding.drops
+        askers = tuple(replace(asker, drops=drops(asker.query)) for asker in work.turn.askers)
+        return replace(work, turn=replace(work.turn, askers=askers))
 
     def _place(self) -> Place:
         return Place(self.store, self.last.number + 1, self.log.owner.epoch, self.shards)

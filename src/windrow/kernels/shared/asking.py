@@ -6,6 +6,7 @@ aggregates. All answers of a form are made of states at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -42,6 +43,8 @@ class Asker:
     complete_from: int | None = None
     #: of all windows that are due, only the last one is answered
     newest: bool = False
+    #: whether the windows that end at an instant are left out; None: none is
+    drops: Callable[[int], bool] | None = None
 
     @cached_property
     def cut(self) -> Cut:
@@ -53,7 +56,8 @@ class Asker:
         return clock.is_due(self.cut)
 
     def windows(self, panes: Ints, sheet: Sheet, clock: Clock) -> Ints:
-        """The ends of the windows that are due and have any of these intervals, in order."""
+        """The ends of the windows that are due and have any of these intervals, in order; none that is left
+        out."""
         begins = sheet.phase + panes * sheet.width - self.origin
         first = -(-(begins + sheet.width) // self.slide) - 1
         last = (begins + self.range) // self.slide - 1
@@ -67,4 +71,8 @@ class Asker:
         counts = np.maximum(last - first + 1, 0)
         since = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         ends = np.asarray(self.origin + (np.repeat(first, counts) + since + 1) * self.slide)
-        return ends[-1:] if self.newest else ends
+        ends = ends[-1:] if self.newest else ends
+        if self.drops is None:
+            return ends
+        wanted: Ints = ends[np.array([not self.drops(end) for end in ends.tolist()], dtype=bool)]
+        return wanted

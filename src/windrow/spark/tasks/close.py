@@ -177,7 +177,7 @@ class _Run:
             delta = sheets_of(open_files(self.place.store, work.deltas), ledger, self.shard)
             found = shared_kernel.advance(work.turn, before.state(operator), delta)
             for query, table in found.tables:
-                self._put(query, table, (work.drops or {}).get(query), outbox)
+                self._put(query, table, None, outbox)
             self.faults |= {query: fault_of(error, query) for query, error in found.faults.items()}
             self.cells[work.name] = found.cells
             return {operator: found.state}

@@ -26,8 +26,6 @@ from windrow.spark.tasks.delta_file import FEED, QUERY
 from windrow.spark.tasks.reports import Fault, fault_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windrow.kernels.level import Level
     from windrow.kernels.program import Program
     from windrow.kernels.shared.ledger import Ledger
@@ -47,8 +45,6 @@ class SharedWork:
 
     turn: Turn
     deltas: tuple[ChunkRef, ...] = ()
-    #: for some queries, whether the windows that end at an instant are left out
-    drops: Mapping[str, Callable[[int], bool]] | None = None
 
     @property
     def name(self) -> str:
