@@ -171,3 +171,43 @@ def test_any_tables_under_any_keys_come_back(sections: Any) -> None:
 
 def test_facts_of_many_are_facts_of_each() -> None:
     assert Facts(1, 64).merged(Facts(2, 64, 5, 6)) == Facts(3, 128)
+
+
+@given(sizes=st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), max_size=8))
+def test_each_key_of_a_pack_has_its_own_rows(sizes: list[tuple[str, int]]) -> None:
+    store = MemoryStore()
+    table = numbers(range(sum(rows for _, rows in sizes)))
+    with chunk_writer(store, "outbox/a") as writer:
+        writer.add("alone", NAMES)
+        writer.add_pack(table, sizes)
+        writer.add_pack(table, sizes)
+    chunk = open_chunk(store, writer.ref)
+    assert {*chunk.keys} == {("alone",), *((key,) for key, _ in sizes)}
+    expected: dict[str, list[int]] = {}
+    first = 0
+    for key, rows in sizes:
+        expected.setdefault(key, []).extend(range(first, first + rows))
+        first += rows
+    for key, rows in expected.items():
+        assert chunk.read(key).equals(numbers(rows + rows).cast(table.schema))
+        assert writer.ref.operators[key].rows == 2 * len(rows)
+        assert chunk.pack_of(key) is None  # it is in two
+    assert chunk.pack_of("alone") is None
+    chunk.verify()
+
+
+def test_every_row_of_a_pack_is_someones(store: LocalStore) -> None:
+    with pytest.raises(ValueError, match="2 of 3 rows"), chunk_writer(store, "outbox/a") as writer:
+        writer.add_pack(NAMES, [("a", 2)])
+
+
+def test_a_changed_byte_of_a_pack_is_noticed(store: LocalStore) -> None:
+    with chunk_writer(store, "outbox/a") as writer:
+        writer.add_pack(numbers(range(50)), [("a", 20), ("b", 30)])
+    place = Path(store.place("outbox/a"))
+    data = bytearray(place.read_bytes())
+    pack = open_chunk(store, writer.ref).sections[0]
+    data[(pack.offset + pack.end) // 2] ^= 1
+    place.write_bytes(bytes(data))
+    with pytest.raises(StateError, match="checksum"):
+        open_chunk(store, writer.ref).read("b")

@@ -34,17 +34,17 @@ def in_order(parts: list[pa.Table]) -> Iterator[pl.DataFrame]:
     """
     total = sum(part.num_rows for part in parts)
     if total <= SORTED_AT_ONCE:
-        yield from _sorted(parts).iter_slices(PIECE)
+        yield from sorted_rows([to_frame(part) for part in parts]).iter_slices(PIECE)
         return
     instants = sorted({at for part in parts for at in to_frame(part.select([0])).to_series().unique()})
     for at in instants:
-        chosen = [to_frame(part).filter(pl.nth(0) == at).to_arrow() for part in parts]
-        yield from _sorted([part for part in chosen if part.num_rows]).iter_slices(PIECE)
+        chosen = [to_frame(part).filter(pl.nth(0) == at) for part in parts]
+        yield from sorted_rows([part for part in chosen if part.height]).iter_slices(PIECE)
 
 
-def _sorted(parts: list[pa.Table]) -> pl.DataFrame:
+def sorted_rows(parts: list[pl.DataFrame]) -> pl.DataFrame:
     """Sorted by as many columns as it takes: mostly the instant and the first column are enough."""
-    frame = pl.concat([to_frame(part) for part in parts])
+    frame = pl.concat(parts)
     known = _by_numbers(frame)
     if known is not None:
         return frame if len(known) == 0 else frame.select(pl.all().gather(pl.Series(known)))
@@ -56,8 +56,8 @@ def _sorted(parts: list[pa.Table]) -> pl.DataFrame:
 
 
 def _by_numbers(frame: pl.DataFrame) -> npt.NDArray[np.int64] | None:
-    """The order by the instant, or by the instant and a first column of integers, which is that of all if it
-    has no ties; None if it has, or the column is another. Empty: it is in order already.
+    """The order by the first columns, as many as it takes to have no ties, if these are integers: then it is
+    that of all. None if they are not. Empty: it is in order already.
 
     Tasks write rows by instant and group, so that there are few runs to merge, which is what this sort does.
 
@@ -66,19 +66,21 @@ def _by_numbers(frame: pl.DataFrame) -> npt.NDArray[np.int64] | None:
     >>> _by_numbers(pl.DataFrame({"#at": [3, 2], "x": [0.5, 0.5]})).tolist()
     [1, 0]
     """
-    at = _integers(frame, 0)
-    if at is None:
-        return None
-    order = _without_ties(at)
-    if order is not None:
-        return order
-    first = _integers(frame, 1)
-    if first is None:
-        return None
-    least, spread = int(first.min()), int(first.max()) - int(first.min()) + 1
-    if (int(at.max()) - int(at.min()) + 1) * spread >= 1 << 62:
-        return None
-    return _without_ties((at - at.min()) * spread + (first - least))
+    code, spread = np.zeros(frame.height, dtype=np.int64), 1
+    for place in range(frame.width):
+        column = _integers(frame, place)
+        if column is None:
+            return None
+        least = int(column.min())
+        width = int(column.max()) - least + 1
+        spread *= width
+        if spread >= 1 << 62:
+            return None
+        code = code * width + (column - least)
+        order = _without_ties(code)
+        if order is not None:
+            return order
+    return None
 
 
 def _integers(frame: pl.DataFrame, place: int) -> npt.NDArray[np.int64] | None:

@@ -1,7 +1,8 @@
 """What waits in the outbox, looked through once for all sinks.
 
 A query whose answers are those of another reads the other's section; what was read and put in order for one
-of them is given to all. Files are opened once, however many sections they have.
+of them is given to all. Files are opened once, however many sections they have, and answers that lie in
+packs are put in order pack by pack.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine.delivery import in_order
+from windrow.engine.packed import Packed
 from windrow.engine.published import published
 from windrow.spark.sinks import Delivery
 from windrow.state.reading import open_chunk
@@ -63,6 +65,7 @@ class Outgoing:
         #: where the answers of a section are, if that is another section
         self._stored: dict[tuple[str, str], str] = {}
         self._kept: dict[Any, list[pa.Table]] = {}
+        self._packed: dict[Any, Packed] = {}
         for entry in outbox:
             for section, readers in entry.ref.metadata.get(READERS, {}).items():
                 self._stored |= {(entry.ref.name, reader): section for reader in readers}
@@ -89,6 +92,10 @@ class Outgoing:
             if key in self._kept and self._kept[key][0].schema == schema:
                 yield from self._kept[key]
                 return
+            packed = self._of_packs(entries, [place for _, place in places], schema)
+            if packed is not None:
+                yield packed
+                return
             parts = [self._file(entry).read(place) for entry, (_, place) in zip(entries, places, strict=True)]
             made = (published(frame.to_arrow(), schema) for frame in in_order(parts))
             if shared and sum(part.num_rows for part in parts) <= MOST_KEPT:
@@ -98,6 +105,23 @@ class Outgoing:
                 yield from made
 
         return Delivery(query, commit, schema, tables)
+
+    def _of_packs(self, entries: list[OutboxEntry], places: list[str], schema: pa.Schema) -> pa.Table | None:
+        """The rows of a section in order; None if they are not all in packs, or these are large."""
+        files = [self._file(entry) for entry in entries]
+        found = [(file, file.pack_of(place)) for file, place in zip(files, places, strict=True)]
+        packs = [(file, pack) for file, pack in found if pack is not None]
+        if len(packs) < len(found) or len({*places}) > 1:
+            return None
+        names = tuple((entry.ref.name, pack) for entry, (_, pack) in zip(entries, packs, strict=True))
+        key = names, tuple(schema.types)
+        if key not in self._packed:
+            if sum(file.sections[pack].facts.rows for file, pack in packs) > MOST_KEPT:
+                return None
+            if sum(each.rows for each in self._packed.values()) > MOST_KEPT:
+                self._packed = {}
+            self._packed[key] = Packed(packs, schema)
+        return self._packed[key].table((places[0],), schema)
 
     def _size(self) -> int:
         return sum(table.num_rows for tables in self._kept.values() for table in tables)

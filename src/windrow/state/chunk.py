@@ -2,12 +2,15 @@
 
     head        64 bytes: `windrow chunk 1`, padded with zeros
     sections    each one Arrow IPC stream, padded with zeros to 64 bytes
-    directory   JSON: for each section key, offset, length, checksum and facts; metadata of the file
+    directory   JSON: for each section key, offset, length, checksum and facts; for each slice key, section,
+                first row and number of rows; metadata of the file
     trailer     48 bytes: offset and length of the directory, length of the file, checksum, magic
 
 The checksums form a tree: the trailer's covers the head, the directory and the trailer itself, the directory
 holds those of the sections, and sections leave no byte between them. So the one checksum in a `ChunkRef`
 stands for the whole file, though opening it reads only the two ends.
+
+Many small tables of the same columns are written as one section, a *pack*, of which each key has a slice.
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ HEAD = (MARK + b"%d\n" % FORMAT).ljust(ALIGNMENT, b"\0")
 #: directory offset, directory length, file length, checksum, magic
 TRAILER = struct.Struct("<QQQ16s8s")
 MAGIC = b"wrchunk\n"
+#: what the section of a pack is called; no operator can be called that
+PACK = "#pack"
 
 
 @dataclass(frozen=True)
@@ -69,12 +74,34 @@ class Section:
         return cls(tuple(key), offset, checksum, Facts.from_json(facts))
 
 
+@dataclass(frozen=True)
+class Slice:
+    """Some rows of a pack that are a table of their own."""
+
+    key: Key
+    #: the place of the pack among the sections
+    section: int
+    first: int
+    rows: int
+
+    def to_json(self) -> list[Any]:
+        """Plain JSON values."""
+        return [list(self.key), self.section, self.first, self.rows]
+
+    @classmethod
+    def from_json(cls, stored: list[Any]) -> Slice:
+        """What `to_json` wrote."""
+        key, *numbers = stored
+        return cls(tuple(key), *numbers)
+
+
 class ChunkWriter:
     """A chunk being written. Sections of one key may come in several pieces; they must have one schema."""
 
     def __init__(self, name: str, file: BinaryIO, metadata: Mapping[str, Any]) -> None:
         self._name, self._file, self._metadata = name, file, dict(metadata)
         self._sections: list[Section] = []
+        self._slices: list[Slice] = []
         self._schemas: dict[Key, pa.Schema] = {}
         self._end = len(HEAD)
         self._ref: ChunkRef | None = None
@@ -99,6 +126,29 @@ class ChunkWriter:
         key = (key,) if isinstance(key, str) else key
         if table.schema != self._schemas.setdefault(key, table.schema):
             raise ValueError(f"section {key} has two schemas in the chunk {self._name}")
+        self._write(key, table, lowest, highest, tombstones)
+
+    def add_pack(self, table: pa.Table, parts: Iterable[tuple[Key | str, int]]) -> None:
+        """Write a table that several keys have their rows in, one after the other; so many rows each."""
+        first, section = 0, len(self._sections)
+        for key, rows in parts:
+            key = (key,) if isinstance(key, str) else key
+            if table.schema != self._schemas.setdefault(key, table.schema):
+                raise ValueError(f"section {key} has two schemas in the chunk {self._name}")
+            self._slices.append(Slice(key, section, first, rows))
+            first += rows
+        if first != table.num_rows:
+            raise ValueError(f"{first} of {table.num_rows} rows are someone's in the chunk {self._name}")
+        self._write((PACK, section), table)
+
+    def _write(
+        self,
+        key: Key,
+        table: pa.Table,
+        lowest: Instant = -INFINITY,
+        highest: Instant = INFINITY,
+        tombstones: int = 0,
+    ) -> None:
         data = _stream(table)
         facts = Facts(table.num_rows, data.size, lowest, highest, tombstones)
         self._sections.append(Section(key, self._end, zlib.crc32(data), facts))
@@ -108,19 +158,29 @@ class ChunkWriter:
 
     def finish(self) -> None:
         """Write the directory and the trailer."""
-        listed = {"sections": [s.to_json() for s in self._sections], "metadata": self._metadata}
+        listed: dict[str, Any] = {"sections": [s.to_json() for s in self._sections]}
+        listed |= {"slices": [s.to_json() for s in self._slices], "metadata": self._metadata}
         directory = json.dumps(listed, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
         length = self._end + len(directory) + TRAILER.size
         checksum = root_checksum(directory, self._end, length)
         self._file.write(directory)
         self._file.write(TRAILER.pack(self._end, len(directory), length, checksum, MAGIC))
         operators: dict[str, Facts] = {}
-        for section in self._sections:
-            operator = str(section.key[0])
+        for key, facts in self._parts():
+            operator = str(key[0])
             known = operators.get(operator)
-            operators[operator] = known.merged(section.facts) if known else section.facts
+            operators[operator] = known.merged(facts) if known else facts
         rows = sum(section.facts.rows for section in self._sections)
         self._ref = ChunkRef(self._name, length, checksum.hex(), rows, operators, self._metadata)
+
+    def _parts(self) -> Iterator[tuple[Key, Facts]]:
+        """What there is of each key: a slice has its share of the bytes of its pack."""
+        for section in self._sections:
+            if section.key[0] != PACK:
+                yield section.key, section.facts
+        for part in self._slices:
+            pack = self._sections[part.section].facts
+            yield part.key, Facts(part.rows, pack.bytes * part.rows // max(pack.rows, 1))
 
 
 @contextmanager

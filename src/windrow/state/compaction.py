@@ -61,7 +61,8 @@ def merge_chunks(
 ) -> ChunkRef:
     """One chunk with what is live in a group: per key one section, its rows in the order of the group.
 
-    Left out are the parts of operators that the refs no longer name, and the sections that `keep` refuses.
+    Left out are the parts of operators that the refs no longer name, and the sections that `keep` refuses. Of
+    chunks with packs there is nothing to merge: these are made to be read once.
     """
     pieces: dict[Key, list[tuple[Chunk, Section]]] = {}
     for ref in group:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from windrow.errors import StateError
-from windrow.state.chunk import FORMAT, HEAD, MAGIC, MARK, TRAILER, Section, root_checksum
+from windrow.state.chunk import FORMAT, HEAD, MAGIC, MARK, PACK, TRAILER, Section, Slice, root_checksum
 from windrow.state.failures import RESTORE, damaged, too_new
 from windrow.state.refs import ChunkRef
 
@@ -26,10 +26,18 @@ if TYPE_CHECKING:
 class Chunk:
     """An open chunk. Made by `open_chunk`."""
 
-    def __init__(self, place: str, data: pa.Buffer, sections: tuple[Section, ...], metadata: Any) -> None:
+    def __init__(
+        self,
+        place: str,
+        data: pa.Buffer,
+        sections: tuple[Section, ...],
+        slices: tuple[Slice, ...],
+        metadata: Any,
+    ) -> None:
         self._place, self._data = place, data
-        self.sections = sections
+        self.sections, self.slices = sections, slices
         self.metadata: dict[str, Any] = metadata
+        self._packs: dict[int, pa.Table] = {}
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
@@ -37,11 +45,26 @@ class Chunk:
         return tuple(self._by_key)
 
     @cached_property
-    def _by_key(self) -> dict[Key, list[Section]]:
-        found: dict[Key, list[Section]] = {}
+    def _by_key(self) -> dict[Key, list[Section | Slice]]:
+        found: dict[Key, list[Section | Slice]] = {}
         for section in self.sections:
-            found.setdefault(section.key, []).append(section)
+            if section.key[0] != PACK:
+                found.setdefault(section.key, []).append(section)
+        for part in self.slices:
+            found.setdefault(part.key, []).append(part)
         return found
+
+    def pack_of(self, key: Key | str) -> int | None:
+        """The one pack that all rows of a key are in; None if there is none such."""
+        pieces = self._by_key[(key,) if isinstance(key, str) else key]
+        only = pieces[0] if len(pieces) == 1 else None
+        return only.section if isinstance(only, Slice) else None
+
+    def pack(self, number: int) -> pa.Table:
+        """All rows of a pack. It is read once."""
+        if number not in self._packs:
+            self._packs[number] = self.table(self.sections[number])
+        return self._packs[number]
 
     def read(self, key: Key | str, *, verify: bool = True) -> pa.Table:
         """The table of a key; its pieces are put together. Only its own bytes are touched.
@@ -49,7 +72,12 @@ class Chunk:
         Without `verify` its checksum is not compared, which spares one pass over the bytes.
         """
         key = (key,) if isinstance(key, str) else key
-        pieces = [self.table(section, verify=verify) for section in self._by_key[key]]
+        pieces = [
+            self.pack(piece.section).slice(piece.first, piece.rows)
+            if isinstance(piece, Slice)
+            else self.table(piece, verify=verify)
+            for piece in self._by_key[key]
+        ]
         return pa.concat_tables(pieces) if len(pieces) > 1 else pieces[0]
 
     def verify(self) -> None:
@@ -88,7 +116,8 @@ def open_chunk(store: Store, ref: ChunkRef | str) -> Chunk:
     listed = json.loads(directory)
     sections = tuple(Section.from_json(stored) for stored in listed["sections"])
     _check_tiling(place, sections, data.size - TRAILER.size - len(directory))
-    return Chunk(place, data, sections, listed["metadata"])
+    slices = tuple(Slice.from_json(stored) for stored in listed.get("slices", ()))
+    return Chunk(place, data, sections, slices, listed["metadata"])
 
 
 def _contents(store: Store, name: str, place: str) -> pa.Buffer:

@@ -1,4 +1,6 @@
-"""All queries that are due, asked one after the other; the answers of those of one form are made together."""
+"""All queries that are due, asked together where they want the same of other windows; the answers of those of
+one form are made together.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+    from windrow.kernels.clocks import Clock
     from windrow.kernels.combiners import Lanes
     from windrow.kernels.shared.asking import Asker
     from windrow.kernels.shared.book import Page
@@ -35,97 +39,144 @@ ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
-class Piece:
-    """States of some windows of a query: ends and groups of its rows, how many rows, and the other lanes."""
+class Choir:
+    """Queries of one form and the same entries, with all windows of theirs that are due, query by query."""
 
-    asker: Asker
+    askers: tuple[Asker, ...]
+    #: of each window, which of the queries asks for it
+    who: Ints
     ends: Ints
+    lengths: Ints
+
+    @classmethod
+    def of(cls, askers: Sequence[Asker], book: Book, clock: Clock) -> Choir:
+        """All that some queries want to know now."""
+        page = book.sheets[askers[0].exists]
+        ends = [asker.windows(page.panes, page.sheet, clock) for asker in askers]
+        counts = [len(each) for each in ends]
+        who = np.repeat(np.arange(len(askers)), counts)
+        lengths = np.repeat(np.array([asker.range for asker in askers]), counts)
+        return cls(tuple(askers), who, np.concatenate(ends), lengths)
+
+    def part(self, begin: int, stop: int) -> Choir:
+        """The same, with some of the windows."""
+        some = slice(begin, stop)
+        return Choir(self.askers, self.who[some], self.ends[some], self.lengths[some])
+
+
+@dataclass(frozen=True)
+class Piece:
+    """States of some windows of a choir: who asks, ends, lengths and groups of its rows, how many rows, and
+    the other lanes."""
+
+    askers: tuple[Asker, ...]
+    who: Ints
+    ends: Ints
+    lengths: Ints
     groups: Ints
     rows: Ints
     #: for each partial, for each entry of it
     parts: tuple[tuple[list[Lanes], ...], ...]
 
+    def of(self, number: int) -> Piece:
+        """What one of the queries asked for."""
+        mine = slice(*np.searchsorted(self.who, [number, number + 1]))
+        parts = tuple(
+            tuple([take(lanes, mine) for lanes in states] for states in partial) for partial in self.parts
+        )
+        known = self.who[mine], self.ends[mine], self.lengths[mine], self.groups[mine], self.rows[mine]
+        return Piece(self.askers, *known, parts)
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Answers of several queries in one table, one query after the other."""
+
+    table: pa.Table
+    #: each query, and how many of the rows are its own
+    queries: tuple[tuple[str, int], ...]
+
 
 class Answering:
-    """All queries that are due, asked one after the other."""
+    """All queries that are due: those of one form and the same entries are asked together."""
 
     def __init__(
         self, turn: Turn, due: Sequence[Asker], pages: Sequence[Page], faults: dict[str, Exception]
     ) -> None:
         self.turn, self.faults = turn, faults
         self.book = Book(turn.ledger, pages)
-        # those of one form and the same entries follow each other, so that their states are decoded together
-        self.due = sorted(due, key=lambda asker: (asker.form, asker.exists, asker.parts))
+        self.due = sorted(due, key=_alike)
 
-    def run(self) -> Iterator[tuple[str, pa.Table]]:
-        """The answers of each query, in tables of bounded size."""
+    def run(self) -> Iterator[Pack]:
+        """The answers of all queries, in tables of bounded size."""
         book = self.book
-        windows = {
-            asker.query: asker.windows(page.panes, page.sheet, self.turn.clock)
-            for asker, page in ((asker, book.sheets[asker.exists]) for asker in self.due)
-        }
+        choirs = [
+            Choir.of(list(askers), book, self.turn.clock) for _, askers in groupby(self.due, key=_alike)
+        ]
         width = max(1, CELLS // max(len(page.panes) for page in book.pages))
         count = book.groups.height
         for first in range(0, count, width):
             groups = first, min(first + width, count)
             blocks = {page.sheet.name: Block(page, book, groups) for page in book.pages}
             waiting: list[Piece] = []
-            for asker in self.due:
-                if waiting and (waiting[0].asker.form != asker.form or _size(waiting) > ROWS):
-                    yield from self._answers(waiting)
-                    waiting = []
-                waiting += self._pieces(asker, windows[asker.query], blocks, groups)
+            for choir in choirs:
+                for piece in self._pieces(choir, blocks, groups):
+                    other = waiting and waiting[0].askers[0].form != piece.askers[0].form
+                    if other or _size(waiting) > ROWS:
+                        yield from self._answers(waiting)
+                        waiting = []
+                    waiting.append(piece)
             yield from self._answers(waiting)
 
-    def _pieces(
-        self, asker: Asker, ends: Ints, blocks: Mapping[str, Block], groups: tuple[int, int]
-    ) -> Iterator[Piece]:
-        longest = max(1, CELLS // (groups[1] - groups[0]))
-        for begin in range(0, len(ends), longest):
-            part = ends[begin : begin + longest]
-            ((count,),) = self._states(asker.exists, asker, part, blocks)
+    def _pieces(self, choir: Choir, blocks: Mapping[str, Block], groups: tuple[int, int]) -> Iterator[Piece]:
+        longest, asker = max(1, CELLS // (groups[1] - groups[0])), choir.askers[0]
+        for begin in range(0, len(choir.ends), longest):
+            part = choir.part(begin, begin + longest)
+            ((count,),) = self._states(asker.exists, part, blocks)
             w, g = np.nonzero(count > 0)
             if len(w):
-                asked = (
-                    tuple(self._states(entry, asker, part, blocks) for entry in entries)
+                states = tuple(
+                    tuple(_at(self._states(entry, part, blocks), w, g) for entry in entries)
                     for entries in asker.parts
                 )
-                states = tuple(tuple(_at(each, w, g) for each in found) for found in asked)
-                yield Piece(asker, part[w], g + groups[0], count[w, g], states)
+                known = part.who[w], part.ends[w], part.lengths[w], g + groups[0], count[w, g]
+                yield Piece(choir.askers, *known, states)
 
-    def _states(self, entry: str, asker: Asker, ends: Ints, blocks: Mapping[str, Block]) -> list[Lanes]:
+    def _states(self, entry: str, choir: Choir, blocks: Mapping[str, Block]) -> list[Lanes]:
         page = self.book.sheets[entry]
         sheet = page.sheet
-        stop = sheet.panes_of(ends)
-        begins = np.searchsorted(page.panes, stop - asker.range // sheet.width)
+        stop = sheet.panes_of(choir.ends)
+        begins = np.searchsorted(page.panes, stop - choir.lengths // sheet.width)
         return blocks[sheet.name].windows(entry, begins, np.searchsorted(page.panes, stop))
 
-    def _answers(self, pieces: Sequence[Piece]) -> Iterator[tuple[str, pa.Table]]:
+    def _answers(self, pieces: Sequence[Piece]) -> Iterator[Pack]:
         """Rows of several queries of one form; where that fails, of each by itself, to see which it is."""
         if not pieces:
             return
         try:
-            found = list(self._rows(pieces))
+            found = self._rows(pieces)
         except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
-            queries = list(dict.fromkeys(piece.asker.query for piece in pieces))
-            if len(queries) == 1:
-                self.faults[queries[0]] = error
+            alone = [(piece, number) for piece in pieces for number in np.unique(piece.who).tolist()]
+            if len(alone) == 1:
+                ((piece, number),) = alone
+                self.faults[piece.askers[number].query] = error
                 return
-            for query in queries:
-                yield from self._answers([piece for piece in pieces if piece.asker.query == query])
+            for piece, number in alone:
+                yield from self._answers([piece.of(number)])
             return
-        yield from found
+        yield found
 
-    def _rows(self, pieces: Sequence[Piece]) -> Iterator[tuple[str, pa.Table]]:
-        form = _form(self.turn.forms[pieces[0].asker.form])
+    def _rows(self, pieces: Sequence[Piece]) -> Pack:
+        form = _form(self.turn.forms[pieces[0].askers[0].form])
         ends = np.concatenate([piece.ends for piece in pieces])
-        sizes = [len(piece.ends) for piece in pieces]
-        lengths = np.repeat([piece.asker.range for piece in pieces], sizes)
+        askers = [asker for piece in pieces for asker in piece.askers]
+        before = np.cumsum([0, *(len(piece.askers) for piece in pieces)]).tolist()
+        who = [piece.who + first for piece, first in zip(pieces, before, strict=False)]
         at = pl.Series("#at", ends)
         hidden = [
-            pl.Series("#asker", np.repeat(np.arange(len(pieces)), sizes)),
+            pl.Series("#asker", np.concatenate(who)),
             at,
-            pl.Series("#window_start", ends - lengths),
+            pl.Series("#window_start", ends - np.concatenate([piece.lengths for piece in pieces])),
             at.alias("#window_end"),
         ]
         columns = [
@@ -137,20 +188,20 @@ class Answering:
             columns += [column.alias(f"{label}.{place}") for place, column in enumerate(parts)]
         rows = form.answers.rows(self.book.groups, {GROUPS: pl.DataFrame(columns)}, hidden)
         asker = rows["#asker"].to_numpy()
-        rows = rows.drop("#asker", "#window_start", "#window_end")
         starts = np.flatnonzero(np.diff(asker, prepend=-1))
-        stops = np.append(starts, len(asker))[1:]
-        for begin, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-            yield pieces[asker[begin]].asker.query, rows[begin:stop].to_arrow()
+        sizes = np.diff(np.append(starts, len(asker))).tolist()
+        queries = [askers[number].query for number in asker[starts].tolist()]
+        table = rows.drop("#asker", "#window_start", "#window_end").to_arrow()
+        return Pack(table, tuple(zip(queries, sizes, strict=True)))
 
     def _columns(self, pieces: Sequence[Piece], number: int) -> list[pl.Series]:
         """The columns of a partial, those of queries that share its entries decoded at once."""
         found: list[list[pl.Series]] = []
         begin = 0
         while begin < len(pieces):
-            entries = pieces[begin].asker.parts[number]
+            entries = pieces[begin].askers[0].parts[number]
             stop = begin + 1
-            while stop < len(pieces) and pieces[stop].asker.parts[number] == entries:
+            while stop < len(pieces) and pieces[stop].askers[0].parts[number] == entries:
                 stop += 1
             run = [piece.parts[number] for piece in pieces[begin:stop]]
             decoded: list[pl.Series] = []
@@ -181,6 +232,11 @@ def _form(plan: bytes) -> Form:
     measures = Measures(query.aggregate)
     labels = tuple(partial.label for partial in measures.layouts[GROUPS].partials[1:])
     return Form(Answers(query, measures), labels)
+
+
+def _alike(asker: Asker) -> tuple[int, str, tuple[tuple[str, ...], ...]]:
+    """The same for queries whose states are the same ones, of other windows."""
+    return asker.form, asker.exists, asker.parts
 
 
 def _at(states: list[Lanes], windows: Ints, groups: Ints) -> list[Lanes]:

@@ -17,17 +17,17 @@ from windrow.kernels.state import Chunk, State
 
 if TYPE_CHECKING:
     import polars as pl
-    import pyarrow as pa
 
+    from windrow.kernels.shared.answering import Pack
     from windrow.kernels.shared.turn import Turn
 
 
 @dataclass
 class Answered:
-    """What an epoch of a ledger gives: answers by query as they are made, and the queries that failed."""
+    """What an epoch of a ledger gives: answers as they are made, and the queries that failed."""
 
     state: State
-    tables: Iterator[tuple[str, pa.Table]]
+    packs: Iterator[Pack]
     faults: dict[str, Exception] = field(default_factory=dict)
     #: how many cells its matrices have
     cells: int = 0
@@ -47,5 +47,5 @@ def advance(turn: Turn, state: State, delta: Mapping[str, pl.DataFrame]) -> Answ
     if any(frame.height for frames in tables.values() for frame in frames):
         pages = [page_of(sheet, tables[sheet.name], turn.ledger) for sheet in turn.ledger.sheets]
         answering = Answering(turn, due, pages, found.faults)
-        found.cells, found.tables = answering.book.cells, answering.run()
+        found.cells, found.packs = answering.book.cells, answering.run()
     return found

@@ -176,8 +176,10 @@ class _Run:
         try:
             delta = sheets_of(open_files(self.place.store, work.deltas), ledger, self.shard)
             found = shared_kernel.advance(work.turn, before.state(operator), delta)
-            for query, table in found.tables:
-                self._put(query, table, None, outbox)
+            for pack in found.packs:
+                outbox.writer.add_pack(pack.table, pack.queries)
+                for query, rows in pack.queries:
+                    self.rows[query] += rows
             self.faults |= {query: fault_of(error, query) for query, error in found.faults.items()}
             self.cells[work.name] = found.cells
             return {operator: found.state}
