@@ -176,8 +176,11 @@ class _Run:
         try:
             delta = sheets_of(open_files(self.place.store, work.deltas), ledger, self.shard)
             found = shared_kernel.advance(work.turn, before.state(operator), delta)
+            followers = {asker.query: asker.followers for asker in work.turn.askers}
             for query, table in found.tables:
                 self._put(query, table, None, outbox)
+                for follower in followers[query]:
+                    self.rows[follower.query] += follower.count(table)
             self.faults |= {query: fault_of(error, query) for query, error in found.faults.items()}
             self.cells[work.name] = found.cells
             return {operator: found.state}
