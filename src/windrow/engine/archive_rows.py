@@ -74,7 +74,7 @@ class Shape:
     def rows(self, store: Store, entries: Iterable[OutboxEntry]) -> pa.Table:
         """What was filed in some outbox files."""
         places = [(each.ref, stored_as(each.ref, self.read_from)) for each in entries]
-        frames = [to_frame(open_chunk(store, ref).read(place)) for ref, place in places if place is not None]
+        frames = [to_frame(place.read(open_chunk(store, ref))) for ref, place in places if place is not None]
         parts = [published(self._ending(frame).to_arrow(), self.schema) for frame in frames]
         return pa.concat_tables([self.schema.empty_table(), *parts])
 

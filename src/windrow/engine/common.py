@@ -25,6 +25,7 @@ from windrow.sharing.data import Datum
 from windrow.sharing.grids import Grid
 from windrow.sharing.planner import Planner
 from windrow.sharing.questions import question_of
+from windrow.sharing.rules import cs8
 from windrow.spark.tasks.shared import Seed
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.windows.domain import INFINITY
@@ -95,6 +96,9 @@ class Common:
     _members: dict[str, dict[str, None]] = field(default_factory=dict)
     _forms: dict[Any, int] = field(default_factory=dict)
     _plans: list[bytes] = field(default_factory=list)
+    #: queries with the same number differ only in when they are answered
+    _alike: dict[str, int] = field(default_factory=dict)
+    _kinds: dict[Hashable, int] = field(default_factory=dict)
     _ledgers: dict[str, Ledger] = field(default_factory=dict)
 
     @classmethod
@@ -137,20 +141,28 @@ class Common:
             _members={name: dict(each) for name, each in self._members.items()},
             _forms=dict(self._forms),
             _plans=list(self._plans),
+            _alike=dict(self._alike),
+            _kinds=dict(self._kinds),
             _ledgers=dict(self._ledgers),
         )
 
     # ------------------------------------------------------------ queries come and go
 
-    def join(self, bundle: Bundle, plan: Emit, stream: StreamRecord, commit: int) -> Joined | None:
-        """A new query; None if it has to keep a state of its own. `commit` is the one that will know it."""
+    def join(
+        self, bundle: Bundle, plan: Emit, stream: StreamRecord, commit: int, *, is_exact: bool = True
+    ) -> Joined | None:
+        """A new query; None if it has to keep a state of its own. `commit` is the one that will know it.
+
+        It `is_exact` if it answers every window.
+        """
         name = bundle.name
         try:
             question = question_of(name, plan)
         except QueryError as error:
             self.alone[name] = error.message
             return None
-        question = replace(question, source=(stream.stream.name, self._part(stream.stream.name, question)))
+        part = self._part(stream.stream.name, question)
+        question = replace(question, source=(stream.stream.name, part), is_exact=is_exact)
         ledger = self._ledger_of(question, commit)
         reason = _why_alone(bundle, question) or (TOO_LARGE if _key_of(ledger) in self.left else None)
         if reason is not None:
@@ -166,12 +178,13 @@ class Common:
             since.append(stream.greatest + 1)
         return Joined(shares, max((each for each in since if each is not None), default=None))
 
-    def adopt(self, bundle: Bundle, plan: Emit, shares: tuple[str, ...]) -> None:
+    def adopt(self, bundle: Bundle, plan: Emit, shares: tuple[str, ...], *, is_exact: bool = True) -> None:
         """A query that the last commit knows comes back to its synopses."""
         try:
             question, ledger = question_of(bundle.name, plan), self.kept[shares[0]].ledger
             part = int(_key_of(ledger).rpartition(" ")[2])
-            stream, question = question.source, replace(question, source=(question.source, part))
+            stream, source = question.source, (question.source, part)
+            question = replace(question, source=source, is_exact=is_exact)
             self.planner.adopt(question, [(label, self.kept[label].grid) for label in shares])
         except (KeyError, ValueError, QueryError) as error:
             raise _lost(bundle.name) from error
@@ -187,7 +200,7 @@ class Common:
         if question is None:
             return
         self.planner.drop(query)
-        del self._askers[query]
+        del self._askers[query], self._alike[query]
         ledger = self._names[question.source, question.keys]
         self._members[ledger].pop(query)
         self._ledgers.pop(ledger, None)
@@ -245,6 +258,7 @@ class Common:
         self._askers[bundle.name] = Asker(
             bundle.name, form, length, question.slide, question.origin, exists, parts
         )
+        self._alike[bundle.name] = self._kinds.setdefault(cs8.unslid(question.emit), len(self._kinds))
         self._members.setdefault(ledger, {})[bundle.name] = None
         self.version += 1
         self._ledgers.pop(ledger, None)
@@ -300,6 +314,10 @@ class Common:
     def asker(self, query: str) -> Asker:
         """What a query asks of its ledger."""
         return self._askers[query]
+
+    def asking(self, query: str) -> tuple[Asker, int]:
+        """What a query asks, and a number that those have too who ask the same at other instants."""
+        return self._askers[query], self._alike[query]
 
     @property
     def forms(self) -> tuple[bytes, ...]:

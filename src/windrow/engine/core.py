@@ -21,6 +21,7 @@ from windrow.engine.common import Common
 from windrow.engine.costs import Costs
 from windrow.engine.draft import Draft
 from windrow.engine.history import read_contents
+from windrow.engine.leading import failed_leaders, is_exact, led
 from windrow.engine.outgoing import Outgoing
 from windrow.engine.overload import Effort
 from windrow.engine.published import published_schema, rows_schema
@@ -247,7 +248,7 @@ class Engine:
             if stored is not None:
                 record = record.resumed(stored)
                 if record.shares and record.is_running:
-                    self.common.adopt(bundle, plan, record.shares)
+                    self.common.adopt(bundle, plan, record.shares, is_exact=is_exact(record))
             elif joined is not None:
                 record = replace(record, shares=joined.shares, complete_from=joined.complete_from)
             else:
@@ -266,11 +267,22 @@ class Engine:
         if len(record.streams) > 1 or record.bundle.aggregates or not self.shares:
             return None
         (stream,) = record.streams
-        return self.common.join(record.bundle, plan, self.streams[stream], self.last.number + 1)
+        known = self.streams[stream], self.last.number + 1
+        return self.common.join(record.bundle, plan, *known, is_exact=is_exact(record))
 
     def shared_with(self, record: QueryRecord) -> str | None:
         """The synopses that a query shares, with how many others and by which rules; None if it is alone."""
         return self.sharing_plan().brief(record.id) if record.shares else None
+
+    def leader_of(self, record: QueryRecord) -> QueryRecord | None:
+        """The query whose answers a query reads; None if it is computed by itself."""
+        with self.lock:
+            if not record.shares or not is_exact(record):
+                return None
+            members = set(self.common.members(self.common.ledger_of(record.shares)))
+            running = [each for each in self.queries.values() if each.id in members and each.is_running]
+            leader = led(running, self.common.asking).leader_of(record.id)
+            return next((each for each in running if each.id == leader), None)
 
     def sharing_plan(self) -> SharingPlan:
         """Who shares what now. It is made anew only if queries came or went, and waits for no epoch."""
@@ -471,7 +483,11 @@ class Engine:
         due = draft.shared_due(self.refreshes, left)
         shared = [self._without_dropped(each) for each in due]
         if work or shared:
-            draft.close(work, shared, self.jobs.close(draft.tasks(work, shared, self._place())))
+            reports = self.jobs.close(draft.tasks(work, shared, self._place()))
+            while failed := failed_leaders(shared, reports):
+                shared = [draft.without_followers(each, failed) for each in shared]
+                reports = self.jobs.close(draft.tasks(work, shared, self._place()))
+            draft.close(work, shared, reports)
         answered = len(work) + sum(len(each.turn.askers) for each in shared)
         self.refreshes.measured(time.perf_counter() - ready, answered)
 

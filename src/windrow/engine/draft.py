@@ -11,7 +11,7 @@ manifest  all of it, as the successor of the last commit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,8 @@ from windrow.engine.changing import check_clock, instant_of
 from windrow.engine.common import Common
 from windrow.engine.history import add_up, is_long, write_changes
 from windrow.engine.keeping import last_answers, tidied
-from windrow.engine.outgoing import with_readers
+from windrow.engine.leading import led
+from windrow.engine.outgoing import asking, with_followers, with_readers
 from windrow.engine.overload import Effort
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.tables import BEGINNING
@@ -282,19 +283,20 @@ class Draft:
         return any(self._by_id(query).is_running for query in self.common.members(ledger))
 
     def _askers(self, records: Iterable[QueryRecord]) -> list[Asker]:
-        """What the queries ask; of those that ask the same, the first asks for all."""
-        leaders: dict[Hashable, str] = {}
-        found: list[Asker] = []
-        for record in records:
-            own, newest = record.query.max_gap is not None, record.query.every is not None
-            same = record.id if own else (record.bundle.fingerprint, record.complete_from, newest)
-            leader = leaders.setdefault(same, record.id)
-            if leader == record.id:
-                asker = self.common.asker(record.id)
-                found.append(replace(asker, complete_from=record.complete_from, newest=newest))
-            else:
-                self._readers.setdefault(leader, []).append(record.id)
-        return found
+        """What the queries ask; of those that ask the same, one asks for all."""
+        found = led(records, self.common.asking)
+        self._readers |= found.readers
+        return found.askers
+
+    def without_followers(self, work: SharedWork, failed: Collection[str]) -> SharedWork:
+        """The same, where those who follow some queries ask by themselves."""
+        askers: list[Asker] = []
+        for asker in work.turn.askers:
+            askers.append(replace(asker, followers=()) if asker.query in failed else asker)
+            for follower in asker.followers if asker.query in failed else ():
+                begin = self._by_id(follower.query).complete_from
+                askers.append(replace(self.common.asker(follower.query), complete_from=begin))
+        return replace(work, turn=replace(work.turn, askers=tuple(askers)))
 
     def _is_waited_for(self, ledger: str, delta: ChunkRef) -> bool:
         stream = self.common.ledger(ledger).stream.name
@@ -355,6 +357,7 @@ class Draft:
             moved_on = replace(record, absorbed=self.last.number + 1, is_fresh=False, seed=None)
             self.queries[record.query.name] = moved_on
         cells: Counter[str] = Counter()
+        followers = {a.query: a.followers for common in shared for a in common.turn.askers if a.followers}
         for report in reports:
             self._files[report.shard] = report.files
             cells |= Counter(report.cells)
@@ -364,7 +367,8 @@ class Draft:
                 before, given = self.levels.get((query, report.stage), (0.0, 0))
                 given += report.passed.get(query, report.rows.get(query, 0))
                 self.levels[query, report.stage] = before + seconds, given
-            self._outbox += [report.outbox] if report.outbox is not None else []
+            if report.outbox is not None:
+                self._outbox.append(with_followers(report.outbox, followers, report.rows))
             self._fault(report.faults)
             for query, rows in report.rows.items():
                 for each in (query, *self._readers.get(query, ())):
@@ -469,7 +473,7 @@ class Draft:
             if left is not None:
                 yield left
         for ref in self._outgoing:
-            found = [each for section in ref.operators for each in (section, *self._readers.get(section, ()))]
+            found = [each for section in ref.operators for each in asking(ref, section)]
             sections = dict.fromkeys([*found, *map(archived_section, found)])
             pending = tuple(section for section in sections if section in wanted)
             if pending:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.engine.outgoing import READERS
+from windrow.engine.outgoing import asking
 from windrow.spark.tasks.kept_rows import KeptWriter, read_kept, span_of
 from windrow.windows.domain import INFINITY, Instant
 
@@ -99,21 +99,16 @@ def last_answers(
 
     They were written to be delivered; naming them a while longer is all it takes to have them.
     """
-    new = {query for ref in outbox for section in ref.operators for query in _asking(ref, section)} & {
+    new = {query for ref in outbox for section in ref.operators for query in asking(ref, section)} & {
         *queries
     }
     kept = [
         ref.without(
-            {each for each in ref.operators if all(q in new or q not in queries for q in _asking(ref, each))}
+            {each for each in ref.operators if all(q in new or q not in queries for q in asking(ref, each))}
         )
         for ref in before
     ]
     fresh = [
-        ref.without({each for each in ref.operators if new.isdisjoint(_asking(ref, each))}) for ref in outbox
+        ref.without({each for each in ref.operators if new.isdisjoint(asking(ref, each))}) for ref in outbox
     ]
     return tuple(ref for ref in (*kept, *fresh) if ref is not None)
-
-
-def _asking(ref: ChunkRef, section: str) -> tuple[str, ...]:
-    """The queries whose answers are in a section: its own, and those that read it too."""
-    return (section, *ref.metadata.get(READERS, {}).get(section, ()))

@@ -66,6 +66,9 @@ def with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> li
     count = len(engine.common.members(engine.common.ledger_of(record.shares)))
     queries = "1 query" if count == 1 else f"{count:,} queries"
     close = f"close   matrices of intervals and groups, made once for {queries} of this stream and grouping"
+    leader = engine.leader_of(record)
+    if leader is not None:
+        lines.append(f"share   reads the answers of query `{leader.query.name}` at its own instants, by CS8")
     return [*others, close, *lines]
 
 

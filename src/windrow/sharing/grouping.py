@@ -115,7 +115,7 @@ def _repeated(questions: Mapping[str, Question]) -> Iterator[Link]:
     """Queries that differ in nothing but their period, the most frequent one first."""
     same: defaultdict[object, list[Question]] = defaultdict(list)
     for question in questions.values():
-        if len(question.lengths) == 1:
+        if len(question.lengths) == 1 and question.is_exact:
             same[cs8.unslid(question.emit)].append(question)
     for alike in same.values():
         ordered = sorted(alike, key=lambda question: question.slide)

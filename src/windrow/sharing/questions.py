@@ -61,6 +61,8 @@ class Question:
     measured: Mapping[str, tuple[Need, ...]]
     #: the needs of averages: counts and totals
     averages: frozenset[Need] = frozenset()
+    #: whether it answers every window
+    is_exact: bool = True
 
     @cached_property
     def needs(self) -> tuple[Need, ...]:

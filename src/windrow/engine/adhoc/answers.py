@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from windrow.algebra.catalog import Stream
+    from windrow.engine.outgoing import Stored
     from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingQuery
     from windrow.state.manifest import Manifest
@@ -42,11 +43,12 @@ def way_to_answer(manifest: Manifest, store: Store, query: str) -> Way:
     return Way(f"the last answer of query `{query}`", tuple(parts))
 
 
-def _part(store: Store, ref: ChunkRef, section: str) -> Part:
+def _part(store: Store, ref: ChunkRef, place: Stored) -> Part:
     def fetch() -> pl.DataFrame:
-        return to_frame(open_chunk(store, ref).read(section))
+        return to_frame(place.read(open_chunk(store, ref)))
 
-    return Part(f"{ref.name} {section}", 0, ref.operators[section].bytes, fetch)
+    own = "" if place.follower is None else f" {place.follower.query}"
+    return Part(f"{ref.name} {place.section}{own}", 0, ref.operators[place.section].bytes, fetch)
 
 
 def last_answer(

@@ -3,6 +3,7 @@
 ledger     what is kept: sheets of intervals, in each the entries that queries need
 lifting    rows of the stream -> states by interval and group, all entries at once
 asking     what a query asks of a ledger
+following  queries that take some of another's answers
 turn       an epoch: the clock, and who asks
 keeping    what a sheet keeps between epochs
 matrices   intervals and groups as a matrix; windows of any length from it

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.kernels.clocks import Clock
+    from windrow.kernels.shared.following import Follower
     from windrow.kernels.shared.ledger import Sheet
 
     Ints = npt.NDArray[np.int64]
@@ -45,6 +46,8 @@ class Asker:
     newest: bool = False
     #: whether the windows that end at an instant are left out; None: none is
     drops: Callable[[int], bool] | None = None
+    #: queries whose answers are among its own
+    followers: tuple[Follower, ...] = ()
 
     @cached_property
     def cut(self) -> Cut:

@@ -22,6 +22,7 @@ from windrow.kernels.measures import GROUPS
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.kernels.shared import kernel as shared_kernel
+from windrow.kernels.shared.following import instants
 from windrow.kernels.state import Delta, State, without
 from windrow.spark.tasks.archived import archived_section, lived_rows
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
@@ -176,10 +177,15 @@ class _Run:
         try:
             delta = sheets_of(open_files(self.place.store, work.deltas), ledger, self.shard)
             found = shared_kernel.advance(work.turn, before.state(operator), delta)
+            followers = {asker.query: asker.followers for asker in work.turn.askers}
             for pack in found.packs:
                 outbox.writer.add_pack(pack.table, pack.queries)
+                at, first = instants(pack.table), 0
                 for query, rows in pack.queries:
                     self.rows[query] += rows
+                    for follower in followers[query]:
+                        self.rows[follower.query] += int(follower.wants(at[first : first + rows]).sum())
+                    first += rows
             self.faults |= {query: fault_of(error, query) for query, error in found.faults.items()}
             self.cells[work.name] = found.cells
             return {operator: found.state}
