@@ -168,7 +168,7 @@ class Outgoing:
         packs = [(name, file, file.pack_of(section)) for name, file, section in found]
         if any(pack is None for *_, pack in packs) or any(place.key != stored.key for _, place in pairs):
             return None
-        key = tuple((name, pack) for name, _, pack in packs), tuple(schema.types)
+        key = tuple((name, pack) for name, _, pack in packs)
         if key not in self._packed:
             some = [(file, pack) for _, file, pack in packs if pack is not None]
             if sum(file.sections[pack].facts.rows for file, pack in some) > MOST_KEPT:
@@ -176,7 +176,8 @@ class Outgoing:
             if sum(each.rows for each in self._packed.values()) > MOST_KEPT:
                 self._packed = {}
             self._packed[key] = Packed(some, schema)
-        return stored.chosen(self._packed[key].table((stored.section,), schema))
+        rows = self._packed[key].table((stored.section,), schema)
+        return None if rows is None else stored.chosen(rows)
 
     def _size(self) -> int:
         return sum(table.num_rows for tables in self._kept.values() for table in tables)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from windrow.engine.delivery import sorted_rows
 from windrow.engine.published import published
 from windrow.kernels.columns import to_frame
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windrow.state.chunk import Key
     from windrow.state.reading import Chunk
 
@@ -39,7 +40,10 @@ class Packed:
         """How many there are of all keys."""
         return int(self._table.num_rows)
 
-    def table(self, key: Key, schema: pa.Schema) -> pa.Table:
-        """The rows of one key in order, under the names of a schema; its types are those of all."""
+    def table(self, key: Key, schema: pa.Schema) -> pa.Table | None:
+        """The rows of one key in order, under the names of a schema; None if its types are others."""
         begin, stop = self._places[key]
-        return pa.Table.from_arrays(self._table.slice(begin, stop - begin).columns, schema=schema)
+        rows = self._table.slice(begin, stop - begin)
+        if rows.schema.equals(schema):
+            return rows
+        return rows.rename_columns(schema.names) if rows.schema.types == schema.types else None
