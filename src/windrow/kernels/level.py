@@ -40,7 +40,7 @@ class Level:
     def __init__(self, query: SlidingQuery, *, stacked: bool | None = None, by_group: bool = False) -> None:
         self.query = query
         self.answers = Answers(query, Measures(query.aggregate))
-        self.kernel = _kernel(self.answers, stacked, by_group)
+        self.kernel = kernel_of(self.answers, stacked, by_group)
 
     def scanned(self, accepted: pl.DataFrame, source: str | None = None) -> pl.DataFrame:
         """Accepted rows of the stream as the scan names them, with their instants as `#t`.
@@ -91,7 +91,8 @@ def _counts_values(measures: Measures, long: bool) -> bool:
     return not long or subtracts(measures.layouts[GROUPS])
 
 
-def _kernel(answers: Answers, stacked: bool | None, by_group: bool) -> Kernel:
+def kernel_of(answers: Answers, stacked: bool | None = None, by_group: bool = False) -> Kernel:
+    """The kernel that fits the aggregates and the length of their window."""
     cut = answers.query.cut
     if cut.range is None:
         return RunningTotals(answers)

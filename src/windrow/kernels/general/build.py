@@ -32,7 +32,7 @@ from windrow.kernels.general.binned import Binned
 from windrow.kernels.general.by_tuple import ByTuple
 from windrow.kernels.general.candidates import Candidates
 from windrow.kernels.general.catalogues import Catalogued
-from windrow.kernels.general.counted import POSITION, Counted
+from windrow.kernels.general.counted import POSITION, Counted, Numbering
 from windrow.kernels.general.differences import Difference
 from windrow.kernels.general.distinct import distinct
 from windrow.kernels.general.emission import Changes, Emission, Reports, Snapshots
@@ -51,6 +51,7 @@ from windrow.kernels.general.outliving_build import OutlivingBuilder
 from windrow.kernels.general.pieces import TS
 from windrow.kernels.general.reported import ReportedRows, ReportedSessions
 from windrow.kernels.general.restore import ByCount, Restored
+from windrow.kernels.general.row_panes import RowPanes
 from windrow.kernels.general.rows_below import NestedRows, Scanned
 from windrow.kernels.general.running import grouped
 from windrow.kernels.general.sessions import Sessions
@@ -255,31 +256,43 @@ class Builder:
         ordered = any(function_of(call).ordered for _, call in plan.aggregates)
         if ordered and not plan.input.has_wattr:
             raise refusal("Aggregate that depends on the order of rows which have lost their instants")
-        self.placing = any(function_of(call).size is Size.LISTS for _, call in plan.aggregates)
+        by_rows = any(leaf.spec.reports_positions for leaf in plan.leaves)
+        sizes = {function_of(call).size for _, call in plan.aggregates}
+        self.placing = Size.LISTS in sizes or (by_rows and bool(sizes & {Size.HOLISTIC, Size.SKETCH}))
+        placing = self.placing
         reads = [key for _, key in plan.keys]
         reads += [part for _, call in plan.aggregates for part in (*call.args, call.where)]
         below = self.of(plan.input)
         self.placing = False
         found = grouped(plan, self._reading(reads, below), self.choice, self._keys_of(plan))
         leaf, between = _chain(below)
-        if found.inputs == (below,) and isinstance(leaf, ByTuple) and self._is_binned(plan, reads):
+        if found.inputs == (below,) and isinstance(leaf, ByTuple) and self._is_binned(plan):
             return Binned(plan, leaf, between, self.choice)
+        if found.inputs == (below,) and isinstance(leaf, Numbering) and placing and self._is_paned(plan):
+            return RowPanes(plan, leaf, between, careful=any(map(can_fail, _read(plan))))
         if type(found) is Grouped and Candidates.fits(found):
             return Candidates(plan, found.inputs[0], self.choice, self._keys_of(plan))
         return found
 
-    def _is_binned(self, plan: Aggregate, reads: Sequence[Expression]) -> bool:
+    def _is_binned(self, plan: Aggregate) -> bool:
         """Whether states by value of the attribute stand for the rows of a slide-by-tuple window."""
         functions = [function_of(call) for _, call in plan.aggregates]
         turns = any(function.ordered for function in functions) and plan.leaves[0].spec.counts_arrivals
         listed = any(function.size is Size.LISTS for function in functions)
         plain = not (self.internal or self.restores or turns or listed or any(self.sources.values()))
-        below: Plan = plan.input
-        reads = list(reads)
-        while isinstance(below, Filter | Project):
-            reads += [below.predicate] if isinstance(below, Filter) else [e for _, e in below.outputs]
-            below = below.input
-        return self.choice.options.bins and plain and not any(map(can_fail, reads))
+        return self.choice.options.bins and plain and not any(map(can_fail, _read(plan)))
+
+    def _is_paned(self, plan: Aggregate) -> bool:
+        """Whether states of panes stand for the rows of a window that is counted in rows."""
+        spec = plan.leaves[0].spec
+        turns = any(function_of(call).ordered for _, call in plan.aggregates) and spec.counts_arrivals
+        plain = not (self.internal or self.restores or turns or any(self.sources.values()))
+        return (
+            self.choice.options.bins
+            and plain
+            and spec.reports_positions
+            and not getattr(spec, "partition_by", ())
+        )
 
     def _keys_of(self, plan: Aggregate) -> dict[str, int]:
         """The key that holds the source, for each column by which groups are final by themselves."""
@@ -423,6 +436,17 @@ def _chain(operator: Operator) -> tuple[Operator, list[Stateless]]:
         between.insert(0, operator)
         (operator,) = operator.inputs
     return operator, between
+
+
+def _read(plan: Aggregate) -> list[Expression]:
+    """What is computed of single rows between a window and its γ."""
+    reads = [key for _, key in plan.keys]
+    reads += [part for _, call in plan.aggregates for part in (*call.args, call.where)]
+    below: Plan = plan.input
+    while isinstance(below, Filter | Project):
+        reads += [below.predicate] if isinstance(below, Filter) else [e for _, e in below.outputs]
+        below = below.input
+    return reads
 
 
 def _projects(plan: Plan) -> bool:

@@ -44,6 +44,9 @@ POSITION, MOMENT, ENTERS, LEAVES, ENTERED = "#position", "#moment", "#enters", "
 class Numbering(Leaf):
     """Rows numbered from 1 as they become final, by partition."""
 
+    #: whether they are pieces for an operator above; else that numbers them itself
+    passes_on = True
+
     def __init__(self, window: Window, below: Operator, lag: int) -> None:
         super().__init__(window, below, lag)
         numbers = {POSITION: pl.Int64(), MOMENT: pl.Int64()}

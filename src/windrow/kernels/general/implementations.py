@@ -25,6 +25,7 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
 from windrow.algebra.plan import Emit, Plan, Subquery
+from windrow.kernels.differences import Differences
 from windrow.kernels.general.ahead import Held
 from windrow.kernels.general.binned import Binned
 from windrow.kernels.general.by_tuple import ByTuple
@@ -49,9 +50,11 @@ from windrow.kernels.general.outliving_operators import Recomputed
 from windrow.kernels.general.outliving_runs import Runs
 from windrow.kernels.general.program import Program
 from windrow.kernels.general.restore import Restored
+from windrow.kernels.general.row_panes import RowPanes
 from windrow.kernels.general.running import Running
 from windrow.kernels.general.sessions import Sessions
 from windrow.kernels.general.tables import LookedUp
+from windrow.kernels.stacks import TwoStacks
 
 if TYPE_CHECKING:
     from windrow.kernels.general.options import Options
@@ -167,6 +170,8 @@ class Reading:
 
     @of.register
     def _(self, operator: Numbering) -> Implementation:
+        if not operator.passes_on:
+            return Implementation("numbered rows", "rows become states of the γ above, and are forgotten")
         return Implementation("numbered rows", "a row leaves when others have come, and tells so")
 
     @of.register
@@ -224,6 +229,15 @@ class Reading:
     @of.register
     def _(self, operator: Binned) -> Implementation:
         return Implementation("bins", "one state per group and value that moves the window, no rows")
+
+    @of.register
+    def _(self, operator: RowPanes) -> Implementation:
+        panes = f"{operator.cut.per_window} panes per window"
+        if isinstance(operator.kernel, Differences):
+            how = "added to running counts as they close and subtracted as they leave"
+        else:
+            how = "on two stacks" if isinstance(operator.kernel, TwoStacks) else "combined for each window"
+        return Implementation("panes of rows", f"states of {panes}, {how}; no rows are kept")
 
     @of.register
     def _(self, operator: Held) -> Implementation:
