@@ -19,7 +19,7 @@ from windrow.algebra.plan import Emit, Plan, StreamWord
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
 from windrow.kernels.general.executor import GeneralExecutor
-from windrow.kernels.general.options import Counted, Evaluation, Negation, Options, Strategy, Tables
+from windrow.kernels.general.options import Counted, Ends, Evaluation, Negation, Options, Strategy, Tables
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
@@ -37,6 +37,7 @@ def options(random: Random) -> Options:
         expire_every=random.choice([None, 0, 1, 7]),
         tables=random.choice([None, *Tables]),
         negation=random.choice([None, *Negation]),
+        ends=random.choice([None, *Ends]),
         counted=random.choice([None, *Counted]),
         reorder=random.random() < 0.7,
         bins=random.random() < 0.7,

@@ -36,6 +36,7 @@ from windrow.kernels.general.counted import POSITION, Counted, Numbering
 from windrow.kernels.general.differences import Difference
 from windrow.kernels.general.distinct import distinct
 from windrow.kernels.general.emission import Changes, Emission, Reports, Snapshots
+from windrow.kernels.general.ends import lapses, telling
 from windrow.kernels.general.extents import Extents
 from windrow.kernels.general.grouping import Grouped
 from windrow.kernels.general.identity import Identified, Placed, number_rows
@@ -46,7 +47,7 @@ from windrow.kernels.general.matches import Matched
 from windrow.kernels.general.negative_rows import NegativeRows
 from windrow.kernels.general.operator import Operator, Stateless
 from windrow.kernels.general.options import Counted as Counting
-from windrow.kernels.general.options import Evaluation, Strategy
+from windrow.kernels.general.options import Evaluation, Strategy, Tables
 from windrow.kernels.general.outliving_build import OutlivingBuilder
 from windrow.kernels.general.pieces import TS
 from windrow.kernels.general.reported import ReportedRows, ReportedSessions
@@ -97,6 +98,8 @@ class Builder:
         self.emit = emit
         self.choice = choice
         self.restores = emit.word.restores and not as_relation
+        #: the operators that tell of ends themselves
+        self.telling = telling(emit, choice.options)
         self.reported = reports_alone(emit) and not as_relation
         self.lag = lag_of(emit)
         self.nested = nested
@@ -116,6 +119,11 @@ class Builder:
         self.ahead = self.numbers = False
         #: the operator of each node, as it was built
         self.built: dict[int, Operator] = {}
+
+    @property
+    def by_source(self) -> bool:
+        """Whether groups may become final one by one, each by the clock of its source."""
+        return any(self.sources.values())
 
     # The root.
 
@@ -249,7 +257,7 @@ class Builder:
 
     @_build.register
     def _(self, plan: Distinct) -> Operator:
-        return distinct(self.of(plan.input), self.choice, uniting=self.restores)
+        return distinct(self.of(plan.input), self.choice, uniting=self.restores, tells=self._tells(plan))
 
     @_build.register
     def _(self, plan: Aggregate) -> Operator:
@@ -316,17 +324,21 @@ class Builder:
         self.ahead = self.numbers = False
         if catalogued:
             return Catalogued(below, plan.predicate, names, self.choice)
-        joined = Joined(below, plan.predicate, names, self.choice, ahead=ahead)
+        tells = self._tells(plan) and not ahead
+        joined = Joined(below, plan.predicate, names, self.choice, ahead=ahead, tells=tells)
         if not ahead:
             return joined
         self.choice.label(joined, plan.label)
         return Held(joined)
 
+    def _tells(self, plan: Plan) -> bool:
+        return id(plan) in self.telling and not self.by_source
+
     def _is_ahead(self, plan: Join) -> bool:
         """Whether rows are joined as they come although they begin later."""
         leaves = [_window_of(part) for part in plan.inputs]
         eager = self.choice.options.evaluation is Evaluation.EAGER and self.emit.is_periodic
-        plain = not (self.internal or self.restores or any(self.sources.values()))
+        plain = not (self.internal or self.restores or self.by_source)
         return (
             eager
             and plain
@@ -375,7 +387,15 @@ class Builder:
     def _(self, plan: Exists) -> Operator:
         _refuse_bounds(plan.predicate)
         left, right = self.of(plan.left), self.of(plan.right)
-        return Matched(plan, left, right, self.choice, uniting=self.restores)
+        return Matched(
+            plan,
+            left,
+            right,
+            self.choice,
+            uniting=self.restores,
+            lapses=lapses(self.choice.options) and not self.by_source,
+            tells=self._tells(plan) and self.choice.options.tables is not Tables.LOOPS,
+        )
 
     @_build.register
     def _(self, plan: Limit) -> Operator:

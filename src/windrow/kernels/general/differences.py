@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columns import picked
-from windrow.kernels.general.distinct import found_in
+from windrow.kernels.general.deltas import found_in
 from windrow.kernels.general.layouts import Calendar, Chunks, Hashed, frame_of
 from windrow.kernels.general.operator import Operator, Step
 from windrow.kernels.general.options import Negation

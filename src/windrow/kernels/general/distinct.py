@@ -23,13 +23,11 @@ import polars as pl
 
 from windrow.algebra.patterns import interfering, strict
 from windrow.kernels.columns import picked
+from windrow.kernels.general.deltas import Delta, found_in
 from windrow.kernels.general.layouts import Calendar, Hashed, chunks_of, frame_of
 from windrow.kernels.general.operator import Operator, Step
 from windrow.kernels.general.pieces import (
     FOREVER,
-    SIGNED,
-    TS,
-    TURN,
     VE,
     VS,
     Columns,
@@ -38,6 +36,7 @@ from windrow.kernels.general.pieces import (
     grouped,
     together,
 )
+from windrow.kernels.general.presence import Presence
 from windrow.kernels.general.sweeps import START, codes, sweep
 from windrow.kernels.state import State
 
@@ -53,10 +52,15 @@ VALUES, COUNTS, ENDS = "values", "counts", "ends"
 SHOWN, LASTS = "#shown", "#lasts"
 
 
-def distinct(below: Operator, choice: Choice, *, uniting: bool = False) -> Operator:
-    """δ in the form that fits what is below; `uniting` asks for pieces as long as may be."""
-    if choice.known(below) and not uniting:
-        found: Operator = DeltaStar(below)
+def distinct(below: Operator, choice: Choice, *, uniting: bool = False, tells: bool = False) -> Operator:
+    """δ in the form that fits what is below; `uniting` asks for pieces as long as may be, `tells` for ends that
+    are told when they come."""
+    found: Operator
+    if choice.known(below) and tells and not uniting:
+        found = Presence(below)
+        choice.label(found, strict("a value is withdrawn when its last copy expires"))
+    elif choice.known(below) and not uniting:
+        found = DeltaStar(below)
         choice.label(found, interfering([choice.labels[id(below)]], "a value lasts as its youngest copy"))
     else:
         found = CountingDelta(below, choice.buckets, opened=uniting)
@@ -64,23 +68,7 @@ def distinct(below: Operator, choice: Choice, *, uniting: bool = False) -> Opera
     return found
 
 
-class _Delta(Operator):
-    def __init__(self, below: Operator) -> None:
-        self.inputs = (below,)
-        self.values: Columns = {n: d for n, d in below.columns.items() if n not in (*SIGNED, TURN)}
-        self.columns = dict(self.values) | dict(SIGNED)
-
-    def _pieces(self, rows: pl.DataFrame, vs: Ints, ve: Ints, n: Ints) -> pl.DataFrame:
-        frame = rows.select(list(self.values)).with_columns(
-            pl.Series(VS, vs, dtype=pl.Int64),
-            pl.Series(VE, ve, dtype=pl.Int64),
-            pl.Series(N, n, dtype=pl.Int64),
-            pl.lit(-FOREVER, pl.Int64).alias(TS),
-        )
-        return frame.select(list(self.columns))
-
-
-class DeltaStar(_Delta):
+class DeltaStar(Delta):
     """The current copy until it expires, then the youngest duplicate."""
 
     name = "δ*"
@@ -146,7 +134,7 @@ class DeltaStar(_Delta):
         return found, after
 
 
-class CountingDelta(_Delta):
+class CountingDelta(Delta):
     """A count per value: it is there while the count is positive."""
 
     name = "counting δ"
@@ -190,9 +178,3 @@ class CountingDelta(_Delta):
         keep = ~ended_here
         rows = picked(events, code[keep])
         return self._pieces(rows, at[keep], until[keep], np.where(rises[keep], 1, -1))
-
-
-def found_in(rows: pl.DataFrame, others: pl.DataFrame, names: list[str]) -> pl.Series:
-    """Whether each row's values occur in other rows."""
-    both = pl.concat([others.select(names), rows.select(names)])
-    return pl.Series(codes(both, names)[others.height :] < others.height, dtype=pl.Boolean)

@@ -19,7 +19,7 @@ import polars as pl
 from windrow.kernels.columns import picked, polars_type, without_negative_zero
 from windrow.kernels.expressions import compile_expression
 from windrow.kernels.general.cells import DIRECT, blocks, covered
-from windrow.kernels.general.distinct import found_in
+from windrow.kernels.general.deltas import found_in
 from windrow.kernels.general.in_order import combines, order_of, spans
 from windrow.kernels.general.layouts import Calendar, Layout, chunks_of, frame_of
 from windrow.kernels.general.lowered import CELL, lowered

@@ -9,7 +9,8 @@ Card: semi-naive join
 
 With Δ for what is new, the step adds Δ1 ⋈ R2 ⋈ … ∪ (R1 + Δ1) ⋈ Δ2 ⋈ R3 … ∪ …: every combination with
 something new, once. What is kept has no beginning: it lies before everything new. Only where rows come before
-their time (`ahead`) are beginnings kept.
+their time (`ahead`) are beginnings kept. Where the operator tells of ends itself (`tells`), rows that expire are
+new too: negative ones.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.algebra.expressions import Expression
+from windrow.kernels.general.ends import last_of, still_there, with_negative_rows
 from windrow.kernels.general.expiry import Expiry
 from windrow.kernels.general.layouts import Layout, frame_of
 from windrow.kernels.general.matching import Condition, keyed, meet, satisfying
@@ -55,12 +57,15 @@ class Joined(Operator):
         choice: Choice,
         *,
         ahead: bool = False,
+        tells: bool = False,
     ) -> None:
         self.inputs = tuple(below)
         self.ahead = ahead
         self.layouts: list[Layout] = [choice.layout(part) for part in below]
         self.condition = Condition(predicate, names)
         self.loops = choice.options.tables is Tables.LOOPS
+        #: whether results end by negative rows, although rows below carry their ends
+        self.tells = tells and self.hashes and any(map(choice.ends, below))
         self.expiry = Expiry(choice.options.expire_every)
         self.reorders = choice.options.reorder and len(self.inputs) >= FEWEST_INPUTS
         unkept = (TURN,) if ahead else (VS, TURN)
@@ -79,14 +84,26 @@ class Joined(Operator):
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         old = [frame_of(state.of(str(i)), side) for i, side in enumerate(self.sides)]
-        found = self.found(inputs, old, order_of(state.meta, len(old)))
-        floor = step.slice.floor
+        found = self.found(*self._with_ends(inputs, old, step), order_of(state.meta, len(old)))
+        floor = last_of(step.slice, told=self.tells)
         chunks = {}
         for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
             kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)
             chunks[str(i)] = layout.add(kept, inputs[i].select(list(side)).filter(pl.col(VE) > floor))
         meta = {**self.expiry.after(state.meta, floor), **self.watched(state, inputs, old, step)}
         return State(chunks, meta), found
+
+    def _with_ends(
+        self, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], step: Step
+    ) -> tuple[Sequence[pl.DataFrame], Sequence[pl.DataFrame]]:
+        """What is new and what is old, to the one who has to tell of ends."""
+        if not self.tells:
+            return inputs, old
+        new = [_without_turn(frame) for frame in inputs]
+        return (
+            [with_negative_rows(frame, rows, step.slice) for frame, rows in zip(old, new, strict=True)],
+            [still_there(frame, step.slice) for frame in old],
+        )
 
     def found(
         self, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], order: Order

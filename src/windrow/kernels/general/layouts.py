@@ -5,7 +5,7 @@ expiry opens only what is due and drops what is over.
 
 Card: FIFO (WKS)
     requirements  rows expire in the order they came
-    time          new rows: one chunk appended; expiry: chunks from the front
+    time          new rows: one chunk appended, or joined to a small one; expiry: chunks from the front
     space         the rows alive, and at most the rest of one chunk
 Card: calendar (WK)
     requirements  the expiry of a row is known when it comes
@@ -42,6 +42,9 @@ from windrow.kernels.state import Chunk
 Chunks = tuple[Chunk, ...]
 #: chunks are put together before there are more of them
 MOST_CHUNKS = 48
+#: new rows join the youngest chunk as long as it is small: a chunk takes as long to open as a thousand rows to
+#: copy, but leaves only as a whole. Up to the first size a chunk may have a quarter of all rows, then a sixteenth
+TINY_CHUNK, SMALL_CHUNK = 512, 4096
 
 
 def chunk_of(frame: pl.DataFrame) -> Chunk:
@@ -103,9 +106,17 @@ class Fifo(Layout):
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if not frame.height:
             return chunks
+        if chunks and frame.height + chunks[-1].table.num_rows <= _small(chunks):
+            return (*chunks[:-1], chunk_of(pl.concat([to_frame(chunks[-1].table), frame])))
         if len(chunks) >= MOST_CHUNKS:
             chunks = merged_pairs(chunks)
         return (*chunks, chunk_of(frame))
+
+
+def _small(chunks: Chunks) -> int:
+    """How many rows a chunk may have to be joined by others."""
+    rows = sum(chunk.table.num_rows for chunk in chunks)
+    return min(max(min(rows // 4, TINY_CHUNK), rows // 16), SMALL_CHUNK)
 
 
 @dataclass(frozen=True)

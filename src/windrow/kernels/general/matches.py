@@ -27,6 +27,7 @@ import polars as pl
 from windrow.algebra.expressions import Column
 from windrow.algebra.patterns import interfering
 from windrow.kernels.general.distinct import distinct
+from windrow.kernels.general.ends import last_of, still_there, with_negative_rows
 from windrow.kernels.general.expiry import Expiry
 from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.layouts import Hashed, frame_of
@@ -82,14 +83,25 @@ class Keys(Stateless):
 
 
 class Semijoin(Operator):
-    """Pieces of the left side, cut to where their keys are present."""
+    """Pieces of the left side, cut to where their keys are present; `negated`, to where they are not."""
 
     name = "semi-join"
 
     def __init__(
-        self, left: Operator, present: Operator, keys: Sequence[Expression], choice: Choice, *, nulls: bool
+        self,
+        left: Operator,
+        present: Operator,
+        keys: Sequence[Expression],
+        choice: Choice,
+        *,
+        nulls: bool,
+        negated: bool,
+        tells: bool,
     ) -> None:
         self.inputs = (left, present)
+        self.negated = negated
+        #: whether results end by negative rows, although rows below carry their ends
+        self.tells = tells
         self.keys = tuple(keys)
         self.nulls = nulls
         self.layouts = [choice.layout(left), choice.layout(present)]
@@ -101,17 +113,20 @@ class Semijoin(Operator):
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         left, right = inputs
         old_left, old_right = (_begun(frame_of(state.of(str(i)), side)) for i, side in enumerate(self.sides))
+        if self.tells:
+            left, old_left = with_negative_rows(old_left, left, step.slice), still_there(old_left, step.slice)
         everything = together([old_right, right], self.inputs[1].columns)
-        found = [self._met(left, everything), self._met(old_left.select(list(self.columns)), right)]
-        cut = sum(int(frame.filter(pl.col(VS) > pl.col(BORN))[N].sum()) for frame in found)
-        covered = sum(int(frame[N].sum()) for frame in found) - cut
-        chunks, floor = {}, step.slice.floor
+        met = [self._met(left, everything), self._met(old_left.select(list(self.columns)), right)]
+        found = together(met, self.columns)
+        if self.negated:
+            found = consolidated(together([left, negated(found)], self.columns))
+        chunks, floor = {}, last_of(step.slice, told=self.tells)
         for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
             new = inputs[i].select(list(side)).filter(pl.col(VE) > floor)
             kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)
             chunks[str(i)] = layout.add(kept, new)
-        meta = {**self.expiry.after(state.meta, floor), CUT: max(0, cut), HIDDEN: max(0, covered)}
-        return State(chunks, meta), together(found, self.columns)
+        meta = {**self.expiry.after(state.meta, floor), **_shares(met)}
+        return State(chunks, meta), found
 
     def _met(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
         if not left.height or not right.height:
@@ -122,11 +137,31 @@ class Semijoin(Operator):
         return pairs.select(*self.columns, BORN)
 
 
+def _shares(met: Sequence[pl.DataFrame]) -> dict[str, int]:
+    """How many rows lost their place when a partner came, and how many never had one."""
+    late, partner = pl.col(VS) > pl.col(BORN), pl.col(N) > 0
+    cut = sum(int(frame.filter(late & partner)[N].sum()) for frame in met)
+    hidden = sum(int(frame.filter(~late)[N].sum()) for frame in met)
+    return {CUT: cut, HIDDEN: max(0, hidden)}
+
+
 class Matched(Operator):
-    """[NOT] EXISTS, made of joins and δ."""
+    """[NOT] EXISTS, made of joins and δ.
+
+    `lapses` asks for keys on the right that are told when they come and go, not each time they are prolonged;
+    `tells` for results that are told when they end.
+    """
 
     def __init__(
-        self, plan: Exists, left: Operator, right: Operator, choice: Choice, *, uniting: bool
+        self,
+        plan: Exists,
+        left: Operator,
+        right: Operator,
+        choice: Choice,
+        *,
+        uniting: bool,
+        lapses: bool,
+        tells: bool,
     ) -> None:
         self.name = "NOT EXISTS" if plan.negated else "EXISTS"
         self.inputs = (left, right)
@@ -154,10 +189,22 @@ class Matched(Operator):
             self.pairs = pairs
             self.theirs = Keys(pairs, keys)
             choice.label(self.theirs, choice.labels[id(pairs)])
-        self.present = distinct(self.theirs, choice, uniting=uniting)
-        self.kept = Semijoin(left, self.present, keys, choice, nulls=not condition.is_equality)
+        self.present = distinct(
+            self.theirs, choice, uniting=uniting, tells=lapses and (tells or plan.negated)
+        )
+        self.tells = tells and any(map(choice.ends, (left, self.present)))
+        self.kept = Semijoin(
+            left,
+            self.present,
+            keys,
+            choice,
+            nulls=not condition.is_equality,
+            negated=plan.negated,
+            tells=self.tells,
+        )
         self.condition = condition
-        known = plan.negated and all(choice.known(side) for side in self.inputs) and not uniting
+        expires = all(choice.known(side) for side in self.inputs) and not self.tells
+        known = plan.negated and expires and not uniting
         self.withdrawals = Withdrawals(known, choice.options.negation, Negation.CALENDAR, TELL, TELL_NO_MORE)
         self.told = NegativeRows(left, Hashed())
         if known and choice.options.negation is not Negation.NEGATIVE:
@@ -174,9 +221,6 @@ class Matched(Operator):
         _, keys = self.theirs.advance(State(), [right], step)
         parts["present"], present = self.present.advance(part(state, "present"), [keys], step)
         parts["kept"], found = self.kept.advance(part(state, "kept"), [left, present], step)
-        if not self.negated:
-            return composed(parts), found
-        found = consolidated(together([left, negated(found)], self.columns))
         if not self.withdrawals.possible:
             return composed(parts), found
         early = int(parts["kept"].meta[CUT])

@@ -47,6 +47,15 @@ class Negation(Enum):
     NEGATIVE = "negative rows"
 
 
+class Ends(Enum):
+    """Who keeps the end of a result until it comes (`windrow.kernels.general.ends`)."""
+
+    #: a result carries its end, and whoever reads it keeps both
+    CARRIED = "carried"
+    #: the operator tells it when it comes, from the rows that it keeps anyway
+    TOLD = "told"
+
+
 class Counted(Enum):
     """How results over count-based windows leave (Patroumpas and Sellis 2011, 4.2)."""
 
@@ -72,6 +81,8 @@ class Options:
     tables: Tables | None = None
     #: None: as the share of results that leave early says
     negation: Negation | None = None
+    #: None: told where nobody above keeps results, carried elsewhere
+    ends: Ends | None = None
     #: None: catalogues where every input is a window
     counted: Counted | None = None
     #: whether joins of three and more inputs change their order as rates and values are observed

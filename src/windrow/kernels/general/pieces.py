@@ -54,7 +54,8 @@ def fitted(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:
 
 def together(frames: Iterable[pl.DataFrame], columns: Columns) -> pl.DataFrame:
     """All rows of some frames."""
-    found = [frame.select(list(columns)) for frame in frames if frame.height]
+    names = list(columns)
+    found = [f if f.columns == names else f.select(names) for f in frames if f.height]
     if len(found) == 1:
         return found[0]
     return pl.concat(found) if found else blank(columns)

@@ -57,6 +57,12 @@ class Choice:
             return False
         return self.strategy is not Strategy.NT or label.pattern is Pattern.MON
 
+    def ends(self, operator: Operator) -> bool:
+        """Whether some rows of an operator end at an instant that they carry."""
+        label = self.labels.get(id(operator))
+        ends = label is not None and label.pattern is not Pattern.MON
+        return id(operator) in self.mixed or (ends and self.known(operator))
+
     def ending(self, operator: Operator) -> Layout:
         """How rows with a known end are kept by someone who tells of it when it comes, and of no other."""
         if self.strategy is Strategy.DIRECT:
