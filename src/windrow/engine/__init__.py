@@ -3,7 +3,7 @@
 explaining   text becomes a plan, a better plan, and an explanation of it
 core         what is registered, and one epoch after the other
 draft        the next commit, being made
-delivery     from the committed outbox to the sinks
+delivering   from the committed outbox to the sinks
 loop         when epochs happen: batches that wait, ticks, stops
 connection   the Python API
 """

@@ -19,37 +19,34 @@ from windrow.algebra.aggregates.user import definitions
 from windrow.engine.archiving import Archiving
 from windrow.engine.common import Common
 from windrow.engine.costs import Costs
+from windrow.engine.delivering import Delivering
 from windrow.engine.draft import Draft
 from windrow.engine.history import read_contents
 from windrow.engine.leading import failed_leaders, is_exact, led
-from windrow.engine.outgoing import Outgoing
 from windrow.engine.overload import Effort
-from windrow.engine.published import published_schema, rows_schema
 from windrow.engine.records import QueryRecord, StreamRecord, query_text
 from windrow.engine.refreshes import Refreshes
 from windrow.engine.running import runnable
 from windrow.engine.shedding import Shedding
 from windrow.engine.tables import Shelf, TableRecord
-from windrow.errors import DataError, QueryError, SinkError, StateError, WindrowError
+from windrow.errors import DataError, QueryError, StateError, WindrowError
 from windrow.spark.sinks import MemorySink, open_sink
 from windrow.spark.tasks.archived import archived_section
 from windrow.spark.tasks.arrived import Arrived
 from windrow.spark.tasks.bundle import Bundle
 from windrow.spark.tasks.place import Place
-from windrow.spark.tasks.reports import late_section
 from windrow.state.crash import crash_point
 from windrow.state.log import CommitLog
 from windrow.state.names import DRIVER
 from windrow.state.sweep import sweep
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.engine.common import Joined
     from windrow.engine.refreshes import Timing
     from windrow.engine.tables import TableUpdate
+    from windrow.errors import SinkError
     from windrow.kernels.general.contents import Contents
     from windrow.language.catalog import StandingArchive, StandingQuery
     from windrow.sharing.plans import SharingPlan
@@ -130,7 +127,7 @@ class Engine:
     def __post_init__(self) -> None:
         self.lock = RLock()
         self.shards = self.log.last.shards or self.shards
-        self._delivered: dict[str, set[str]] = {}
+        self.delivering = Delivering(self._told)
         #: what the last commit knows and the next one does not
         self._dropped: set[str] = set()
         self._dropped_streams: set[str] = set()
@@ -146,15 +143,12 @@ class Engine:
         self._effort: Effort | None = None
         #: when the last epoch with rows began
         self._began: float | None = None
-        #: seconds that the last delivery, and the last commit, took
-        self._delivering = self._committing = 0.0
+        #: seconds that the last commit took
+        self._committing = 0.0
         #: how many pane states each stream's last batch gave
         self._panes: dict[str, int] = {}
         #: whether the groupings of each stream had few groups in common
         self._together: dict[str, bool] = {}
-        self._late_sinks: dict[str, Sink] = {}
-        #: the columns of each query's answers
-        self._schemas: dict[str, pa.Schema] = {}
         self._registered = False
         self._sweep_due = self.log.last.number + SWEEP_EVERY
         self.archives = Archiving(self)
@@ -181,7 +175,7 @@ class Engine:
             self.streams[stream.name] = record
             if stream.late_sink is not None:
                 late = late_sink or self._opened(stream.late_sink, f"late_{stream.name}")
-                self._late_sinks[stream.name] = late
+                self.delivering.late_sinks[stream.name] = late
             self._registered = True
             return record
 
@@ -189,7 +183,7 @@ class Engine:
         """Forget a stream."""
         with self.lock:
             del self.streams[name]
-            self._late_sinks.pop(name, None)
+            self.delivering.late_sinks.pop(name, None)
             self._dropped_streams.add(name)
             self._registered = True
 
@@ -316,7 +310,7 @@ class Engine:
             self.deliver()
             record = self.queries.pop(name)
             self.common.drop(record.id)
-            self._schemas.pop(record.id, None)
+            self.delivering.forget(record.id)
             self.seconds.pop(record.id, None)
             self.costs.drop(record.id)
             self._dropped.add(name)
@@ -345,14 +339,19 @@ class Engine:
     def all_or_nothing(self) -> Iterator[None]:
         """If the block fails, nothing that it registers or drops is so."""
         with self.lock:
-            before = dict(self.streams), dict(self.tables), dict(self.queries), dict(self._late_sinks)
+            before = (
+                dict(self.streams),
+                dict(self.tables),
+                dict(self.queries),
+                dict(self.delivering.late_sinks),
+            )
             dropped = set(self._dropped), set(self._dropped_streams), set(self._dropped_tables)
             closing, common = list(self._closing), self.common.copy()
             try:
                 with self.archives.all_or_nothing():
                     yield
             except BaseException:
-                self.streams, self.tables, self.queries, self._late_sinks = before
+                self.streams, self.tables, self.queries, self.delivering.late_sinks = before
                 self._dropped, self._dropped_streams, self._dropped_tables = dropped
                 self._closing, self.common = closing, common
                 raise
@@ -397,13 +396,13 @@ class Engine:
             self._close(draft, began)
             draft.tidy(self._place())
             on_rows = time.perf_counter() - began
-            effort = draft.effort(on_rows, self._delivering)
+            effort = draft.effort(on_rows, self.delivering.seconds)
             self._effort = replace(effort, **self._outside(arrivals, began))
-            if draft.moved or arrivals or self._registered or self._delivered:
+            if draft.moved or arrivals or self._registered or self.delivering.done:
                 self._commit(draft)
             self._effort = None
-            self._timed_delivery()
-            self._committing = time.perf_counter() - began - on_rows - self._delivering
+            self.delivering.timed(lambda: self.deliver(only_due=True))
+            self._committing = time.perf_counter() - began - on_rows - self.delivering.seconds
             return self.last
 
     def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
@@ -420,7 +419,7 @@ class Engine:
     def commit(self) -> None:
         """Make registrations, and what was delivered, durable."""
         with self.lock:
-            if self._registered or self._delivered:
+            if self._registered or self.delivering.done:
                 self._commit(self._draft())
 
     def _draft(self) -> Draft:
@@ -432,7 +431,7 @@ class Engine:
             frozenset(self._dropped_streams),
             dict(self.tables),
             frozenset(self._dropped_tables),
-            dict(self._delivered),
+            dict(self.delivering.done),
             # tells this state from others, for sinks that know commits by number: it may move, and another
             # may come to be at its place
             {"state_id": self._state_id, **self.archives.decisions},
@@ -514,7 +513,7 @@ class Engine:
         for name, (gone, new) in draft.changed.items():
             self.tables[name].shelf.contents.apply(gone, new)
         self._registered = False
-        self._delivered, self._dropped = {}, set()
+        self.delivering.done, self._dropped = {}, set()
         self._dropped_streams, self._dropped_tables = set(), set()
         while self._closing:
             self._closing.pop().close()
@@ -544,44 +543,20 @@ class Engine:
         Archives get theirs too; `only_due`: those that should not wait any longer.
         """
         with self.lock:
-            outgoing = Outgoing(self.store, self.last.outbox, self._delivered)
-            for record in list(self.queries.values()):
-                if record.sink is not None and outgoing.pending(record.id):
-                    if record.id not in self._schemas:
-                        self._schemas[record.id] = published_schema(record.query.plan)
-                    schema = self._schemas[record.id]
-                    self._deliver(record.query.name, record.id, record.sink, schema, outgoing)
-            for name, sink in self._late_sinks.items():
-                schema = rows_schema(self.streams[name].stream.schema)
-                self._deliver(name, late_section(name), sink, schema, outgoing)
+            self.delivering.deliver(self.store, self.last.outbox, list(self.queries.values()), self.streams)
             self.archives.deliver(only_due=only_due)
-
-    def _timed_delivery(self) -> None:
-        began = time.perf_counter()
-        self.deliver(only_due=True)
-        self._delivering = time.perf_counter() - began
-
-    def _deliver(self, name: str, section: str, sink: Sink, schema: pa.Schema, outgoing: Outgoing) -> None:
-        for commit, waiting in outgoing.pending(section):
-            try:
-                sink.deliver(outgoing.delivery(name, section, commit, waiting, schema))
-            except SinkError as error:
-                self._sink_works(name)  # the newest failure stands for all before it
-                self.events.append(Event("sink-failed", name, error))
-                return
-            self._sink_works(name)
-            crash_point("sink-delivered")
-            self.mark_delivered(waiting, section)
 
     def mark_delivered(self, entries: Sequence[OutboxEntry], section: str) -> None:
         """The next commit need not name them for this section any more."""
-        for entry in entries:
-            self._delivered.setdefault(entry.ref.name, set()).add(section)
+        self.delivering.mark(entries, section)
 
-    def _sink_works(self, name: str) -> None:
+    def _told(self, name: str, error: SinkError | None) -> None:
+        """A sink fails or works; the newest failure stands for all before it."""
         if self.events:
             failed = "sink-failed", name
             self.events = [event for event in self.events if (event.kind, event.name) != failed]
+        if error is not None:
+            self.events.append(Event("sink-failed", name, error))
 
     def close(self) -> None:
         """Deliver what waits, commit that it is delivered, and let go of the state directory."""
@@ -593,7 +568,7 @@ class Engine:
                 for record in self.queries.values():
                     if record.sink is not None and not isinstance(record.sink, MemorySink):
                         record.sink.close()
-                for sink in self._late_sinks.values():
+                for sink in self.delivering.late_sinks.values():
                     sink.close()
                 self.archives.close()
                 self.log.close()
