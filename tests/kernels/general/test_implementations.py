@@ -58,6 +58,10 @@ def test_the_root_keeps_what_is_to_end_as_strategy_and_pattern_say(
     assert implementations_of(Program(emit, options))[()].reason.endswith(f"known times {words}")
 
 
+def test_the_root_keeps_nothing_where_ends_are_told() -> None:
+    assert "nothing is kept" in implementations_of(Program(CONTINUOUS))[()].reason
+
+
 @pytest.mark.parametrize("kind", ["NOT EXISTS", "EXCEPT"])
 def test_negations_say_how_results_leave(kind: str) -> None:
     plan = negated(kind)

@@ -105,6 +105,13 @@ def _built(program: Program) -> Iterator[tuple[Path, Plan, Operator]]:
         waiting += [((*path, place), child) for place, child in enumerate(below)]
 
 
+def _tells(operator: Operator) -> bool:
+    """Whether no row comes from an operator that ends later than it can be told."""
+    if isinstance(operator, Stateless):
+        return all(map(_tells, operator.inputs))
+    return isinstance(operator, Presence) or (isinstance(operator, Joined | Matched) and operator.tells)
+
+
 def layout_text(layout: Layout) -> str:
     """A layout in words.
 
@@ -145,10 +152,10 @@ class Reading:
 
     @of.register
     def _(self, operator: Changes) -> Implementation:
-        kept = layout_text(operator.layout)
-        return Implementation(
-            "changes", f"evaluated {self._evaluated()}; rows that end at known times in {kept}"
-        )
+        kept = f"rows that end at known times in {layout_text(operator.layout)}"
+        if all(map(_tells, operator.inputs)):
+            kept = "nothing is kept, since ends are told when they come"
+        return Implementation("changes", f"evaluated {self._evaluated()}; {kept}")
 
     @of.register
     def _(self, operator: Snapshots) -> Implementation:
