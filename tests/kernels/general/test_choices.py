@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from windrow.algebra.catalog import ProgressRule, Stream
@@ -18,9 +20,10 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT
+from windrow.kernels.general import layouts
 from windrow.kernels.general.executor import GeneralExecutor
 from windrow.kernels.general.layouts import Calendar, Fifo, Hashed, Sorted, frame_of
-from windrow.kernels.general.options import Counted, Evaluation, Negation, Options, Tables
+from windrow.kernels.general.options import Counted, Ends, Evaluation, Negation, Options, Tables
 from windrow.kernels.general.pieces import FOREVER, VE, N, consolidated
 from windrow.kernels.general.probing import cheaper, observed, order_of
 from windrow.kernels.general.withdrawals import TOLD
@@ -64,24 +67,61 @@ def push(executor: GeneralExecutor, name: str, rows: Iterable[tuple[int, int, in
 frames = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 40), st.booleans()), max_size=30)
 
 
-@given(st.lists(frames, max_size=6), st.integers(1, 60))
+def cut_small(patch: pytest.MonkeyPatch) -> None:
+    """Let few rows be many chunks."""
+    patch.setattr(layouts, "TINY_CHUNK", 1)
+    patch.setattr(layouts, "SMALL_CHUNK", 4)
+    patch.setattr(layouts, "MOST_CHUNKS", 6)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut_small(monkeypatch)
+
+
+@pytest.mark.usefixtures("small_chunks")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(frames, max_size=12), st.integers(1, 60))
 def test_layouts_hold_the_same_rows(batches: list[list[tuple[int, int, bool]]], buckets: int) -> None:
     columns = {"k": pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
-    layouts = (Fifo(), Calendar(buckets), Hashed(), Sorted(buckets))
-    held: list[Any] = [() for _ in layouts]
+    kinds = (Fifo(), Calendar(buckets), Hashed(), Sorted(buckets))
+    held: list[Any] = [() for _ in kinds]
     for now, batch in enumerate(batches):
         ends = [FOREVER if endless else now + end for _, end, endless in batch]
         frame = pl.DataFrame({"k": [k for k, _, _ in batch], VE: ends, N: [1] * len(batch)}, schema=columns)
-        held = [layout.add(chunks, frame) for layout, chunks in zip(layouts, held, strict=True)]
+        held = [layout.add(chunks, frame) for layout, chunks in zip(kinds, held, strict=True)]
         due, left = [], []
-        for layout, chunks in zip(layouts, held, strict=True):
+        for layout, chunks in zip(kinds, held, strict=True):
             expired, rest = layout.due(chunks, now * 3, columns)
             due.append(sorted(consolidated(expired).rows()))
             left.append(sorted(consolidated(frame_of(rest, columns)).rows()))
         assert all(rows == due[0] for rows in due)
         assert all(rows == left[0] for rows in left)
+        after = zip(kinds, held, strict=True)
+        held = [layout.due(chunks, now * 3, columns)[1] for layout, chunks in after]
 
 
+@pytest.mark.usefixtures("small_chunks")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(st.integers(1, 9), max_size=5), min_size=1, max_size=40))
+def test_layouts_forget_only_what_is_over_and_not_too_late(batches: list[list[int]]) -> None:
+    columns = {VE: pl.Int64(), N: pl.Int64()}
+    for layout in (Fifo(), Calendar(3), Sorted(3)):
+        chunks: Any = ()
+        alive: list[int] = []
+        for now, lives in enumerate(batches):
+            ends = [now + (9 if isinstance(layout, Fifo) else life) for life in lives]
+            frame = pl.DataFrame({VE: ends, N: [1] * len(ends)}, schema=columns)
+            chunks = layout.add(layout.forget(chunks, now), frame)
+            alive = [end for end in alive if end >= now] + ends
+            held = frame_of(chunks, columns)[VE].to_list()
+            assert sorted(end for end in held if end >= now) == sorted(alive)
+            assert all(chunk.last >= now for chunk in chunks)
+            assert len(chunks) <= max(layouts.MOST_CHUNKS, 4 * 3) + 1
+
+
+@pytest.mark.usefixtures("small_chunks")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(1, 40), st.lists(st.integers(0, 1000), min_size=1, max_size=200))
 def test_a_calendar_has_as_many_buckets_as_asked_for(buckets: int, ends: list[int]) -> None:
     frame = pl.DataFrame({VE: ends, N: [1] * len(ends)}, schema={VE: pl.Int64(), N: pl.Int64()})
@@ -101,11 +141,16 @@ def test_delta_star_keeps_at_most_twice_its_output(seed: int, label: str) -> Non
     scan = Scan(STREAMS["a"], "a")
     spec = RangeWindow(12) if label == "WKS" else LifetimeWindow(scan.schema.column("a.v"))
     plan = Distinct(Project(Window(scan, spec), (("k", scan.schema.column("a.k")),)))
-    executor = GeneralExecutor(Emit(plan))
+    star, told = (GeneralExecutor(Emit(plan), Options(ends=ends)) for ends in (Ends.CARRIED, None))
     for batch in range(12):
-        push(executor, "a", [(random.randint(0, 20), random.randint(1, 15), batch * 5 + i) for i in range(5)])
-        states = 2 * kept(executor, "δ*")
-        assert states <= 2 * executor.relation(int(executor.clock) - 1).total()
+        rows = [(random.randint(0, 20), random.randint(1, 15), batch * 5 + i) for i in range(5)]
+        push(star, "a", rows)
+        push(told, "a", rows)
+        output = star.relation(int(star.clock) - 1).total()
+        assert 0 < kept(star, "δ*") <= output
+        assert kept(told, "δ, told") <= output
+        assert sum(told.state_rows().values()) - len(rows) <= output
+        assert star.take() == told.take()
 
 
 # Joins.
@@ -175,6 +220,33 @@ def test_a_join_of_three_keeps_its_inputs_and_nothing_between() -> None:
         push(executor, name, [(0, 0, at) for at in range(10)])
     assert len(executor.take()) == 9**3
     assert kept(executor, "⋈") <= 3 * 10
+
+
+@pytest.mark.parametrize("ends", Ends)
+def test_a_join_keeps_its_results_only_where_they_carry_their_ends(ends: Ends) -> None:
+    executor = GeneralExecutor(join(RangeWindow(20), RangeWindow(20)), Options(ends=ends))
+    for at in range(50):
+        for name in ("a", "b"):
+            push(executor, name, [(0, 0, at), (1, 0, at)])
+    alive = Counter[str]()
+    for change in executor.take():
+        alive[change.op] += 1
+    results = alive["+"] - alive["-"]
+    assert results == 2 * 20 * 20
+    assert kept(executor, "⋈") < 2 * 2 * 20 * 2
+    assert kept(executor, "changes") == (results if ends is Ends.CARRIED else 0)
+
+
+@pytest.mark.parametrize("negation", [True, False])
+def test_a_match_keeps_its_rows_once_and_each_key(negation: bool) -> None:
+    plan = negated("NOT EXISTS")
+    assert isinstance(plan, Exists)
+    executor = GeneralExecutor(Emit(replace(plan, negated=negation)))
+    for at in range(100):
+        push(executor, "a", [(at % 4, 0, at)])
+        push(executor, "b", [(at % 2, 0, at)])
+    assert kept(executor, "changes") == 0
+    assert sum(executor.state_rows().values()) <= 2 * 10 + 2 * 2 + 4
 
 
 def test_catalogues_keep_results_and_negative_rows_do_not() -> None:
@@ -265,7 +337,7 @@ def negated(kind: str) -> Plan:
 
 @pytest.mark.parametrize("kind", ["NOT EXISTS", "EXCEPT"])
 def test_the_form_of_results_follows_the_share_of_early_ones(kind: str) -> None:
-    executor = GeneralExecutor(Emit(negated(kind)))
+    executor = GeneralExecutor(Emit(negated(kind)), Options(ends=Ends.CARRIED))
     told, matched, steps = [], 20, 150
     for step in range(steps):
         rows = [(200 * step + i, 0, 5 * step) for i in range(200)]

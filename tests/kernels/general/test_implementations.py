@@ -9,7 +9,7 @@ from tests.kernels.general.test_choices import join, negated
 from windrow.algebra.plan import Emit, Window
 from windrow.errors import QueryError
 from windrow.kernels.general.implementations import implementation_of, implementations_of, lines_of
-from windrow.kernels.general.options import Counted, Evaluation, Negation, Options, Strategy, Tables
+from windrow.kernels.general.options import Counted, Ends, Evaluation, Negation, Options, Strategy, Tables
 from windrow.kernels.general.program import Program
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
@@ -24,8 +24,10 @@ COUNTED = join(RowsWindow(5), RowsWindow(5))
     ("emit", "options", "words"),
     [
         (CONTINUOUS, Options(), ["hash tables per window, eager, probing order a → b → c", "FIFO chunks"]),
-        (CONTINUOUS, Options(buckets=4), ["results WK, for a calendar of 4 buckets"]),
-        (CONTINUOUS, Options(tables=Tables.LOOPS), ["nested loops, eager"]),
+        (CONTINUOUS, Options(), ["results WK, their ends told when they come"]),
+        (CONTINUOUS, Options(ends=Ends.CARRIED, buckets=4), ["results WK, for a calendar of 4 buckets"]),
+        (CONTINUOUS, Options(tables=Tables.LOOPS), ["nested loops, eager", "results WK, for a calendar"]),
+        (PERIODIC, Options(), ["results WK, for a calendar"]),
         (CONTINUOUS, Options(expire_every=0), ["expired rows leave at once"]),
         (CONTINUOUS, Options(expire_every=9), ["expired rows leave every 9 instants"]),
         (CONTINUOUS, Options(Strategy.NT), ["inputs in a hash with negative rows"]),
@@ -46,7 +48,7 @@ def test_joins_say_what_was_chosen(emit: Emit, options: Options, words: list[str
     [
         (Emit(SINGLE), Options(), "in FIFO chunks"),
         (Emit(SINGLE), Options(Strategy.DIRECT), "in a list that is looked through"),
-        (CONTINUOUS, Options(buckets=4), "in a calendar of 4 buckets"),
+        (CONTINUOUS, Options(ends=Ends.CARRIED, buckets=4), "in a calendar of 4 buckets"),
         (CONTINUOUS, Options(Strategy.DIRECT, buckets=4), "in a list that is looked through"),
     ],
 )
@@ -56,10 +58,17 @@ def test_the_root_keeps_what_is_to_end_as_strategy_and_pattern_say(
     assert implementations_of(Program(emit, options))[()].reason.endswith(f"known times {words}")
 
 
+def test_the_root_keeps_nothing_where_ends_are_told() -> None:
+    assert "nothing is kept" in implementations_of(Program(CONTINUOUS))[()].reason
+
+
 @pytest.mark.parametrize("kind", ["NOT EXISTS", "EXCEPT"])
 def test_negations_say_how_results_leave(kind: str) -> None:
     plan = negated(kind)
-    assert "as the share of early ones says" in str(implementation_of(plan))
+    carried = Options(ends=Ends.CARRIED)
+    assert "as the share of early ones says" in str(implementation_of(plan, carried))
+    told = "their ends told when they come" in str(implementation_of(plan))
+    assert told == (kind == "NOT EXISTS")
     for form in Negation:
         found = implementation_of(plan, Options(negation=form))
         assert found.reason.startswith(f"results leave by {form.value}")

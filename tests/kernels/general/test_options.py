@@ -10,16 +10,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.kernels.general.more_plans import Drawer, cases
 from tests.kernels.general.scripts import Step, assert_agree
+from tests.kernels.general.test_choices import cut_small
 from tests.kernels.general.test_random_plans import reload_state, some
 
 from windrow.algebra.expressions import Column, Expression
 from windrow.algebra.functions import call
-from windrow.algebra.operators import Aggregate, AggregateCall, Except, Exists, Join
+from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except, Exists, Filter, Join, Union
 from windrow.algebra.plan import Emit, Plan, StreamWord
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
 from windrow.kernels.general.executor import GeneralExecutor
 from windrow.kernels.general.options import Counted, Ends, Evaluation, Negation, Options, Strategy, Tables
+from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
@@ -91,6 +93,30 @@ class Relations(Drawer):
             plan = self.joined(plan, 1)
         return Emit(plan, self.pick([StreamWord.AUTO, StreamWord.AUTO, StreamWord.RSTREAM]))
 
+    def changes_only(self) -> Emit:
+        """What only changes read: ⋈, δ and matches below σ, π and ∪, over windows that end and others."""
+        parts = [self._read(self.random.randint(0, 2)) for _ in range(self.pick([1, 1, 2]))]
+        plan = parts[0] if len(parts) == 1 else Union(tuple(map(self.shaped, parts)))
+        if self.random.random() < 0.3:
+            plan = Filter(plan, call("is_not_null", [plan.schema.column(self.pick(self.columns(plan)))]))
+        words = [StreamWord.AUTO, StreamWord.AUTO, StreamWord.ISTREAM, StreamWord.DSTREAM]
+        return Emit(plan, self.pick(words))
+
+    def _read(self, kind: int) -> Plan:
+        specs = [self.window(periodic=self.random.random() < 0.2, counted=self.random.random() < 0.1)]
+        specs.append(self.pick([*specs, RangeWindow(self.random.randint(1, 9)), LandmarkWindow(start=0)]))
+        left, right = map(self.leaf_of, specs)
+        if kind == 0:
+            return Distinct(self.shaped(left))
+        if kind == 1:
+            return Join((left, right), self.condition(left, right))
+        negated = self.random.random() < 0.7
+        match = Exists(left, right, self.condition(left, right), negated=negated)
+        if self.random.random() < 0.7:
+            return match
+        third = self.leaf_of(RangeWindow(self.random.randint(1, 9)))
+        return Join((match, third), self.condition(left, third))
+
     def grouped_by_tuple(self) -> Emit:
         spec = SlideByTupleWindow(
             self.random.randint(1, 9), self.random.randint(1, 4), None, self.pick([True, False])
@@ -109,7 +135,7 @@ class Relations(Drawer):
         return Emit(replace(plan, aggregates=calls))
 
 
-KINDS = ("join", "negation", "grouped_by_tuple", "extremes")
+KINDS = ("join", "negation", "changes_only", "grouped_by_tuple", "extremes")
 
 
 def drawn(kind: str, seed: int) -> tuple[Emit, list[Step], Options]:
@@ -129,7 +155,10 @@ def test_choices_say_the_same(kind: str, seed: int) -> None:
         assume(False)
         raise
     between = reload_state if seed % 3 == 0 else None
-    assert_agree(emit, script, lambda plan: GeneralExecutor(plan, chosen), between=between)
+    with pytest.MonkeyPatch.context() as patch:
+        if seed % 2:
+            cut_small(patch)
+        assert_agree(emit, script, lambda plan: GeneralExecutor(plan, chosen), between=between)
 
 
 @some(6)
@@ -168,4 +197,5 @@ def test_the_drawn_plans_use_every_choice() -> None:
         "−",
         "NOT EXISTS",
     } <= seen
+    assert {"δ, told", "δ*", "counting δ", "EXISTS"} <= seen
     assert {"γ, bins", "γ, running", "γ, candidates", "negative rows"} <= seen

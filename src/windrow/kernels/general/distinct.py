@@ -53,10 +53,10 @@ SHOWN, LASTS = "#shown", "#lasts"
 
 
 def distinct(below: Operator, choice: Choice, *, uniting: bool = False, tells: bool = False) -> Operator:
-    """δ in the form that fits what is below; `uniting` asks for pieces as long as may be, `tells` for ends that
-    are told when they come."""
+    """δ in the form that fits what is below; `uniting` asks for pieces as long as may be, `tells` for ends
+    told when they come."""
     found: Operator
-    if choice.known(below) and tells and not uniting:
+    if choice.known(below) and choice.ends(below) and tells and not uniting:
         found = Presence(below)
         choice.label(found, strict("a value is withdrawn when its last copy expires"))
     elif choice.known(below) and not uniting:

@@ -1,21 +1,25 @@
 """Who keeps the ends of results: those who read them, or nobody.
 
-A row of a join, a distinct value or a row without a match ends at an instant that is known when it begins. Told
-with the result (carried), it has to be kept by whoever reads it until it comes. That is right below δ and γ,
-which keep less than they read. Changes at the root of a query keep nothing else: for them every result would
-be stored from its beginning to its end, and a join has many more results than rows. There the end is told when
-it comes. What an operator keeps anyway is enough to find it again:
+A row of a join, a distinct value or a row without a match ends at an instant that is known when it begins. If
+a result carries it, whoever reads the result keeps both until then. That is right below δ and γ, which keep
+less than they read. Changes at the root of a query keep nothing but that: they would store every result from
+its beginning to its end, and a join has many more results than rows. There an end is told when it comes. What
+an operator keeps anyway is enough to find it:
 
-    ⋈, EXISTS     rows that expire look for their partners, as new rows do: they are negative rows to the
-                  operator itself, while its state stays in order of expiry, and no window is kept twice
-    δ             the end of a value's youngest copy, which was put off with each copy (`presence`)
+    ⋈, EXISTS     rows that expire look for their partners, as new rows do: they are negative rows within the
+                  operator, whose state stays in order of expiry; no window is kept twice
+    δ             each value is kept with the end of its youngest copy (`presence`)
     NOT EXISTS    both
 
-Rows that come and go within a step carry their end: it is due at once. By linearity the sum of all pieces is the same.
+Rows that come and go within a step carry their end, which is due at once. Operators are linear in each input,
+so that the pieces of all steps add up to the same relation.
 
-Told where     a chain of σ, π and ∪ leads from the operator to changes at the root; keys are looked up in hash
-               tables, since nested loops would look at every pair twice; and all rows have one clock.
-source         Golab's thesis, 2.3.3: the negative tuple and the direct approach, chosen by reader
+Card: ends told
+    requirements  a chain of σ, π and ∪ leads from the operator to changes at the root; partners are found by
+                  hash tables, since nested loops would look at every pair twice; all rows have one clock
+    time          each result is found twice, and neither sorted by its end nor moved
+    space         the inputs; no results
+    source        Golab's thesis, 2.3.3: the negative tuple approach against the direct one, chosen by reader
 """
 
 from __future__ import annotations
@@ -36,20 +40,25 @@ if TYPE_CHECKING:
     from windrow.kernels.general.options import Options
 
 #: what EXPLAIN says of such an operator
-TEXT = "ends told when they come, since changes keep no results"
+ENDS_TOLD = "their ends told when they come, since changes keep no results"
 
 
 def telling(emit: Emit, options: Options) -> frozenset[int]:
     """The operators, by `id`, whose results go to changes at the root and to nobody else."""
     if not lapses(options) or emit.meaning is StreamWord.RSTREAM or emit.is_internal or emit.word.restores:
         return frozenset()
-    return frozenset(id(node) for node in _read_by_root(emit.input))
+    return frozenset(id(node) for node in _read_by_root(emit.input) if not _is_forced(node, options))
 
 
 def lapses(options: Options) -> bool:
-    """Whether the keys on the right of a negation are told when they come and go: it gives negative rows anyhow,
-    and each prolongation of a key would look through all rows on the left."""
+    """Whether keys on the right of a negation are told when they come and go: it gives negative rows anyhow,
+    and each time a key is prolonged, it would look for its rows on the left."""
     return options.strategy is Strategy.UPA and options.ends is not Ends.CARRIED
+
+
+def _is_forced(node: Plan, options: Options) -> bool:
+    """Whether it is said how the results of a negation leave."""
+    return isinstance(node, Exists) and node.negated and options.negation is not None
 
 
 def _read_by_root(plan: Plan) -> Iterator[Plan]:

@@ -37,9 +37,11 @@ from windrow.kernels.general.pieces import (
     consolidated,
     together,
 )
+from windrow.kernels.general.steady import steadied
 from windrow.kernels.general.sweeps import codes, positive
 from windrow.kernels.layout import PANE
 from windrow.kernels.measures import GROUPS, Measures
+from windrow.kernels.partials import FloatMoments
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ class Grouped(Operator):
         self.shown: Columns = dict(self.groups) | {
             name: polars_type(call.data_type) for name, call in plan.aggregates
         }
+        self.spreads = [m.name for m in self.measures.measures if isinstance(m.partial, FloatMoments)]
         layouts = self.measures.layouts
         #: whether all there is to be combined are numbers, one state per group
         self._in_arrays = set(layouts) == {GROUPS} and combines(layouts[GROUPS])
@@ -217,6 +220,7 @@ class Grouped(Operator):
         until = np.append(cells[AT].to_numpy()[1:], 0) if len(owner) else owner
         first = np.append(True, final[:-1]) if len(owner) else here
         old = pl.DataFrame({GROUP: pl.Series(before)}).with_columns(shown.select(names).get_columns())
+        spans = spans.with_columns(self._steady(old, spans))
         gone = old.join(spans.filter(pl.Series(first)).select(GROUP, AT), on=GROUP, how="inner")
         left = spans.with_columns(pl.Series(AT, until)).filter(pl.Series(here & ~final))
         moves = consolidated(
@@ -234,6 +238,16 @@ class Grouped(Operator):
             pl.lit(FOREVER, pl.Int64).alias(VE), pl.lit(-FOREVER, pl.Int64).alias(TS)
         ).select(list(self.columns))
         return found, after.select(list(self.shown))
+
+    def _steady(self, old: pl.DataFrame, spans: pl.DataFrame) -> list[pl.Series]:
+        """The spreads of doubles, without what comes from the order of combining."""
+        owners, group = old[GROUP].to_numpy(), spans[GROUP].to_numpy()
+        found = []
+        for name in self.spreads:
+            lasting, new = (frame[name].fill_null(np.nan).to_numpy() for frame in (old, spans))
+            column = pl.Series(name, steadied(lasting, owners, new, group))
+            found.append(pl.select(pl.when(spans[name].is_not_null()).then(column)).to_series().alias(name))
+        return found
 
     def _keyed(self, frame: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
         """With the keys of groups in place of their numbers."""

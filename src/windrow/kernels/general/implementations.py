@@ -13,8 +13,9 @@
 >>> found = implementation_of(Join((bids, asks), same))
 >>> found.name
 'hash tables per window, eager, probing order bids → asks'
->>> found.reason
-'inputs in FIFO chunks, expired rows leave by chunks; results WK, for a calendar of 10 buckets'
+>>> print(found.reason.replace("; ", "\\n"))
+inputs in FIFO chunks, expired rows leave by chunks
+results WK, their ends told when they come, since changes keep no results
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from windrow.kernels.general.counted import Numbering
 from windrow.kernels.general.differences import Difference
 from windrow.kernels.general.distinct import CountingDelta, DeltaStar
 from windrow.kernels.general.emission import Changes, Snapshots
+from windrow.kernels.general.ends import ENDS_TOLD
 from windrow.kernels.general.extents import Extents
 from windrow.kernels.general.grouping import Grouped
 from windrow.kernels.general.identity import Identified
@@ -48,6 +50,7 @@ from windrow.kernels.general.operator import Operator, Stateless
 from windrow.kernels.general.outliving import Outliving
 from windrow.kernels.general.outliving_operators import Recomputed
 from windrow.kernels.general.outliving_runs import Runs
+from windrow.kernels.general.presence import Presence
 from windrow.kernels.general.program import Program
 from windrow.kernels.general.restore import Restored
 from windrow.kernels.general.row_panes import RowPanes
@@ -105,6 +108,13 @@ def _built(program: Program) -> Iterator[tuple[Path, Plan, Operator]]:
         waiting += [((*path, place), child) for place, child in enumerate(below)]
 
 
+def _tells(operator: Operator) -> bool:
+    """Whether no row comes from an operator that ends later than it can be told."""
+    if isinstance(operator, Stateless):
+        return all(map(_tells, operator.inputs))
+    return isinstance(operator, Presence) or (isinstance(operator, Joined | Matched) and operator.tells)
+
+
 def layout_text(layout: Layout) -> str:
     """A layout in words.
 
@@ -145,10 +155,10 @@ class Reading:
 
     @of.register
     def _(self, operator: Changes) -> Implementation:
-        kept = layout_text(operator.layout)
-        return Implementation(
-            "changes", f"evaluated {self._evaluated()}; rows that end at known times in {kept}"
-        )
+        kept = f"rows that end at known times in {layout_text(operator.layout)}"
+        if all(map(_tells, operator.inputs)):
+            kept = "nothing is kept, since ends are told when they come"
+        return Implementation("changes", f"evaluated {self._evaluated()}; {kept}")
 
     @of.register
     def _(self, operator: Snapshots) -> Implementation:
@@ -204,6 +214,10 @@ class Reading:
     @of.register
     def _(self, operator: DeltaStar) -> Implementation:
         return Implementation("δ*", "no row below leaves early: each value with the end of its youngest copy")
+
+    @of.register
+    def _(self, operator: Presence) -> Implementation:
+        return Implementation("δ, told", f"each value with the end of its youngest copy, {ENDS_TOLD}")
 
     @of.register
     def _(self, operator: CountingDelta) -> Implementation:
@@ -264,6 +278,8 @@ class Reading:
     def _results(self, operator: Operator) -> str:
         if isinstance(operator, Catalogued):
             return "results in a catalogue per window, by the rows that leave"
+        if isinstance(operator, Joined) and operator.tells:
+            return f"results {self.node.label.pattern}, {ENDS_TOLD}"
         kept = self.program.builder.choice.layout(operator)
         return f"results {self.node.label.pattern}, for {layout_text(kept)}"
 
@@ -275,6 +291,8 @@ class Reading:
     def _(self, operator: Matched) -> Implementation:
         kind = "hash" if operator.condition.equalities and not operator.kept.loops else "loop"
         what = f"{kind} match on distinct keys"
+        if operator.tells:
+            return Implementation(what, f"results with {ENDS_TOLD}")
         if operator.negated:
             return Implementation(what, operator.withdrawals.text)
         return Implementation(what, f"inputs in {' and '.join(map(layout_text, operator.kept.layouts))}")

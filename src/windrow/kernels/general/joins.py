@@ -9,8 +9,8 @@ Card: semi-naive join
 
 With Δ for what is new, the step adds Δ1 ⋈ R2 ⋈ … ∪ (R1 + Δ1) ⋈ Δ2 ⋈ R3 … ∪ …: every combination with
 something new, once. What is kept has no beginning: it lies before everything new. Only where rows come before
-their time (`ahead`) are beginnings kept. Where the operator tells of ends itself (`tells`), rows that expire are
-new too: negative ones.
+their time (`ahead`) are beginnings kept. Where the operator tells of ends itself (`ends`), rows that expire
+are new as well: negative ones.
 """
 
 from __future__ import annotations

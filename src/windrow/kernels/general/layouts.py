@@ -9,7 +9,8 @@ Card: FIFO (WKS)
     space         the rows alive, and at most the rest of one chunk
 Card: calendar (WK)
     requirements  the expiry of a row is known when it comes
-    time          new rows: one chunk for each of `buckets` spans of expiry; expiry: the first spans
+    time          new rows: one small chunk, cut into `buckets` spans of expiry when it is large; expiry: the
+                  first spans, which are cut again
     space         as FIFO; more buckets, less is opened in vain
 Card: hash (STR)
     requirements  negative rows that equal what they take away
@@ -42,8 +43,9 @@ from windrow.kernels.state import Chunk
 Chunks = tuple[Chunk, ...]
 #: chunks are put together before there are more of them
 MOST_CHUNKS = 48
-#: new rows join the youngest chunk as long as it is small: a chunk takes as long to open as a thousand rows to
-#: copy, but leaves only as a whole. Up to the first size a chunk may have a quarter of all rows, then a sixteenth
+#: new rows join the last chunk as long as it is small: to open a chunk takes as long as to copy a thousand
+#: rows, but it leaves only as a whole. Up to the first size it may have a quarter of all rows, and from there
+#: to the second one a sixteenth
 TINY_CHUNK, SMALL_CHUNK = 512, 4096
 
 
@@ -115,34 +117,63 @@ class Fifo(Layout):
 
 def _small(chunks: Chunks) -> int:
     """How many rows a chunk may have to be joined by others."""
-    rows = sum(chunk.table.num_rows for chunk in chunks)
+    rows = sum(int(chunk.table.num_rows) for chunk in chunks)
     return min(max(min(rows // 4, TINY_CHUNK), rows // 16), SMALL_CHUNK)
 
 
 @dataclass(frozen=True)
 class Calendar(Layout):
-    """Chunks by span of expiry; each batch of rows is cut into at most `buckets`."""
+    """Chunks by span of expiry: small ones grow, large ones are cut into at most `buckets`.
+
+    The last chunk is small, or the one that expires first: new rows join it, since it is opened in every step
+    anyway. What is left of a large chunk of which some rows have expired is cut again, so that a row is moved
+    as often as its chunk can be divided by `buckets`, however many rows there are (as in a ladder queue).
+    """
 
     buckets: int = 10
 
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if not frame.height:
             return chunks
-        if len(chunks) + self.buckets > max(MOST_CHUNKS, 2 * self.buckets):
-            frame = pl.concat([*(to_frame(chunk.table) for chunk in chunks), frame])
-            chunks = ()
+        if chunks and frame.height + chunks[-1].table.num_rows <= SMALL_CHUNK:
+            frame = pl.concat([to_frame(chunks[-1].table), frame])
+            chunks = chunks[:-1]
+        if len(chunks) + self._parts(frame) > max(MOST_CHUNKS, 4 * self.buckets):
+            by_size = sorted(chunks, key=lambda chunk: chunk.table.num_rows, reverse=True)
+            chunks, small = tuple(by_size[: self.buckets]), by_size[self.buckets :]
+            frame = pl.concat([*(to_frame(chunk.table) for chunk in small), frame])
         return (*chunks, *self._cut(frame))
 
+    def due(self, chunks: Chunks, stop: int, columns: Columns) -> tuple[pl.DataFrame, Chunks]:
+        expired, kept = super().due(chunks, stop, columns)
+        known = {id(chunk) for chunk in chunks}
+        large = [c for c in kept if id(c) not in known and c.table.num_rows > 2 * SMALL_CHUNK]
+        if not large:
+            return expired, kept
+        others = tuple(chunk for chunk in kept if all(chunk is not one for one in large))
+        return expired, (*others, *(part for chunk in large for part in self._cut(to_frame(chunk.table))))
+
+    def forget(self, chunks: Chunks, stop: int) -> Chunks:
+        kept = super().forget(chunks, stop)
+        if not kept or kept[-1].first >= stop:
+            return kept
+        # new rows keep the last chunk from being over, so what has expired in it leaves by itself
+        return (*kept[:-1], *chunks_of(to_frame(kept[-1].table).filter(pl.col(VE) >= stop)))
+
+    def _parts(self, frame: pl.DataFrame) -> int:
+        return 1 if frame.height <= SMALL_CHUNK else min(self.buckets, frame.height // TINY_CHUNK)
+
     def _cut(self, frame: pl.DataFrame) -> Chunks:
-        if frame.height < 2 * self.buckets:
+        buckets = self._parts(frame)
+        if buckets == 1:
             return chunks_of(frame)
         ends = frame[VE].to_numpy()
-        places = np.arange(1, self.buckets) * len(ends) // self.buckets
+        places = np.arange(1, buckets) * len(ends) // buckets
         limits = np.unique(np.partition(ends, places)[places])
         bucket = np.searchsorted(limits, ends)
         return tuple(
             chunk
-            for number in range(len(limits) + 1)
+            for number in reversed(range(len(limits) + 1))
             for chunk in chunks_of(frame.filter(pl.Series(bucket == number)))
         )
 
@@ -187,9 +218,17 @@ class Sorted(Layout):
         if not frame.height:
             return chunks
         open_, ending = split_at_end(frame)
-        endless = tuple(chunk for chunk in chunks if chunk.first >= FOREVER)
-        others = tuple(chunk for chunk in chunks if chunk.first < FOREVER)
+        others, endless = self._halves(chunks)
         return (*Calendar(self.buckets).add(others, ending), *Hashed().add(endless, open_))
+
+    def forget(self, chunks: Chunks, stop: int) -> Chunks:
+        others, endless = self._halves(chunks)
+        return (*Calendar(self.buckets).forget(others, stop), *endless)
+
+    @staticmethod
+    def _halves(chunks: Chunks) -> tuple[Chunks, Chunks]:
+        ending = tuple(chunk for chunk in chunks if chunk.first < FOREVER)
+        return ending, tuple(chunk for chunk in chunks if chunk.first >= FOREVER)
 
 
 def split_at_end(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -4,8 +4,8 @@ Card: presence
     requirements  no negative rows: the expiry of every copy is known
     time          O(new rows, and values that leave), sorted
     space         a value with one instant: the end of its youngest copy
-    source        Golab's thesis, 3.5.2 (δ*), which passes on the end of a copy and then of the next; here a copy
-                  that prolongs a value is not told to anyone
+    source        Golab's thesis, 3.5.2: δ*, which passes on the end of a copy and then that of the next; here
+                  nobody is told that a value is prolonged
 """
 
 from __future__ import annotations

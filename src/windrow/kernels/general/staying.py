@@ -21,8 +21,8 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columns import picked
-from windrow.kernels.general.differences import COUNTS, ENDS
 from windrow.kernels.general.deltas import found_in
+from windrow.kernels.general.differences import COUNTS, ENDS
 from windrow.kernels.general.layouts import Calendar, Hashed, chunks_of, frame_of
 from windrow.kernels.general.operator import Operator, Step
 from windrow.kernels.general.pieces import (
