@@ -3,6 +3,7 @@
 present.py      which instant is "now" at a commit
 snapshot.py     a plan over windows, as a plan over the rows that are in them now
 needs.py        which rows of a stream a window needs, and which of them it holds
+columns.py      which columns of them it reads
 ways.py         where these rows can be had, and what that costs
 answers.py      the last answer of a standing query, and whether one is what is asked for
 synopses.py     the synopses that standing queries share, as a commit has them

@@ -15,6 +15,7 @@ import polars as pl
 from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.plan import Window
 from windrow.engine.adhoc.answers import last_answer, same_query, texts_of, way_to_answer
+from windrow.engine.adhoc.columns import columns_read
 from windrow.engine.adhoc.evaluating import in_row_order, relation
 from windrow.engine.adhoc.fitting import Asked, Fit, Found, NearMiss, Span, asked_of, earlier, fit
 from windrow.engine.adhoc.from_archives import from_archive, predicate_on
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.algebra.catalog import Stream
+    from windrow.engine.adhoc.columns import Columns
     from windrow.engine.adhoc.synopses import Shelf, Standing
     from windrow.engine.adhoc.ways import Part
     from windrow.engine.archiving import Archiving
@@ -86,6 +88,11 @@ class Question:
     def asked(self) -> Asked | None:
         """What it asks of synopses; None if they are not for its like."""
         return asked_of(self.once.plan)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Columns]:
+        """Of streams that are not read as a whole, the columns that are."""
+        return columns_read(self.snapshot)
 
     def at(self, manifest: Manifest) -> Situation:
         """The question at a commit."""
@@ -204,6 +211,7 @@ class Situation:
             if question.snapshot.is_at_once:
                 known = predicate_on(window, question.snapshot.asked)
                 wanted = replace(wanted, window=window, predicate=known, archives=question.archives)
+                wanted = replace(wanted, columns=question.columns.get(stream))
             way = cheapest(wanted, WAYS)
             if way is None:
                 return found, (wanted, window)
