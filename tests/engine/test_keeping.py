@@ -5,21 +5,33 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from tests.engine.driven import Driven
 from tests.engine.world import rows_of
 
+from windrow.engine.keeping import TOGETHER, tidied
+from windrow.engine.records import StreamRecord
 from windrow.errors import QueryError
 from windrow.language.compile import declare_stream
+from windrow.spark.tasks.kept_rows import KeptWriter, read_kept
+from windrow.spark.tasks.place import Place
 from windrow.state.crash import Crash, crashing_at
 from windrow.state.names import ANSWERS, KEPT
+from windrow.state.store import LocalStore
 from windrow.state.sweep import sweep
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from windrow.algebra.catalog import Stream
+    from windrow.state.refs import ChunkRef
 
 Row = tuple[int, int, int]
 
@@ -58,6 +70,79 @@ def test_all_that_has_to_be_kept_is_kept_in_few_files(tmp_path: Path, keep: str)
     if len(needed) < len(known) // 2:
         assert found.total() < len(all_rows), "nothing was forgotten"
     assert len(w.engine.last.chunks[KEPT]) <= 30
+    w.close()
+
+
+@pytest.mark.parametrize(
+    ("keep", "tasks", "span"),
+    [("KEEP 300", 1, 3), ("KEEP 200 ROWS", 1, 3), ("KEEP 300", 14, 1), ("KEEP 300", 14, 90)],
+)
+def test_the_number_of_files_does_not_grow_with_the_epochs(
+    tmp_path: Path, keep: str, tasks: int, span: int
+) -> None:
+    stream = declare_stream("s", "k BIGINT, t BIGINT", f"WATTR t {keep}")
+    (tmp_path / "chunks").mkdir()
+    store, numbers = LocalStore(tmp_path), count()
+    record, kept, written = StreamRecord.new(stream), [], []
+    counts, rewritten = [], []
+    epochs = 130 if tasks == 1 else 24
+    for commit in range(1, epochs + 1):
+        place, now = Place(store, commit, 1, 1), commit * span
+        new = [_written(place, stream, numbers, range(now - span, now)) for _ in range(tasks)]
+        written += [row for _, rows in new for row in rows]
+        known = replace(record.known, progress=replace(record.known.progress, progress=now))
+        before = {ref.name for ref, _ in new} | {ref.name for ref in kept}
+        record, kept = tidied(replace(record, known=known), [*kept, *(ref for ref, _ in new)], place)
+        counts.append(len(kept))
+        rewritten.append(sum(ref.rows for ref in kept if ref.name not in before))
+    found = Counter(row for ref in kept for row in read_kept(store, ref, stream).select("k", "t").rows())
+    needed = sorted(written, key=lambda row: row[1])[-200:]
+    if "ROWS" not in keep:
+        needed = [row for row in written if row[1] > now - 1 - 300]
+    assert not Counter(needed) - found
+    assert not found - Counter(written)
+    assert max(counts) <= 80 + 2 * tasks
+    assert max(counts[-20:]) <= 1.25 * max(counts[: len(counts) // 2]) + TOGETHER
+    assert max(rewritten) < len(written), "one epoch has rewritten everything"
+
+
+def _written(
+    place: Place, stream: Stream, numbers: Iterator[int], times: range
+) -> tuple[ChunkRef, list[Any]]:
+    rows = [(next(numbers), times[0]), (next(numbers), times[-1])]
+    with KeptWriter(place, stream) as writer:
+        frame = pl.DataFrame(rows, schema={"k": pl.Int64, "t": pl.Int64}, orient="row")
+        writer.add(frame.with_columns(pl.lit(0, pl.Int64).alias("#arrival_ts")))
+    assert writer.ref is not None
+    return writer.ref, rows
+
+
+def test_only_columns_that_are_asked_for_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[set[str]] = []
+
+    def spied(table: Any, columns: list[str], **more: Any) -> Any:
+        read.append(set(columns))
+        return plain(table, columns=columns, **more)
+
+    plain = pq.read_table
+    w = Driven(tmp_path)
+    w.sql(declared("KEEP 100"))
+    w.push((1, 5, 10), (1, 6, 20), (2, 7, 40))
+    monkeypatch.setattr("windrow.spark.tasks.kept_rows.pq.read_table", spied)
+    asked = {
+        "SELECT COUNT(*) AS n FROM s [RANGE 30]": ({"t"}, {"k", "t"}),
+        "SELECT MAX(v) AS most FROM s [RANGE 30]": ({"v", "t"},),
+        "SELECT t FROM s [RANGE 30] WHERE k = 1 ORDER BY t": ({"k", "t"},),
+        "SELECT a.t FROM s [RANGE 9] a, s [RANGE 30] b WHERE a.v > b.v": ({"v", "t"},),
+        "SELECT v FROM s [ROWS 1]": ({"k", "v", "t", "arrival_ts"},),
+        "SELECT LAST(v) AS last FROM s [RANGE 30]": ({"k", "v", "t"},),
+    }
+    for query, expected in asked.items():
+        read.clear()
+        w._asker.memory._frames.clear()
+        w.select(query)
+        assert read[0] in expected, query
+        assert len(read) == 1
     w.close()
 
 

@@ -115,7 +115,7 @@ class Windrow:
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._closed = False
-        self._asker = Asker(log, archives=self._engine.archives)
+        self._asker = Asker(log, archives=self._engine.archives, standing=self._engine.asked_by)
         self._asker.elsewhere = OnSpark(self.spark, log, folder, self._asker.turns)
         #: makes the sink of a query without one; None: its answers are kept for `results()`
         self.default_sink: Callable[[str], Sink] | None = None

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from windrow.kernels.general.contents import Contents
     from windrow.language.catalog import StandingArchive, StandingQuery
     from windrow.sharing.plans import SharingPlan
+    from windrow.sharing.questions import Question
     from windrow.spark.sinks import Sink
     from windrow.spark.tasks.close import CloseTask
     from windrow.spark.tasks.reports import Closed, Ingested
@@ -285,6 +286,10 @@ class Engine:
         except RuntimeError:  # queries come or go at this very moment, in another thread
             with self.lock:
                 return self.common.plan
+
+    def asked_by(self, query: str) -> Question | None:
+        """What a query asks of its stream, by its id; None if it keeps a state of its own."""
+        return self.common.planner.question(query)
 
     def cost_share(self, record: QueryRecord) -> float:
         """A query's part of the time that all took since this process runs."""

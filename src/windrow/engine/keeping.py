@@ -1,8 +1,10 @@
 """What is kept for queries that come later: sub-windows of streams with KEEP, and last answers.
 
 A sub-window is forgotten as a whole, when none of its rows is still to be kept. Every commit makes new ones,
-so small ones are put together: eight of a size become one of the next, as long as that one does not stay much
-longer than its oldest row has to.
+one for each task that read rows, so small ones are put together: eight of a size become one of the next, as
+long as none of them has to stay much longer for that. An epoch does as much of it as the files it brings make
+necessary, and rewrites a few times at most what it writes. So there are seven files of each size, and of the
+greatest size so many as KEEP has eighths, however many epochs go by.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 TOGETHER, MOST_BYTES = 8, 16 << 20
 #: what is put together is at most this part of all that is kept
 _PARTS = 8
+#: an epoch rewrites so many times as much as it brings, and one file of the most bytes
+_TIMES = 4
 SIZE = "size"
 
 
@@ -66,16 +70,36 @@ def _is_old(record: StreamRecord, ref: ChunkRef, all_refs: Sequence[ChunkRef]) -
 
 
 def _put_together(record: StreamRecord, refs: list[ChunkRef], place: Place) -> list[ChunkRef]:
-    sizes = sorted({_size(ref) for ref in refs})
-    for size in sizes:
-        same = [ref for ref in refs if _size(ref) == size][:TOGETHER]
-        if len(same) == TOGETHER and _fits(record, same):
-            with KeptWriter(place, record.stream, **{SIZE: size + 1}) as writer:
-                for ref in same:
-                    writer.add(read_kept(place.store, ref, record.stream))
-            assert writer.ref is not None
-            return [*(ref for ref in refs if ref not in same), writer.ref]
+    """All sub-windows, after as many merges as the new ones among them make necessary."""
+    new = [ref for ref in refs if ref.metadata["commit"] == place.commit]
+    merges = len(new) // (TOGETHER - 1) + 1
+    left = MOST_BYTES + _TIMES * sum(ref.bytes for ref in new)
+    for _ in range(merges):
+        same = _mergeable(record, refs)
+        left -= sum(ref.bytes for ref in same)
+        if not same or left < 0:
+            break
+        with KeptWriter(place, record.stream, **{SIZE: _size(same[0]) + 1}) as writer:
+            for ref in same:
+                writer.add(read_kept(place.store, ref, record.stream))
+        assert writer.ref is not None
+        gone = {ref.name for ref in same}
+        refs = [*(ref for ref in refs if ref.name not in gone), writer.ref]
     return refs
+
+
+def _mergeable(record: StreamRecord, refs: Sequence[ChunkRef]) -> list[ChunkRef]:
+    """Files of the least size of which enough end about the same time; none if there are none."""
+    small = sorted(
+        (ref for ref in refs if ref.bytes <= MOST_BYTES // 2), key=lambda ref: (span_of(ref)[1], ref.name)
+    )
+    for size in sorted({_size(ref) for ref in small}):
+        same = [ref for ref in small if _size(ref) == size]
+        for first in range(len(same) - TOGETHER + 1):
+            run = same[first : first + TOGETHER]
+            if _fits(record, run):
+                return run
+    return []
 
 
 def _size(ref: ChunkRef) -> int:
@@ -83,12 +107,13 @@ def _size(ref: ChunkRef) -> int:
 
 
 def _fits(record: StreamRecord, refs: Sequence[ChunkRef]) -> bool:
-    keep, spans = record.stream.keep, [span_of(ref) for ref in refs]
+    """Whether files, in the order of their ends, can be put together: all then stay as long as the last."""
+    keep = record.stream.keep
     assert keep is not None
     if sum(ref.bytes for ref in refs) > MOST_BYTES:
         return False
     if keep.ticks is not None:
-        return max(end for _, end in spans) - min(begin for begin, _ in spans) <= keep.ticks // _PARTS
+        return span_of(refs[-1])[1] - span_of(refs[0])[1] <= keep.ticks // _PARTS
     return sum(ref.rows for ref in refs) <= (keep.rows or 0) // _PARTS
 
 

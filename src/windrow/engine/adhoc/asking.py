@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.archive.isolation.policies import Policy
+    from windrow.engine.adhoc.synopses import Standing
     from windrow.engine.archiving import Archiving
     from windrow.language.catalog import StandingQuery
     from windrow.state.log import CommitLog
@@ -41,6 +42,8 @@ class Asker:
     #: where there is more to read than one process should hold
     elsewhere: Elsewhere | None = None
     archives: Archiving | None = None
+    #: what each standing query asks of its stream, if it shares that with others
+    standing: Standing | None = None
 
     def ask(
         self,
@@ -53,7 +56,7 @@ class Asker:
         """The answer as a table; its metadata says which commit and instant it is about."""
         level = _level(once.isolation or isolation or LATEST)
         watch = watch or Watch()
-        question = Question(once, queries, self.log, self.archives)
+        question = Question(once, queries, self.log, self.archives, self.standing, level)
         chosen = policy or POLICIES[level]
         with self.log.reader():
             answer = self.elsewhere(question, watch, chosen) if self.elsewhere is not None else None
@@ -71,7 +74,8 @@ class Asker:
 
     def ways(self, once: Once, queries: Mapping[str, StandingQuery]) -> list[str]:
         """Where a SELECT would read from, one line for each."""
-        question = Question(once, queries, self.log, self.archives)
+        level = _level(once.isolation or LATEST)
+        question = Question(once, queries, self.log, self.archives, self.standing, level)
         with self.log.reader() as manifest:
             return question.at(manifest).described
 

@@ -15,12 +15,16 @@ import polars as pl
 from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.plan import Window
 from windrow.engine.adhoc.answers import last_answer, same_query, texts_of, way_to_answer
+from windrow.engine.adhoc.columns import columns_read
 from windrow.engine.adhoc.evaluating import in_row_order, relation
+from windrow.engine.adhoc.fitting import Asked, Fit, Found, NearMiss, Span, asked_of, earlier, fit
 from windrow.engine.adhoc.from_archives import from_archive, predicate_on
+from windrow.engine.adhoc.from_synopses import FromSynopses
 from windrow.engine.adhoc.needs import Needs, members, needs_of
 from windrow.engine.adhoc.present import Present, present_of
 from windrow.engine.adhoc.refusals import not_kept
 from windrow.engine.adhoc.snapshot import END, snapshot_of
+from windrow.engine.adhoc.synopses import shelves_of
 from windrow.engine.adhoc.ways import Wanted, Way, cheapest, kept_sub_windows
 from windrow.engine.history import read_changes
 from windrow.engine.published import published, rows_schema
@@ -28,7 +32,7 @@ from windrow.engine.records import StreamRecord
 from windrow.errors import QueryError
 from windrow.kernels.general.pieces import N, consolidated
 from windrow.kernels.general.tables import AT
-from windrow.language.once import answers_of
+from windrow.language.once import LATEST, WINDOW, answers_of
 from windrow.spark.tasks.kept_rows import empty_rows
 from windrow.state.names import DRIVER
 from windrow.state.refs import read_instant
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.algebra.catalog import Stream
+    from windrow.engine.adhoc.columns import Columns
+    from windrow.engine.adhoc.synopses import Shelf, Standing
     from windrow.engine.adhoc.ways import Part
     from windrow.engine.archiving import Archiving
     from windrow.language.catalog import StandingQuery
@@ -69,11 +75,24 @@ class Question:
         queries: Mapping[str, StandingQuery],
         log: CommitLog,
         archives: Archiving | None = None,
+        standing: Standing | None = None,
+        level: str = LATEST,
     ) -> None:
         self.once, self.queries, self.log, self.archives = once, queries, log, archives
+        self.standing, self.level = standing, level
         self.snapshot = snapshot_of(once.plan)
         self.texts = texts_of(once.plan)
         self._newest: Situation | None = None
+
+    @cached_property
+    def asked(self) -> Asked | None:
+        """What it asks of synopses; None if they are not for its like."""
+        return asked_of(self.once.plan)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Columns]:
+        """Of streams that are not read as a whole, the columns that are."""
+        return columns_read(self.snapshot)
 
     def at(self, manifest: Manifest) -> Situation:
         """The question at a commit."""
@@ -135,22 +154,69 @@ class Situation:
         """For each leaf of the plan, or each stream, where its rows come from."""
         if self.same_as is not None:
             return {self.same_as: way_to_answer(self.manifest, self.question.log.store, self.same_as)}
-        answers = self.question.once.answers
-        found = {
-            name: way_to_answer(self.manifest, self.question.log.store, query)
-            for name, query in answers.items()
-        }
+        if self.synopses is not None:
+            return {"": self.synopses.way}
+        found, missing = self._rows_at
+        if missing is not None:
+            near = self._fit if isinstance(self._fit, NearMiss) else None
+            raise not_kept(*missing, near)
+        return found
+
+    @cached_property
+    def synopses(self) -> FromSynopses | None:
+        """Synopses that have the answer. Where neither they nor rows have it as of now, those of a state
+        before will do, if that is what was asked for."""
+        found = self._fit
+        if isinstance(found, NearMiss) and self.question.level == WINDOW and self._rows_at[1] is not None:
+            found = self._earlier
+        if self.question.asked is None or not isinstance(found, Fit):
+            return None
+        return FromSynopses(self.question.asked, found, self.manifest, self.question.log.store)
+
+    @cached_property
+    def _fit(self) -> Found:
+        if self.present is None or len(self._needs) != 1 or not self.question.snapshot.is_at_once:
+            return None
+        stream, span = self._span
+        shelves = self._shelves(stream)
+        asked = self.question.asked if shelves else None
+        return None if asked is None else fit(asked, shelves, self.streams[stream], span)
+
+    @property
+    def _earlier(self) -> Fit | None:
+        asked, (stream, span) = self.question.asked, self._span
+        assert asked is not None
+        return earlier(asked, self._shelves(stream), self.streams[stream], span)
+
+    def _shelves(self, stream: str) -> list[Shelf]:
+        standing = self.question.standing
+        return [] if standing is None else shelves_of(self.manifest, stream, standing)
+
+    @property
+    def _span(self) -> tuple[str, Span]:
+        ((stream, needs, _),) = self._needs.values()
+        begin = -END if needs.begin == -INFINITY else int(needs.begin)
+        return stream, Span(begin, int(needs.end) + 1)
+
+    @cached_property
+    def _rows_at(self) -> tuple[dict[str, Way], tuple[Wanted, Window] | None]:
+        """Where rows come from, and of what there are none."""
         question = self.question
+        found = {
+            name: way_to_answer(self.manifest, question.log.store, query)
+            for name, query in question.once.answers.items()
+        }
         for name, (stream, needs, window) in self._needs.items():
             wanted = Wanted(self.streams[stream], needs, self.manifest, question.log.store)
             if question.snapshot.is_at_once:
                 known = predicate_on(window, question.snapshot.asked)
                 wanted = replace(wanted, window=window, predicate=known, archives=question.archives)
+                wanted = replace(wanted, columns=question.columns.get(stream))
             way = cheapest(wanted, WAYS)
             if way is None:
-                raise not_kept(wanted, window)
+                return found, (wanted, window)
             found[name] = way
-        return found
+        return found, None
 
     @cached_property
     def _needs(self) -> dict[str, tuple[str, Needs, Window]]:
@@ -191,6 +257,8 @@ class Situation:
             return self._from_answer(self.same_as, frames)
         if present is None:
             return Answer(number, None, relation(snapshot.plan, {}, {}, -END, -END))
+        if self.synopses is not None:
+            return self._from_synopses(self.synopses, present, frames)
         rows = self._rows(frames, present)
         clock, at = (END, END) if snapshot.is_at_once else (present.clock, present.at)
         if present.clock > END:
@@ -207,6 +275,14 @@ class Situation:
         names = dict(zip(rows.columns[1:], standing.plan.schema.names, strict=False))
         shown = None if self.present is None else self.present.shown
         return Answer(self.manifest.number, shown, rows.drop("at", "#arrival_ts").rename(names))
+
+    def _from_synopses(
+        self, found: FromSynopses, present: Present, frames: Mapping[str, pl.DataFrame]
+    ) -> Answer:
+        """What the states of a ledger say; of a window before this one, if need be."""
+        shown = present.shown if found.fit.span == self._span[1] else found.fit.span.end - 1
+        names = list(self.question.snapshot.plan.schema.names)
+        return Answer(self.manifest.number, shown, found.rows(frames).select(names))
 
     def _rows(self, frames: Mapping[str, pl.DataFrame], present: Present) -> dict[str, pl.DataFrame]:
         snapshot, once = self.question.snapshot, self.question.once

@@ -14,20 +14,23 @@ from windrow.windows.units import MICROSECONDS
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Keep, Stream
     from windrow.algebra.plan import Window
+    from windrow.engine.adhoc.fitting import NearMiss
     from windrow.engine.adhoc.ways import Wanted
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def not_kept(wanted: Wanted, window: Window) -> QueryError:
-    """A stream does not keep the rows that a window needs."""
+def not_kept(wanted: Wanted, window: Window, missed: NearMiss | None = None) -> QueryError:
+    """A stream does not keep the rows that a window needs; perhaps there are synopses that nearly do."""
     record, stream = wanted.record, wanted.record.stream
     more = _enough(stream, window)
+    nearly = "" if missed is None else f"; the synopsis of query `{missed.query}` does not do: {missed.why}"
+    instead = "" if missed is None or missed.instead is None else f"; or {missed.instead}"
     if record.kept_from is None:
         return QueryError(
-            f"stream `{stream.name}` keeps no rows to ask about",
+            f"stream `{stream.name}` keeps no rows to ask about{nearly}",
             code="not-kept",
-            hint=f"declare it with {more or 'KEEP'}: rows are kept from then on",
+            hint=f"declare it with {more or 'KEEP'}: rows are kept from then on{instead}",
         )
     asked = (
         "all of them"
@@ -39,9 +42,9 @@ def not_kept(wanted: Wanted, window: Window) -> QueryError:
     assert stream.keep is not None
     return QueryError(
         f"stream `{stream.name}` keeps rows from {_shown(stream, record.kept_from)} on"
-        f" ({keep_text(stream.keep, stream.domain)}), but this window needs {asked}",
+        f" ({keep_text(stream.keep, stream.domain)}), but this window needs {asked}{nearly}",
         code="not-kept",
-        hint=f"ask about less, or declare the stream with {more}: rows are kept from then on"
+        hint=f"ask about less, or declare the stream with {more}: rows are kept from then on{instead}"
         if more
         else "ask about a RANGE, or about ROWS, that is kept; longer windows need all rows from the first on",
     )

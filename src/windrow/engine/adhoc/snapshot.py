@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: all instants that matter are before this one, and none of them is a slide instant
 END = 1 << 60
 EVERYTHING = LandmarkWindow(slide=1 << 61, origin=END)
-_NO_LIMIT = (1 << 62) - 1
+NO_LIMIT = (1 << 62) - 1
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Snapshot:
 def snapshot_of(asked: Emit) -> Snapshot:
     """The plan about one instant."""
     _refuse(asked)
-    top, order = _without_order(asked)
+    top, order = without_order(asked)
     nodes = list(asked.walk())
     windows = [node for node in nodes if isinstance(node, Window)]
     needs_past = any(isinstance(node, Subquery) for node in nodes) or asked.reads_window_bounds
@@ -97,14 +97,14 @@ def snapshot_of(asked: Emit) -> Snapshot:
     return Snapshot(asked, plan, tuple(leaves), order)
 
 
-def _without_order(asked: Emit) -> tuple[Emit, tuple[tuple[str, bool], ...]]:
+def without_order(asked: Emit) -> tuple[Emit, tuple[tuple[str, bool], ...]]:
     """The part of the plan that gives the columns to sort by, and those columns, descending or not."""
     top = asked.input
     limit = top.input if isinstance(top, Project) and isinstance(top.input, Limit) else top
     if not isinstance(limit, Limit):
         return asked, ()
     order = tuple((next(iter(key.columns)), down) for key, down in limit.order if key.columns)
-    inner = limit.input if limit.count == _NO_LIMIT else limit
+    inner = limit.input if limit.count == NO_LIMIT else limit
     return Emit(inner, StreamWord.RSTREAM), order
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from windrow.engine.adhoc.columns import read_columns
 from windrow.engine.keeping import of_stream
-from windrow.spark.tasks.kept_rows import read_kept, span_of
+from windrow.spark.tasks.kept_rows import span_of
 from windrow.state.names import KEPT
 from windrow.windows.domain import INFINITY
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.expressions import Expression
     from windrow.algebra.plan import Window
+    from windrow.engine.adhoc.columns import Columns
     from windrow.engine.adhoc.needs import Needs
     from windrow.engine.archiving import Archiving
     from windrow.engine.records import StreamRecord
@@ -41,6 +44,8 @@ class Wanted:
     window: Window | None = None
     predicate: Expression | None = None
     archives: Archiving | None = None
+    #: the columns that are read; None: all
+    columns: Columns | None = None
 
 
 @dataclass(frozen=True)
@@ -91,12 +96,14 @@ def kept_sub_windows(wanted: Wanted) -> Way | None:
             begin = -INFINITY
     if record.kept_from > begin:
         return None
+    columns = wanted.columns
+    of_columns = "" if columns is None else f" {', '.join(sorted(columns))}"
     parts = [
         Part(
-            ref.name,
+            f"{ref.name}{of_columns}",
             span_of(ref)[1],
             ref.bytes,
-            lambda ref=ref: read_kept(wanted.store, ref, record.stream),  # type: ignore[misc]
+            partial(read_columns, wanted.store, ref, record.stream, columns),
             wanted.store.place(ref.name),
         )
         for ref in inside

@@ -65,13 +65,13 @@ class Moved:
         return found
 
     def kept(self, clock: Clock) -> dict[str, tuple[Chunk, ...]]:
-        """What windows after the clock need."""
+        """What windows after the clock need; after the end, what the last windows were made of."""
         name = self.sheet.name
-        if clock.now == INFINITY:
-            return {}
         closed = self.closed
         if clock.now != -INFINITY:
-            first = self.sheet.index(int(clock.now)) - self.sheet.length
+            last = max((chunk.last for chunk in closed), default=0)
+            now = last + 1 if clock.now == INFINITY else self.sheet.index(int(clock.now))
+            first = now - self.sheet.length
             closed = tuple(chunk for chunk in closed if chunk.last >= first)
             if len(closed) > MOST_CHUNKS:
                 closed = chunked([pl.concat(self.frames(first))])

@@ -29,7 +29,7 @@ from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
 from windrow.spark.tasks.general import Turn, advance
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message, undisturbed
-from windrow.spark.tasks.shared import sheets_of
+from windrow.spark.tasks.shared import operator_of, sheets_of
 from windrow.spark.tasks.spent import timed
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
@@ -173,7 +173,7 @@ class _Run:
 
     def _shared(self, work: SharedWork, before: Shard, outbox: Spool) -> Mapping[str, State]:
         """The next state of a ledger, all its queries being answered; a fault of each if that fails."""
-        operator, ledger = f"{work.name}{_OF}0", work.turn.ledger
+        operator, ledger = operator_of(work.name), work.turn.ledger
         try:
             delta = sheets_of(open_files(self.place.store, work.deltas), ledger, self.shard)
             found = shared_kernel.advance(work.turn, before.state(operator), delta)

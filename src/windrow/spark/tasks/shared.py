@@ -27,6 +27,7 @@ from windrow.spark.tasks.reports import Fault, fault_of
 
 if TYPE_CHECKING:
     from windrow.kernels.level import Level
+    from windrow.kernels.measures import Measures
     from windrow.kernels.program import Program
     from windrow.kernels.shared.ledger import Ledger
     from windrow.kernels.shared.turn import Turn
@@ -98,13 +99,23 @@ class Seed:
 
 def own_sheet(level: Level) -> Sheet:
     """What a query with a state of its own keeps of a pane, as a sheet would have it."""
-    measures, schema = level.answers.measures, level.query.aggregate.input.schema
+    return sheet_of(level.answers.measures)
+
+
+def sheet_of(measures: Measures) -> Sheet:
+    """The states of some aggregates, as a sheet would have them."""
+    schema = measures.plan.input.schema
     order = tuple(schema.column(name) for name in schema.names)
     entries = [Entry(ROWS, (), TRUE)]
     for partial in measures.layouts[GROUPS].partials[1:]:
         args, where = measures.argument_of(partial)
         entries.append(Entry(partial, args, where, order))
     return Sheet(1, 0, 0, tuple(entries))
+
+
+def operator_of(ledger: str) -> str:
+    """What a ledger's state is called in the files of a shard."""
+    return "\0".join((ledger, "0"))
 
 
 class LedgerGathering:

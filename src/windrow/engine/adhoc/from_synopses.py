@@ -1,0 +1,205 @@
+"""An answer from the synopses that standing queries share: no row has to be kept for it.
+
+What is read are the states of a ledger: one part for each shard, and one for each delta file that the ledger
+has not taken in yet. A part becomes a table of what is asked for, by interval and by the ledger's groups:
+
+    #begin | k0 … (the ledger's keys) | rows.0 | p0.0 p0.1 … (as the SELECT would keep it)
+
+Files never change, and which intervals are in the window is looked at last, so that parts which were read for
+one commit do for the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.algebra.expressions import TRUE
+from windrow.algebra.functions.printing import to_sql
+from windrow.engine.adhoc.evaluating import in_row_order
+from windrow.engine.adhoc.fitting import KEY, Asked, Fit
+from windrow.engine.adhoc.ways import Part, Way
+from windrow.kernels.columns import polars_type, without_negative_zero
+from windrow.kernels.expressions import compile_expression, holds
+from windrow.kernels.layout import PANE
+from windrow.kernels.measures import GROUPS
+from windrow.kernels.shared.keeping import CLOSED, OPEN
+from windrow.kernels.shared.ledger import Ledger, Sheet
+from windrow.sharing.questions import answers_of
+from windrow.spark.tasks.delta_file import open_files
+from windrow.spark.tasks.shared import operator_of, sheet_of, sheets_of
+from windrow.state.names import DRIVER
+from windrow.state.shard import Shard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from windrow.kernels.answers import Answers
+    from windrow.state.manifest import Manifest
+    from windrow.state.refs import ChunkRef
+    from windrow.state.store import Store
+
+    Fetch = Callable[[], pl.DataFrame]
+
+BEGIN = "#begin"
+
+
+@dataclass(frozen=True)
+class FromSynopses:
+    """One SELECT at one commit, read from synopses that fit."""
+
+    asked: Asked
+    fit: Fit
+    manifest: Manifest
+    store: Store
+
+    # ------------------------------------------------------------ what is read
+
+    @property
+    def way(self) -> Way:
+        """The parts to read."""
+        labels = ", ".join(dict.fromkeys(each.label for each in self.fit.chosen.values()))
+        what = f"synopsis {labels} of query `{self.fit.shelf.query}`"
+        return Way(what, tuple(self._parts()))
+
+    def _parts(self) -> Iterator[Part]:
+        operator, ends = operator_of(self._ledger.name), self.fit.span.end
+        for number, refs in sorted(self.manifest.chunks.items()):
+            mine = [ref for ref in refs if operator in ref.operators]
+            if number >= 0 and mine:
+                size = sum(ref.operators[operator].bytes for ref in mine)
+                yield Part(f"{refs[-1].name} {self._digest}", ends, size, self._of_shard(refs, operator))
+        for ref in self.manifest.chunks.get(DRIVER, ()):
+            is_new = int(ref.metadata.get("commit", 0)) > self.fit.shelf.absorbed
+            if is_new and ref.metadata.get("stream") == self._ledger.stream.name:
+                yield Part(f"{ref.name} {self._digest}", ends, ref.bytes, self._of_delta(ref))
+
+    def _of_shard(self, refs: Sequence[ChunkRef], operator: str) -> Fetch:
+        def fetch() -> pl.DataFrame:
+            state = Shard(self.store, refs).state(operator)
+            return self._gathered(
+                self._table(sheet, chunk.frame)
+                for sheet in self._ledger.sheets
+                for chunk in (*state.of(sheet.name + CLOSED), *state.of(sheet.name + OPEN))
+            )
+
+        return fetch
+
+    def _of_delta(self, ref: ChunkRef) -> Fetch:
+        def fetch() -> pl.DataFrame:
+            files = open_files(self.store, [ref])
+            sheets = {sheet.name: sheet for sheet in self._ledger.sheets}
+            return self._gathered(
+                self._table(sheets[name], frame)
+                for shard in range(self.manifest.shards)
+                for name, frame in sheets_of(files, self._ledger, shard).items()
+            )
+
+        return fetch
+
+    def _table(self, sheet: Sheet, frame: pl.DataFrame) -> pl.DataFrame:
+        """States of a sheet as the SELECT would keep them, one row for each interval and group."""
+        taken = {name: column for name, column in self._columns.items() if column in frame.columns}
+        keys = [frame[name] for name in self._ledger.key_types]
+        columns = [frame[PANE], *keys, *(frame[column].alias(name) for name, column in taken.items())]
+        fitted = self._own.fitted(pl.DataFrame(columns), tuple(self._ledger.key_types))
+        begins = pl.Series(BEGIN, sheet.phase + frame[PANE].to_numpy() * sheet.width)
+        return fitted.drop(PANE).insert_column(0, begins)
+
+    def _gathered(self, tables: Iterator[pl.DataFrame]) -> pl.DataFrame:
+        found = list(tables)
+        return pl.concat(found) if found else self._nothing
+
+    # ------------------------------------------------------------ what it says
+
+    def rows(self, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        """The answer, given all parts."""
+        span, answers = self.fit.span, self._answers
+        found = pl.concat([self._nothing, *(frames[part.name] for part in self.way.parts)])
+        inside = found.filter((pl.col(BEGIN) >= span.begin) & (pl.col(BEGIN) < span.end))
+        groups = self._grouped(inside)
+        layout = answers.measures.layouts[GROUPS]
+        states = layout.merge(groups, [PANE, *layout.keys]).filter(pl.col("rows.0") > 0)
+        states = states.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("g"))
+        known = states.select(*layout.keys, "g")
+        at = pl.Series("#at", [span.end], dtype=pl.Int64).new_from_index(0, states.height)
+        rows = answers.rows(known, {GROUPS: states.drop(layout.keys)}, [at]).drop("#at")
+        return (
+            rows if self.asked.count is None else in_row_order(rows, self.asked.order).head(self.asked.count)
+        )
+
+    def _grouped(self, inside: pl.DataFrame) -> pl.DataFrame:
+        """States of the ledger's groups that satisfy the condition, with the keys that are asked for."""
+        names = self._ledger.key_types
+        over = inside.select(pl.col(name).alias(f"{KEY}{place}") for place, name in enumerate(names))
+        keys = [
+            without_negative_zero(compile_expression(key)(over))
+            .cast(polars_type(key.type))
+            .alias(f"k{place}")
+            for place, key in enumerate(self.fit.keys)
+        ]
+        states = inside.drop(BEGIN, *names)
+        panes = pl.Series(PANE, [0], dtype=pl.Int64).new_from_index(0, inside.height)
+        groups = pl.DataFrame([panes, *keys, *states.get_columns()])
+        if self.fit.condition == TRUE:
+            return groups
+        return groups.filter(holds(compile_expression(self.fit.condition), over))
+
+    # ------------------------------------------------------------ how states are found
+
+    @cached_property
+    def _answers(self) -> Answers:
+        return answers_of(self.asked.question)
+
+    @cached_property
+    def _own(self) -> Sheet:
+        return sheet_of(self._answers.measures)
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        """The part of the ledger that is needed."""
+        (stream,) = self.asked.question.emit.leaves[0].streams
+        chosen = {each.label: each for each in self.fit.chosen.values()}
+        grids = dict.fromkeys(each.kept.grid for each in chosen.values())
+        sheets = tuple(
+            Sheet(
+                grid.width,
+                grid.phase,
+                0,
+                tuple(each.entry for each in chosen.values() if each.kept.grid == grid),
+            )
+            for grid in grids
+        )
+        return Ledger(self.fit.shelf.ledger, stream, self.fit.shelf.keys, sheets)
+
+    @cached_property
+    def _columns(self) -> dict[str, str]:
+        """The column of the ledger for each of the SELECT's own."""
+        question, chosen = self.asked.question, self.fit.chosen
+        names = {need: [column.name for column in each.entry.nothing()] for need, each in chosen.items()}
+        found = {"rows.0": names[question.existence][0]}
+        for label, needs in question.measured.items():
+            parts = [column for need in needs for column in names[need]]
+            found |= {f"{label}.{place}": column for place, column in enumerate(parts)}
+        return found
+
+    @cached_property
+    def _nothing(self) -> pl.DataFrame:
+        """A table without rows."""
+        keys = {
+            name: pl.Series([None], dtype=polars_type(kind)) for name, kind in self._ledger.key_types.items()
+        }
+        columns = {BEGIN: pl.Series([0], dtype=pl.Int64), **keys, **self._own.nothing}
+        return pl.DataFrame(columns).clear()
+
+    @cached_property
+    def _digest(self) -> str:
+        """What tells tables of these columns from others of the same file."""
+        texts = [self._ledger.name, repr(sorted(self._columns.items())), repr(self.asked.question.measured)]
+        texts += [to_sql(key, str) for key in self._ledger.keys]
+        return blake2b("\0".join(texts).encode(), digest_size=8).hexdigest()
