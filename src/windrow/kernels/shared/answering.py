@@ -16,6 +16,7 @@ from windrow.kernels.combiners import take
 from windrow.kernels.measures import GROUPS, Measures
 from windrow.kernels.query import SlidingQuery
 from windrow.kernels.shared.book import Block, Book
+from windrow.kernels.shared.tallies import Tallied
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from windrow.kernels.combiners import Lanes
     from windrow.kernels.shared.asking import Asker
     from windrow.kernels.shared.book import Page
+    from windrow.kernels.shared.tallies import Tally
     from windrow.kernels.shared.turn import Turn
 
     Ints = npt.NDArray[np.int64]
@@ -42,18 +44,32 @@ class Piece:
     ends: Ints
     groups: Ints
     rows: Ints
+    #: which of how many windows each is in
+    places: Ints
+    windows: int
     #: for each partial, for each entry of it
     parts: tuple[tuple[list[Lanes], ...], ...]
+    #: for each table of cells, those of the windows
+    cells: Mapping[str, pl.DataFrame]
 
 
 class Answering:
     """All queries that are due, asked one after the other."""
 
     def __init__(
-        self, turn: Turn, due: Sequence[Asker], pages: Sequence[Page], faults: dict[str, Exception]
+        self,
+        turn: Turn,
+        due: Sequence[Asker],
+        pages: Sequence[Page],
+        faults: dict[str, Exception],
+        tallies: Sequence[tuple[Tally, pl.DataFrame | None]] = (),
     ) -> None:
         self.turn, self.faults = turn, faults
-        self.book = Book(turn.ledger, pages)
+        asked = {label for asker in due for _, label in asker.tallies}
+        some = [(tally, table) for tally, table in tallies if table is not None and tally.label in asked]
+        self.book = Book(turn.ledger, pages, [table for _, table in some])
+        keys = list(turn.ledger.key_types)
+        self.tallies = {t.label: Tallied(t, table, self.book.groups, keys) for t, table in some}
         # those of one form and the same entries follow each other, so that their states are decoded together
         self.due = sorted(due, key=lambda asker: (asker.form, asker.exists, asker.parts))
 
@@ -80,7 +96,8 @@ class Answering:
     def _pieces(
         self, asker: Asker, ends: Ints, blocks: Mapping[str, Block], groups: tuple[int, int]
     ) -> Iterator[Piece]:
-        longest = max(1, CELLS // (groups[1] - groups[0]))
+        mine = [(table, self.tallies[label]) for table, label in asker.tallies if label in self.tallies]
+        longest = max(1, CELLS // max(groups[1] - groups[0], *(each.values(groups) for _, each in mine), 1))
         for begin in range(0, len(ends), longest):
             part = ends[begin : begin + longest]
             ((count,),) = self._states(asker.exists, asker, part, blocks)
@@ -91,7 +108,8 @@ class Answering:
                     for entries in asker.parts
                 )
                 states = tuple(tuple(_at(each, w, g) for each in found) for found in asked)
-                yield Piece(asker, part[w], g + groups[0], count[w, g], states)
+                cells = {table: each.windows(asker, part, groups) for table, each in mine}
+                yield Piece(asker, part[w], g + groups[0], count[w, g], w, len(part), states, cells)
 
     def _states(self, entry: str, asker: Asker, ends: Ints, blocks: Mapping[str, Block]) -> list[Lanes]:
         page = self.book.sheets[entry]
@@ -128,14 +146,23 @@ class Answering:
             pl.Series("#window_start", ends - lengths),
             at.alias("#window_end"),
         ]
+        # windows of different pieces have different numbers
+        offsets = np.cumsum([0, *(piece.windows for piece in pieces)])[:-1]
+        shifted = [piece.places + offset for piece, offset in zip(pieces, offsets, strict=True)]
         columns = [
+            pl.Series("w", np.concatenate(shifted)),
             pl.Series("g", np.concatenate([piece.groups for piece in pieces])),
             pl.Series("rows.0", np.concatenate([piece.rows for piece in pieces])),
         ]
         for number, label in enumerate(form.labels):
             parts = self._columns(pieces, number)
             columns += [column.alias(f"{label}.{place}") for place, column in enumerate(parts)]
-        rows = form.answers.rows(self.book.groups, {GROUPS: pl.DataFrame(columns)}, hidden)
+        frames = {GROUPS: pl.DataFrame(columns)}
+        for table in form.tables:
+            placed = [(p.cells[table], at) for p, at in zip(pieces, offsets, strict=True) if table in p.cells]
+            found = [cells.with_columns(pl.col("w") + at) for cells, at in placed]
+            frames |= {table: pl.concat(found)} if found else {}
+        rows = form.answers.rows(self.book.groups, frames, hidden)
         asker = rows["#asker"].to_numpy()
         rows = rows.drop("#asker", "#window_start", "#window_end")
         starts = np.flatnonzero(np.diff(asker, prepend=-1))
@@ -173,6 +200,8 @@ class Form:
 
     answers: Answers
     labels: tuple[str, ...]
+    #: tables of cells
+    tables: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=4096)
@@ -180,7 +209,8 @@ def _form(plan: bytes) -> Form:
     query = SlidingQuery.of(pickle.loads(plan))
     measures = Measures(query.aggregate)
     labels = tuple(partial.label for partial in measures.layouts[GROUPS].partials[1:])
-    return Form(Answers(query, measures), labels)
+    tables = tuple(name for name in measures.layouts if name != GROUPS)
+    return Form(Answers(query, measures), labels, tables)
 
 
 def _at(states: list[Lanes], windows: Ints, groups: Ints) -> list[Lanes]:
@@ -188,4 +218,4 @@ def _at(states: list[Lanes], windows: Ints, groups: Ints) -> list[Lanes]:
 
 
 def _size(pieces: Sequence[Piece]) -> int:
-    return sum(len(piece.ends) for piece in pieces)
+    return sum(len(piece.ends) + sum(map(len, piece.cells.values())) for piece in pieces)

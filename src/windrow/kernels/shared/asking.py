@@ -45,6 +45,8 @@ class Asker:
     newest: bool = False
     #: whether the windows that end at an instant are left out; None: none is
     drops: Callable[[int], bool] | None = None
+    #: for each table of cells of its form, the tally that it is in
+    tallies: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def cut(self) -> Cut:
