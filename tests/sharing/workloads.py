@@ -25,6 +25,7 @@ _COMMON = [
     Measured("min", ("s",)),
     Measured("median", ("d",)),
     Measured("count", ("s",), distinct=True),
+    Measured("frequent", ("s",), (2,)),
 ]
 
 

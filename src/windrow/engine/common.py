@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.functions.printing import to_sql
 from windrow.errors import QueryError, StateError
+from windrow.kernels.cells import Cells, Listed
 from windrow.kernels.measures import GROUPS
 from windrow.kernels.shared.asking import Asker
 from windrow.kernels.shared.ledger import Entry, Ledger, Sheet
+from windrow.kernels.shared.tallies import Tally
 from windrow.kernels.user_states import UserState
 from windrow.sharing.data import Datum
 from windrow.sharing.grids import Grid
@@ -250,13 +252,15 @@ class Common:
         level = unit.program.bottom
         partials = level.answers.measures.layouts[GROUPS].partials[1:]
         parts = tuple(tuple(label[need] for need in question.measured[each.label]) for each in partials)
+        cells = [name for name in level.answers.measures.layouts if name != GROUPS]
+        tallies = tuple((name, label[question.measured[name][0]]) for name in cells)
         form = self._forms.setdefault(_form(level.query), len(self._plans))
         if form == len(self._plans):
             self._plans.append(bundle.plan)
         (length,) = question.lengths
         exists = label[question.existence]
         self._askers[bundle.name] = Asker(
-            bundle.name, form, length, question.slide, question.origin, exists, parts
+            bundle.name, form, length, question.slide, question.origin, exists, parts, tallies=tallies
         )
         self._alike[bundle.name] = self._kinds.setdefault(cs8.unslid(question.emit), len(self._kinds))
         self._members.setdefault(ledger, {})[bundle.name] = None
@@ -268,6 +272,7 @@ class Common:
     def seeds(self, ledger: str) -> dict[str, Seed]:
         """What each query of a ledger takes along if it leaves."""
         sheets = self.ledger(ledger).sheets
+        kept = {each.label: (each.name, each.width, each.phase) for each in self.ledger(ledger).tallies}
         grids = tuple((sheet.width, sheet.phase) for sheet in sheets)
         columns = {e.name: [each.name for each in e.nothing()] for sheet in sheets for e in sheet.entries}
         found: dict[str, Seed] = {}
@@ -275,10 +280,12 @@ class Common:
             asker, question = self._askers[query], self.planner.question(query)
             assert question is not None
             taken = {"rows.0": columns[asker.exists][0]}
-            for label, entries in zip(question.measured, asker.parts, strict=True):
+            tallies = {table: kept[label] for table, label in asker.tallies}
+            partials = [label for label in question.measured if label not in tallies]
+            for label, entries in zip(partials, asker.parts, strict=True):
                 parts = [column for entry in entries for column in columns[entry]]
                 taken |= {f"{label}.{place}": column for place, column in enumerate(parts)}
-            found[query] = Seed(ledger, grids, taken)
+            found[query] = Seed(ledger, grids, taken, tallies)
         return found
 
     def leave(self, ledger: str) -> None:
@@ -330,12 +337,15 @@ class Common:
             question = self.planner.question(self.members(name)[0])
             assert question is not None
             sheets: dict[Grid, list[Held]] = {}
+            tallies: list[Tally] = []
             for label, held in self.planner.held.items():
-                if self.kept[label].ledger == name:
+                if self.kept[label].ledger == name and _is_tally(held):
+                    tallies.append(_tally(held, self.kept[label].length))
+                elif self.kept[label].ledger == name:
                     sheets.setdefault(held.grid, []).append(held)
             (stream,) = question.emit.leaves[0].streams
             found = tuple(self._sheet(grid, some) for grid, some in sheets.items())
-            self._ledgers[name] = Ledger(name, stream, question.keys, found)
+            self._ledgers[name] = Ledger(name, stream, question.keys, found, tuple(tallies))
         return self._ledgers[name]
 
     def _sheet(self, grid: Grid, found: list[Held]) -> Sheet:
@@ -354,6 +364,18 @@ def _entry(held: Held) -> Entry:
     )
 
 
+def _is_tally(held: Held) -> bool:
+    return isinstance(held.family.datum, Datum) and held.family.datum.is_complex
+
+
+def _tally(held: Held, length: int) -> Tally:
+    datum, grid = held.family.datum, held.grid
+    assert isinstance(datum, Datum)
+    assert isinstance(datum.shape, Cells)
+    where = held.predicate.expression
+    return Tally(grid.width, grid.phase, length, (), held.name, datum.shape, datum.args, where)
+
+
 def _form(query: SlidingQuery) -> Any:
     """What of a query makes rows of its states."""
     above = tuple(getattr(node, "predicate", None) or node.outputs for node in query.above)  # type: ignore[union-attr]
@@ -370,7 +392,8 @@ def _why_alone(bundle: Bundle, question: Question) -> str | None:
     if any(key.type.fields for key in question.keys):
         return "it groups by arrays or structs"
     for need in question.needs:
-        if need.datum.is_complex or isinstance(need.datum.shape, UserState):
+        listed = isinstance(need.datum.shape, Listed)
+        if (need.datum.is_complex and not listed) or isinstance(need.datum.shape, UserState):
             return f"the {need.datum.text} is no state of constant size"
     return None
 

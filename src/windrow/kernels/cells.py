@@ -39,7 +39,7 @@ from windrow.kernels.columns import polars_type, without_negative_zero
 from windrow.kernels.combiners import GREATEST, Combiner, Lanes
 from windrow.kernels.functions.casting import decimal_as_double
 from windrow.kernels.hashing import hashed
-from windrow.kernels.layout import ROWS
+from windrow.kernels.layout import ROWS, Layout
 from windrow.kernels.partials import Partial, Rows
 from windrow.kernels.sketches import buckets, counters
 
@@ -181,6 +181,14 @@ class Listed(Values):
     def closed(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """What is kept of sub-windows that are over."""
         return lists.closed(frame, by, self.k)
+
+
+def layout_of(cells: Cells, keys: Sequence[str], width: int) -> Layout:
+    """The columns of a table of cells of so many arguments, behind these keys."""
+    listed = cells.closed if isinstance(cells, Listed) else None
+    values = tuple(f"v{place}" for place in range(width + (listed is not None)))
+    prune = cells.pruned if type(cells).pruned is not Cells.pruned else None
+    return Layout((*keys, *values), cells.partials, prune, listed)
 
 
 @singledispatch

@@ -2,7 +2,8 @@
 
 SUM keeps a count and a total, AVG the same, COUNT the count alone; VAR also the total of squares. Each of
 these is a datum with a synopsis of its own, so that AVG finds both where SUM and COUNT have left them.
-MEDIAN, MODE, TOP_K and COUNT(DISTINCT) keep how often each value occurs, sketches their cells.
+MEDIAN, MODE, TOP_K and COUNT(DISTINCT) keep how often each value occurs, sketches their cells, FREQUENT a
+list for each sub-window.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import polars as pl
 
 from windrow.algebra.expressions import Expression
 from windrow.algebra.functions.printing import to_sql
-from windrow.kernels.cells import Buckets, Cells, Counters, Ordered, Ranks, Values
+from windrow.kernels.cells import Buckets, Cells, Counters, Listed, Ordered, Ranks, Values, layout_of
 from windrow.kernels.columns import without_negative_zero
 from windrow.kernels.expressions import compile_expression
 from windrow.kernels.layout import PANE, Layout
 from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Part, Partial, Rows
 from windrow.kernels.selections import Edge, Extreme
 from windrow.kernels.user_states import UserState
+from windrow.sharing.grids import Grid
 from windrow.sharing.synopses.states import States
 
 if TYPE_CHECKING:
@@ -37,17 +39,23 @@ class Datum:
     """A state, and the expressions over the stream's columns that it is made of.
 
     `order` is what rows of one instant are ordered by, where that matters. Which rows count is up to the
-    synopsis.
+    synopsis. Lists are of sub-windows, which are the intervals of their synopsis.
     """
 
     shape: Partial | Cells
     args: tuple[Expression, ...]
     order: tuple[Expression, ...] = ()
+    sub_windows: Grid | None = None
 
     @property
     def is_complex(self) -> bool:
         """Whether it holds counters or sketches, whose size is not constant."""
         return isinstance(self.shape, Cells)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether states of the rows of two conditions are that of the rows of either."""
+        return not isinstance(self.shape, Listed)
 
     @property
     def is_count(self) -> bool:
@@ -59,15 +67,14 @@ class Datum:
         names = tuple(f"k{place}" for place in range(keys))
         if isinstance(self.shape, Cells):
             width = len(self.args) + (1 + len(self.order) if isinstance(self.shape, Ordered) else 0)
-            values = tuple(f"v{place}" for place in range(width))
-            prune = self.shape.pruned if type(self.shape).pruned is not Cells.pruned else None
-            return States(Layout(names + values, self.shape.partials, prune), counts_rows=True)
+            return States(layout_of(self.shape, names, width), counts_rows=True)
         return States(Layout(names, (self.shape,)), counts_rows=self.is_count)
 
     def tables(self, rows: pl.DataFrame, keys: Sequence[Expression]) -> pl.DataFrame:
         """Rows of the stream with their intervals (`#pane`) and instants (`#t`), as states by interval."""
         everyone = pl.Series([True]).new_from_index(0, rows.height)
-        lifted = Rows(tuple(compile_expression(arg)(rows) for arg in self.args), everyone, self._order(rows))
+        args = tuple(compile_expression(arg)(rows) for arg in self.args)
+        lifted = Rows(args, everyone, self._order(rows), rows["#pane"])
         known = [rows["#pane"].alias(PANE)]
         for place, key in enumerate(keys):
             known.append(without_negative_zero(compile_expression(key)(rows)).alias(f"k{place}"))
@@ -119,6 +126,7 @@ _NAMES: dict[type, str] = {
     Ranks: "ranks",
     Counters: "counters",
     Ordered: "rows in order",
+    Listed: "lists of the most frequent",
 }
 
 
@@ -149,7 +157,7 @@ def _relabelled(partial: Partial) -> Partial:
 
 #: the states that do not depend on the windows they are of
 _SHARED = (Counted, ExactTotal, FloatTotal, FloatMoments, Extreme, Edge, UserState)
-_SHARED_CELLS = (Values, Buckets, Ranks, Counters, Ordered)
+_SHARED_CELLS = (Values, Buckets, Ranks, Counters, Ordered, Listed)
 
 
 def can_be_shared(shape: Partial | Cells) -> bool:

@@ -36,6 +36,8 @@ class Wanted:
     is_sensitive: bool = True
     #: whether what is too much can be subtracted again
     is_subtractable: bool = False
+    #: whether states of rows of different conditions may be put together
+    adds_up: bool = True
 
     @property
     def grid(self) -> Grid:

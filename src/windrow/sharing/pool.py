@@ -84,7 +84,8 @@ class Kept:
         stop = self.held.grid.index(instant)
         for index in sorted(index for index in self.open if index < stop):
             self.synopsis.skip_to(index)
-            self.synopsis.update(self.synopsis.states.merged(self.open.pop(index)))
+            states = self.synopsis.states
+            self.synopsis.update(states.layout.closed(states.merged(self.open.pop(index))))
         self.synopsis.skip_to(stop)
 
 

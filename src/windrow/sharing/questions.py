@@ -20,6 +20,7 @@ from windrow.algebra.expressions import Expression, conjunction, conjuncts
 from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
 from windrow.kernels.answers import Answers
+from windrow.kernels.cells import Listed
 from windrow.kernels.expressions import can_fail
 from windrow.kernels.measures import GROUPS, Measures
 from windrow.kernels.normal import Normal, normal_form
@@ -90,6 +91,7 @@ class Question:
                 need.predicate,
                 need.is_sensitive,
                 need.datum.states(len(self.keys)).is_subtractable,
+                need.datum.adds_up,
             )
             for need in self.needs
         }
@@ -147,7 +149,9 @@ def _needs(
         sensitive = not all(user.duplicate_insensitive for user in users)
         mine = order if any(user.ordered for user in users) else ()
         predicate = predicate_of(conjunction((*where, *conjuncts(normal.of(chosen)))))
-        datum = Datum(cells, tuple(map(normal.of, args)), mine)
+        cut = Grid.of((query.cut.range or 0,), query.cut.slide, query.cut.origin)
+        listed = cut if isinstance(cells, Listed) else None
+        datum = Datum(cells, tuple(map(normal.of, args)), mine, listed)
         yield table, (Need(datum, predicate, sensitive),), False
 
 

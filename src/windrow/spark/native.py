@@ -312,7 +312,7 @@ def native_ledger(ledger: Ledger) -> NativeLedger | None:
 def feeds_of(programs: Iterable[Program], ledgers: Iterable[Ledger] = ()) -> list[Feed] | None:
     """The feeds of all queries of a stream; None if they are better computed from rows."""
     queries: list[NativeQuery | NativeLedger | None] = [native_query(program) for program in programs]
-    queries += [native_ledger(ledger) for ledger in ledgers]
+    queries += [None if ledger.tallies else native_ledger(ledger) for ledger in ledgers]
     if not queries:
         return []
     groups: dict[str, list[NativeQuery | NativeLedger]] = {}

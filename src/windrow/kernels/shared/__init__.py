@@ -1,6 +1,7 @@
 """One state for many queries: what is kept once of a stream and a grouping, and how all are answered from it.
 
 ledger     what is kept: sheets of intervals, in each the entries that queries need
+tallies    what has no constant size: counts of values, cells of sketches, lists of frequent values
 lifting    rows of the stream -> states by interval and group, all entries at once
 asking     what a query asks of a ledger
 following  queries that take some of another's answers

@@ -19,6 +19,7 @@ from windrow.kernels.combiners import take
 from windrow.kernels.measures import GROUPS, Measures
 from windrow.kernels.query import SlidingQuery
 from windrow.kernels.shared.book import Block, Book
+from windrow.kernels.shared.tallies import Tallied
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from windrow.kernels.combiners import Lanes
     from windrow.kernels.shared.asking import Asker
     from windrow.kernels.shared.book import Page
+    from windrow.kernels.shared.tallies import Tally
     from windrow.kernels.shared.turn import Turn
 
     Ints = npt.NDArray[np.int64]
@@ -75,8 +77,13 @@ class Piece:
     lengths: Ints
     groups: Ints
     rows: Ints
+    #: which of how many windows each is in
+    places: Ints
+    windows: int
     #: for each partial, for each entry of it
     parts: tuple[tuple[list[Lanes], ...], ...]
+    #: for each table of cells, those of the windows
+    cells: Mapping[str, pl.DataFrame]
 
     def of(self, number: int) -> Piece:
         """What one of the queries asked for."""
@@ -85,7 +92,7 @@ class Piece:
             tuple([take(lanes, mine) for lanes in states] for states in partial) for partial in self.parts
         )
         known = self.who[mine], self.ends[mine], self.lengths[mine], self.groups[mine], self.rows[mine]
-        return Piece(self.askers, *known, parts)
+        return Piece(self.askers, *known, self.places[mine], self.windows, parts, self.cells)
 
 
 @dataclass(frozen=True)
@@ -101,10 +108,19 @@ class Answering:
     """All queries that are due: those of one form and the same entries are asked together."""
 
     def __init__(
-        self, turn: Turn, due: Sequence[Asker], pages: Sequence[Page], faults: dict[str, Exception]
+        self,
+        turn: Turn,
+        due: Sequence[Asker],
+        pages: Sequence[Page],
+        faults: dict[str, Exception],
+        tallies: Sequence[tuple[Tally, pl.DataFrame | None]] = (),
     ) -> None:
         self.turn, self.faults = turn, faults
-        self.book = Book(turn.ledger, pages)
+        asked = {label for asker in due for _, label in asker.tallies}
+        some = [(tally, table) for tally, table in tallies if table is not None and tally.label in asked]
+        self.book = Book(turn.ledger, pages, [table for _, table in some])
+        keys = list(turn.ledger.key_types)
+        self.tallies = {t.label: Tallied(t, table, self.book.groups, keys) for t, table in some}
         self.due = sorted(due, key=_alike)
 
     def run(self) -> Iterator[Pack]:
@@ -129,7 +145,9 @@ class Answering:
             yield from self._answers(waiting)
 
     def _pieces(self, choir: Choir, blocks: Mapping[str, Block], groups: tuple[int, int]) -> Iterator[Piece]:
-        longest, asker = max(1, CELLS // (groups[1] - groups[0])), choir.askers[0]
+        asker = choir.askers[0]
+        mine = [(table, self.tallies[label]) for table, label in asker.tallies if label in self.tallies]
+        longest = max(1, CELLS // max(groups[1] - groups[0], *(each.values(groups) for _, each in mine), 1))
         for begin in range(0, len(choir.ends), longest):
             part = choir.part(begin, begin + longest)
             ((count,),) = self._states(asker.exists, part, blocks)
@@ -139,8 +157,9 @@ class Answering:
                     tuple(_at(self._states(entry, part, blocks), w, g) for entry in entries)
                     for entries in asker.parts
                 )
+                cells = {table: each.windows(asker, part.ends, groups) for table, each in mine}
                 known = part.who[w], part.ends[w], part.lengths[w], g + groups[0], count[w, g]
-                yield Piece(choir.askers, *known, states)
+                yield Piece(choir.askers, *known, w, len(part.ends), states, cells)
 
     def _states(self, entry: str, choir: Choir, blocks: Mapping[str, Block]) -> list[Lanes]:
         page = self.book.sheets[entry]
@@ -179,14 +198,23 @@ class Answering:
             pl.Series("#window_start", ends - np.concatenate([piece.lengths for piece in pieces])),
             at.alias("#window_end"),
         ]
+        # windows of different pieces have different numbers
+        offsets = np.cumsum([0, *(piece.windows for piece in pieces)])[:-1]
+        shifted = [piece.places + offset for piece, offset in zip(pieces, offsets, strict=True)]
         columns = [
+            pl.Series("w", np.concatenate(shifted)),
             pl.Series("g", np.concatenate([piece.groups for piece in pieces])),
             pl.Series("rows.0", np.concatenate([piece.rows for piece in pieces])),
         ]
         for number, label in enumerate(form.labels):
             parts = self._columns(pieces, number)
             columns += [column.alias(f"{label}.{place}") for place, column in enumerate(parts)]
-        rows = form.answers.rows(self.book.groups, {GROUPS: pl.DataFrame(columns)}, hidden)
+        frames = {GROUPS: pl.DataFrame(columns)}
+        for table in form.tables:
+            placed = [(p.cells[table], at) for p, at in zip(pieces, offsets, strict=True) if table in p.cells]
+            found = [cells.with_columns(pl.col("w") + at) for cells, at in placed]
+            frames |= {table: pl.concat(found)} if found else {}
+        rows = form.answers.rows(self.book.groups, frames, hidden)
         asker = rows["#asker"].to_numpy()
         starts = np.flatnonzero(np.diff(asker, prepend=-1))
         sizes = np.diff(np.append(starts, len(asker))).tolist()
@@ -224,6 +252,8 @@ class Form:
 
     answers: Answers
     labels: tuple[str, ...]
+    #: tables of cells
+    tables: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=4096)
@@ -231,12 +261,13 @@ def _form(plan: bytes) -> Form:
     query = SlidingQuery.of(pickle.loads(plan))
     measures = Measures(query.aggregate)
     labels = tuple(partial.label for partial in measures.layouts[GROUPS].partials[1:])
-    return Form(Answers(query, measures), labels)
+    tables = tuple(name for name in measures.layouts if name != GROUPS)
+    return Form(Answers(query, measures), labels, tables)
 
 
-def _alike(asker: Asker) -> tuple[int, str, tuple[tuple[str, ...], ...]]:
-    """The same for queries whose states are the same ones, of other windows."""
-    return asker.form, asker.exists, asker.parts
+def _alike(asker: Asker) -> tuple[int, str, tuple[tuple[str, ...], ...], str]:
+    """The same for queries whose states are the same ones, of other windows; each with cells is by itself."""
+    return asker.form, asker.exists, asker.parts, asker.query if asker.tallies else ""
 
 
 def _at(states: list[Lanes], windows: Ints, groups: Ints) -> list[Lanes]:
@@ -244,4 +275,4 @@ def _at(states: list[Lanes], windows: Ints, groups: Ints) -> list[Lanes]:
 
 
 def _size(pieces: Sequence[Piece]) -> int:
-    return sum(len(piece.ends) for piece in pieces)
+    return sum(len(piece.ends) + sum(map(len, piece.cells.values())) for piece in pieces)

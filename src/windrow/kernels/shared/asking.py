@@ -48,6 +48,8 @@ class Asker:
     drops: Callable[[int], bool] | None = None
     #: queries whose answers are among its own
     followers: tuple[Follower, ...] = ()
+    #: for each table of cells of its form, the tally that it is in
+    tallies: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def cut(self) -> Cut:

@@ -68,9 +68,9 @@ class Block:
 class Book:
     """All pages with the groups numbered once, rows in the order of the groups."""
 
-    def __init__(self, ledger: Ledger, pages: Sequence[Page]) -> None:
+    def __init__(self, ledger: Ledger, pages: Sequence[Page], others: Sequence[pl.DataFrame] = ()) -> None:
         self.pages, keys = pages, list(ledger.key_types)
-        self.groups = number_groups([page.table for page in pages], keys)
+        self.groups = number_groups([*(page.table for page in pages), *others], keys)
         if keys:
             order = self.groups.select(pl.arg_sort_by([pl.col(name) for name in keys])).to_series()
             sorted_keys = self.groups.select(pl.col(keys).gather(order))

@@ -49,7 +49,7 @@ class Moved:
         closing, rest = split_at(waiting, stop)
         if closing:
             fitted = [sheet.fitted(frame, keys) for frame in closing]
-            closed = (*closed, *chunked([merge_panes(fitted, layout)]))
+            closed = (*closed, *chunked([layout.closed(merge_panes(fitted, layout))]))
         if len(rest) > MOST_CHUNKS:
             fitted = [sheet.fitted(chunk.frame, keys) for chunk in rest]
             rest = list(chunked([merge_panes(fitted, layout)]))

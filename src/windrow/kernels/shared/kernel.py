@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from windrow.kernels.layout import gathered
 from windrow.kernels.shared.answering import Answering
 from windrow.kernels.shared.book import page_of
 from windrow.kernels.shared.keeping import Moved, lowest
@@ -39,13 +40,14 @@ def advance(turn: Turn, state: State, delta: Mapping[str, pl.DataFrame]) -> Answ
     keys = tuple(turn.ledger.key_types)
     chunks: dict[str, tuple[Chunk, ...]] = {}
     tables: dict[str, list[pl.DataFrame]] = {}
-    for sheet in turn.ledger.sheets:
+    for sheet in turn.ledger.tables:
         moved = Moved.of(sheet, keys, state, delta.get(sheet.name), turn.clock)
         chunks |= moved.kept(turn.clock)
         tables[sheet.name] = moved.frames(lowest(due, sheet, turn.clock)) if due else []
     found = Answered(State({name: some for name, some in chunks.items() if some}), iter(()))
-    if any(frame.height for frames in tables.values() for frame in frames):
+    if any(frame.height for sheet in turn.ledger.sheets for frame in tables[sheet.name]):
         pages = [page_of(sheet, tables[sheet.name], turn.ledger) for sheet in turn.ledger.sheets]
-        answering = Answering(turn, due, pages, found.faults)
+        tallies = [(tally, gathered(tables[tally.name])) for tally in turn.ledger.tallies]
+        answering = Answering(turn, due, pages, found.faults, tallies)
         found.cells, found.packs = answering.book.cells, answering.run()
     return found

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream
     from windrow.algebra.types import DataType
+    from windrow.kernels.shared.tallies import Tally
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,18 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Ledger:
-    """All sheets of one stream and one grouping."""
+    """All sheets of one stream and one grouping, and tallies of what has no constant size."""
 
     name: str
     stream: Stream
     keys: tuple[Expression, ...]
     sheets: tuple[Sheet, ...]
+    tallies: tuple[Tally, ...] = ()
+
+    @property
+    def tables(self) -> tuple[Sheet, ...]:
+        """All that is kept."""
+        return (*self.sheets, *self.tallies)
 
     @property
     def key_types(self) -> dict[str, DataType]:

@@ -22,6 +22,7 @@ from windrow.kernels.partials import Rows
 if TYPE_CHECKING:
     from windrow.kernels.functions.base import Evaluator
     from windrow.kernels.shared.ledger import Entry, Ledger, Sheet
+    from windrow.kernels.shared.tallies import Tally
 
 #: so many states of rows are in memory at a time, of at least so many rows
 MOST_STATES, LEAST_ROWS = 1 << 23, 1 << 12
@@ -46,7 +47,7 @@ class Lifting:
         for piece in accepted.iter_slices(max(LEAST_ROWS, MOST_STATES // width)):
             for name, table in self._tables(piece).items():
                 found.setdefault(name, []).append(table)
-        layouts = {sheet.name: sheet.layout(len(self.ledger.keys)) for sheet in self.ledger.sheets}
+        layouts = {sheet.name: sheet.layout(len(self.ledger.keys)) for sheet in self.ledger.tables}
         return {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
 
     def _tables(self, accepted: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -65,7 +66,16 @@ class Lifting:
             table = self._sheet(sheet, rows, keys, masks)
             if table.height:
                 found[sheet.name] = table
+        for tally in self.ledger.tallies:
+            table = self._tally(tally, rows, keys)
+            if table.height:
+                found[tally.name] = table
         return found
+
+    def _tally(self, tally: Tally, rows: pl.DataFrame, keys: list[pl.Series]) -> pl.DataFrame:
+        panes = pl.Series(PANE, tally.panes_of(rows["#t"].to_numpy()))
+        args = tuple(self._value(arg, rows) for arg in tally.args)
+        return tally.lift([panes, *keys], args, self._mask(tally.where, rows))
 
     def _sheet(
         self,

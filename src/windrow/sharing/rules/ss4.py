@@ -48,6 +48,8 @@ MOST_PROBED = 4
 
 def relevant(wanted: Wanted, held: Sequence[Held], most: int = MOST_PROBED) -> Relevant[str] | None:
     """The synopses to combine, and those to subtract; None if there are none that will do."""
+    if not wanted.adds_up:
+        return None
     usable = {
         each.name: each.predicate
         for each in held

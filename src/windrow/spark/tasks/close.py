@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from windrow.kernels.clocks import Clock
 from windrow.kernels.columns import to_frame
-from windrow.kernels.measures import GROUPS
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.kernels.shared import kernel as shared_kernel
@@ -231,12 +230,11 @@ class _Run:
             files = open_files(self.place.store, work.deltas)
             tables = tables_of(files, work.query.name, unit.program, self.shard)
             if work.seed is not None:
-                brought = work.seed.panes(before.state(f"{work.seed.ledger}{_OF}0"), unit.program)
-                both = [
-                    frame for frame in (brought, tables.get(GROUPS)) if frame is not None and frame.height
-                ]
-                merged = merge_panes(both, level.answers.measures.layouts[GROUPS])
-                tables = {GROUPS: merged} if merged.height else {}
+                layouts = level.answers.measures.layouts
+                brought = work.seed.tables(before.state(f"{work.seed.ledger}{_OF}0"), unit.program)
+                both = {name: [each[name] for each in (brought, tables) if name in each] for name in layouts}
+                merged = {name: merge_panes(frames, layouts[name]) for name, frames in both.items()}
+                tables = {name: frame for name, frame in merged.items() if frame.height}
             return Delta({name: frame.to_arrow() for name, frame in tables.items()}, work.latest)
         return _from_below(level, self.incoming.get(work.query.name, []), work.clock)
 

@@ -7,7 +7,7 @@ Spark has aggregated, its states are columns of the feed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -15,6 +15,7 @@ import polars as pl
 from windrow.algebra.expressions import TRUE
 from windrow.kernels.columns import to_frame
 from windrow.kernels.layout import PANE, ROWS, gathered
+from windrow.kernels.lists import SUB_WINDOW
 from windrow.kernels.measures import GROUPS
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
@@ -61,6 +62,8 @@ class Seed:
     grids: tuple[tuple[int, int], ...]
     #: the columns of the entries, for each column of the query's table
     columns: Mapping[str, str]
+    #: for each of its tables of cells the tally, by name, width and phase
+    tallies: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
@@ -68,16 +71,46 @@ class Seed:
             "ledger": self.ledger,
             "grids": [list(grid) for grid in self.grids],
             "columns": {**self.columns},
+            **(
+                {"tallies": {table: [*tally] for table, tally in self.tallies.items()}}
+                if self.tallies
+                else {}
+            ),
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Seed:
         """What `to_json` wrote."""
         grids = tuple((width, phase) for width, phase in stored["grids"])
-        return cls(stored["ledger"], grids, stored["columns"])
+        tallies = {table: (str(name), *grid) for table, (name, *grid) in stored.get("tallies", {}).items()}
+        return cls(stored["ledger"], grids, stored["columns"], tallies)
 
-    def panes(self, state: State, program: Program) -> pl.DataFrame:
-        """The states of a ledger as panes of the query."""
+    def tables(self, state: State, program: Program) -> dict[str, pl.DataFrame]:
+        """The states of a ledger as tables of panes of the query."""
+        found = {GROUPS: self._groups(state, program)}
+        found |= {table: self._cells(table, state, program) for table in self.tallies}
+        return {name: frame for name, frame in found.items() if frame.height}
+
+    def _cells(self, table: str, state: State, program: Program) -> pl.DataFrame:
+        """The cells of a tally as those of a table of the query. Its sub-windows have other numbers there."""
+        level = program.bottom
+        layout, cut = level.answers.measures.layouts[table], level.query.cut
+        name, width, phase = self.tallies[table]
+        found: list[pl.DataFrame] = []
+        for chunk in (*state.of(name + CLOSED), *state.of(name + OPEN)):
+            frame = chunk.frame
+            begins = phase + frame[PANE].to_numpy() * width
+            columns = [pl.Series(PANE, cut.panes_of(begins))]
+            if layout.close is not None:
+                number = pl.Series((begins - cut.origin) // width)
+                columns.append(number.zip_with(frame[SUB_WINDOW].is_not_null(), number.clear(frame.height)))
+                columns[-1] = columns[-1].alias(SUB_WINDOW)
+            found.append(frame.with_columns(columns).filter(pl.Series(cut.holds(begins))))
+        rows = gathered(found)
+        return pl.DataFrame() if rows is None else layout.merge(rows, [PANE, *layout.keys])
+
+    def _groups(self, state: State, program: Program) -> pl.DataFrame:
+        """The states of its groups as panes of the query."""
         level = program.bottom
         layout, cut, own = level.answers.measures.layouts[GROUPS], level.query.cut, own_sheet(level)
         found: list[pl.DataFrame] = []
@@ -147,7 +180,7 @@ class LedgerGathering:
                 spool.writer.add((QUERY, self.name, name, shard), rows.to_arrow())
 
     def _merged(self, name: str) -> pl.DataFrame:
-        sheet = next(sheet for sheet in self._ledger.sheets if sheet.name == name)
+        sheet = next(sheet for sheet in self._ledger.tables if sheet.name == name)
         return merge_panes(self._waiting[name], sheet.layout(len(self._ledger.keys)))
 
 
@@ -160,15 +193,15 @@ def sheets_of(files: Iterable[Chunk], ledger: Ledger, shard: int) -> dict[str, p
         feed = None
         if native is not None and (FEED, native.feed, shard) in there:
             feed = to_frame(file.read((FEED, native.feed, shard)))
-        for sheet in ledger.sheets:
+        for sheet in ledger.tables:
             tables = found.setdefault(sheet.name, [])
             if (QUERY, ledger.name, sheet.name, shard) in there:
                 own = to_frame(file.read((QUERY, ledger.name, sheet.name, shard)))
                 tables.append(sheet.fitted(own, keys))
-            if feed is not None and native is not None:
+            if feed is not None and native is not None and sheet.entries:
                 layout = sheet.layout(len(keys))
                 tables.append(layout.merge(native.panes(feed, sheet), [PANE, *keys]))
     merged = {
-        sheet.name: merge_panes(found.get(sheet.name, []), sheet.layout(len(keys))) for sheet in ledger.sheets
+        sheet.name: merge_panes(found.get(sheet.name, []), sheet.layout(len(keys))) for sheet in ledger.tables
     }
     return {name: frame for name, frame in merged.items() if frame.height}

@@ -1,0 +1,119 @@
+"""Tallies: counts of values, cells of sketches and lists of frequent values, kept once for several queries.
+
+They belong to a ledger as its sheets do, one for each argument and condition, but are tables and no matrices:
+how many values a group has is not known, and most are in few intervals.
+
+    pane | k0 … (the grouping) | v0 … (the value) | rows.0 …
+
+Of an interval that is over, a tally of FREQUENT keeps the list of its most frequent values. Its intervals are
+the sub-windows of the queries, so only queries with the same ones share it, whatever their RANGE is.
+
+Card: shared counts
+    requirements  cells whose states can be combined
+    time          once per epoch: the cells of the intervals that windows need, numbered; then for each query
+                  as for windows of its own (`windrow.kernels.slide.sparse`)
+    space         one state per live interval, group and value, for all queries together; of FREQUENT at most
+                  k + 1 counts per interval and group
+    source        frequency counts as synopses: Golab 2006, 8.3.1, and Algorithm 6; panes of holistic
+                  aggregates: Li et al. 2005
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from windrow.algebra.expressions import Expression
+from windrow.kernels.cells import Cells, layout_of
+from windrow.kernels.layout import Layout
+from windrow.kernels.numbering import cut_lanes, number, rows_of_ids
+from windrow.kernels.partials import Rows
+from windrow.kernels.shared.ledger import Sheet
+from windrow.kernels.slide import Shape, sparse
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from windrow.kernels.shared.asking import Asker
+
+    Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tally(Sheet):
+    """A sheet without entries: cells by interval and group, of the rows for which `where` holds."""
+
+    label: str
+    cells: Cells
+    args: tuple[Expression, ...]
+    where: Expression
+
+    @property
+    def name(self) -> str:
+        """Its grid, and itself."""
+        return f"{super().name} {self.label}"
+
+    def layout(self, keys: int) -> Layout:
+        return layout_of(self.cells, [f"k{place}" for place in range(keys)], len(self.args))
+
+    def fitted(self, frame: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
+        """Tables of all times are alike."""
+        return frame
+
+    def lift(
+        self, known: Sequence[pl.Series], args: tuple[pl.Series, ...], chosen: pl.Series
+    ) -> pl.DataFrame:
+        """Rows as cells by interval and group: `known` are their intervals and groups."""
+        pane, *keys = known
+        layout = self.layout(len(keys))
+        ones = pl.Series("rows.0", [1], dtype=pl.Int64).new_from_index(0, len(pane))
+        frame = self.cells.table([*known, ones], Rows(args, chosen, pl.DataFrame(), pane))
+        kept = [name for name in frame.columns if name[0] not in "kv" and name != pane.name]
+        return layout.merge(frame.select(pane.name, *layout.keys, *kept), [pane.name, *layout.keys])
+
+
+class Tallied:
+    """The cells of a tally in an epoch, numbered once for all queries that ask."""
+
+    def __init__(self, tally: Tally, table: pl.DataFrame, groups: pl.DataFrame, keys: Sequence[str]) -> None:
+        self.tally = tally
+        self.table = number(table, tally.layout(len(keys)), groups, keys)
+
+    def values(self, groups: tuple[int, int]) -> int:
+        """How many values some groups have, each with its group."""
+        first, stop = self.table.ids_of(*groups)
+        return stop - first
+
+    def windows(self, asker: Asker, ends: Ints, groups: tuple[int, int]) -> pl.DataFrame:
+        """The cells of the windows with these ends: the place of the end (`w`), group, value, states."""
+        table, width = self.table, self.tally.width
+        first, stop = table.ids_of(*groups)
+        rows = rows_of_ids(table, first, stop)
+        ids, panes = table.ids[rows] - first, table.panes[rows]
+        lanes = cut_lanes(table.encoded.lanes, rows)
+        found = [table.framed(ends[:0], ids[:0], cut_lanes(lanes, slice(0, 0)))]
+        for run in _runs(ends, max(asker.range, asker.slide)):
+            count = int(run[-1] - run[0]) // asker.slide + 1
+            shape = Shape(asker.range // width, asker.slide // width, count)
+            places = panes - (self.tally.index(int(run[0])) - shape.length)
+            inside = (places >= 0) & (places < shape.panes)
+            mine = ids[inside], places[inside], cut_lanes(lanes, inside)
+            w, id_, states = sparse(*mine, table.layout.combiners, shape, stop - first)
+            at = run[0] + w * asker.slide
+            asked = np.isin(at, run)
+            place = np.searchsorted(ends, at[asked])
+            found.append(table.framed(place, id_[asked] + first, cut_lanes(states, asked)))
+        return pl.concat(found)
+
+
+def _runs(ends: Ints, apart: int) -> Iterator[Ints]:
+    """Ends in runs, with no more than so much between two of one run.
+
+    >>> [run.tolist() for run in _runs(np.array([2, 4, 6, 90, 92]), 10)]
+    [[2, 4, 6], [90, 92]]
+    """
+    yield from (run for run in np.split(ends, np.flatnonzero(np.diff(ends) > apart) + 1) if len(run))

@@ -1,0 +1,112 @@
+"""Lists of frequent values, shared by queries of different windows: as each by itself.
+
+Random workloads as in `test_sharing_workloads`, of aggregates that keep no state of constant size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.engine import test_sharing_workloads as workloads
+from tests.engine.driven import STREAM, Driven, as_rows
+from tests.engine.test_sharing_workloads import busy, live
+from tests.engine.world import BATCHES, oracle
+
+from windrow.engine import draft
+from windrow.engine.common import Common
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["busy"]
+
+LISTS = (
+    "FREQUENT(s, 1)",
+    "FREQUENT(s, 2)",
+    "FREQUENT(v, 2)",
+    "FREQUENT(v, 2) FILTER (WHERE x > 0)",
+    "APPROX_TOP_K(v, 2, 2)",
+)
+SIMPLE = ("COUNT(*)", "MAX(v)", "AVG(v)")
+#: few grids, so that many queries have the same sub-windows
+PERIODS = ((4, 2), (6, 2), (24, 2), (12, 4), (2, 2), (8, 6), (6, 6), (2, 6), (30, 6), (7, 3))
+
+
+def plain(value: Any) -> Any:
+    """Arrays of structs as tuples of tuples."""
+    if isinstance(value, list | tuple):
+        return tuple(map(plain, value))
+    if isinstance(value, dict):
+        return tuple(map(plain, value.values()))
+    return scalar(value)
+
+
+scalar = workloads._value
+
+
+@pytest.fixture(autouse=True)
+def valued(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workloads, "MEASURES", (*LISTS, *LISTS, *SIMPLE))
+    monkeypatch.setattr(workloads, "GROUPINGS", ("", "k", "k"))
+    monkeypatch.setattr(workloads, "CONDITIONS", workloads.CONDITIONS[:2])
+    monkeypatch.setattr(workloads, "PERIODS", PERIODS)
+    monkeypatch.setattr(workloads, "_value", plain)
+
+
+@pytest.mark.parametrize("seed", range(100, 108))
+def test_queries_that_share_values_answer_as_each_would_by_itself(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[Any] = []
+    join = Common.join
+
+    def watched(self: Common, *args: Any) -> Any:
+        found = join(self, *args)
+        refused.extend(self.alone.values())
+        return found
+
+    monkeypatch.setattr(Common, "join", watched)
+    shared, answers = live(tmp_path / "state", seed, 12)
+    assert shared > 1
+    assert answers
+    assert not refused, "all of them share"
+
+
+@pytest.mark.parametrize("seed", range(110, 114))
+def test_values_are_taken_along_by_queries_that_leave(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draft, "MOST_CELLS", 3)
+    shared, answers = live(tmp_path / "state", seed, 12)
+    assert shared > 1
+    assert answers
+
+
+def test_lists_of_the_same_sub_windows_are_one_synopsis(tmp_path: Path) -> None:
+    """Whatever the ranges are; other sub-windows, lengths of lists and conditions have lists of their own."""
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        texts = {
+            "short": "SELECT k, FREQUENT(v, 2) AS f FROM s [RANGE 20 SLIDE 10] GROUP BY k",
+            "long": "SELECT k, FREQUENT(v, 2) AS f FROM s [RANGE 50 SLIDE 10] GROUP BY k",
+            "seldom": "SELECT k, FREQUENT(v, 2) AS f FROM s [RANGE 30 SLIDE 20] GROUP BY k",
+            "finer": "SELECT k, FREQUENT(v, 2) AS f FROM s [RANGE 20 SLIDE 5] GROUP BY k",
+            "more": "SELECT k, FREQUENT(v, 3) AS f FROM s [RANGE 20 SLIDE 10] GROUP BY k",
+            "fewer": "SELECT k, FREQUENT(v, 2) AS f FROM s [RANGE 20 SLIDE 10] WHERE v > 1 GROUP BY k",
+        }
+        for name, text in texts.items():
+            w.query(name, text)
+        for batch in BATCHES:
+            w.push(*batch)
+        common = w.engine.common
+        lists = {name: common.asker(w.engine.queries[name].id).tallies[0][1] for name in texts}
+        assert lists["short"] == lists["long"] == lists["seldom"]
+        assert len(set(lists.values())) == 4
+        text = str(w.queries["long"].explain())
+        assert f"shares synopsis {lists['long']} with 2 queries by SS1" in text
+        w.end()
+        for name, text in texts.items():
+            answers = [(at, k, [(each["value"], each["count"]) for each in f]) for at, k, f in w.rows(name)]
+            wanted = [(at, k, list(f)) for at, k, f in as_rows(oracle(text))]
+            assert answers == wanted, name
