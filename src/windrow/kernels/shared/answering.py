@@ -16,6 +16,7 @@ from windrow.kernels.combiners import take
 from windrow.kernels.measures import GROUPS, Measures
 from windrow.kernels.query import SlidingQuery
 from windrow.kernels.shared.book import Block, Book
+from windrow.kernels.shared.combining import combined, place_of, terms_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,17 +54,14 @@ class Answering:
         self, turn: Turn, due: Sequence[Asker], pages: Sequence[Page], faults: dict[str, Exception]
     ) -> None:
         self.turn, self.faults = turn, faults
-        self.book = Book(turn.ledger, pages)
+        self.book = Book(turn.ledger, pages, {each for asker in due for each in asker.entries})
         # those of one form and the same entries follow each other, so that their states are decoded together
         self.due = sorted(due, key=lambda asker: (asker.form, asker.exists, asker.parts))
 
     def run(self) -> Iterator[tuple[str, pa.Table]]:
         """The answers of each query, in tables of bounded size."""
         book = self.book
-        windows = {
-            asker.query: asker.windows(page.panes, page.sheet, self.turn.clock)
-            for asker, page in ((asker, book.sheets[asker.exists]) for asker in self.due)
-        }
+        windows = {asker.query: self._windows(asker) for asker in self.due}
         width = max(1, CELLS // max(len(page.panes) for page in book.pages))
         count = book.groups.height
         for first in range(0, count, width):
@@ -76,6 +74,13 @@ class Answering:
                     waiting = []
                 waiting += self._pieces(asker, windows[asker.query], blocks, groups)
             yield from self._answers(waiting)
+
+    def _windows(self, asker: Asker) -> Ints:
+        """The ends of a query's windows that have rows of any of the entries that its groups are in."""
+        pages = [self.book.sheets[name] for name, is_added in terms_of(asker.exists) if is_added]
+        different = {page.sheet.name: page for page in pages}.values()
+        found = [asker.windows(page.panes, page.sheet, self.turn.clock) for page in different]
+        return asker.wanted(found[0] if len(found) == 1 else np.unique(np.concatenate(found)))
 
     def _pieces(
         self, asker: Asker, ends: Ints, blocks: Mapping[str, Block], groups: tuple[int, int]
@@ -94,11 +99,15 @@ class Answering:
                 yield Piece(asker, part[w], g + groups[0], count[w, g], states)
 
     def _states(self, entry: str, asker: Asker, ends: Ints, blocks: Mapping[str, Block]) -> list[Lanes]:
-        page = self.book.sheets[entry]
-        sheet = page.sheet
-        stop = sheet.panes_of(ends)
-        begins = np.searchsorted(page.panes, stop - asker.range // sheet.width)
-        return blocks[sheet.name].windows(entry, begins, np.searchsorted(page.panes, stop))
+        found: list[tuple[list[Lanes], bool]] = []
+        for name, is_added in terms_of(entry):
+            page = self.book.sheets[name]
+            sheet = page.sheet
+            stop = sheet.panes_of(ends)
+            begins = np.searchsorted(page.panes, stop - asker.range // sheet.width)
+            stops = np.searchsorted(page.panes, stop)
+            found.append((blocks[sheet.name].windows(place_of(entry, name), begins, stops), is_added))
+        return combined(self.book.shapes[name], found)
 
     def _answers(self, pieces: Sequence[Piece]) -> Iterator[tuple[str, pa.Table]]:
         """Rows of several queries of one form; where that fails, of each by itself, to see which it is."""
