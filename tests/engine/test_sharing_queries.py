@@ -180,3 +180,29 @@ def test_under_overload_periods_get_longer_for_all_alike(
                 )
             )
             assert set(w.rows(f"q{number}")) <= set(whole), "what is told is right"
+
+
+def test_a_query_that_comes_before_the_old_ones_are_declared_shares_with_them(tmp_path: Path) -> None:
+    told: list[object] = []
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        w.query("old", SUMS)
+        for batch in BATCHES[:2]:
+            w.push(*batch)
+        told += w.rows("old")
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        w.query("new", LONG)
+        w.query("old", SUMS)
+        w.query("newer", SUMS)
+        for batch in BATCHES[2:5]:
+            w.push(*batch)
+        assert w.queries["old"].progress.status == "running"
+        w.drop("new")
+        for batch in BATCHES[5:]:
+            w.push(*batch)
+        w.end()
+        assert sorted(told + w.rows("old")) == as_rows(oracle(SUMS))
+        assert w.rows("newer") == after(
+            SUMS, SEEN - 3, 20, w.queries["newer"].progress.complete_from or -1000
+        )

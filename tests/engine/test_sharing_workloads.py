@@ -28,6 +28,7 @@ from windrow.testing import Harness
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 COLUMNS, OPTIONS = "k BIGINT, s STRING, v BIGINT, x DOUBLE, t BIGINT", "WATTR t SLACK 4"
@@ -63,6 +64,8 @@ CONDITIONS = (
     "x < 1 AND v <> 3",
     "s LIKE 'b%'",
 )
+#: each is the others together, or what they leave of one of them; those with `s` may hold for one row
+COVERING = ("k = 1", "k = 2", "k IN (1, 2)", "k = 1", "k = 2", "k IN (1, 2)", "k = 1 OR s = 'a'", "s = 'a'")
 GROUPINGS = ("", "k", "k", "s", "k, s", "v % 3", "x")
 PERIODS = (
     (1, 1),
@@ -70,6 +73,8 @@ PERIODS = (
     (6, 2),
     (6, 4),
     (12, 4),
+    (12, 2),
+    (12, 6),
     (3, 3),
     (2, 5),
     (24, 2),
@@ -90,9 +95,32 @@ def random_query(random: Random) -> str:
         selected.append("window_start AS begun")
     text = f"SELECT {', '.join(selected)} FROM s [RANGE {length} SLIDE {slide}]"
     if random.random() < 0.6:
-        text += f" WHERE {random.choice(CONDITIONS)}"
+        text += f" WHERE {random.choice(CONDITIONS if random.random() < 0.5 else COVERING)}"
     text += f" GROUP BY {keys}" if keys else ""
     return text + (" HAVING COUNT(*) > 1" if random.random() < 0.2 else "")
+
+
+def related_query(random: Random) -> str:
+    """A query that others cover, or that is another one less often, more often than not."""
+    keys = "" if random.random() < 0.8 else "s"
+    length, slide = random.choice(((12, 2), (6, 2), (12, 2), (24, 2), (12, 6)))
+    exact, others = ("COUNT(*)", "SUM(v)"), (("MAX(v)", "MIN(s)"), ("SUM(x)", "LAST(s)"), ("AVG(v)",))
+    measured = exact if random.random() < 0.7 else random.choice(others)
+    chosen = [f"{each} AS a{place}" for place, each in enumerate(measured)]
+    selected = ", ".join([*([f"{keys} AS g"] if keys else []), *chosen])
+    text = f"SELECT {selected} FROM s [RANGE {length} SLIDE {slide}] WHERE {random.choice(COVERING)}"
+    return text + (f" GROUP BY {keys}" if keys else "")
+
+
+@dataclass
+class Lived:
+    """What became of a life: how many queries shared, were combined from others' synopses, or read another
+    query's answers, and how many answers there were."""
+
+    shared: int = 0
+    combined: int = 0
+    followed: int = 0
+    answers: int = 0
 
 
 def random_batches(random: Random) -> list[list[tuple[Any, ...]]]:
@@ -213,17 +241,15 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifting, "MOST_STATES", 20)
 
 
-def live(folder: Path, seed: int, most: int) -> tuple[int, int]:
-    """A life with up to `most` queries; how many of them shared, and how many answers there were."""
-    random, life = Random(seed), Life(folder)
+def live(folder: Path, seed: int, most: int, query: Callable[[Random], str] = random_query) -> Lived:
+    """A life with up to `most` queries."""
+    random, life, found = Random(seed), Life(folder), Lived()
     life.open(random)
     pushed: list[list[tuple[Any, ...]]] = []
     spans: dict[str, Span] = {}
-    texts = [random_query(random) for _ in range(most)]
-    shared = 0
+    texts = [query(random) for _ in range(most)]
 
     def come(number: int) -> None:
-        nonlocal shared
         name, text = (
             f"q{number}",
             random.choice(texts[:number]) if number and random.random() < 0.2 else texts[number],
@@ -232,7 +258,9 @@ def live(folder: Path, seed: int, most: int) -> tuple[int, int]:
         clock = stream.known.progress_on(stream.stream, "t")
         life.add(name, text)
         record = life.engine.queries[name]
-        shared += bool(record.shares)
+        found.shared += bool(record.shares)
+        found.combined += any("+" in each or "-" in each for each in record.shares)
+        found.followed += life.engine.leader_of(record) is not None
         if record.complete_from is not None:
             assert stream.greatest is not None
             assert record.complete_from <= stream.greatest + 1
@@ -253,7 +281,6 @@ def live(folder: Path, seed: int, most: int) -> tuple[int, int]:
         assert life.answers(name) == wanted, (seed, name, span, life.engine.queries.get(name))
         return sum(wanted.values())
 
-    answers = 0
     for batch in random_batches(random):
         life.push(batch)
         pushed.append(batch)
@@ -263,24 +290,35 @@ def live(folder: Path, seed: int, most: int) -> tuple[int, int]:
         if spans and random.random() < 0.4:
             name = random.choice(sorted(spans))
             life.drop(name)
-            answers += check(name, ended=False)
+            found.answers += check(name, ended=False)
         if random.random() < 0.25:
             life.end(suddenly=random.random() < 0.5)
             life.open(random)
     life.engine.epoch(seals=["s"])
     life.listen()
     for name in list(spans):
-        answers += check(name, ended=True)
+        found.answers += check(name, ended=True)
     assert bool(life.engine.common.left) == (draft.MOST_CELLS < 100)
     life.engine.close()
-    return shared, answers
+    return found
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_queries_that_share_answer_as_each_would_by_itself(tmp_path: Path, seed: int) -> None:
-    shared, answers = live(tmp_path / "state", seed, 12)
-    assert shared > 1
-    assert answers
+    found = live(tmp_path / "state", seed, 12)
+    assert found.shared > 1
+    assert found.answers
+
+
+@pytest.mark.parametrize("seed", (20, 21, 27))
+def test_queries_that_are_made_of_others_answer_as_each_would_by_itself(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(common, "MOST_CONDITIONS", 8)
+    found = live(tmp_path / "state", seed, 16, related_query)
+    assert found.combined
+    assert found.followed
+    assert found.answers
 
 
 @pytest.mark.parametrize("seed", range(10, 13))
@@ -288,12 +326,20 @@ def test_what_grows_too_large_is_kept_by_each_query_for_itself(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draft, "MOST_CELLS", 3)
-    shared, answers = live(tmp_path / "state", seed, 12)
-    assert shared > 1
-    assert answers
+    found = live(tmp_path / "state", seed, 12)
+    assert found.shared > 1
+    assert found.answers
+
+
+def test_what_was_combined_is_taken_along_when_it_grows_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draft, "MOST_CELLS", 3)
+    monkeypatch.setattr(common, "MOST_CONDITIONS", 8)
+    assert live(tmp_path / "state", 30, 14, related_query).combined
 
 
 def test_fifty_queries(tmp_path: Path) -> None:
-    shared, answers = live(tmp_path / "state", 50, 50)
-    assert shared > 25
-    assert answers > 1000
+    found = live(tmp_path / "state", 50, 50)
+    assert found.shared > 20
+    assert found.answers > 1000

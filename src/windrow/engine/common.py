@@ -23,9 +23,12 @@ from windrow.kernels.shared.asking import Asker
 from windrow.kernels.shared.ledger import Entry, Ledger, Sheet
 from windrow.kernels.shared.tallies import Tally
 from windrow.kernels.user_states import UserState
+from windrow.sharing.covering import recipe, relevant_of
 from windrow.sharing.data import Datum
 from windrow.sharing.grids import Grid
 from windrow.sharing.planner import Planner
+from windrow.sharing.predicates.stored import read, written
+from windrow.sharing.predicates.terms import predicate_of
 from windrow.sharing.questions import question_of
 from windrow.sharing.rules import cs8
 from windrow.spark.tasks.shared import Seed
@@ -39,8 +42,9 @@ if TYPE_CHECKING:
     from windrow.kernels.query import SlidingQuery
     from windrow.sharing.held import Held
     from windrow.sharing.plans import SharingPlan
+    from windrow.sharing.predicates.covers import Relevant
     from windrow.sharing.predicates.terms import Predicate
-    from windrow.sharing.questions import Question
+    from windrow.sharing.questions import Need, Question
     from windrow.spark.tasks.bundle import Bundle
 
 #: so many conditions of WHERE are kept in one table; those of others go to the next
@@ -57,21 +61,29 @@ class Kept:
     length: int
     #: None: from the beginning
     since: int | None = None
+    #: the rows it is of, if queries with other conditions use it too
+    where: Any = None
 
     def to_json(self) -> list[Any]:
         """For the manifest."""
-        return [self.ledger, self.grid.width, self.grid.phase, self.length, self.since]
+        known = [self.ledger, self.grid.width, self.grid.phase, self.length, self.since]
+        return known if self.where is None else [*known, self.where]
 
     @classmethod
     def from_json(cls, stored: list[Any]) -> Kept:
         """What `to_json` wrote."""
-        ledger, width, phase, length, since = stored
-        return cls(ledger, Grid(width, phase), length, since)
+        ledger, width, phase, length, since, *where = stored
+        return cls(ledger, Grid(width, phase), length, since, *where)
+
+    @property
+    def known(self) -> tuple[Grid, Predicate | None]:
+        """For a planner that does not know it yet."""
+        return self.grid, None if self.where is None else predicate_of(read(self.where))
 
 
 @dataclass(frozen=True)
 class Joined:
-    """A query's synopses, by its needs, and the instant from which its answers are complete."""
+    """Recipes of a query's synopses, by its needs, and the instant from which its answers are complete."""
 
     shares: tuple[str, ...]
     complete_from: int | None
@@ -101,6 +113,8 @@ class Common:
     #: queries with the same number differ only in when they are answered
     _alike: dict[str, int] = field(default_factory=dict)
     _kinds: dict[Hashable, int] = field(default_factory=dict)
+    #: ledgers of queries that may still be declared, by their streams and groupings
+    _awaited: dict[str, str] = field(default_factory=dict)
     _ledgers: dict[str, Ledger] = field(default_factory=dict)
 
     @classmethod
@@ -112,6 +126,7 @@ class Common:
         found.kept = {name: Kept.from_json(each) for name, each in stored.get("kept", {}).items()}
         found.absorbed = dict(stored.get("ledgers", {}))
         found.left = dict.fromkeys(stored.get("left", ()))
+        found._awaited = {_key_of(each.ledger): each.ledger for each in found.kept.values()}
         return found
 
     def decisions(
@@ -145,6 +160,7 @@ class Common:
             _plans=list(self._plans),
             _alike=dict(self._alike),
             _kinds=dict(self._kinds),
+            _awaited=dict(self._awaited),
             _ledgers=dict(self._ledgers),
         )
 
@@ -163,19 +179,25 @@ class Common:
         except QueryError as error:
             self.alone[name] = error.message
             return None
-        part = self._part(stream.stream.name, question)
-        question = replace(question, source=(stream.stream.name, part), is_exact=is_exact)
+        question, cover = self._placed(replace(question, is_exact=is_exact))
         ledger = self._ledger_of(question, commit)
         reason = _why_alone(bundle, question) or (TOO_LARGE if _key_of(ledger) in self.left else None)
         if reason is not None:
             self.alone[name] = reason
             return None
-        self.planner.take([question])
-        shares = tuple(self.planner.recipes(name)[need].added[0] for need in question.needs)
-        for label in dict.fromkeys(shares):
+        if cover is None:
+            self.planner.take([question])
+        else:
+            self.planner.take_from(question, cover)
+        recipes = [self.planner.recipes(name)[need] for need in question.needs]
+        shares, labels = tuple(map(recipe, recipes)), labels_of(map(recipe, recipes))
+        for label in labels:
             self._keep(label, ledger, stream)
+        for label in labels_of(recipe(each) for each in recipes if len(each.all) > 1):
+            where = written(self.planner.held[label].predicate.expression)
+            self.kept[label] = replace(self.kept[label], where=where)
         self._take(bundle, question, shares, ledger)
-        since = [self.kept[label].since for label in shares]
+        since = [self.kept[label].since for label in labels]
         if stream.shed and stream.greatest is not None:  # what was shed is in no synopsis
             since.append(stream.greatest + 1)
         return Joined(shares, max((each for each in since if each is not None), default=None))
@@ -183,15 +205,18 @@ class Common:
     def adopt(self, bundle: Bundle, plan: Emit, shares: tuple[str, ...], *, is_exact: bool = True) -> None:
         """A query that the last commit knows comes back to its synopses."""
         try:
-            question, ledger = question_of(bundle.name, plan), self.kept[shares[0]].ledger
+            question, ledger = question_of(bundle.name, plan), self.ledger_of(shares)
             part = int(_key_of(ledger).rpartition(" ")[2])
             stream, source = question.source, (question.source, part)
             question = replace(question, source=source, is_exact=is_exact)
-            self.planner.adopt(question, [(label, self.kept[label].grid) for label in shares])
+            known = {label: self.kept[label].known for label in labels_of(shares)}
+            self.planner.adopt(question, [relevant_of(each) for each in shares], known)
         except (KeyError, ValueError, QueryError) as error:
             raise _lost(bundle.name) from error
-        self._parts.setdefault((stream, question.keys), {})[question.existence.predicate] = part
+        if not self._is_combined(question):
+            self._parts.setdefault((stream, question.keys), {})[question.existence.predicate] = part
         self._names[question.source, question.keys] = ledger
+        self._awaited.pop(_key_of(ledger), None)
         self._take(bundle, question, shares, ledger)
 
     def drop(self, query: str) -> None:
@@ -201,13 +226,15 @@ class Common:
         question = self.planner.question(query)
         if question is None:
             return
+        is_combined = self._is_combined(question)
         self.planner.drop(query)
         del self._askers[query], self._alike[query]
         ledger = self._names[question.source, question.keys]
         self._members[ledger].pop(query)
         self._ledgers.pop(ledger, None)
         others = [self.planner.question(other) for other in self._members[ledger]]
-        if not any(other and other.existence.predicate == question.existence.predicate for other in others):
+        alike = [each for each in others if each and each.existence.predicate == question.existence.predicate]
+        if not is_combined and all(map(self._is_combined, alike)):
             assert isinstance(question.source, tuple)
             self._parts[question.source[0], question.keys].pop(question.existence.predicate)
         for label, held in self.planner.held.items():
@@ -222,6 +249,37 @@ class Common:
         elif held.b > before.length:
             since = _later(before.since, _forgotten(before, stream))
             self.kept[label] = replace(before, length=held.b, since=since)
+
+    def _placed(self, question: Question) -> tuple[Question, dict[Need, Relevant[str]] | None]:
+        """A question in one of the ledgers of its stream and grouping, and what it is combined from, if all
+        it needs is in that ledger already."""
+        stream, predicate = str(question.source), question.existence.predicate
+        for part in self._used_parts(stream, question):
+            placed = replace(question, source=(stream, part))
+            cover = self.planner.cover(placed)
+            if cover is not None and self._can_be_kept(cover.values()):
+                if len(cover[question.existence].all) == 1:
+                    self._parts.setdefault((stream, question.keys), {}).setdefault(predicate, part)
+                return placed, cover
+        return replace(question, source=(stream, self._part(stream, question))), None
+
+    def _used_parts(self, stream: str, question: Question) -> list[int]:
+        """The ledgers of a stream and a grouping that have queries, that of its condition first."""
+        own = self._parts.get((stream, question.keys), {}).get(question.existence.predicate)
+        mine = [
+            key for key, name in self._names.items() if key[1] == question.keys and self._members.get(name)
+        ]
+        parts = [source[1] for source, _ in mine if isinstance(source, tuple) and source[0] == stream]
+        return sorted(parts, key=lambda part: (part != own, part))
+
+    def _can_be_kept(self, recipes: Iterable[Relevant[str]]) -> bool:
+        """Whether conditions that outlive their queries can be written down."""
+        labels = {label for each in recipes if len(each.all) > 1 for label in each.all}
+        return all(written(self.planner.held[label].predicate.expression) is not None for label in labels)
+
+    def _is_combined(self, question: Question) -> bool:
+        """Whether its groups are those of queries with other conditions."""
+        return len(self.planner.recipes(question.name)[question.existence].all) > 1
 
     def _part(self, stream: str, question: Question) -> int:
         """Which of the ledgers of a stream and a grouping a query is in: that of its condition.
@@ -241,8 +299,9 @@ class Common:
             digest = blake2b(texts.encode(), digest_size=6).hexdigest()
             assert isinstance(question.source, tuple)
             stream, part = question.source
-            self._names[key] = f"synopses of {stream} {digest} {part}@{commit}"
-            self.absorbed[self._names[key]] = commit - 1
+            name = f"synopses of {stream} {digest} {part}@{commit}"
+            self._names[key] = self._awaited.get(_key_of(name), name)
+            self.absorbed.setdefault(self._names[key], commit - 1)
         return self._names[key]
 
     def _take(self, bundle: Bundle, question: Question, shares: tuple[str, ...], ledger: str) -> None:
@@ -279,12 +338,15 @@ class Common:
         for query in self.members(ledger):
             asker, question = self._askers[query], self.planner.question(query)
             assert question is not None
-            taken = {"rows.0": columns[asker.exists][0]}
             tallies = {table: kept[label] for table, label in asker.tallies}
             partials = [label for label in question.measured if label not in tallies]
+            pieces: dict[tuple[bool, int], dict[str, str]] = {}
+            _put(pieces, asker.exists, ["rows.0"], columns)
             for label, entries in zip(partials, asker.parts, strict=True):
-                parts = [column for entry in entries for column in columns[entry]]
-                taken |= {f"{label}.{place}": column for place, column in enumerate(parts)}
+                names = (f"{label}.{place}" for place in count())
+                for entry in entries:
+                    _put(pieces, entry, names, columns)
+            taken = tuple((is_added, piece) for (is_added, _), piece in pieces.items())
             found[query] = Seed(ledger, grids, taken, tallies)
         return found
 
@@ -316,7 +378,7 @@ class Common:
 
     def ledger_of(self, shares: Iterable[str]) -> str:
         """The ledger that a query's synopses are in."""
-        return self.kept[next(iter(shares))].ledger
+        return self.kept[next(iter(labels_of(shares)))].ledger
 
     def asker(self, query: str) -> Asker:
         """What a query asks of its ledger."""
@@ -351,6 +413,30 @@ class Common:
     def _sheet(self, grid: Grid, found: list[Held]) -> Sheet:
         length = max(self.kept[held.name].length for held in found)
         return Sheet(grid.width, grid.phase, length, tuple(_entry(held) for held in found))
+
+
+def labels_of(recipes: Iterable[str]) -> dict[str, None]:
+    """The synopses that some recipes are made of, each once.
+
+    >>> list(labels_of(["p1", "p1+p2", "p4-p2"]))
+    ['p1', 'p2', 'p4']
+    """
+    return dict.fromkeys(label for each in recipes for label in relevant_of(each).all)
+
+
+def _put(
+    pieces: dict[tuple[bool, int], dict[str, str]],
+    entry: str,
+    names: Iterable[str],
+    columns: Mapping[str, list[str]],
+) -> None:
+    """What a query takes along of an entry: of one that is combined, a piece for each part."""
+    relevant = relevant_of(entry)
+    mine = list(zip(columns[relevant.added[0]], names, strict=False))
+    for is_added, labels in ((True, relevant.added), (False, relevant.subtracted)):
+        for place, label in enumerate(labels):
+            piece = pieces.setdefault((is_added, place), {})
+            piece |= {name: column for (_, name), column in zip(mine, columns[label], strict=True)}
 
 
 def _entry(held: Held) -> Entry:

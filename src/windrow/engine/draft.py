@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine.changing import check_clock, instant_of
-from windrow.engine.common import Common
+from windrow.engine.common import Common, labels_of
 from windrow.engine.history import add_up, is_long, write_changes
 from windrow.engine.keeping import last_answers, tidied
 from windrow.engine.leading import led
@@ -448,7 +448,8 @@ class Draft:
     @property
     def _shares_elsewhere(self) -> set[str]:
         """The synopses of queries that nobody has declared yet."""
-        return {name for state in self._undeclared.values() for name in state.options.get("shares", ())}
+        shares = [each for state in self._undeclared.values() for each in state.options.get("shares", ())]
+        return set(labels_of(shares))
 
     def _is_needed(self, delta: ChunkRef) -> bool:
         """Whether a running query has still to take it in; an undeclared one may read any stream."""

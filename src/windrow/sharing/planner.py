@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError
+from windrow.sharing.covering import cover_of
 from windrow.sharing.data import Datum
 from windrow.sharing.grids import Grid, clustered
 from windrow.sharing.grouping import groups_of
@@ -79,20 +80,42 @@ class Planner:
                 for need in question.needs
             }
 
-    def adopt(self, question: Question, kept: Sequence[tuple[str, Grid]]) -> None:
-        """A question comes back, with the synopsis that it had for each of its needs."""
-        recipes: dict[Need, Relevant[str]] = {}
-        for need, (label, grid) in zip(question.needs, kept, strict=True):
-            wanted = question.wanted(need)
-            if label not in self._held:
-                held = Held(label, wanted.family, grid, 1, Kind.BASIC, wanted.predicate)
-                self._held[label] = held
-                self._families[wanted.family].append(label)
-                self.made = max(self.made, int(label.removeprefix("p")))
-            held = self._held[label]
-            self._held[label] = _sized(held, [(held.b, held.b - held.g), held.intervals(wanted)])
-            recipes[need] = Relevant((label,))
-        self._questions[question.name], self._recipes[question.name] = question, recipes
+    def cover(self, question: Question) -> dict[Need, Relevant[str]] | None:
+        """Where all needs of a question can be taken from, nothing being added; None if that cannot be."""
+        return cover_of(
+            question, lambda family: [self._held[name] for name in self._families.get(family, ())]
+        )
+
+    def take_from(self, question: Question, recipes: Mapping[Need, Relevant[str]]) -> None:
+        """A question comes whose needs are taken from these synopses, which get as long as it takes."""
+        for need, relevant in recipes.items():
+            for name in relevant.all:
+                held = self._held[name]
+                lengths = held.intervals(question.wanted(need))
+                self._held[name] = _sized(held, [(held.b, held.b - held.g), lengths])
+        self._questions[question.name], self._recipes[question.name] = question, dict(recipes)
+
+    def adopt(
+        self,
+        question: Question,
+        had: Sequence[Relevant[str]],
+        known: Mapping[str, tuple[Grid, Predicate | None]],
+    ) -> None:
+        """A question comes back, with what it had for each of its needs; `known` are the intervals of the
+        synopses and, of those that queries with other conditions use, the rows."""
+        recipes = dict(zip(question.needs, had, strict=True))
+        for need, relevant in recipes.items():
+            family = question.wanted(need).family
+            for label in relevant.all:
+                if label not in self._held:
+                    grid, predicate = known[label]
+                    if predicate is None and len(relevant.all) > 1:
+                        raise KeyError(label)
+                    mine = need.predicate if predicate is None else predicate
+                    self._held[label] = Held(label, family, grid, 1, Kind.BASIC, mine)
+                    self._families[family].append(label)
+                    self.made = max(self.made, int(label.removeprefix("p")))
+        self.take_from(question, recipes)
 
     def copy(self) -> Planner:
         """The same, to change."""

@@ -8,6 +8,7 @@ following  queries that take some of another's answers
 turn       an epoch: the clock, and who asks
 keeping    what a sheet keeps between epochs
 matrices   intervals and groups as a matrix; windows of any length from it
+combining  states of several entries as one
 book       all sheets of a ledger, with the groups numbered once
 answering  states -> rows, of all queries of one form at once
 kernel     state, delta, clock -> next state, answers of all queries that are due

@@ -19,13 +19,13 @@ from windrow.kernels.combiners import take
 from windrow.kernels.measures import GROUPS, Measures
 from windrow.kernels.query import SlidingQuery
 from windrow.kernels.shared.book import Block, Book
+from windrow.kernels.shared.combining import combined, place_of, terms_of
 from windrow.kernels.shared.tallies import Tallied
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from windrow.kernels.clocks import Clock
     from windrow.kernels.combiners import Lanes
     from windrow.kernels.shared.asking import Asker
     from windrow.kernels.shared.book import Page
@@ -51,14 +51,12 @@ class Choir:
     lengths: Ints
 
     @classmethod
-    def of(cls, askers: Sequence[Asker], book: Book, clock: Clock) -> Choir:
-        """All that some queries want to know now."""
-        page = book.sheets[askers[0].exists]
-        ends = [asker.windows(page.panes, page.sheet, clock) for asker in askers]
+    def of(cls, askers: tuple[Asker, ...], ends: Sequence[Ints]) -> Choir:
+        """All that some queries want to know now: the ends of each one's windows."""
         counts = [len(each) for each in ends]
         who = np.repeat(np.arange(len(askers)), counts)
         lengths = np.repeat(np.array([asker.range for asker in askers]), counts)
-        return cls(tuple(askers), who, np.concatenate(ends), lengths)
+        return cls(askers, who, np.concatenate(ends), lengths)
 
     def part(self, begin: int, stop: int) -> Choir:
         """The same, with some of the windows."""
@@ -118,7 +116,8 @@ class Answering:
         self.turn, self.faults = turn, faults
         asked = {label for asker in due for _, label in asker.tallies}
         some = [(tally, table) for tally, table in tallies if table is not None and tally.label in asked]
-        self.book = Book(turn.ledger, pages, [table for _, table in some])
+        recipes = {each for asker in due for each in asker.entries}
+        self.book = Book(turn.ledger, pages, recipes, [table for _, table in some])
         keys = list(turn.ledger.key_types)
         self.tallies = {t.label: Tallied(t, table, self.book.groups, keys) for t, table in some}
         self.due = sorted(due, key=_alike)
@@ -126,9 +125,10 @@ class Answering:
     def run(self) -> Iterator[Pack]:
         """The answers of all queries, in tables of bounded size."""
         book = self.book
-        choirs = [
-            Choir.of(list(askers), book, self.turn.clock) for _, askers in groupby(self.due, key=_alike)
-        ]
+        choirs = []
+        for _, alike in groupby(self.due, key=_alike):
+            askers = tuple(alike)
+            choirs.append(Choir.of(askers, [self._windows(asker) for asker in askers]))
         width = max(1, CELLS // max(len(page.panes) for page in book.pages))
         count = book.groups.height
         for first in range(0, count, width):
@@ -143,6 +143,13 @@ class Answering:
                         waiting = []
                     waiting.append(piece)
             yield from self._answers(waiting)
+
+    def _windows(self, asker: Asker) -> Ints:
+        """The ends of a query's windows that have rows of any of the entries that its groups are in."""
+        pages = [self.book.sheets[name] for name, is_added in terms_of(asker.exists) if is_added]
+        different = {page.sheet.name: page for page in pages}.values()
+        found = [asker.windows(page.panes, page.sheet, self.turn.clock) for page in different]
+        return asker.wanted(found[0] if len(found) == 1 else np.unique(np.concatenate(found)))
 
     def _pieces(self, choir: Choir, blocks: Mapping[str, Block], groups: tuple[int, int]) -> Iterator[Piece]:
         asker = choir.askers[0]
@@ -162,11 +169,15 @@ class Answering:
                 yield Piece(choir.askers, *known, w, len(part.ends), states, cells)
 
     def _states(self, entry: str, choir: Choir, blocks: Mapping[str, Block]) -> list[Lanes]:
-        page = self.book.sheets[entry]
-        sheet = page.sheet
-        stop = sheet.panes_of(choir.ends)
-        begins = np.searchsorted(page.panes, stop - choir.lengths // sheet.width)
-        return blocks[sheet.name].windows(entry, begins, np.searchsorted(page.panes, stop))
+        found: list[tuple[list[Lanes], bool]] = []
+        for name, is_added in terms_of(entry):
+            page = self.book.sheets[name]
+            sheet = page.sheet
+            stop = sheet.panes_of(choir.ends)
+            begins = np.searchsorted(page.panes, stop - choir.lengths // sheet.width)
+            stops = np.searchsorted(page.panes, stop)
+            found.append((blocks[sheet.name].windows(place_of(entry, name), begins, stops), is_added))
+        return combined(self.book.shapes[name], found)
 
     def _answers(self, pieces: Sequence[Piece]) -> Iterator[Pack]:
         """Rows of several queries of one form; where that fails, of each by itself, to see which it is."""

@@ -36,9 +36,9 @@ class Asker:
     range: int
     slide: int
     origin: int
-    #: the entry that counts the rows of its groups
+    #: the entry, or several combined, that counts the rows of its groups
     exists: str
-    #: for each partial of its form, the entries that its columns are in
+    #: for each partial of its form, the entries, or several combined, that its columns are in
     parts: tuple[tuple[str, ...], ...]
     #: windows that begin earlier are not answered
     complete_from: int | None = None
@@ -56,13 +56,17 @@ class Asker:
         """Where its windows end."""
         return Cut(self.range, self.slide, self.origin)
 
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """All that it asks for."""
+        return (self.exists, *(entry for entries in self.parts for entry in entries))
+
     def is_due(self, clock: Clock) -> bool:
         """Whether the clock passes the end of a window."""
         return clock.is_due(self.cut)
 
     def windows(self, panes: Ints, sheet: Sheet, clock: Clock) -> Ints:
-        """The ends of the windows that are due and have any of these intervals, in order; none that is left
-        out."""
+        """The ends of the windows that are due and have any of these intervals, in order."""
         begins = sheet.phase + panes * sheet.width - self.origin
         first = -(-(begins + sheet.width) // self.slide) - 1
         last = (begins + self.range) // self.slide - 1
@@ -75,7 +79,10 @@ class Asker:
         first = np.maximum(first, np.append(first[:1], last[:-1] + 1))
         counts = np.maximum(last - first + 1, 0)
         since = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        ends = np.asarray(self.origin + (np.repeat(first, counts) + since + 1) * self.slide)
+        return np.asarray(self.origin + (np.repeat(first, counts) + since + 1) * self.slide)
+
+    def wanted(self, ends: Ints) -> Ints:
+        """Of the windows that end at some instants, in order, those that are answered."""
         ends = ends[-1:] if self.newest else ends
         if self.drops is None:
             return ends

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import polars as pl
 from windrow.kernels.columns import polars_type
 from windrow.kernels.layout import PANE
 from windrow.kernels.numbering import number_groups, with_groups
+from windrow.kernels.shared.combining import encoded, place_of, terms_of
 from windrow.kernels.shared.matrices import Matrix
 
 if TYPE_CHECKING:
@@ -68,7 +69,13 @@ class Block:
 class Book:
     """All pages with the groups numbered once, rows in the order of the groups."""
 
-    def __init__(self, ledger: Ledger, pages: Sequence[Page], others: Sequence[pl.DataFrame] = ()) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        pages: Sequence[Page],
+        recipes: Collection[str] = (),
+        others: Sequence[pl.DataFrame] = (),
+    ) -> None:
         self.pages, keys = pages, list(ledger.key_types)
         self.groups = number_groups([*(page.table for page in pages), *others], keys)
         if keys:
@@ -81,12 +88,27 @@ class Book:
         self.shapes = {e.name: e.shape.combiners for page in pages for e in page.sheet.entries}
         self.decoders: dict[str, Decoder] = {}
         self.sheets = {entry.name: page for page in pages for entry in page.sheet.entries}
+        tables: dict[str, pl.DataFrame] = {}
         for page in pages:
             numbered = with_groups(page.table, self.groups, keys).sort("g")
             self.ids[page.sheet.name] = numbered["g"].to_numpy()
             self.places[page.sheet.name] = np.searchsorted(page.panes, numbered[PANE].to_numpy())
             for entry in page.sheet.entries:
                 self.lanes[entry.name], self.decoders[entry.name] = entry.shape.encode(numbered)
+                tables[entry.name] = numbered
+        for recipe in recipes:
+            if recipe not in self.lanes:
+                self._combine(recipe, tables)
+
+    def _combine(self, recipe: str, tables: Mapping[str, pl.DataFrame]) -> None:
+        """States of several entries, that are to be combined."""
+        names = [name for name, _ in terms_of(recipe)]
+        entries = {entry.name: entry for page in self.pages for entry in page.sheet.entries}
+        found = encoded(entries[names[0]].shape, {name: tables[name] for name in names})
+        self.decoders[recipe] = found.decoder
+        for name, lanes in found.lanes.items():
+            self.lanes[place_of(recipe, name)] = lanes
+            self.shapes[place_of(recipe, name)] = self.shapes[name]
 
     @property
     def cells(self) -> int:

@@ -37,10 +37,14 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from windrow.sharing.held import Held, Wanted
 from windrow.sharing.predicates.covers import Relevant, find_cover, find_difference, find_disjoint_cover
+
+if TYPE_CHECKING:
+    from windrow.sharing.predicates.terms import Predicate
 
 #: each further synopsis is one more to probe; a synopsis of its own is then the better one
 MOST_PROBED = 4
@@ -55,6 +59,13 @@ def relevant(wanted: Wanted, held: Sequence[Held], most: int = MOST_PROBED) -> R
         for each in held
         if each.family == wanted.family and each.is_aligned(wanted) and each.is_long_enough(wanted)
     }
+    return combined(wanted, usable, most)
+
+
+def combined(
+    wanted: Wanted, usable: Mapping[str, Predicate], most: int = MOST_PROBED
+) -> Relevant[str] | None:
+    """The same, of synopses of these conditions, whose intervals will do."""
     finders = [find_disjoint_cover if wanted.is_sensitive else find_cover]
     finders += [find_difference] if wanted.is_subtractable else []
     for find in finders:

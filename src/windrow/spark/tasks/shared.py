@@ -55,13 +55,16 @@ class SharedWork:
 
 @dataclass(frozen=True)
 class Seed:
-    """What a query takes along that leaves a ledger: where its states are there, by sheet and entry."""
+    """What a query takes along that leaves a ledger: where its states are there, by sheet and entry.
+
+    What was combined from several entries is so in pieces, to be added or subtracted.
+    """
 
     ledger: str
     #: (width, phase) of each sheet
     grids: tuple[tuple[int, int], ...]
-    #: the columns of the entries, for each column of the query's table
-    columns: Mapping[str, str]
+    #: whether to add it, and the columns of the entries, for each column of the query's table
+    pieces: tuple[tuple[bool, Mapping[str, str]], ...]
     #: for each of its tables of cells the tally, by name, width and phase
     tallies: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
 
@@ -70,20 +73,17 @@ class Seed:
         return {
             "ledger": self.ledger,
             "grids": [list(grid) for grid in self.grids],
-            "columns": {**self.columns},
-            **(
-                {"tallies": {table: [*tally] for table, tally in self.tallies.items()}}
-                if self.tallies
-                else {}
-            ),
+            "pieces": [[is_added, {**columns}] for is_added, columns in self.pieces],
+            "tallies": {table: [*tally] for table, tally in self.tallies.items()},
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Seed:
         """What `to_json` wrote."""
         grids = tuple((width, phase) for width, phase in stored["grids"])
+        pieces = tuple((is_added, columns) for is_added, columns in stored["pieces"])
         tallies = {table: (str(name), *grid) for table, (name, *grid) in stored.get("tallies", {}).items()}
-        return cls(stored["ledger"], grids, stored["columns"], tallies)
+        return cls(stored["ledger"], grids, pieces, tallies)
 
     def tables(self, state: State, program: Program) -> dict[str, pl.DataFrame]:
         """The states of a ledger as tables of panes of the query."""
@@ -119,11 +119,12 @@ class Seed:
             for chunk in (*state.of(sheet.name + CLOSED), *state.of(sheet.name + OPEN)):
                 frame = chunk.frame
                 begins = phase + frame[PANE].to_numpy() * width
-                known = {name: column for name, column in self.columns.items() if column in frame.columns}
-                columns = [pl.Series(PANE, cut.panes_of(begins)), *(frame[key] for key in layout.keys)]
-                columns += [frame[column].alias(name) for name, column in known.items()]
-                inside = pl.DataFrame(columns).filter(pl.Series(cut.holds(begins)))
-                found.append(own.fitted(inside, layout.keys))
+                for is_added, columns in self.pieces:
+                    parts = [pl.Series(PANE, cut.panes_of(begins)), *(frame[key] for key in layout.keys)]
+                    known = {name: frame[part] for name, part in columns.items() if part in frame.columns}
+                    parts += [(p if is_added else -p).alias(name) for name, p in known.items()]
+                    inside = pl.DataFrame(parts).filter(pl.Series(cut.holds(begins)))
+                    found.append(own.fitted(inside, layout.keys))
         rows = gathered(found)
         if rows is None:
             return pl.DataFrame()
