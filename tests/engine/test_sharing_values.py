@@ -61,8 +61,8 @@ def test_queries_that_share_values_answer_as_each_would_by_itself(
     refused: list[Any] = []
     join = Common.join
 
-    def watched(self: Common, *args: Any) -> Any:
-        found = join(self, *args)
+    def watched(self: Common, *args: Any, **how: Any) -> Any:
+        found = join(self, *args, **how)
         refused.extend(self.alone.values())
         return found
 
