@@ -66,6 +66,8 @@ def with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> li
     count = len(engine.common.members(engine.common.ledger_of(record.shares)))
     queries = "1 query" if count == 1 else f"{count:,} queries"
     close = f"close   matrices of intervals and groups, made once for {queries} of this stream and grouping"
+    if engine.common.asker(record.id).tallies:
+        close += "; values are counted once for all of them, with a sum for each length of windows"
     return [*others, close, *lines]
 
 

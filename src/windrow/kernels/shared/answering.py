@@ -16,7 +16,7 @@ from windrow.kernels.combiners import take
 from windrow.kernels.measures import GROUPS, Measures
 from windrow.kernels.query import SlidingQuery
 from windrow.kernels.shared.book import Block, Book
-from windrow.kernels.shared.tallies import Tallied
+from windrow.kernels.shared.counting import Counted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from windrow.kernels.combiners import Lanes
     from windrow.kernels.shared.asking import Asker
     from windrow.kernels.shared.book import Page
-    from windrow.kernels.shared.tallies import Tally
     from windrow.kernels.shared.turn import Turn
 
     Ints = npt.NDArray[np.int64]
@@ -62,24 +61,19 @@ class Answering:
         due: Sequence[Asker],
         pages: Sequence[Page],
         faults: dict[str, Exception],
-        tallies: Sequence[tuple[Tally, pl.DataFrame | None]] = (),
+        windows: Mapping[str, Ints],
+        counted: Counted | None = None,
     ) -> None:
-        self.turn, self.faults = turn, faults
-        asked = {label for asker in due for _, label in asker.tallies}
-        some = [(tally, table) for tally, table in tallies if table is not None and tally.label in asked]
-        self.book = Book(turn.ledger, pages, [table for _, table in some])
-        keys = list(turn.ledger.key_types)
-        self.tallies = {t.label: Tallied(t, table, self.book.groups, keys) for t, table in some}
+        self.turn, self.faults, self.windows = turn, faults, windows
+        counted = Counted() if counted is None else counted
+        self.book = Book(turn.ledger, pages, counted.tables)
+        self.tallies = counted.numbered(self.book.groups, list(turn.ledger.key_types))
         # those of one form and the same entries follow each other, so that their states are decoded together
         self.due = sorted(due, key=lambda asker: (asker.form, asker.exists, asker.parts))
 
     def run(self) -> Iterator[tuple[str, pa.Table]]:
         """The answers of each query, in tables of bounded size."""
         book = self.book
-        windows = {
-            asker.query: asker.windows(page.panes, page.sheet, self.turn.clock)
-            for asker, page in ((asker, book.sheets[asker.exists]) for asker in self.due)
-        }
         width = max(1, CELLS // max(len(page.panes) for page in book.pages))
         count = book.groups.height
         for first in range(0, count, width):
@@ -90,13 +84,14 @@ class Answering:
                 if waiting and (waiting[0].asker.form != asker.form or _size(waiting) > ROWS):
                     yield from self._answers(waiting)
                     waiting = []
-                waiting += self._pieces(asker, windows[asker.query], blocks, groups)
+                waiting += self._pieces(asker, self.windows[asker.query], blocks, groups)
             yield from self._answers(waiting)
 
     def _pieces(
         self, asker: Asker, ends: Ints, blocks: Mapping[str, Block], groups: tuple[int, int]
     ) -> Iterator[Piece]:
-        mine = [(table, self.tallies[label]) for table, label in asker.tallies if label in self.tallies]
+        keys = [(table, (label, asker.range)) for table, label in asker.tallies]
+        mine = [(table, self.tallies[key]) for table, key in keys if key in self.tallies]
         longest = max(1, CELLS // max(groups[1] - groups[0], *(each.values(groups) for _, each in mine), 1))
         for begin in range(0, len(ends), longest):
             part = ends[begin : begin + longest]
@@ -108,7 +103,8 @@ class Answering:
                     for entries in asker.parts
                 )
                 states = tuple(tuple(_at(each, w, g) for each in found) for found in asked)
-                cells = {table: each.windows(asker, part, groups) for table, each in mine}
+                found = {table: each.windows(asker, part, groups) for table, each in mine}
+                cells = {table: frame for table, frame in found.items() if frame is not None}
                 yield Piece(asker, part[w], g + groups[0], count[w, g], w, len(part), states, cells)
 
     def _states(self, entry: str, asker: Asker, ends: Ints, blocks: Mapping[str, Block]) -> list[Lanes]:
