@@ -127,13 +127,17 @@ def test_what_is_shared_is_told(tmp_path: Path) -> None:
         for batch in BATCHES:
             w.push(*batch)
         shown = {row["name"]: row for row in w.sql("SHOW QUERIES")[0].to_pylist()}
-        assert shown["q0"]["shares"].startswith("p1, p2, p3 with 2 by SS1")
-        assert shown["median"]["shares"] is None
+        assert shown["q0"]["shares"].startswith("p1 with 3 by SS1; p2, p3 with 2 by SS1")
+        assert shown["median"]["shares"] == "p1 with 3 by SS1; p4", "the rows of groups, and counts of values"
+        assert shown["nested"]["shares"] is None
         assert sum(row["cost"] for row in shown.values()) == pytest.approx(1)
         text = str(w.queries["q1"].explain())
-        assert "share   shares synopsis p1 with 2 queries by SS1" in text
-        assert "made once for 3 queries of this stream and grouping" in text
-        assert "keeps a state of its own: the frequencies of v" in str(w.queries["median"].explain())
+        assert "share   shares synopsis p1 with 3 queries by SS1" in text
+        assert "made once for 4 queries of this stream and grouping" in text
+        assert "values are counted once for all of them" in str(w.queries["median"].explain())
+        assert "keeps a state of its own: it reads the answers of a nested" in str(
+            w.queries["nested"].explain()
+        )
 
 
 def test_a_monitoring_query_is_refreshed_as_often_as_it_asks(tmp_path: Path) -> None:

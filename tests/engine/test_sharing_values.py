@@ -1,4 +1,4 @@
-"""Lists of frequent values, shared by queries of different windows: as each by itself.
+"""Counts of values and lists of frequent ones, shared by queries of different windows: as each by itself.
 
 Random workloads as in `test_sharing_workloads`, of aggregates that keep no state of constant size.
 """
@@ -15,6 +15,7 @@ from tests.engine.world import BATCHES, oracle
 
 from windrow.engine import draft
 from windrow.engine.common import Common
+from windrow.kernels.shared import sums
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +28,19 @@ LISTS = (
     "FREQUENT(v, 2)",
     "FREQUENT(v, 2) FILTER (WHERE x > 0)",
     "APPROX_TOP_K(v, 2, 2)",
+)
+COUNTS = (
+    "MEDIAN(v)",
+    "QUANTILE(v, 0.25)",
+    "MODE(s)",
+    "TOP_K(s, 2)",
+    "TOP_K(v, 2) FILTER (WHERE s = 'a')",
+    "COUNT(DISTINCT v)",
+    "HEAVY_HITTERS(s, 0.3)",
+    "APPROX_COUNT_DISTINCT(v)",
+    "APPROX_QUANTILE(v, 0.5)",
+    "APPROX_FREQUENCY(s, 'a')",
+    "SUM(DISTINCT v)",
 )
 SIMPLE = ("COUNT(*)", "MAX(v)", "AVG(v)")
 #: few grids, so that many queries have the same sub-windows
@@ -47,11 +61,12 @@ scalar = workloads._value
 
 @pytest.fixture(autouse=True)
 def valued(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workloads, "MEASURES", (*LISTS, *LISTS, *SIMPLE))
+    monkeypatch.setattr(workloads, "MEASURES", (*LISTS, *LISTS, *COUNTS, *SIMPLE))
     monkeypatch.setattr(workloads, "GROUPINGS", ("", "k", "k"))
     monkeypatch.setattr(workloads, "CONDITIONS", workloads.CONDITIONS[:2])
     monkeypatch.setattr(workloads, "PERIODS", PERIODS)
     monkeypatch.setattr(workloads, "_value", plain)
+    monkeypatch.setattr(sums, "FEW", 3)
 
 
 @pytest.mark.parametrize("seed", range(100, 108))
@@ -67,9 +82,9 @@ def test_queries_that_share_values_answer_as_each_would_by_itself(
         return found
 
     monkeypatch.setattr(Common, "join", watched)
-    shared, answers = live(tmp_path / "state", seed, 12)
-    assert shared > 1
-    assert answers
+    found = live(tmp_path / "state", seed, 12)
+    assert found.shared > 1
+    assert found.answers
     assert not refused, "all of them share"
 
 
@@ -78,9 +93,9 @@ def test_values_are_taken_along_by_queries_that_leave(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draft, "MOST_CELLS", 3)
-    shared, answers = live(tmp_path / "state", seed, 12)
-    assert shared > 1
-    assert answers
+    found = live(tmp_path / "state", seed, 12)
+    assert found.shared > 1
+    assert found.answers
 
 
 def test_lists_of_the_same_sub_windows_are_one_synopsis(tmp_path: Path) -> None:

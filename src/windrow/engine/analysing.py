@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.operators import Spelling
 from windrow.kernels.differences import CELLS, DISTINCT, Differences, is_buffered
+from windrow.kernels.shared.sums import seen_of
 from windrow.spark.tasks.units import GeneralUnit
 from windrow.state.shard import Shard
 
@@ -27,9 +28,15 @@ if TYPE_CHECKING:
 _OF = "\0"
 
 
-def observed(store: Store, last: Manifest, query: QueryRecord, ledger: str | None = None) -> tuple[str, ...]:
+def observed(
+    store: Store,
+    last: Manifest,
+    query: QueryRecord,
+    ledger: str | None = None,
+    tallied: Mapping[str, tuple[str, int]] | None = None,
+) -> tuple[str, ...]:
     """The size of each operator's state, the largest first, what was seen of values, and how much was
-    answered. A query that shares has the state of its ledger."""
+    answered. A query that shares has the state of its ledger; `tallied` tells where its values are there."""
     names = _names(query.bundle.unit) if ledger is None else {"0": "γ, panes, shared"}
     found = _sizes(last, f"{ledger or query.id}{_OF}")
     largest = sorted(found.items(), key=lambda part: (-part[1].bytes, part[0]))
@@ -37,7 +44,10 @@ def observed(store: Store, last: Manifest, query: QueryRecord, ledger: str | Non
     if len(lines) > 1:
         total = sum(facts.rows for facts in found.values()), sum(facts.bytes for facts in found.values())
         lines.append(f"together: {_counted(total[0])} rows, {_bytes(total[1])}")
-    lines += _values(store, last, query)
+    if ledger is None:
+        lines += _values(store, last, query)
+    else:
+        lines += _shared(store, last, query, ledger, tallied or {})
     return (*(lines or ["no state"]), f"answered: {_counted(query.rows)} rows, up to commit {last.number}")
 
 
@@ -52,6 +62,20 @@ def _values(store: Store, last: Manifest, query: QueryRecord) -> Iterator[str]:
             shards = [Shard(store, files) for shard, files in last.chunks.items() if shard >= 0]
             metas = [shard.state(operator).meta for shard in shards if operator in shard.operators]
             yield from _values_of(level, metas)
+
+
+def _shared(
+    store: Store, last: Manifest, query: QueryRecord, ledger: str, tallied: Mapping[str, tuple[str, int]]
+) -> Iterator[str]:
+    """The same of values that are counted for several queries."""
+    unit, operator = query.bundle.unit, f"{ledger}{_OF}0"
+    assert not isinstance(unit, GeneralUnit)
+    metas: list[Mapping[str, int]] = []
+    for shard in (Shard(store, files) for number, files in last.chunks.items() if number >= 0):
+        meta = shard.state(operator).meta if operator in shard.operators else {}
+        seen = [seen_of(meta, *where, table) for table, where in tallied.items()]
+        metas.append({name: value for each in seen for name, value in each.items()})
+    yield from _values_of(unit.program.bottom, metas)
 
 
 def _values_of(level: Level, metas: list[Mapping[str, int]]) -> Iterator[str]:

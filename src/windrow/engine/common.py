@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.functions.printing import to_sql
 from windrow.errors import QueryError, StateError
-from windrow.kernels.cells import Cells, Listed
+from windrow.kernels.cells import Cells, Ordered
 from windrow.kernels.measures import GROUPS
 from windrow.kernels.shared.asking import Asker
 from windrow.kernels.shared.ledger import Entry, Ledger, Sheet
@@ -388,6 +388,14 @@ class Common:
         """What a query asks, and a number that those have too who ask the same at other instants."""
         return self._askers[query], self._alike[query]
 
+    def tallied(self, query: str) -> dict[str, tuple[str, int]]:
+        """Where the values of each table of cells of a query are: in which tally, over how many intervals."""
+        asker = self._askers[query]
+        (ledger,) = (name for name, members in self._members.items() if query in members)
+        tallies = {each.label: each for each in self.ledger(ledger).tallies}
+        found = {table: tallies[label] for table, label in asker.tallies}
+        return {table: (each.name, asker.range // each.width) for table, each in found.items()}
+
     @property
     def forms(self) -> tuple[bytes, ...]:
         """The plans that askers' forms are taken from."""
@@ -400,9 +408,13 @@ class Common:
             assert question is not None
             sheets: dict[Grid, list[Held]] = {}
             tallies: list[Tally] = []
+            asked: dict[str, set[int]] = {}
+            for asker in map(self.asker, self.members(name)):
+                for _, label in asker.tallies:
+                    asked.setdefault(label, set()).add(asker.range)
             for label, held in self.planner.held.items():
                 if self.kept[label].ledger == name and _is_tally(held):
-                    tallies.append(_tally(held, self.kept[label].length))
+                    tallies.append(_tally(held, self.kept[label].length, asked[label]))
                 elif self.kept[label].ledger == name:
                     sheets.setdefault(held.grid, []).append(held)
             (stream,) = question.emit.leaves[0].streams
@@ -454,12 +466,13 @@ def _is_tally(held: Held) -> bool:
     return isinstance(held.family.datum, Datum) and held.family.datum.is_complex
 
 
-def _tally(held: Held, length: int) -> Tally:
+def _tally(held: Held, length: int, ranges: Iterable[int]) -> Tally:
     datum, grid = held.family.datum, held.grid
     assert isinstance(datum, Datum)
     assert isinstance(datum.shape, Cells)
-    where = held.predicate.expression
-    return Tally(grid.width, grid.phase, length, (), held.name, datum.shape, datum.args, where)
+    what = held.name, datum.shape, datum.args, held.predicate.expression
+    spans = tuple(sorted(each // grid.width for each in ranges))
+    return Tally(grid.width, grid.phase, length, (), *what, spans)
 
 
 def _form(query: SlidingQuery) -> Any:
@@ -478,8 +491,7 @@ def _why_alone(bundle: Bundle, question: Question) -> str | None:
     if any(key.type.fields for key in question.keys):
         return "it groups by arrays or structs"
     for need in question.needs:
-        listed = isinstance(need.datum.shape, Listed)
-        if (need.datum.is_complex and not listed) or isinstance(need.datum.shape, UserState):
+        if isinstance(need.datum.shape, Ordered | UserState):
             return f"the {need.datum.text} is no state of constant size"
     return None
 

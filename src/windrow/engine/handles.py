@@ -144,7 +144,9 @@ class Query:
         """How it runs; with `analyze` also what its state is after the last commit."""
         query, shares = self._record.query, self._record.shares
         ledger = self._engine.common.ledger_of(shares) if shares else None
-        seen = observed(self._engine.store, self._engine.last, self._record, ledger) if analyze else ()
+        tallied = self._engine.common.tallied(self._record.id) if shares and analyze else {}
+        known = self._engine.store, self._engine.last, self._record
+        seen = observed(*known, ledger, tallied) if analyze else ()
         seen += tuple(self._engine.costs.lines(self._record.id)) if analyze else ()
         found = explain_plan(
             query.plan, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap

@@ -69,6 +69,8 @@ def with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> li
     leader = engine.leader_of(record)
     if leader is not None:
         lines.append(f"share   reads the answers of query `{leader.query.name}` at its own instants, by CS8")
+    if engine.common.asker(record.id).tallies:
+        close += "; values are counted once for all of them, with a sum for each length of windows"
     return [*others, close, *lines]
 
 

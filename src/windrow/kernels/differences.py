@@ -149,7 +149,7 @@ class _Epoch(Changing):
         if (frame.height or gone) and self._sums(name):
             layout, before = self.layouts[name], [chunk.frame for chunk in self.of(name, TOTAL)]
             new = [frame] if frame.height else []
-            total = _summed([*before, *new, *(_negative(each, layout) for each in gone)], layout)
+            total = summed([*before, *new, *(negative(each, layout) for each in gone)], layout)
             self.chunks[name + TOTAL] = chunked([total.filter(pl.col("rows.0") != 0)])
         if frame.height:
             width = -(-self.cut.per_window // CHUNKS)
@@ -166,7 +166,7 @@ class _Epoch(Changing):
         is_due = is_buffered(self.meta, name) and self.meta[f"{LOOK}{name}"] <= w
         if panes and not is_due and self._takes_repeats(name):
             return pl.concat(panes)
-        found = _summed(panes, layout)
+        found = summed(panes, layout)
         if is_due:
             self._look(name, w, found.height)
             self.chunks[name + TOTAL] = chunked([found]) if self._sums(name) else ()
@@ -239,7 +239,7 @@ def subtracts(layout: Layout) -> bool:
     return all(combiner.invertible for combiner in layout.combiners)
 
 
-def _summed(frames: list[pl.DataFrame], layout: Layout) -> pl.DataFrame:
+def summed(frames: list[pl.DataFrame], layout: Layout) -> pl.DataFrame:
     """All rows of some panes as one pane."""
     if not frames:
         return pl.DataFrame()
@@ -247,6 +247,6 @@ def _summed(frames: list[pl.DataFrame], layout: Layout) -> pl.DataFrame:
     return layout.merge(rows, [PANE, *layout.keys])
 
 
-def _negative(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+def negative(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     states = [name for name in frame.columns if name not in (PANE, *layout.keys)]
     return frame.with_columns(-pl.col(name) for name in states)

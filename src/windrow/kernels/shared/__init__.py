@@ -2,6 +2,8 @@
 
 ledger     what is kept: sheets of intervals, in each the entries that queries need
 tallies    what has no constant size: counts of values, cells of sketches, lists of frequent values
+sums       what a tally adds up to over windows of each length
+counting   an epoch of all tallies
 lifting    rows of the stream -> states by interval and group, all entries at once
 asking     what a query asks of a ledger
 following  queries that take some of another's answers

@@ -20,7 +20,7 @@ from windrow.kernels.measures import GROUPS, Measures
 from windrow.kernels.query import SlidingQuery
 from windrow.kernels.shared.book import Block, Book
 from windrow.kernels.shared.combining import combined, place_of, terms_of
-from windrow.kernels.shared.tallies import Tallied
+from windrow.kernels.shared.counting import Counted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from windrow.kernels.combiners import Lanes
     from windrow.kernels.shared.asking import Asker
     from windrow.kernels.shared.book import Page
-    from windrow.kernels.shared.tallies import Tally
     from windrow.kernels.shared.turn import Turn
 
     Ints = npt.NDArray[np.int64]
@@ -111,15 +110,14 @@ class Answering:
         due: Sequence[Asker],
         pages: Sequence[Page],
         faults: dict[str, Exception],
-        tallies: Sequence[tuple[Tally, pl.DataFrame | None]] = (),
+        windows: Mapping[str, Ints],
+        counted: Counted | None = None,
     ) -> None:
-        self.turn, self.faults = turn, faults
-        asked = {label for asker in due for _, label in asker.tallies}
-        some = [(tally, table) for tally, table in tallies if table is not None and tally.label in asked]
+        self.turn, self.faults, self.windows = turn, faults, windows
+        counted = Counted() if counted is None else counted
         recipes = {each for asker in due for each in asker.entries}
-        self.book = Book(turn.ledger, pages, recipes, [table for _, table in some])
-        keys = list(turn.ledger.key_types)
-        self.tallies = {t.label: Tallied(t, table, self.book.groups, keys) for t, table in some}
+        self.book = Book(turn.ledger, pages, recipes, counted.tables)
+        self.tallies = counted.numbered(self.book.groups, list(turn.ledger.key_types))
         self.due = sorted(due, key=_alike)
 
     def run(self) -> Iterator[Pack]:
@@ -128,7 +126,7 @@ class Answering:
         choirs = []
         for _, alike in groupby(self.due, key=_alike):
             askers = tuple(alike)
-            choirs.append(Choir.of(askers, [self._windows(asker) for asker in askers]))
+            choirs.append(Choir.of(askers, [self.windows[asker.query] for asker in askers]))
         width = max(1, CELLS // max(len(page.panes) for page in book.pages))
         count = book.groups.height
         for first in range(0, count, width):
@@ -144,16 +142,10 @@ class Answering:
                     waiting.append(piece)
             yield from self._answers(waiting)
 
-    def _windows(self, asker: Asker) -> Ints:
-        """The ends of a query's windows that have rows of any of the entries that its groups are in."""
-        pages = [self.book.sheets[name] for name, is_added in terms_of(asker.exists) if is_added]
-        different = {page.sheet.name: page for page in pages}.values()
-        found = [asker.windows(page.panes, page.sheet, self.turn.clock) for page in different]
-        return asker.wanted(found[0] if len(found) == 1 else np.unique(np.concatenate(found)))
-
     def _pieces(self, choir: Choir, blocks: Mapping[str, Block], groups: tuple[int, int]) -> Iterator[Piece]:
         asker = choir.askers[0]
-        mine = [(table, self.tallies[label]) for table, label in asker.tallies if label in self.tallies]
+        keys = [(table, (label, asker.range)) for table, label in asker.tallies]
+        mine = [(table, self.tallies[key]) for table, key in keys if key in self.tallies]
         longest = max(1, CELLS // max(groups[1] - groups[0], *(each.values(groups) for _, each in mine), 1))
         for begin in range(0, len(choir.ends), longest):
             part = choir.part(begin, begin + longest)
@@ -164,7 +156,8 @@ class Answering:
                     tuple(_at(self._states(entry, part, blocks), w, g) for entry in entries)
                     for entries in asker.parts
                 )
-                cells = {table: each.windows(asker, part.ends, groups) for table, each in mine}
+                found = {table: each.windows(asker, part.ends, groups) for table, each in mine}
+                cells = {table: frame for table, frame in found.items() if frame is not None}
                 known = part.who[w], part.ends[w], part.lengths[w], g + groups[0], count[w, g]
                 yield Piece(choir.askers, *known, w, len(part.ends), states, cells)
 

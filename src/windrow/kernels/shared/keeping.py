@@ -74,7 +74,7 @@ class Moved:
             first = now - self.sheet.length
             closed = tuple(chunk for chunk in closed if chunk.last >= first)
             if len(closed) > MOST_CHUNKS:
-                closed = chunked([pl.concat(self.frames(first))])
+                closed = chunked(self.sheet.parts(pl.concat(self.frames(first))))
         return {name + CLOSED: closed, name + OPEN: self.open}
 
 

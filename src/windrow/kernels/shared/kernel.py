@@ -6,21 +6,30 @@ and asks them for the windows of one query after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windrow.kernels.layout import gathered
+import numpy as np
+
 from windrow.kernels.shared.answering import Answering
 from windrow.kernels.shared.book import page_of
+from windrow.kernels.shared.combining import terms_of
+from windrow.kernels.shared.counting import counted_in
 from windrow.kernels.shared.keeping import Moved, lowest
 from windrow.kernels.state import Chunk, State
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import polars as pl
 
+    from windrow.kernels.clocks import Clock
     from windrow.kernels.shared.answering import Pack
+    from windrow.kernels.shared.asking import Asker
+    from windrow.kernels.shared.book import Page
     from windrow.kernels.shared.turn import Turn
+
+    Ints = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -40,14 +49,34 @@ def advance(turn: Turn, state: State, delta: Mapping[str, pl.DataFrame]) -> Answ
     keys = tuple(turn.ledger.key_types)
     chunks: dict[str, tuple[Chunk, ...]] = {}
     tables: dict[str, list[pl.DataFrame]] = {}
-    for sheet in turn.ledger.tables:
+    for sheet in turn.ledger.sheets:
         moved = Moved.of(sheet, keys, state, delta.get(sheet.name), turn.clock)
         chunks |= moved.kept(turn.clock)
         tables[sheet.name] = moved.frames(lowest(due, sheet, turn.clock)) if due else []
-    found = Answered(State({name: some for name, some in chunks.items() if some}), iter(()))
-    if any(frame.height for sheet in turn.ledger.sheets for frame in tables[sheet.name]):
+    pages: list[Page] = []
+    windows: dict[str, Ints] = {}
+    if any(frame.height for frames in tables.values() for frame in frames):
         pages = [page_of(sheet, tables[sheet.name], turn.ledger) for sheet in turn.ledger.sheets]
-        tallies = [(tally, gathered(tables[tally.name])) for tally in turn.ledger.tallies]
-        answering = Answering(turn, due, pages, found.faults, tallies)
+        windows = windows_of(due, pages, turn.clock)
+    counted = counted_in(turn, state, delta, due, windows)
+    chunks |= counted.chunks
+    after = State({name: some for name, some in chunks.items() if some}, counted.meta)
+    found = Answered(after, iter(()))
+    if pages:
+        answering = Answering(turn, due, pages, found.faults, windows, counted)
         found.cells, found.packs = answering.book.cells, answering.run()
     return found
+
+
+def windows_of(due: Sequence[Asker], pages: Sequence[Page], clock: Clock) -> dict[str, Ints]:
+    """The ends of the windows of each query that are to be answered."""
+    of = {entry.name: page for page in pages for entry in page.sheet.entries}
+    return {asker.query: _windows(asker, of, clock) for asker in due}
+
+
+def _windows(asker: Asker, pages: Mapping[str, Page], clock: Clock) -> Ints:
+    """Those that have rows of any of the entries that its groups are in."""
+    mine = [pages[name] for name, is_added in terms_of(asker.exists) if is_added]
+    different = {page.sheet.name: page for page in mine}.values()
+    found = [asker.windows(page.panes, page.sheet, clock) for page in different]
+    return asker.wanted(found[0] if len(found) == 1 else np.unique(np.concatenate(found)))

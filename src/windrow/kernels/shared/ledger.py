@@ -97,6 +97,10 @@ class Sheet:
         """Without the rows that say nothing."""
         return frame.filter(pl.any_horizontal(entry.is_something() for entry in self.entries))
 
+    def parts(self, frame: pl.DataFrame) -> list[pl.DataFrame]:
+        """How intervals that are over are put away, if there are many chunks: all are read together."""
+        return [frame]
+
     def fitted(self, frame: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
         """A table of an earlier time with the entries of today: others go, new ones are empty."""
         columns = [frame[name] for name in (PANE, *keys)]

@@ -10,8 +10,9 @@ the sub-windows of the queries, so only queries with the same ones share it, wha
 
 Card: shared counts
     requirements  cells whose states can be combined
-    time          once per epoch: the cells of the intervals that windows need, numbered; then for each query
-                  as for windows of its own (`windrow.kernels.slide.sparse`)
+    time          the distinct values of each window, where sums are kept (`windrow.kernels.shared.sums`);
+                  else once per epoch the cells of the intervals that windows need, numbered, then for each
+                  query as for windows of its own (`windrow.kernels.slide.sparse`)
     space         one state per live interval, group and value, for all queries together; of FREQUENT at most
                   k + 1 counts per interval and group
     source        frequency counts as synopses: Golab 2006, 8.3.1, and Algorithm 6; panes of holistic
@@ -20,7 +21,7 @@ Card: shared counts
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,8 @@ import polars as pl
 
 from windrow.algebra.expressions import Expression
 from windrow.kernels.cells import Cells, layout_of
-from windrow.kernels.layout import Layout
-from windrow.kernels.numbering import cut_lanes, number, rows_of_ids
+from windrow.kernels.layout import PANE, Layout
+from windrow.kernels.numbering import cut_lanes, number, rows_of_ids, with_groups
 from windrow.kernels.partials import Rows
 from windrow.kernels.shared.ledger import Sheet
 from windrow.kernels.slide import Shape, sparse
@@ -51,6 +52,8 @@ class Tally(Sheet):
     cells: Cells
     args: tuple[Expression, ...]
     where: Expression
+    #: the lengths of windows that are asked for
+    spans: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -63,6 +66,10 @@ class Tally(Sheet):
     def fitted(self, frame: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
         """Tables of all times are alike."""
         return frame
+
+    def parts(self, frame: pl.DataFrame) -> list[pl.DataFrame]:
+        """Several, so that few intervals are opened to find those that leave."""
+        return [part for _, part in frame.group_by(pl.col(PANE) // -(-self.length // 8), maintain_order=True)]
 
     def lift(
         self, known: Sequence[pl.Series], args: tuple[pl.Series, ...], chosen: pl.Series
@@ -108,6 +115,32 @@ class Tallied:
             place = np.searchsorted(ends, at[asked])
             found.append(table.framed(place, id_[asked] + first, cut_lanes(states, asked)))
         return pl.concat(found)
+
+
+class Summed:
+    """The same where windows are known by their sums, each under its end."""
+
+    def __init__(
+        self, tally: Tally, sums: Mapping[int, pl.DataFrame], groups: pl.DataFrame, keys: Sequence[str]
+    ) -> None:
+        self.tally = tally
+        layout = tally.layout(len(keys))
+        self._values = [name for name in layout.keys if name not in keys]
+        self._sums = {end: with_groups(each, groups, keys) for end, each in sums.items() if each.height}
+
+    def values(self, groups: tuple[int, int]) -> int:
+        """How many values some groups have at most, each with its group."""
+        return max((each.height for each in self._sums.values()), default=0)
+
+    def windows(self, asker: Asker, ends: Ints, groups: tuple[int, int]) -> pl.DataFrame | None:
+        """The cells of the windows with these ends, as above; None if there are none."""
+        found = []
+        for place, end in enumerate(self.tally.panes_of(ends).tolist()):
+            if end in self._sums:
+                mine = self._sums[end].filter((pl.col("g") >= groups[0]) & (pl.col("g") < groups[1]))
+                w = pl.lit(place, pl.Int64).alias("w")
+                found.append(mine.select(w, "g", *self._values, pl.exclude("g", PANE, *self._values)))
+        return pl.concat(found) if found else None
 
 
 def _runs(ends: Ints, apart: int) -> Iterator[Ints]:
