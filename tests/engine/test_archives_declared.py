@@ -204,3 +204,31 @@ def test_readers_see_one_commit_while_rows_come(tmp_path: Path) -> None:
         reader.join()
         assert not failures
         assert len(w.archives["a"]) == 120
+
+
+JOINED = "CREATE QUERY j AS SELECT a.k, a.v, b.v AS w FROM s [RANGE 12] a, s [RANGE 5] b WHERE a.k = b.k"
+OF_JOIN = "CREATE ARCHIVE of_j ON j KEY k KEEP 100"
+
+
+def test_a_join_is_archived_from_its_first_row_and_after_a_restart(tmp_path: Path) -> None:
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; {JOINED}")
+        w.sql(OF_JOIN)  # no rows came yet
+        w.push((1, 5, 0))
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; {JOINED}; {OF_JOIN}")
+        w.push((1, 6, 2), (9, 9, 7))
+        found = values_of(w.archives["of_j"].scan(), "at", "valid_to")
+    assert found == {(1, 5, 5): 1, (1, 5, 6): 1, (1, 6, 5): 1, (1, 6, 6): 1}
+
+
+def test_the_ends_of_a_running_join_are_not_known_any_more(tmp_path: Path) -> None:
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; {JOINED}")
+        w.push((1, 5, 0))
+        with pytest.raises(QueryError, match="declare the archive together with the query") as error:
+            w.sql(OF_JOIN)
+        assert error.value.code == "archive-ends"
+        w.sql(f"DROP QUERY j; {JOINED}; {OF_JOIN}")
+        w.push((1, 6, 30), (1, 7, 31), (9, 9, 36))
+        assert len(w.archives["of_j"].scan()) == 4

@@ -24,7 +24,7 @@ from windrow.archive.archive import Archive
 from windrow.archive.searching import Reading
 from windrow.engine.archive_rows import Shape
 from windrow.engine.outgoing import pending
-from windrow.errors import StateError
+from windrow.errors import QueryError, StateError
 from windrow.language.binder.archives import check_lifetimes
 from windrow.spark.tasks.archived import archived_section
 from windrow.spark.tasks.units import GeneralUnit
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.plan import Emit
     from windrow.engine.core import Engine
-    from windrow.engine.records import StreamRecord
+    from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.language.catalog import StandingArchive
     from windrow.state.entries import OutboxEntry
     from windrow.state.manifest import Manifest
@@ -145,7 +145,17 @@ class Archiving:
         unit = record.bundle.unit
         if isinstance(unit, GeneralUnit):
             check_lifetimes(replace(record.query, plan=unit.program.emit))
+            self._carry_ends(record, unit)
         return record.id, Shape.of_query(spec, record.id, record.query.plan)
+
+    def _carry_ends(self, record: QueryRecord, unit: GeneralUnit) -> None:
+        """Have the results of a query come with their ends, if it has none yet."""
+        if unit.carries_ends:
+            return
+        kept = (name for refs in self._engine.last.chunks.values() for ref in refs for name in ref.operators)
+        if any(name.partition("\0")[0] == record.id for name in kept):
+            raise _ends_unknown(record.query.name)
+        self._engine.queries[record.query.name] = record.carrying()
 
     def _new(self, spec: StandingArchive, source: str, shape: Shape) -> Kept:
         folder = f"{quote(spec.name, safe='')}-{token_hex(4)}"
@@ -336,3 +346,11 @@ def _told(spec: StandingArchive, source: str) -> dict[str, Any]:
         "partitions": list(spec.partitions),
         "rebuild": spec.rebuild,
     }
+
+
+def _ends_unknown(query: str) -> QueryError:
+    return QueryError(
+        f"query `{query}` runs already, and tells of the ends of its results only when they come",
+        code="archive-ends",
+        hint=f"declare the archive together with the query, before rows come: DROP QUERY {query}, then both",
+    )

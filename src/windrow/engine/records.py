@@ -143,10 +143,14 @@ class QueryRecord:
         """The same, stopped for good."""
         return replace(self, status="failed", error=error, shares=(), seed=None)
 
+    def carrying(self) -> QueryRecord:
+        """The same, with results that come with their ends."""
+        return replace(self, bundle=replace(self.bundle, carries_ends=True))
+
     def resumed(self, stored: QueryState) -> QueryRecord:
         """The same, where a manifest has it."""
         return replace(
-            self,
+            self.carrying() if stored.options.get("carries_ends") else self,
             absorbed=stored.options["absorbed"],
             latest=stored.options["latest"],
             rows=stored.options["rows"],
@@ -170,6 +174,7 @@ class QueryRecord:
                 "latest": self.latest,
                 "rows": self.rows,
                 "fresh": self.is_fresh,
+                **({"carries_ends": True} if self.bundle.carries_ends else {}),
                 **({"shares": list(self.shares)} if self.shares else {}),
                 **({"seed": self.seed.to_json()} if self.seed is not None else {}),
             },

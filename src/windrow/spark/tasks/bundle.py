@@ -29,6 +29,8 @@ class Bundle:
     plan: bytes
     by_group: bool | None = None
     aggregates: tuple[Definition, ...] = ()
+    #: whether its results come with their ends, which an archive wants to know
+    carries_ends: bool = False
 
     @classmethod
     def of(
@@ -48,7 +50,7 @@ class Bundle:
         """The query, compiled in this process."""
         for definition in self.aggregates:
             install_version(definition)
-        return _compiled(self.plan, self.by_group)
+        return _compiled(self.plan, self.by_group, self.carries_ends)
 
     @property
     def program(self) -> Program | None:
@@ -58,5 +60,5 @@ class Bundle:
 
 
 @lru_cache(maxsize=4096)
-def _compiled(plan: bytes, by_group: bool | None) -> Unit:
-    return unit_of(pickle.loads(plan), by_group=by_group)
+def _compiled(plan: bytes, by_group: bool | None, carries_ends: bool) -> Unit:
+    return unit_of(pickle.loads(plan), by_group=by_group, carries_ends=carries_ends)

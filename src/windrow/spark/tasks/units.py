@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Scan
 from windrow.errors import QueryError
+from windrow.kernels.general.ends import telling
+from windrow.kernels.general.options import Ends, Options
 from windrow.kernels.general.placement import placement_of, table_places
 from windrow.kernels.general.program import Program as GeneralProgram
 from windrow.kernels.general.timing import Timing
@@ -81,8 +83,8 @@ class SlidingUnit:
 class GeneralUnit:
     """Any other query."""
 
-    def __init__(self, emit: Emit) -> None:
-        self.program = GeneralProgram(emit)
+    def __init__(self, emit: Emit, *, carries_ends: bool = False) -> None:
+        self.program = GeneralProgram(emit, Options(ends=Ends.CARRIED) if carries_ends else None)
         self.timing = Timing(emit)
         self.streams = dict(self.timing.streams)
         joins = [node.table for node in emit.walk() if isinstance(node, TableJoin)]
@@ -90,6 +92,11 @@ class GeneralUnit:
         self.stages = 1
         self.placement = placement_of(emit)
         self.table_places = table_places(emit, self.placement)
+
+    @property
+    def carries_ends(self) -> bool:
+        """Whether what comes to the root has its end with it, where an end is known."""
+        return not telling(self.program.emit, self.program.options)
 
     @property
     def numbers_rows(self) -> bool:
@@ -147,10 +154,12 @@ class GeneralUnit:
 Unit = SlidingUnit | GeneralUnit
 
 
-def unit_of(emit: Emit, *, by_group: bool | None = None) -> Unit:
-    """The unit that runs a plan; a QueryError if none does."""
+def unit_of(emit: Emit, *, by_group: bool | None = None, carries_ends: bool = False) -> Unit:
+    """The unit that runs a plan; a QueryError if none does. `carries_ends`: its results come with their ends,
+    though it takes more to keep them.
+    """
     try:
         SlidingQuery.of(emit)
     except QueryError:
-        return GeneralUnit(emit)
+        return GeneralUnit(emit, carries_ends=carries_ends)
     return SlidingUnit(emit, by_group=by_group)
