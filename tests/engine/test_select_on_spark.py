@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,7 +11,9 @@ from tests.engine.world import rows_of
 
 from windrow.engine.adhoc.on_spark import OnSpark
 from windrow.engine.connection import Windrow
+from windrow.engine.core import Arrival, Promise
 from windrow.errors import QueryError
+from windrow.state.names import DRIVER
 from windrow.testing import Harness
 
 if TYPE_CHECKING:
@@ -69,6 +72,24 @@ def test_a_question_on_spark_leaves_nothing(w: Windrow, tmp_path: Path) -> None:
     assert not list((w._folder / "tmp").iterdir())
     assert not w._engine.log.leases._pins
     assert not w.spark.sparkContext._jsc.getPersistentRDDs()
+
+
+def test_synopses_that_spark_aggregates_answer_too(spark: SparkSession, tmp_path: Path) -> None:
+    asked = "SELECT name, COUNT(v) AS n, SUM(v) AS total FROM r [RANGE 150] GROUP BY name"
+    oracle = Harness(asked, streams={"r": (COLUMNS, "WATTR t ORDERED")})
+    with Windrow(spark, tmp_path / "state") as w:
+        w.sql(f"CREATE STREAM r ({COLUMNS}) WATTR t ORDERED")
+        w.query("q", "SELECT name, SUM(v) AS total FROM r [RANGE 200 SLIDE 100] GROUP BY name")
+        for rows, promised in ((ROWS[:60], 200), (ROWS[72:78], 250)):
+            columns = dict(zip(("name", "v", "t"), zip(*rows, strict=True), strict=True))
+            w._engine.epoch([Arrival("r", spark.createDataFrame(pa.table(columns)))])
+            w._engine.epoch(promises=[Promise("r", promised)])
+            oracle.push("r", rows)
+            oracle.punctuate("r", promised)
+        assert [ref for ref in w._engine.last.chunks[DRIVER] if ref.metadata.get("stream") == "r"]
+        found = w.select(asked)
+        assert found.schema.metadata[b"windrow.at"] == b"249"
+        assert Counter(rows_of(found)) == oracle.relation(249)
 
 
 def _large(w: Windrow) -> OnSpark:
