@@ -310,7 +310,7 @@ def test_queries_that_share_answer_as_each_would_by_itself(tmp_path: Path, seed:
     assert found.answers
 
 
-@pytest.mark.parametrize("seed", (20, 21, 27))
+@pytest.mark.parametrize("seed", [20, 21, 27])
 def test_queries_that_are_made_of_others_answer_as_each_would_by_itself(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

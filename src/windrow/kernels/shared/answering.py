@@ -80,7 +80,8 @@ class Answering:
         pages = [self.book.sheets[name] for name, is_added in terms_of(asker.exists) if is_added]
         different = {page.sheet.name: page for page in pages}.values()
         found = [asker.windows(page.panes, page.sheet, self.turn.clock) for page in different]
-        return asker.wanted(found[0] if len(found) == 1 else np.unique(np.concatenate(found)))
+        ends = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+        return asker.wanted(ends, self.turn.clock)
 
     def _pieces(
         self, asker: Asker, ends: Ints, blocks: Mapping[str, Block], groups: tuple[int, int]
