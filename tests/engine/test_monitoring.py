@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COUNTS = "SELECT COUNT(*) AS n FROM s [RANGE 10 SLIDE 1]"
-MEDIANS = "SELECT k, MEDIAN(v) AS middle FROM s [RANGE 10 SLIDE 2] GROUP BY k"
+#: an expression that may fail for some row is not shared
+RESTS = "SELECT k, SUM(v % k) AS rest FROM s [RANGE 10 SLIDE 2] GROUP BY k"
 NESTED = (
     "SELECT MAX(total) AS top FROM (SELECT k, SUM(v) AS total FROM s [RANGE 4 SLIDE 2] GROUP BY k)"
     " [RANGE 8 SLIDE 2]"
 )
 ALL = "SELECT COUNT(*) AS n FROM s [LANDMARK SLIDE 2]"
-ROWS = [[(1 + now % 3, now % 7, now)] for now in range(60)]
+ROWS = [[(1 + now % 3, now % 7, now)] for now in range(48)]
 
 
 def instants(w: Driven, query: str) -> list[int]:
     return sorted({row[0] for row in w.rows(query)})
 
 
-@pytest.mark.parametrize("text", [MEDIANS, NESTED, ALL])
+@pytest.mark.parametrize("text", [RESTS, NESTED, ALL])
 def test_a_query_that_shares_nothing_is_refreshed_as_often_as_it_asks(tmp_path: Path, text: str) -> None:
     with Driven(tmp_path / "state") as w:
         w.sql(STREAM)
@@ -46,7 +47,7 @@ def test_a_query_that_shares_nothing_is_refreshed_as_often_as_it_asks(tmp_path: 
             w.push(*batch)
         told = instants(w, "seldom")
         assert [later - earlier for earlier, later in pairwise(told)] == [10] * (len(told) - 1)
-        assert len(told) >= 5
+        assert len(told) >= 4
         w.end()
         whole = as_rows(oracle(text, ROWS))
         assert w.rows("seldom") == [row for row in whole if row[0] in instants(w, "seldom")]
@@ -62,21 +63,21 @@ def test_rows_that_wait_too_long_are_taken_in_without_an_answer(
     monkeypatch.setattr(draft, "MOST_WAITING", 3)
     with Driven(tmp_path / "state") as w:
         w.sql(STREAM)
-        w.sql(f"CREATE QUERY seldom AS {MEDIANS} EVERY 20")
+        w.sql(f"CREATE QUERY seldom AS {RESTS} EVERY 20")
         for batch in ROWS:
             w.push(*batch)
         assert w.engine.queries["seldom"].absorbed > w.engine.last.number - 5
         told = instants(w, "seldom")
         assert [later - earlier for earlier, later in pairwise(told)] == [20] * (len(told) - 1)
-        assert w.rows("seldom") == [row for row in as_rows(oracle(MEDIANS, ROWS)) if row[0] in told]
+        assert w.rows("seldom") == [row for row in as_rows(oracle(RESTS, ROWS)) if row[0] in told]
 
 
-@pytest.mark.parametrize("text", [COUNTS, MEDIANS])
+@pytest.mark.parametrize("text", [COUNTS, RESTS])
 def test_a_restart_changes_nothing_about_when_refreshes_are_due(tmp_path: Path, text: str) -> None:
     told: dict[str, list[Any]] = {}
     for life in ("one", "two"):
         told[life] = []
-        lives = [(0, 60)] if life == "one" else [(0, 17), (17, 25), (25, 60)]
+        lives = [(0, 40)] if life == "one" else [(0, 17), (17, 25), (25, 40)]
         for begin, stop in lives:
             with Driven(tmp_path / life) as w:
                 w.sql(STREAM)
@@ -127,7 +128,7 @@ def test_under_overload_queries_of_all_kinds_wait_alike(
     texts = [
         *(f"SELECT COUNT(*) AS n{each} FROM s [RANGE 4 SLIDE 1]" for each in range(3)),
         *(f"SELECT k, SUM(v) AS n{each} FROM s [RANGE 4 SLIDE 1] GROUP BY k" for each in range(3)),
-        *(f"SELECT MEDIAN(v) AS n{each} FROM s [RANGE 4 SLIDE 1]" for each in range(3)),
+        *(f"SELECT SUM(v % k) AS n{each} FROM s [RANGE 4 SLIDE 1]" for each in range(3)),
     ]
     with Driven(tmp_path / "state") as w:
         w.sql(STREAM)

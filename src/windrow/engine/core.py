@@ -283,7 +283,9 @@ class Engine:
                 return None
             members = set(self.common.members(self.common.ledger_of(record.shares)))
             running = [each for each in self.queries.values() if each.id in members and each.is_running]
-            leader = led(running, self.common.asking).leader_of(record.id)
+            (stream,) = (self.streams[name] for name in record.streams)
+            answered = stream.known.progress_on(stream.stream, stream.stream.wattr)
+            leader = led(running, self.common.asking, answered).leader_of(record.id)
             return next((each for each in running if each.id == leader), None)
 
     def sharing_plan(self) -> SharingPlan:

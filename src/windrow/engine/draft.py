@@ -303,7 +303,8 @@ class Draft:
                 continue
             ledger = self.common.ledger(name)
             clock = self._clock(ledger.stream)
-            askers = self._askers([r for r in running if r.query.every is None or r.id in chosen])
+            asking = [r for r in running if r.query.every is None or r.id in chosen]
+            askers = self._askers(asking, clock)
             due = tuple(asker for asker in askers if asker.is_due(clock))
             waiting = tuple(ref for ref in self._deltas if self._is_waited_for(name, ref))
             if due or len(waiting) > MOST_WAITING:
@@ -318,9 +319,9 @@ class Draft:
     def _is_used(self, ledger: str) -> bool:
         return any(self._by_id(query).is_running for query in self.common.members(ledger))
 
-    def _askers(self, records: Iterable[QueryRecord]) -> list[Asker]:
+    def _askers(self, records: Iterable[QueryRecord], clock: Clock) -> list[Asker]:
         """What the queries ask; of those that ask the same, one asks for all."""
-        found = led(records, self.common.asking)
+        found = led(records, self.common.asking, clock.before)
         self._readers |= found.readers
         return found.askers
 
