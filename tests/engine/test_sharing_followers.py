@@ -92,6 +92,24 @@ def test_a_query_that_comes_late_takes_what_is_complete_for_it(tmp_path: Path) -
         assert w.rows("late") == [row for row in as_rows(oracle(SELDOM)) if row[0] > 22]
 
 
+def test_a_faster_query_that_comes_late_is_followed_when_its_windows_are_complete(tmp_path: Path) -> None:
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        w.query("seldom", SELDOM.replace("RANGE 20", "RANGE 15"))
+        w.push(*BATCHES[0])
+        w.query("often", OFTEN.replace("RANGE 20", "RANGE 15"))
+        assert w.queries["often"].progress.complete_from == 12
+        for batch in BATCHES[1:4]:
+            w.push(*batch)
+        assert computed(w) == {"seldom", "often"}
+        w.engine.seconds.clear()
+        for batch in BATCHES[4:]:
+            w.push(*batch)
+        w.end()
+        assert computed(w) == {"often"}
+        assert w.rows("seldom") == as_rows(oracle(SELDOM.replace("RANGE 20", "RANGE 15")))
+
+
 def test_a_follower_goes_on_when_its_leader_is_dropped_or_the_process_ends(tmp_path: Path) -> None:
     heard: list[object] = []
     for first, last in ((0, 2), (2, 4), (4, len(BATCHES))):

@@ -10,6 +10,8 @@ from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.world import BATCHES, COUNTS, MEDIANS, NESTED, SUMS, oracle
 
 from windrow.engine.core import Engine
+from windrow.sharing.scheduling.costs import Costs
+from windrow.sharing.scheduling.measured import Measured
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,8 +167,8 @@ def test_under_overload_periods_get_longer_for_all_alike(
         for number in range(6):
             w.sql(f"CREATE QUERY q{number} AS SELECT COUNT(*) AS n{number} FROM s [RANGE 4 SLIDE 1] EVERY 1")
         engine: Engine = w.engine
-        monkeypatch.setattr(engine.refreshes, "measured", lambda seconds, queries: None)
-        engine.refreshes.cost, engine.limit = 1000.0, 2500.0
+        monkeypatch.setattr(Measured, "costs", Costs(read=0.0, answer=1000.0))
+        engine.limit = 2500.0
         for now in range(60):
             w.push((1, 1, now))
         counts = [len(w.rows(f"q{number}")) for number in range(6)]

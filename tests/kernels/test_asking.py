@@ -25,8 +25,8 @@ def test_windows_that_are_left_out_are_not_asked_for(
     width = 2
     asker = Asker("q", 0, length * width, slide * width, 0, "p1", (), drops=dropped.__contains__)
     sheet = Sheet(width, 0, length, ())
-    ends = asker.windows(np.array(sorted(panes)), sheet, Clock(before, before + more))
-    found = asker.wanted(ends).tolist()
+    clock = Clock(before, before + more)
+    found = asker.wanted(asker.windows(np.array(sorted(panes)), sheet, clock), clock).tolist()
     instants = {pane * width for pane in panes}
     assert found == [
         end

@@ -23,6 +23,7 @@ from windrow.engine.delivering import Delivering
 from windrow.engine.draft import Draft
 from windrow.engine.history import read_contents
 from windrow.engine.leading import failed_leaders, is_exact, led
+from windrow.engine.monitoring import both, check_every
 from windrow.engine.overload import Effort
 from windrow.engine.records import QueryRecord, StreamRecord, query_text
 from windrow.engine.refreshes import Refreshes
@@ -137,7 +138,7 @@ class Engine:
         self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
         self.shedding = Shedding.of(self.last.decisions, self._state_id)
         self.common = Common.of(self.last.decisions)
-        self.refreshes = Refreshes()
+        self.refreshes = Refreshes.of(self.last.decisions)
         #: how long each query took since this process runs
         self.seconds: dict[str, float] = {}
         self.costs = Costs()
@@ -249,6 +250,7 @@ class Engine:
             else:
                 seen = [g for name in record.streams if (g := self.streams[name].greatest) is not None]
                 record = replace(record, complete_from=max(seen) + 1 if seen else None)
+            check_every(record)
             opened = sink or self._opened(query.sink or "memory:", query.name)
             self._join_domains(record)
             for stream in record.streams:
@@ -276,7 +278,9 @@ class Engine:
                 return None
             members = set(self.common.members(self.common.ledger_of(record.shares)))
             running = [each for each in self.queries.values() if each.id in members and each.is_running]
-            leader = led(running, self.common.asking).leader_of(record.id)
+            (stream,) = (self.streams[name] for name in record.streams)
+            answered = stream.known.progress_on(stream.stream, stream.stream.wattr)
+            leader = led(running, self.common.asking, answered).leader_of(record.id)
             return next((each for each in running if each.id == leader), None)
 
     def sharing_plan(self) -> SharingPlan:
@@ -298,8 +302,7 @@ class Engine:
 
     def timing(self, record: QueryRecord) -> Timing | None:
         """How often a query is refreshed, if it does not ask for every window."""
-        ledger = self.common.ledger_of(record.shares) if record.shares else ""
-        return self.refreshes.timing(ledger, record)
+        return self.refreshes.timing(record)
 
     def _join_domains(self, query: QueryRecord) -> None:
         """The instants of a table's changes are those of the streams it is read with."""
@@ -480,20 +483,22 @@ class Engine:
 
     def _close(self, draft: Draft, began: float) -> None:
         wants, drops = self.archives.wants_lifetimes, self.shedding.drops
-        own = [(each, each.query.name) for each in draft.due()]
-        work = [replace(each, drops=drops(name), lifetimes=wants(name)) for each, name in own]
         ready = time.perf_counter()
         left = None if self.limit is None else self.limit - (ready - began)
-        due = draft.shared_due(self.refreshes, left)
-        shared = [self._without_dropped(each) for each in due]
+        chosen = draft.refreshed(self.refreshes, left)
+        own = [(each, each.query.name) for each in draft.due(chosen)]
+        work = [replace(each, drops=both(each.drops, drops(n)), lifetimes=wants(n)) for each, n in own]
+        shared = [self._without_dropped(each) for each in draft.shared_due(chosen)]
         if work or shared:
             reports = self.jobs.close(draft.tasks(work, shared, self._place()))
             while failed := failed_leaders(shared, reports):
                 shared = [draft.without_followers(each, failed) for each in shared]
                 reports = self.jobs.close(draft.tasks(work, shared, self._place()))
             draft.close(work, shared, reports)
-        answered = len(work) + sum(len(each.turn.askers) for each in shared)
-        self.refreshes.measured(time.perf_counter() - ready, answered)
+        measured = draft.measured(work, shared)
+        scale = (time.perf_counter() - ready) / (sum(seconds for *_, seconds in measured) or 1.0)
+        for group, longest, answers, seconds in measured:
+            self.refreshes.measured(group, longest, answers, seconds * scale)
 
     def _without_dropped(self, work: SharedWork) -> SharedWork:
         """The same, with windows that are left out not even asked for."""
@@ -506,7 +511,7 @@ class Engine:
 
     def _commit(self, draft: Draft) -> None:
         shedding = self.shedding.after(draft, self._effort, self.limit)
-        draft.decisions |= shedding.decisions
+        draft.decisions |= shedding.decisions | self.refreshes.decisions(draft.known)
         crash_point("before-commit")
         self.log.commit(draft.manifest(self.shards))
         crash_point("after-commit")

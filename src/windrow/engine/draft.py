@@ -20,6 +20,7 @@ from windrow.engine.common import Common, labels_of
 from windrow.engine.history import add_up, is_long, write_changes
 from windrow.engine.keeping import last_answers, tidied
 from windrow.engine.leading import led
+from windrow.engine.monitoring import Without, group_by_itself, group_of, newest
 from windrow.engine.outgoing import asking, with_followers, with_readers
 from windrow.engine.overload import Effort
 from windrow.engine.records import QueryRecord, StreamRecord
@@ -42,7 +43,8 @@ from windrow.windows.domain import INFINITY, Instant
 if TYPE_CHECKING:
     import polars as pl
 
-    from windrow.engine.refreshes import Refreshes
+    from windrow.algebra.catalog import Stream
+    from windrow.engine.refreshes import Group, Refreshes
     from windrow.engine.tables import TableRecord, TableUpdate
     from windrow.kernels.general.contents import Values
     from windrow.kernels.shared.asking import Asker
@@ -241,33 +243,68 @@ class Draft:
 
     # ------------------------------------------------------------ queries
 
-    def due(self) -> list[Work]:
-        """The queries that have something to answer, or too much to take in."""
-        own = [record for record in self.queries.values() if record.is_running and not record.shares]
-        found = [self._work(record) for record in own]
-        return [
-            work
-            for work in found
-            if _is_due(work) or work.seed is not None or len(work.deltas) > MOST_WAITING
-        ]
+    def refreshed(self, refreshes: Refreshes, seconds: float | None = None) -> set[str]:
+        """Of the queries that do not ask for every window, those that are answered now, on all of which
+        together so many seconds may be spent."""
+        groups: list[Group] = []
+        for name in self.common.ledgers:
+            running = self._running(name)
+            if any(record.query.every is not None for record in running):
+                ledger = self.common.ledger(name)
+                asking = [(record, self.common.asker(record.id)) for record in running]
+                group = group_of(ledger, asking, self._clock(ledger.stream))
+                groups += [group] if group is not None else []
+        for record in self._own:
+            if record.query.every is not None:
+                work = self._work(record)
+                moved = self._work(replace(record, held=None)).clock
+                groups.append(group_by_itself(record, moved, work.clock))
+        return refreshes.due(groups, seconds)
 
-    def shared_due(self, refreshes: Refreshes, seconds: float | None = None) -> list[SharedWork]:
-        """The ledgers that have something to answer, or too much to take in. So many seconds may be spent on
-        queries that do not ask for every window."""
+    def due(self, chosen: Collection[str] = ()) -> list[Work]:
+        """The queries that have something to answer, or too much to take in."""
+        found = [self._monitored(record, chosen) for record in self._own]
+        return [work for work in found if work is not None]
+
+    def _monitored(self, record: QueryRecord, chosen: Collection[str]) -> Work | None:
+        """What a query has to do now. One that does not ask for every window tells of the newest one only,
+        and is held back when it is not its turn."""
+        work = self._work(record)
+        forced = work.seed is not None or len(work.deltas) > MOST_WAITING
+        if record.query.every is None:
+            return work if _is_due(work) or forced else None
+        if record.id in chosen or forced:
+            (stream,) = record.streams
+            end = newest(record, work.clock.now, self.streams[stream].greatest)
+            return replace(work, drops=Without(end if record.id in chosen else None))
+        if _is_due(work):
+            self.queries[record.query.name] = replace(record, held=work.clock.before)
+        return None
+
+    @property
+    def _own(self) -> list[QueryRecord]:
+        return [record for record in self.queries.values() if record.is_running and not record.shares]
+
+    def _running(self, ledger: str) -> list[QueryRecord]:
+        members = (self._by_id(query) for query in self.common.members(ledger))
+        return [record for record in members if record.is_running]
+
+    def _clock(self, stream: Stream) -> Clock:
+        known = self.before[stream.name].known, self.streams[stream.name].known
+        before, now = (each.progress_on(stream, stream.wattr) for each in known)
+        return Clock(before, now)
+
+    def shared_due(self, chosen: Collection[str] = ()) -> list[SharedWork]:
+        """The ledgers that have something to answer, or too much to take in."""
         found: list[SharedWork] = []
         for name in self.common.ledgers:
-            members = [self._by_id(query) for query in self.common.members(name)]
-            running = [record for record in members if record.is_running]
+            running = self._running(name)
             if not running:
                 continue
             ledger = self.common.ledger(name)
-            stream = ledger.stream
-            known = self.before[stream.name].known, self.streams[stream.name].known
-            before, now = (each.progress_on(stream, stream.wattr) for each in known)
-            clock = Clock(before, now)
-            monitoring = {record.id: record for record in running if record.query.every is not None}
-            chosen = refreshes.due(name, monitoring, self.common, clock, seconds)
-            askers = self._askers([r for r in running if r.query.every is None or r.id in chosen])
+            clock = self._clock(ledger.stream)
+            asking = [r for r in running if r.query.every is None or r.id in chosen]
+            askers = self._askers(asking, clock)
             due = tuple(asker for asker in askers if asker.is_due(clock))
             waiting = tuple(ref for ref in self._deltas if self._is_waited_for(name, ref))
             if due or len(waiting) > MOST_WAITING:
@@ -282,9 +319,9 @@ class Draft:
     def _is_used(self, ledger: str) -> bool:
         return any(self._by_id(query).is_running for query in self.common.members(ledger))
 
-    def _askers(self, records: Iterable[QueryRecord]) -> list[Asker]:
+    def _askers(self, records: Iterable[QueryRecord], clock: Clock) -> list[Asker]:
         """What the queries ask; of those that ask the same, one asks for all."""
-        found = led(records, self.common.asking)
+        found = led(records, self.common.asking, clock.before)
         self._readers |= found.readers
         return found.askers
 
@@ -306,6 +343,8 @@ class Draft:
         before, held = self._inputs(record, self.before, self.tables_before)
         now, now_held = self._inputs(record)
         clock = record.bundle.unit.clock(before, now, record.latest, held, now_held)
+        if record.held is not None and isinstance(clock, Clock):
+            clock = replace(clock, before=record.held)
         waiting = [ref for ref in self._deltas if self._awaits(record, ref)]
         tables = [self.tables[name] for name in record.tables]
         whole = [ref for table in tables for ref in self._parts(table)] if record.is_fresh else []
@@ -354,7 +393,7 @@ class Draft:
             moved += self.common.members(common.name)
         for query in moved:
             record = self._by_id(query)
-            moved_on = replace(record, absorbed=self.last.number + 1, is_fresh=False, seed=None)
+            moved_on = replace(record, absorbed=self.last.number + 1, is_fresh=False, seed=None, held=None)
             self.queries[record.query.name] = moved_on
         cells: Counter[str] = Counter()
         followers = {a.query: a.followers for common in shared for a in common.turn.askers if a.followers}
@@ -381,6 +420,20 @@ class Draft:
             for query, seed in self.common.seeds(name).items():
                 record = self._by_id(query)
                 self.queries[record.query.name] = replace(record, shares=(), seed=seed)
+
+    def measured(self, work: list[Work], shared: list[SharedWork]) -> list[tuple[str, int, int, float]]:
+        """For each group of queries that were answered together: the longest window in ticks, how many they
+        were, and the seconds that tasks spent on them."""
+        spent: Counter[str] = Counter()
+        for (query, _), (seconds, _) in self.levels.items():
+            spent[query] += seconds  # type: ignore[assignment]
+        found = [(each.query.name, 0, 1, float(spent[each.query.name])) for each in work]
+        for common in shared:
+            askers = common.turn.askers
+            longest = max((asker.range for asker in askers), default=0)
+            seconds = float(sum(spent[asker.query] for asker in askers))
+            found.append((common.name, longest, len(askers), seconds))
+        return found
 
     def _fault(self, faults: Mapping[str, Fault]) -> None:
         for name, fault in faults.items():
@@ -430,6 +483,11 @@ class Draft:
         """The queries whose last answer can be asked for."""
         known = {state.options["id"] for state in self._undeclared.values()}
         return known | {r.id for r in self.queries.values() if r.is_running and r.query.plan.is_by_extent}
+
+    @property
+    def known(self) -> set[str]:
+        """The ids of all queries there are, declared or not."""
+        return {state.options["id"] for state in self._undeclared.values()} | set(self._names)
 
     @property
     def _known_streams(self) -> dict[str, StreamState]:

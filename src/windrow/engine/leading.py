@@ -2,7 +2,8 @@
 
 Equal queries read its answers whole. Queries that are the same but less often (CS8) follow it: they read what
 is about their own instants. A query that does not answer every window (EVERY, MAX GAP) neither follows nor is
-followed, since what it leaves out others would miss.
+followed, since what it leaves out others would miss. A query that came late asks for itself as long as there
+are windows that are complete for others and not for it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from windrow.kernels.shared.asking import Asker
     from windrow.spark.tasks.reports import Closed
     from windrow.spark.tasks.shared import SharedWork
+    from windrow.windows.domain import Instant
 
 
 @dataclass
@@ -37,12 +39,14 @@ class Led:
         return None
 
 
-def led(records: Iterable[QueryRecord], asking: Callable[[str], tuple[Asker, Hashable]]) -> Led:
+def led(
+    records: Iterable[QueryRecord], asking: Callable[[str], tuple[Asker, Hashable]], answered: Instant
+) -> Led:
     """Who asks; `asking` tells what a query asks for, and what is the same for those that differ only in when
-    they do."""
+    they do. Windows that end after `answered` are still to come."""
     found = Led()
     leaders: dict[Hashable, list[Asker]] = {}
-    for record, asker, same in sorted(_known(records, asking), key=lambda known: _order(known[1])):
+    for record, asker, same in sorted(_known(records, asking, answered), key=lambda known: _order(known[1])):
         alike = leaders.setdefault(_alike(record, same), [])
         leader = next((place for place, each in enumerate(alike) if _leads(each, asker)), None)
         if leader is None:
@@ -68,12 +72,13 @@ def is_exact(record: QueryRecord) -> bool:
 
 
 def _known(
-    records: Iterable[QueryRecord], asking: Callable[[str], tuple[Asker, Hashable]]
+    records: Iterable[QueryRecord], asking: Callable[[str], tuple[Asker, Hashable]], answered: Instant
 ) -> Iterable[tuple[QueryRecord, Asker, Hashable]]:
     for record in records:
         asker, same = asking(record.id)
-        newest = record.query.every is not None
-        yield record, replace(asker, complete_from=record.complete_from, newest=newest), same
+        begin, newest = record.complete_from, record.query.every is not None
+        is_past = begin is not None and answered - asker.range >= begin
+        yield record, replace(asker, complete_from=None if is_past else begin, newest=newest), same
 
 
 def _alike(record: QueryRecord, same: Hashable) -> Hashable:

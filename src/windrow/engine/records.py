@@ -120,6 +120,8 @@ class QueryRecord:
     shares: tuple[str, ...] = ()
     #: what it takes along from a ledger that has become too large, until it has a state of its own
     seed: Seed | None = None
+    #: where its clock stands, if it is held back until its next refresh
+    held: Instant | None = None
 
     @property
     def id(self) -> str:
@@ -160,6 +162,7 @@ class QueryRecord:
             is_fresh=stored.options.get("fresh", False),
             shares=tuple(stored.options.get("shares", ())),
             seed=Seed.from_json(stored.options["seed"]) if "seed" in stored.options else None,
+            held=read_instant(stored.options["held"]) if "held" in stored.options else None,
         )
 
     def to_state(self) -> QueryState:
@@ -177,6 +180,7 @@ class QueryRecord:
                 **({"carries_ends": True} if self.bundle.carries_ends else {}),
                 **({"shares": list(self.shares)} if self.shares else {}),
                 **({"seed": self.seed.to_json()} if self.seed is not None else {}),
+                **({"held": write_instant(self.held)} if self.held is not None else {}),
             },
             complete_from=-INFINITY if self.complete_from is None else self.complete_from,
             status=self.status,

@@ -81,9 +81,12 @@ class Asker:
         since = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         return np.asarray(self.origin + (np.repeat(first, counts) + since + 1) * self.slide)
 
-    def wanted(self, ends: Ints) -> Ints:
+    def wanted(self, ends: Ints, clock: Clock) -> Ints:
         """Of the windows that end at some instants, in order, those that are answered."""
-        ends = ends[-1:] if self.newest else ends
+        if self.newest and clock.now != INFINITY:
+            ends = ends[ends == self.origin + (int(self.cut.due(clock.now)) + 1) * self.slide]
+        elif self.newest:
+            ends = ends[-1:]
         if self.drops is None:
             return ends
         wanted: Ints = ends[np.array([not self.drops(end) for end in ends.tolist()], dtype=bool)]

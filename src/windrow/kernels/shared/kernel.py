@@ -79,4 +79,5 @@ def _windows(asker: Asker, pages: Mapping[str, Page], clock: Clock) -> Ints:
     mine = [pages[name] for name, is_added in terms_of(asker.exists) if is_added]
     different = {page.sheet.name: page for page in mine}.values()
     found = [asker.windows(page.panes, page.sheet, clock) for page in different]
-    return asker.wanted(found[0] if len(found) == 1 else np.unique(np.concatenate(found)))
+    ends = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+    return asker.wanted(ends, clock)

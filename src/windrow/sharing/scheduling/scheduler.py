@@ -81,9 +81,24 @@ class Scheduler:
         self._periods = {query.name: query.period for task in self.tasks for query in task.queries}
         self._lateness = {name: self._lateness.get(name, Lateness()) for name in queries}
 
-    def updated(self) -> None:
-        """An interval was added to the synopses."""
-        self.now += 1
+    def updated(self, times: int = 1) -> None:
+        """An interval was added to the synopses, or several."""
+        self.now += times
+
+    def everything_is_due(self) -> None:
+        """The periods of all are over, at this very moment if they were not before."""
+        for name, last in self._last.items():
+            self._last[name] = min(last, self.now - self._periods[name])
+        self._done = {task.name: min(self._last[q.name] for q in task.queries) for task in self.tasks}
+
+    def since(self, query: str) -> int:
+        """The updates since a query was last done, or came."""
+        return self.now - self._last[query]
+
+    def remember(self, query: str, since: int, lateness: Lateness) -> None:
+        """What an earlier scheduler knew of a query."""
+        self._last[query], self._lateness[query] = self.now - since, lateness
+        self._done = {task.name: min(self._last[q.name] for q in task.queries) for task in self.tasks}
 
     def next(self, ready: Collection[str] | None = None) -> Sequence[Task]:
         """What is to be done together now; nothing if there is nothing to do before the next update.
@@ -99,6 +114,12 @@ class Scheduler:
             return ()
         return self.together(ordered, self.left)
 
+    def due(self, ready: Collection[str]) -> list[Task]:
+        """All tasks whose periods are over and whose queries are ready, the most urgent first."""
+        able = [task for task in self.tasks if all(query.name in ready for query in task.queries)]
+        waiting = [task for task in able if self._since(task) > 0]
+        return sorted((t for t in waiting if self.left(t) <= 0 or self._is_overdue(t)), key=self._urgency)
+
     def done(self, tasks: Iterable[Task]) -> None:
         """These were done."""
         for task in tasks:
@@ -111,6 +132,14 @@ class Scheduler:
     def left(self, task: Task) -> int:
         """d(T): the updates until a task is due."""
         return task.period - self._since(task)
+
+    def is_overdue(self, task: Task) -> bool:
+        """Whether a query of it has waited for longer than it may."""
+        return self._is_overdue(task)
+
+    def refreshed(self, query: str) -> Lateness:
+        """How late a query's refreshes have been, up to the last one."""
+        return self._lateness[query]
 
     def lateness(self, query: str) -> Lateness:
         """How late a query's refreshes have been, the one it waits for now included if it is late."""

@@ -1,0 +1,194 @@
+"""EVERY … AT MOST in the engine: who is refreshed when, with others or by itself, and after a restart."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.driven import STREAM, Driven, as_rows
+from tests.engine.world import oracle
+
+from windrow.engine import draft
+from windrow.engine.refreshes import Group, Refreshes
+from windrow.errors import QueryError
+from windrow.kernels.clocks import Clock
+from windrow.sharing.scheduling.costs import Costs
+from windrow.sharing.scheduling.measured import Measured
+from windrow.sharing.scheduling.tasks import Query
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNTS = "SELECT COUNT(*) AS n FROM s [RANGE 10 SLIDE 1]"
+#: an expression that may fail for some row is not shared
+RESTS = "SELECT k, SUM(v % k) AS rest FROM s [RANGE 10 SLIDE 2] GROUP BY k"
+NESTED = (
+    "SELECT MAX(total) AS top FROM (SELECT k, SUM(v) AS total FROM s [RANGE 4 SLIDE 2] GROUP BY k)"
+    " [RANGE 8 SLIDE 2]"
+)
+ALL = "SELECT COUNT(*) AS n FROM s [LANDMARK SLIDE 2]"
+ROWS = [[(1 + now % 3, now % 7, now)] for now in range(48)]
+
+
+def instants(w: Driven, query: str) -> list[int]:
+    return sorted({row[0] for row in w.rows(query)})
+
+
+@pytest.mark.parametrize("text", [RESTS, NESTED, ALL])
+def test_a_query_that_shares_nothing_is_refreshed_as_often_as_it_asks(tmp_path: Path, text: str) -> None:
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        w.sql(f"CREATE QUERY seldom AS {text} EVERY 10")
+        assert not w.engine.queries["seldom"].shares
+        for batch in ROWS:
+            w.push(*batch)
+        told = instants(w, "seldom")
+        assert [later - earlier for earlier, later in pairwise(told)] == [10] * (len(told) - 1)
+        assert len(told) >= 4
+        w.end()
+        whole = as_rows(oracle(text, ROWS))
+        assert w.rows("seldom") == [row for row in whole if row[0] in instants(w, "seldom")]
+        progress = w.queries["seldom"].progress
+        assert progress.period == 10
+        assert progress.had is not None
+        assert progress.late == 0
+
+
+def test_rows_that_wait_too_long_are_taken_in_without_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draft, "MOST_WAITING", 3)
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        w.sql(f"CREATE QUERY seldom AS {RESTS} EVERY 20")
+        for batch in ROWS:
+            w.push(*batch)
+        assert w.engine.queries["seldom"].absorbed > w.engine.last.number - 5
+        told = instants(w, "seldom")
+        assert [later - earlier for earlier, later in pairwise(told)] == [20] * (len(told) - 1)
+        assert w.rows("seldom") == [row for row in as_rows(oracle(RESTS, ROWS)) if row[0] in told]
+
+
+@pytest.mark.parametrize("text", [COUNTS, RESTS])
+def test_a_restart_changes_nothing_about_when_refreshes_are_due(tmp_path: Path, text: str) -> None:
+    told: dict[str, list[Any]] = {}
+    for life in ("one", "two"):
+        told[life] = []
+        lives = [(0, 40)] if life == "one" else [(0, 17), (17, 25), (25, 40)]
+        for begin, stop in lives:
+            with Driven(tmp_path / life) as w:
+                w.sql(STREAM)
+                w.sql(f"CREATE QUERY seldom AS {text} EVERY 12")
+                for batch in ROWS[begin:stop]:
+                    w.push(*batch)
+                told[life] += w.rows("seldom")
+                timing = w.queries["seldom"].progress
+        told[life].append((timing.had, timing.late))
+    assert told["one"] == told["two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "SELECT a.v FROM s [RANGE 10] a, s [RANGE 10] b WHERE a.k = b.k",
+            "no aggregate over windows of one",
+        ),
+        ("SELECT COUNT(*) AS n FROM s [ROWS 4]", "no aggregate over windows|own time"),
+    ],
+)
+def test_where_there_is_no_newest_window_every_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        with pytest.raises(QueryError, match=reason) as caught:
+            w.sql(f"CREATE QUERY odd AS {text} EVERY 10")
+        assert caught.value.code == "bad-every"
+        assert "odd" not in w.engine.queries
+
+
+def test_those_whose_shards_have_no_rows_lately_do_not_tell_of_older_windows(tmp_path: Path) -> None:
+    """A clock that passes several windows at once, and groups that are in only the first of them."""
+    text = "SELECT k, COUNT(*) AS n FROM s [RANGE 2 SLIDE 1] GROUP BY k"
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        w.sql(f"CREATE QUERY seldom AS {text} EVERY 1")
+        for now in range(0, 100, 10):
+            w.push(*((k, 1, now) for k in range(8)), (8, 1, now + 8))
+            newest = [row for row in w.rows("seldom") if row[0] > now - 2]
+            assert {row[0] for row in newest} <= {now + 5}
+
+
+def test_under_overload_queries_of_all_kinds_wait_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Measured, "costs", Costs(read=0.0, answer=1000.0))
+    texts = [
+        *(f"SELECT COUNT(*) AS n{each} FROM s [RANGE 4 SLIDE 1]" for each in range(3)),
+        *(f"SELECT k, SUM(v) AS n{each} FROM s [RANGE 4 SLIDE 1] GROUP BY k" for each in range(3)),
+        *(f"SELECT SUM(v % k) AS n{each} FROM s [RANGE 4 SLIDE 1]" for each in range(3)),
+    ]
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        for number, text in enumerate(texts):
+            w.sql(f"CREATE QUERY q{number} AS {text} EVERY 1")
+        w.engine.limit = 2500.0
+        for batch in ROWS:
+            w.push(*batch)
+        counts = [len(instants(w, f"q{number}")) for number in range(len(texts))]
+        assert max(counts) - min(counts) <= 2, counts
+        assert sum(counts) <= 2 * len(ROWS)
+        for number, text in enumerate(texts):
+            assert set(w.rows(f"q{number}")) <= set(as_rows(oracle(text, ROWS)))
+            assert w.queries[f"q{number}"].progress.late > 0
+
+
+# ------------------------------------------------------------ hybrid
+
+
+def played(costs: Costs, queries: list[Query], updates: int) -> tuple[float, dict[str, list[int]]]:
+    """What all refreshes cost if each update is an epoch, and when each query was refreshed."""
+    refreshes, told, spent = Refreshes(), dict[str, list[int]](), 0.0
+    known = {query.name: query for query in queries}
+    for now in range(updates):
+        chosen = refreshes.due([Group("g", 1, Clock(now, now + 1), known, known)], None)
+        if chosen:
+            mine = [known[name] for name in chosen]
+            spent += costs.joint(mine)
+            refreshes.measured("g", max(query.length for query in mine), len(mine), costs.joint(mine))
+        for name in chosen:
+            told.setdefault(name, []).append(now)
+    return spent, told
+
+
+def test_where_a_probe_is_dear_some_go_more_often_with_others() -> None:
+    queries = [Query("two", 5, 2), Query("three", 5, 3)]
+    dear, told = played(Costs(read=0.0, answer=0.1, start=10.0), queries, 600)
+    assert {later - earlier for earlier, later in pairwise(told["three"][50:])} == {2}
+    assert dear < 600 * 10.0 * (1 / 2 + 1 / 3 - 1 / 6)
+    _, apart = played(Costs(read=0.0, answer=1.0, start=0.0), queries, 600)
+    assert {later - earlier for earlier, later in pairwise(apart["three"][50:])} == {3}
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 30), st.integers(1, 9)), min_size=1, max_size=4),
+    st.floats(0, 10),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_nobody_is_refreshed_later_than_asked_where_there_is_time(
+    sizes: list[tuple[int, int]], start: float, read: float, answer: float
+) -> None:
+    queries = [Query(f"q{n}", *size) for n, size in enumerate(sizes)]
+    spent, told = played(Costs(read, answer, start), queries, 240)
+    for query in queries:
+        gaps = [later - earlier for earlier, later in pairwise(told[query.name])]
+        assert max(gaps) <= query.period
+    costs, conservative = Costs(read, answer, start), 0.0
+    for now in range(1, 241):
+        due = [query for query in queries if now % query.period == 0]
+        conservative += costs.joint(due) if due else 0.0
+    assert spent <= conservative * 1.15 + 12 * (start + 30 * read + 4 * answer)
