@@ -24,7 +24,7 @@ def agreed(name: str, max_gap: int, priority: int = 0, stream: str = "s") -> Agr
     return Agreed(name, SlideGrid(10), (Reach(stream, 10),), max_gap, priority, frozenset({stream}))
 
 
-def loaded(sharing: Sharing, times: float, by_query: dict[str, float], epochs: int = 12) -> Overload:
+def loaded(sharing: Sharing, times: float, by_query: dict[str, float], epochs: int = 16) -> Overload:
     """After epochs of one second that need `times` as long, if nothing is shed."""
     overload = Overload()
     for rows, _ in zip(cycle([900, 1100]), range(epochs), strict=False):

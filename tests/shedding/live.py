@@ -50,7 +50,7 @@ class Live:
     around: float = 0.25
     cost: float = 0.001
     noise: float = 0.0
-    #: a pause now and then: how likely in an epoch, and how long
+    #: a pause now and then: how many in a second, and how long
     pauses: tuple[float, float] = (0.0, 0.0)
     limit: float = 1.0
     #: epochs begin no more often than this
@@ -73,11 +73,11 @@ class Live:
                 now = (greatest + FILE) / 1000
                 continue
             rows, shed = self._rows(sharing, greatest, upto)
-            paused = self.pauses[1] if chance.random() < self.pauses[0] else 0.0
+            since = now - before if before is not None else 0.0
+            paused = self.pauses[1] if chance.random() < self.pauses[0] * since else 0.0
             inside = self.fixed + self.cost * (rows - shed)
             inside = inside * (1 + self.noise * chance.uniform(-1, 1)) + paused
             around = self.around * (1 + self.noise * chance.uniform(-1, 1))
-            since = now - before if before is not None else 0.0
             effort = Effort(rows, shed, inside, 0.0, 0, since, around)
             if self.shedding:
                 overload = overload.after(effort, max(self.limit, self.trigger), sharing, ())
@@ -96,7 +96,7 @@ class Live:
         free = greatest + self.window
         batch = shortest(group.drop, p, moved // 16)
         slots = type(group.cycles)(group.cycles.origin, group.cycles.length, batch)
-        begin, cycles = next_cycles(self.phases.at(free), slots, free, drops=p > 0)
+        begin, cycles = next_cycles([self.phases], slots, free // self.slide * self.slide, p)
         p = 0.0 if is_away else steady(p, cycles.batch)
         self.phases = self.phases.then(begin, cycles, p, self.seed, suspended=is_away)
 

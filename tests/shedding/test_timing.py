@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import lcm
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +21,8 @@ def decided(phases: Phases, drop: WinDrop, origin: int, free: int, p: float, see
     """As the engine decides for a group of one."""
     wanted = min(p, drop.most)
     slots = Cycles(origin, drop.slide, shortest(drop, wanted))
-    begin, cycles = next_cycles(phases.at(free), slots, free, drops=wanted > 0)
+    ended = origin + (free - origin) // drop.slide * drop.slide
+    begin, cycles = next_cycles([phases], slots, ended, wanted)
     return phases.then(begin, cycles, steady(wanted, cycles.batch), seed)
 
 
@@ -64,9 +66,46 @@ def test_without_load_nothing_is_dropped_from_the_next_slot_on(
     assert not any(phases.drops(end) for end in range(free + drop.slide, free + 500))
 
 
-@given(drops, st.integers(0, 300), st.floats(0.05, 1), st.integers(0, 99))
-def test_shedding_begins_with_the_next_slot(drop: WinDrop, free: int, p: float, seed: int):
-    """One slot is kept, and the first batch may go at once."""
-    phases = decided(Phases(), drop, 0, free, p, seed)
-    assert phases.last is not None
-    assert free <= phases.last.start < free + drop.slide
+@given(drops, st.integers(0, 300), st.integers(0, 99))
+def test_shedding_begins_with_the_next_window(drop: WinDrop, free: int, seed: int):
+    """The window before was kept: the first one of which no row has come may go at once."""
+    phases = decided(Phases(), drop, 0, free, drop.most, seed)
+    first = free // drop.slide * drop.slide + drop.slide
+    assert phases.drops(first)
+    assert not phases.drops(first - drop.slide)
+
+
+@given(drops, st.integers(0, 300), st.floats(0.05, 0.3), st.integers(0, 99))
+def test_a_cycle_that_was_kept_by_chance_does_not_hold_up_more_shedding(
+    drop: WinDrop, free: int, p: float, seed: int
+):
+    phases = decided(Phases(), drop, 0, 0, min(p, drop.most / 2), seed)
+    end = free // drop.slide * drop.slide
+    if not any(phases.drops(end - before * drop.slide) for before in range(drop.batch + 1)):
+        more = decided(phases, drop, 0, free, drop.most, seed)
+        assert more.drops(end + drop.slide)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.integers(1, 20)), min_size=2, max_size=3),
+    steps,
+    st.lists(st.floats(0.1, 1), min_size=3, max_size=3),
+    st.integers(0, 99),
+)
+def test_queries_that_drop_together_keep_what_was_decided(
+    shapes: list[tuple[int, int]], changes: list[tuple[int, float]], parts: list[float], seed: int
+):
+    """Queries of different slides and losses share cycles; what was decided about a window stands."""
+    slot = lcm(*(slide for slide, _ in shapes))
+    known, free = [Phases() for _ in shapes], 0
+    for step, p in changes:
+        free += step
+        cycles = Cycles(0, slot, 3)
+        wanted = [min(p * part, cycles.most) for _, part in zip(shapes, parts, strict=False)]
+        ended = max(free // slide * slide for slide, _ in shapes)
+        begin, cycles = next_cycles(known, cycles, ended, max(wanted))
+        after = [each.then(begin, cycles, loss, seed) for each, loss in zip(known, wanted, strict=True)]
+        for (slide, _), old, new in zip(shapes, known, after, strict=True):
+            ends = range(-5 * slide, free + 1, slide)
+            assert [old.drops(end) for end in ends] == [new.drops(end) for end in ends]
+        known = after

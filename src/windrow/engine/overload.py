@@ -8,7 +8,7 @@ itself. If even the longest gaps would hardly help, nothing is dropped: windows 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -80,7 +80,7 @@ class Overload:
         if monitor.epochs <= WARM_UP and not falls_behind:
             return replace(self, monitor=monitor, spent=spent)
         allowed = monitor.allowed(limit)
-        on_rows = monitor.cost * monitor.waiting(allowed)
+        on_rows = monitor.cost * monitor.waiting(limit)
         total = max(monitor.fixed + on_rows, 1e-9)
         answers = min(effort.on_answers, monitor.fixed)
         parts = _parts(spent, sharing)
@@ -88,7 +88,8 @@ class Overload:
         most = sum(bill.most * bill.total for bill in bills) / total
         if most < WORTH:
             return Overload(monitor, losses={}, spent=spent)
-        controller = self.controller.after(monitor.next_load(allowed), most, behind=monitor.behind)
+        outlook = monitor.outlook(limit, *_savings(bills, on_rows, monitor.fixed))
+        controller = self.controller.after(outlook, allowed, since, behind=monitor.behind)
         losses: dict[str, float] = {}
         for bill in bills:
             wanted = bill.losses(bill.most * controller.share)
@@ -135,6 +136,12 @@ class Overload:
             admission=Admission(tuple(stored["suspended"])),
             losses=stored["losses"],
         )
+
+
+def _savings(bills: Iterable[Bill], on_rows: float, fixed: float) -> tuple[float, float]:
+    """The shares of the work on rows, and of the rest, that can be saved at most."""
+    early, answers = (sum(each) for each in zip(*(bill.savable for bill in bills), strict=True))
+    return early / on_rows if on_rows else 0.0, answers / fixed if fixed else 0.0
 
 
 def _parts(spent: Mapping[str, float], sharing: Sharing) -> dict[str, float]:

@@ -172,9 +172,9 @@ class Shedding:
             return free, group.cycles
         losses = [self._wanted(member.name) for member in group.members]
         batch = shortest(group.drop, max(losses), _moved(draft, group) * 2 // MOST_INTERVALS)
-        in_force = [self.phases.get(member.name, Phases()).at(free) for member in group.members]
-        now = max((phase for phase in in_force if phase is not None), key=lambda phase: phase.p, default=None)
-        return next_cycles(now, replace(group.cycles, batch=batch), free, drops=any(losses))
+        known = [self.phases.get(member.name, Phases()) for member in group.members]
+        ended = max(member.grid.end(member.grid.last_ending(free)) for member in group.members)
+        return next_cycles(known, replace(group.cycles, batch=batch), ended, max(losses))
 
     def _loss(self, query: str, cycles: Cycles) -> tuple[float, bool]:
         if query not in self.sharing.agreed:

@@ -10,13 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 #: how much of what was seen counts after another epoch
-_MEMORY = 0.9
+_MEMORY = 0.95
 #: so many epochs the belief before counts as
 _BELIEF = 0.5
 #: of the first epoch, what is taken to be for its rows
 _BY_ROWS = 0.5
-#: an epoch that takes so many times what was expected was held up by something else, and is cut to it
-_STRANGE = 3.0
+#: an epoch that takes so many times what was expected was held up by something else, and counts as expected;
+#: unless the one before was as strange
+_STRANGE = 1.6
+#: after so many epochs it is known what to expect
+_FEW = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +40,28 @@ class Line:
     y: float = 0.0
     xx: float = 0.0
     xy: float = 0.0
+    #: whether the last epoch took much longer than expected
+    strange: bool = False
 
     def after(self, rows: float, seconds: float) -> Line:
         """With one more epoch."""
         if not self.n:
             cost = _BY_ROWS * seconds / rows if rows else 0.0
             return Line(seconds - cost * rows, cost, 1.0, rows, seconds, rows * rows, rows * seconds)
-        return self._with(rows, self._plausible(rows, seconds))._fitted()
+        expected = self.fixed + self.cost * rows
+        is_strange = self._knows(rows) and seconds > _STRANGE * expected
+        counted = expected if is_strange and not self.strange else seconds
+        return replace(self._with(rows, counted)._fitted(), strange=is_strange)
 
-    def _plausible(self, rows: float, seconds: float) -> float:
-        """Nobody knows what a row costs from epochs with far fewer of them: there, all is plausible."""
-        is_known = rows * rows <= 2 * self.xx / self.n
-        return min(seconds, _STRANGE * (self.fixed + self.cost * rows)) if is_known else seconds
+    def _knows(self, rows: float) -> bool:
+        """Nobody knows what a row costs from few epochs, or from epochs with far fewer of them."""
+        return self.n > _FEW and rows * rows <= 4 * self.xx / self.n
 
     def _with(self, rows: float, seconds: float) -> Line:
         new = (1.0, rows, seconds, rows * rows, rows * seconds)
         old = (self.n, self.x, self.y, self.xx, self.xy)
-        sums = (_MEMORY * before + each for before, each in zip(old, new, strict=True))
-        return Line(self.fixed, self.cost, *sums)
+        n, x, y, xx, xy = (_MEMORY * before + each for before, each in zip(old, new, strict=True))
+        return Line(self.fixed, self.cost, n, x, y, xx, xy)
 
     def _fitted(self) -> Line:
         """Both costs anew; neither is below nothing."""
@@ -70,5 +77,6 @@ class Line:
         return replace(self, fixed=fixed, cost=cost)
 
     def faded(self, share: float) -> Line:
-        """With less belief in the cost of rows."""
-        return replace(self, cost=share * self.cost)
+        """As if rows had cost less all the time."""
+        less = (1 - share) * self.cost
+        return replace(self, cost=share * self.cost, y=self.y - less * self.x, xy=self.xy - less * self.xx)

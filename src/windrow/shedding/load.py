@@ -6,7 +6,7 @@ of an epoch that should take some seconds: the work on all rows that come in tha
 does not depend on what is shed. Above 1 the epochs fall behind.
 
 Rows come while an epoch runs, and sources without a limit hand over all of them at once: after a long epoch
-many rows wait. The work that these will make is known before the next epoch begins (`next_load`).
+many rows wait. How long the next epochs will take is known before they begin (`outlook`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from math import exp
 
 from windrow.shedding.line import Line
+from windrow.shedding.outlook import Outlook
 
-#: the cost of rows after another epoch in which none was worked on: it gets another try
-_FADING = 0.98
+#: the cost of rows after another epoch in which none was worked on, and after so many of them: it gets
+#: another try
+_FADING, _STARVING = 0.98, 8
 #: with a smaller share of the rows kept, there is nothing to learn about their cost
 _ENOUGH = 0.02
 #: rows per second are those of the last seconds, of about so many
-_LATELY = 0.5
-#: an epoch that takes so many times as long as it may is made shorter, and any if the load is above this
-_PATIENT, _FULL = 2.0, 0.9
+_LATELY = 1.0
 #: how quickly the time around epochs is learnt
 _QUICK = 0.3
 #: a backlog that the source tells of is worked off within so many epochs
@@ -96,6 +96,8 @@ class Monitor:
     epochs: int = 0
     #: whether the last epoch took longer than its rows took to come
     behind: bool = False
+    #: epochs in a row in which no rows were worked on
+    starved: int = 0
 
     @property
     def fixed(self) -> float:
@@ -110,7 +112,8 @@ class Monitor:
     def after(self, sample: Sample) -> Monitor:
         """With one more epoch."""
         line = self.line.after(sample.kept, sample.seconds)
-        if sample.kept < _ENOUGH * sample.rows:
+        starved = self.starved + 1 if sample.kept < _ENOUGH * sample.rows else 0
+        if starved > _STARVING:
             line = line.faded(_FADING)
         around = self.around + (_QUICK if self.epochs else 1.0) * (sample.around - self.around)
         took = sample.seconds + sample.around
@@ -122,6 +125,7 @@ class Monitor:
             around,
             self.epochs + 1,
             took > sample.since or sample.backlog > 0,
+            starved,
         )
 
     def _rate(self, sample: Sample) -> float:
@@ -138,16 +142,18 @@ class Monitor:
         """The work on the rows that come while an epoch runs, if it takes as long as it may, against that."""
         return (self.fixed + self.cost * self.rate * limit) / limit
 
-    def waiting(self, limit: float) -> float:
-        """The rows of the next epoch: those that come in one, or came in the last one if that was longer.
+    def waiting(self, interval: float) -> float:
+        """The rows of the next epoch: those that came in the last one, and a part of those that wait."""
+        return self.rate * max(interval, self.took) + self.backlog / _DRAIN
 
-        A pause alone is no overload: as long as epochs are not much too long, and rows do not come too fast,
-        they get shorter by themselves.
-        """
-        is_urgent = self.took > _PATIENT * limit or self.load(limit) > _FULL
-        came_in = max(limit, self.took) if is_urgent else limit
-        return self.rate * came_in + self.backlog / _DRAIN
-
-    def next_load(self, limit: float) -> float:
-        """The work on the rows of the next epoch, against how long it should take."""
-        return (self.fixed + self.cost * self.waiting(limit)) / limit
+    def outlook(self, interval: float, on_rows: float, on_rest: float) -> Outlook:
+        """The epochs to come, if these shares of the work can be saved."""
+        return Outlook(
+            self.fixed,
+            self.cost * self.rate,
+            self.cost * self.waiting(interval),
+            interval,
+            on_rows,
+            on_rest,
+            self.cost * self.backlog * (1 - 1 / _DRAIN),
+        )

@@ -52,6 +52,12 @@ class Bill:
         return (self.rows * self.early * min(losses, default=0.0) + after) / self.total
 
     @property
+    def savable(self) -> tuple[float, float]:
+        """The work before the split, and after it, that can be saved at all."""
+        early = self.rows * self.early * min((member.most for member in self.members), default=0.0)
+        return early, fsum(member.cost * member.most for member in self.members)
+
+    @property
     def most(self) -> float:
         """The share of the work that can be saved at all."""
         return self.saved([member.most for member in self.members])

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from windrow.shedding.chance import chance
+from windrow.shedding.chance import spread
 from windrow.windows.domain import FOREVER
 
 ALWAYS = -FOREVER
@@ -117,7 +117,7 @@ class Phase:
 
     def drops_cycle(self, cycle: int) -> bool:
         """Whether all but the first slot of a cycle are dropped."""
-        return self.suspended or chance(self.seed, cycle) < self.share
+        return self.suspended or spread(self.seed, cycle) < self.share
 
     def drops(self, end: int) -> bool:
         """Whether the windows that end at an instant are dropped."""

@@ -5,8 +5,10 @@ p, and MAX GAP is only its bound. Nearly every cycle is dropped then, in the sam
 kept by chance while rows come too fast. Where windows overlap, long gaps make more rows needless for the same
 number of windows: there B is MAX GAP.
 
-As long as nothing is dropped, a cycle may begin with any slot, and when dropping ends it ends with any slot.
-Between, a cycle that runs goes to its end.
+As long as nothing is dropped, a cycle may begin with any slot, and when dropping ends it ends with any
+slot. A cycle that is kept by chance ends with any slot too, if more is to be dropped. Otherwise, a cycle
+that runs goes to its end. The slot that a cycle keeps may be one whose windows have ended: if these were
+all kept, the next may be dropped at once.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from windrow.shedding.phases import Cycles, Phase
+from windrow.shedding.phases import Cycles, Phases
 
 #: a cycle that would be kept by chance this seldom is not kept at all
 _HARDLY = 0.9
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from windrow.shedding.rules import WinDrop
 
 
@@ -48,20 +52,30 @@ def steady(p: float, batch: int) -> float:
     return most if p >= _HARDLY * most else p
 
 
-def next_cycles(now: Phase | None, slots: Cycles, free: int, *, drops: bool) -> tuple[int, Cycles]:
-    """From when on the next phase may be, for windows that end later than `free`, and its cycles.
+def next_cycles(known: Sequence[Phases], slots: Cycles, ended: int, p: float) -> tuple[int, Cycles]:
+    """From when on the next phase may be, for windows that end later than `ended`, and its cycles.
 
-    `now` is the phase that such windows are in so far; `drops`: any of them is dropped from now on.
+    `known` are the phases so far, of all queries that drop together, and p is what is dropped from now on
+    at most.
 
-    >>> slots = Cycles(0, 10, batch=3)
-    >>> next_cycles(Phase(0, Cycles(0, 10, 9), p=0.0, seed=1), slots, 57, drops=True)
-    (60, Cycles(origin=20, length=10, batch=3))
-    >>> next_cycles(Phase(0, Cycles(0, 10, 9), p=0.5, seed=1), slots, 57, drops=True)
+    >>> slots, idle = Cycles(0, 10, batch=3), Phases()
+    >>> next_cycles([idle], slots, 60, p=0.5)
+    (50, Cycles(origin=10, length=10, batch=3))
+    >>> busy = idle.then(0, Cycles(0, 10, 9), p=0.9, seed=1)
+    >>> next_cycles([busy], slots, 60, p=0.5)
     (100, Cycles(origin=20, length=10, batch=3))
     """
-    begin = slots.first_slot(free)
-    if drops and now is not None and now.p and _alike(now.cycles, slots):
-        begin = now.cycles.first_begin(free)
+    begin = slots.first_slot(ended)
+    before = begin - slots.length
+    now = max((phase for each in known if (phase := each.at(ended))), key=lambda phase: phase.p, default=None)
+    if (
+        p
+        and (now is None or p > now.p)
+        and not any(run for each in known for run in each.runs(before, ended))
+    ):
+        begin = before
+    elif p and now is not None and now.p and _alike(now.cycles, slots):
+        begin = now.cycles.first_begin(ended)
     return begin, slots.beginning(begin)
 
 
