@@ -125,3 +125,19 @@ def test_lists_of_the_same_sub_windows_are_one_synopsis(tmp_path: Path) -> None:
             answers = [(at, k, [(each["value"], each["count"]) for each in f]) for at, k, f in w.rows(name)]
             wanted = [(at, k, list(f)) for at, k, f in as_rows(oracle(text))]
             assert answers == wanted, name
+
+
+def test_shared_lists_are_all_that_is_kept_of_what_is_over(tmp_path: Path) -> None:
+    """Two queries over hundreds of values for each sub-window: k counts and δ are left of them."""
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        for name, length in (("short", 40), ("long", 80)):
+            w.query(name, f"SELECT FREQUENT(v, 2) AS f FROM s [RANGE {length} SLIDE 10]")
+        for moment in range(0, 200, 10):
+            w.push(*((0, number, moment) for number in range(300)))
+        w.push((0, 0, 200), (0, 0, 203))
+        (line,) = [each for each in w.queries["long"].explain(analyze=True).observed if "shared: " in each]
+    rows = int(line.partition("shared: ")[2].partition(" row")[0].replace(" ", ""))
+    # of each interval a count of rows, two counts and δ, twice while chunks are put together; a sum of each
+    # length; what is open
+    assert 8 * 4 <= rows <= 2 * 3 * 8 * 4
