@@ -125,3 +125,41 @@ def test_lists_of_the_same_sub_windows_are_one_synopsis(tmp_path: Path) -> None:
             answers = [(at, k, [(each["value"], each["count"]) for each in f]) for at, k, f in w.rows(name)]
             wanted = [(at, k, list(f)) for at, k, f in as_rows(oracle(text))]
             assert answers == wanted, name
+
+
+def test_shared_lists_are_all_that_is_kept_of_what_is_over(tmp_path: Path) -> None:
+    """Two queries over hundreds of values for each sub-window: k counts and δ are left of them."""
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        for name, length in (("short", 40), ("long", 80)):
+            w.query(name, f"SELECT FREQUENT(v, 2) AS f FROM s [RANGE {length} SLIDE 10]")
+        for moment in range(0, 200, 10):
+            w.push(*((0, number, moment) for number in range(300)))
+        w.push((0, 0, 200), (0, 0, 203))
+        (line,) = [each for each in w.queries["long"].explain(analyze=True).observed if "shared: " in each]
+    rows = int(line.partition("shared: ")[2].partition(" row")[0].replace(" ", ""))
+    # of each interval a count of rows, two counts and δ, twice while chunks are put together; a sum of each
+    # length; what is open
+    assert 8 * 4 <= rows <= 2 * 3 * 8 * 4
+
+
+def test_counts_of_one_argument_are_one_synopsis_for_all_that_read_them(tmp_path: Path) -> None:
+    texts = {
+        "median": "SELECT k, MEDIAN(v) AS a FROM s [RANGE 20 SLIDE 10] GROUP BY k",
+        "distinct": "SELECT k, COUNT(DISTINCT v) AS a FROM s [RANGE 60 SLIDE 30] GROUP BY k",
+        "quantile": "SELECT k, QUANTILE(v, 0.9) AS a, MODE(v) AS b FROM s [RANGE 40 SLIDE 20] GROUP BY k",
+        "of all": "SELECT MEDIAN(v) AS a FROM s [RANGE 20 SLIDE 10]",
+    }
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        for name, text in texts.items():
+            w.query(name.replace(" ", "_"), text)
+        for batch in BATCHES:
+            w.push(*batch)
+        common, records = w.engine.common, w.engine.queries
+        counts = {name: common.asker(records[name].id).tallies[0][1] for name in records}
+        assert counts["median"] == counts["distinct"] == counts["quantile"] != counts["of_all"]
+        assert f"shares synopsis {counts['median']} with 2 queries" in str(w.queries["distinct"].explain())
+        w.end()
+        for name, text in texts.items():
+            assert w.rows(name.replace(" ", "_")) == as_rows(oracle(text)), name
