@@ -51,6 +51,7 @@ def test_a_query_that_shares_nothing_is_refreshed_as_often_as_it_asks(tmp_path: 
         w.end()
         whole = as_rows(oracle(text, ROWS))
         assert w.rows("seldom") == [row for row in whole if row[0] in instants(w, "seldom")]
+        assert "refresh every 10, about the newest window" in w.queries["seldom"].explain().runs
         progress = w.queries["seldom"].progress
         assert progress.period == 10
         assert progress.had is not None

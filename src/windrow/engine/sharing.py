@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from windrow.algebra.explain.brackets import quantity
 from windrow.engine.running import runnable
 from windrow.errors import QueryError
 from windrow.language.binder.bound import RegisterQuery
@@ -57,7 +58,21 @@ def what_is_common(queries: Mapping[str, Emit]) -> dict[str, list[str]]:
 
 
 def with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> list[str]:
-    """How a running query is computed: from what it shares, and with whom."""
+    """How a running query is computed: from what it shares, with whom, and how often."""
+    return [*_with_sharing(runs, engine, record), *_refreshes(engine, record)]
+
+
+def _refreshes(engine: Engine, record: QueryRecord) -> list[str]:
+    """How often a query is refreshed, if it is not answered for every window."""
+    asked, period = record.query.every, engine.refreshes.period(record.id)
+    if asked is None:
+        return []
+    domain = record.query.plan.leaves[0].domain
+    more = "" if period is None or period >= asked else f", {quantity(period, domain)} being cheaper"
+    return [f"refresh every {quantity(asked, domain)}{more}, about the newest window"]
+
+
+def _with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> list[str]:
     if not record.shares:
         reason = engine.common.alone.get(record.id)
         return [*runs, *([f"share   keeps a state of its own: {reason}"] if reason else [])]
