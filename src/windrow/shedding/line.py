@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 #: how much of what was seen counts after another epoch
 _MEMORY = 0.95
+#: and if two in a row took far too long: then something has changed
+_CHANGED = 0.6
 #: so many epochs the belief before counts as
 _BELIEF = 0.5
 #: of the first epoch, what is taken to be for its rows
@@ -51,16 +53,17 @@ class Line:
         expected = self.fixed + self.cost * rows
         is_strange = self._knows(rows) and seconds > _STRANGE * expected
         counted = expected if is_strange and not self.strange else seconds
-        return replace(self._with(rows, counted)._fitted(), strange=is_strange)
+        memory = _CHANGED if is_strange and self.strange else _MEMORY
+        return replace(self._with(rows, counted, memory)._fitted(), strange=is_strange)
 
     def _knows(self, rows: float) -> bool:
         """Nobody knows what a row costs from few epochs, or from epochs with far fewer of them."""
         return self.n > _FEW and rows * rows <= 4 * self.xx / self.n
 
-    def _with(self, rows: float, seconds: float) -> Line:
+    def _with(self, rows: float, seconds: float, memory: float) -> Line:
         new = (1.0, rows, seconds, rows * rows, rows * seconds)
         old = (self.n, self.x, self.y, self.xx, self.xy)
-        n, x, y, xx, xy = (_MEMORY * before + each for before, each in zip(old, new, strict=True))
+        n, x, y, xx, xy = (memory * before + each for before, each in zip(old, new, strict=True))
         return Line(self.fixed, self.cost, n, x, y, xx, xy)
 
     def _fitted(self) -> Line:
