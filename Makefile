@@ -22,7 +22,7 @@ test: setup ## every check: format, lint, types, imports, tests, the examples in
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
-	$(PY) -m pytest -n 2 --dist loadfile
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 bench-quick: setup ## every benchmark in its small form, which shows that it works
 	$(PY) -m windrow bench all --quick --out $(VENV)/bench
