@@ -1,6 +1,8 @@
 """Readers in many threads while the window slides: every answer is that of the commit it names.
 
-`WINDROW_READS` is how many answers are compared; 10 000 take some minutes.
+Periodic readers ask again as soon as they have their answer; one-time queries come once a second and are more
+urgent. `WINDROW_READS` is how many periodic answers are compared, `WINDROW_READERS` how many ask for them;
+10 000 answers for 40 readers take some minutes.
 """
 
 from __future__ import annotations
@@ -32,9 +34,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from windrow.archive.isolation.policies import Policy
+    from windrow.language.once import Once
 
 READS = int(os.environ.get("WINDROW_READS", "400"))
-READERS = 4
+READERS = int(os.environ.get("WINDROW_READERS", "4"))
 RANGE, STEP = 60, 2
 QUERY = f"SELECT COUNT(*) AS n, SUM(v) AS total, MIN(t) AS first, MAX(t) AS last FROM s [RANGE {RANGE}]"
 
@@ -75,30 +78,46 @@ def test_every_read_is_the_window_of_the_commit_it_names(tmp_path: Path, isolati
     log = sliding.w.engine.log
     once = compile_once(f"{QUERY} WITH ISOLATION {isolation}", sliding.w._catalog)
     asker = Asker(log)
+    urgent = compile_once(f"{QUERY} WITH ISOLATION {isolation} PRIORITY 5", sliding.w._catalog)
     found: list[tuple[int, int, int, list[Any]]] = []
     failures: list[BaseException] = []
+    each = READS // READERS // 2
+
+    def ask(reader: int, query: Once) -> None:
+        before = log.last.number
+        table = asker.ask(query, {})
+        about = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
+        found.append((reader, before, int(about["windrow.commit"]), rows_of(table)))
 
     def read(reader: int) -> None:
         try:
-            for _ in range(READS // READERS // 2):
-                before = log.last.number
-                table = asker.ask(once, {})
-                about = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
-                found.append((reader, before, int(about["windrow.commit"]), rows_of(table)))
+            for _ in range(each):
+                ask(reader, once)
         except BaseException as error:  # noqa: BLE001  raised again below
             failures.append(error)
 
-    slider = threading.Thread(target=sliding.run)
+    def read_now_and_then() -> None:
+        try:
+            ask(READERS, urgent)
+            while not sliding.stop.wait(1.0):
+                ask(READERS, urgent)
+        except BaseException as error:  # noqa: BLE001  raised again below
+            failures.append(error)
+
+    others = [threading.Thread(target=sliding.run), threading.Thread(target=read_now_and_then)]
     readers = [threading.Thread(target=read, args=(number,)) for number in range(READERS)]
-    for thread in (slider, *readers):
+    for thread in (*others, *readers):
         thread.start()
     for thread in readers:
         thread.join()
     sliding.stop.set()
-    slider.join()
+    for thread in others:
+        thread.join()
     sliding.w.close()
     assert not failures, failures[0]
-    assert len(found) == READS // READERS // 2 * READERS
+    counts = Counter(reader for reader, *_ in found)
+    assert [counts[reader] for reader in range(READERS)] == [each] * READERS
+    assert counts[READERS], "one-time queries were answered too"
     last: dict[int, int] = {}
     for reader, before, commit, rows in found:
         assert rows == sliding.held[commit], commit
