@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -50,7 +51,9 @@ def test_queries_that_share_on_spark(
     queries = workload(groupings)
     (tmp_path / "rows").mkdir()
     for number, begin in enumerate(range(0, 900, 300)):
-        pq.write_table(table_of(ROWS[begin : begin + 300]), tmp_path / "rows" / f"{number}.parquet")
+        path = tmp_path / "rows" / f"{number}.parquet"
+        pq.write_table(table_of(ROWS[begin : begin + 300]), path)
+        os.utime(path, (1e9 + number, 1e9 + number))  # the oldest file is read first
     with wr.connect(spark, state=tmp_path / "state") as w:
         w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t ORDERED FROM 'files://{tmp_path}/rows?files_per_batch=1'")
         for name, text in queries.items():

@@ -70,7 +70,7 @@ def test_every_form_of_every_combination_is_each_window_anew(form: Any, name: st
             size, value = expected[window]
             assert count[0][place] == size
             for lane, wanted in zip(lanes, value, strict=True):
-                np.testing.assert_allclose(lane[place], wanted[0], rtol=1e-12)
+                np.testing.assert_allclose(lane[place], wanted[0], rtol=1e-12, atol=1e-12)
 
     check()
 
