@@ -176,7 +176,7 @@ def test_a_query_does_not_take_in_what_only_others_need(tmp_path: Path, monkeypa
         plain = kind.take
 
         def take(self: Any, accepted: Any, plain: Any = plain) -> None:
-            taken.setdefault(self.query.name.partition("@")[0], []).extend(accepted["t"].to_list())
+            taken.setdefault(self.queries[0].name.partition("@")[0], []).extend(accepted["t"].to_list())
             plain(self, accepted)
 
         monkeypatch.setattr(kind, "take", take)

@@ -38,7 +38,7 @@ def observed(
     """The size of each operator's state, the largest first, what was seen of values, and how much was
     answered. A query that shares has the state of its ledger; `tallied` tells where its values are there."""
     names = _names(query.bundle.unit) if ledger is None else {"0": "γ, panes, shared"}
-    found = _sizes(last, f"{ledger or query.id}{_OF}")
+    found = _sizes(last, query.bundle.places if ledger is None else {ledger: ""})
     largest = sorted(found.items(), key=lambda part: (-part[1].bytes, part[0]))
     lines = [f"{names.get(part, part)}: {_size(facts)}" for part, facts in largest if facts.rows]
     if len(lines) > 1:
@@ -93,14 +93,16 @@ def _values_of(level: Level, metas: list[Mapping[str, int]]) -> Iterator[str]:
         yield f"values of {arguments}: {_counted(distinct)} in {_counted(cells)} cells of panes; {kept}{some}"
 
 
-def _sizes(last: Manifest, prefix: str) -> dict[str, Facts]:
-    """The facts of each operator of a query, over all chunks and shards."""
+def _sizes(last: Manifest, places: Mapping[str, str]) -> dict[str, Facts]:
+    """The facts of each operator of a query, over all chunks and shards; what it has in common with others is
+    kept under names of its own."""
     found: dict[str, Facts] = {}
     for chunks in last.chunks.values():
         for chunk in chunks:
             for operator, facts in chunk.operators.items():
-                if operator.startswith(prefix):
-                    part = operator.removeprefix(prefix)
+                name, of, path = operator.partition(_OF)
+                if of and name in places:
+                    part = f"{places[name]}{path}"
                     found[part] = found[part].merged(facts) if part in found else facts
     return found
 

@@ -24,6 +24,7 @@ from windrow.archive.archive import Archive
 from windrow.archive.searching import Reading
 from windrow.engine.archive_rows import Shape
 from windrow.engine.outgoing import pending
+from windrow.engine.running import runnable
 from windrow.errors import QueryError, StateError
 from windrow.language.binder.archives import check_lifetimes
 from windrow.spark.tasks.archived import archived_section
@@ -155,7 +156,7 @@ class Archiving:
         kept = (name for refs in self._engine.last.chunks.values() for ref in refs for name in ref.operators)
         if any(name.partition("\0")[0] == record.id for name in kept):
             raise _ends_unknown(record.query.name)
-        self._engine.queries[record.query.name] = record.carrying()
+        self._engine.queries[record.query.name] = record.carrying(runnable(record.query.plan))
 
     def _new(self, spec: StandingArchive, source: str, shape: Shape) -> Kept:
         folder = f"{quote(spec.name, safe='')}-{token_hex(4)}"

@@ -30,6 +30,7 @@ from windrow.engine.refreshes import Refreshes
 from windrow.engine.running import runnable
 from windrow.engine.shedding import Shedding
 from windrow.engine.tables import Shelf, TableRecord
+from windrow.engine.teams import shared_parts, teamed
 from windrow.errors import DataError, QueryError, StateError, WindrowError
 from windrow.spark.sinks import MemorySink, open_sink
 from windrow.spark.tasks.archived import archived_section
@@ -152,6 +153,8 @@ class Engine:
         #: whether the groupings of each stream had few groups in common
         self._together: dict[str, bool] = {}
         self._registered = False
+        #: the queries that the last teams were made of
+        self._beginning: frozenset[tuple[str, bool]] = frozenset()
         self._sweep_due = self.log.last.number + SWEEP_EVERY
         self.archives = Archiving(self)
 
@@ -242,7 +245,7 @@ class Engine:
             record = QueryRecord(query, bundle, text, absorbed=self.last.number)
             joined = None if stored else self._joined(record, plan)
             if stored is not None:
-                record = record.resumed(stored)
+                record = record.resumed(stored, plan)
                 if record.shares and record.is_running:
                     self.common.adopt(bundle, plan, record.shares, is_exact=is_exact(record))
             elif joined is not None:
@@ -268,8 +271,17 @@ class Engine:
         return self.common.join(record.bundle, plan, *known, is_exact=is_exact(record))
 
     def shared_with(self, record: QueryRecord) -> str | None:
-        """The synopses that a query shares, with how many others and by which rules; None if it is alone."""
-        return self.sharing_plan().brief(record.id) if record.shares else None
+        """What a query shares: synopses, with how many others and by which rules, or parts of its plan; None
+        if it is alone."""
+        if record.shares:
+            return self.sharing_plan().brief(record.id)
+        return "; ".join(f"{what} with {others:,}" for what, others in self.in_common(record)) or None
+
+    def in_common(self, record: QueryRecord) -> list[tuple[str, int]]:
+        """The parts of a query's plan that run once for others too, with how many these are; else its rows,
+        if they are filed once for several."""
+        running = [each for each in self.queries.values() if each.is_running and each.member is not None]
+        return shared_parts(record, running)
 
     def leader_of(self, record: QueryRecord) -> QueryRecord | None:
         """The query whose answers a query reads; None if it is computed by itself."""
@@ -395,6 +407,7 @@ class Engine:
         """Take what is new, answer what is due, commit, deliver."""
         with self.lock:
             now, began = self.now(), time.perf_counter()
+            self._team_up()
             draft = self._draft()
             self._ingest(draft, arrivals, now)
             for promise in promises:
@@ -412,6 +425,24 @@ class Engine:
             self.delivering.timed(lambda: self.deliver(only_due=True))
             self._committing = time.perf_counter() - began - on_rows - self.delivering.seconds
             return self.last
+
+    def _team_up(self) -> None:
+        """Find out what queries that have seen nothing yet have in common."""
+        filed = [ref.metadata for ref in self.last.chunks.get(DRIVER, ()) if "stream" in ref.metadata]
+
+        def begins(record: QueryRecord) -> bool:
+            new = {each["stream"] for each in filed if int(each["commit"]) > record.absorbed}
+            return record.is_running and record.is_fresh and new.isdisjoint(record.streams)
+
+        found = [each for each in self.queries.values() if not each.shares and begins(each)]
+        beginning = frozenset((each.id, each.bundle.carries_ends) for each in found)
+        if not self.shares or beginning == self._beginning:
+            return
+        members, self._beginning = teamed(found, self.last.number + 1), beginning
+        for record in found:
+            member = members.get(record.id)
+            if member != record.member:
+                self.queries[record.query.name] = record.joining(runnable(record.query.plan), member)
 
     def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
         """What else there is to know of an epoch's effort."""

@@ -25,6 +25,7 @@ from windrow.engine.outgoing import asking, with_followers, with_readers
 from windrow.engine.overload import Effort
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.tables import BEGINNING
+from windrow.engine.teams import Membership
 from windrow.errors import StateError
 from windrow.kernels.clocks import Clock
 from windrow.kernels.general.tables import changes_at, check_order, promised
@@ -377,8 +378,11 @@ class Draft:
     def tasks(self, work: list[Work], shared: list[SharedWork], place: Place) -> list[CloseTask]:
         """The stages of the close job."""
         depth = max([each.query.unit.stages for each in work], default=1)
-        alive = frozenset(record.id for record in self.queries.values() if record.is_running)
+        running = [record for record in self.queries.values() if record.is_running]
+        alive = frozenset(name for record in running for name in record.bundle.places)
         alive |= {state.options["id"] for state in self._undeclared.values()}
+        away = [state.options["member"] for state in self._undeclared.values() if "member" in state.options]
+        alive |= {name for each in away for name in Membership.from_json(each).names}
         alive |= {*self.common.ledgers, *(self.common.kept[name].ledger for name in self._shares_elsewhere)}
         seeds = [state.options["seed"] for state in self._undeclared.values() if "seed" in state.options]
         alive |= {seed["ledger"] for seed in seeds}

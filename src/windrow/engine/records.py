@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from windrow.engine.teams import Membership, as_member
 from windrow.errors import QueryError, StateError
 from windrow.kernels.intake import Intake, Known
 from windrow.language.printer import print_query
@@ -17,6 +18,7 @@ from windrow.windows.progress import Progress
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.plan import Emit
     from windrow.language.catalog import StandingQuery
     from windrow.spark.sinks import Sink
     from windrow.spark.sources import Source
@@ -122,6 +124,8 @@ class QueryRecord:
     seed: Seed | None = None
     #: where its clock stands, if it is held back until its next refresh
     held: Instant | None = None
+    #: its place among queries that see the same rows; None if it is by itself
+    member: Membership | None = None
 
     @property
     def id(self) -> str:
@@ -145,14 +149,24 @@ class QueryRecord:
         """The same, stopped for good."""
         return replace(self, status="failed", error=error, shares=(), seed=None)
 
-    def carrying(self) -> QueryRecord:
-        """The same, with results that come with their ends."""
-        return replace(self, bundle=replace(self.bundle, carries_ends=True))
+    def carrying(self, plan: Emit) -> QueryRecord:
+        """The same, with results that come with their ends, which no part that others have tells."""
+        bundle = replace(self.bundle, carries_ends=True)
+        if self.member is None:
+            return replace(self, bundle=bundle)
+        return replace(self, bundle=bundle).joining(plan, self.member.by_itself)
 
-    def resumed(self, stored: QueryState) -> QueryRecord:
+    def joining(self, plan: Emit, member: Membership | None) -> QueryRecord:
+        """The same in a team, or by itself."""
+        return replace(self, bundle=as_member(self.bundle, plan, member), member=member)
+
+    def resumed(self, stored: QueryState, plan: Emit) -> QueryRecord:
         """The same, where a manifest has it."""
+        known = self.carrying(plan) if stored.options.get("carries_ends") else self
+        if "member" in stored.options:
+            known = known.joining(plan, Membership.from_json(stored.options["member"]))
         return replace(
-            self.carrying() if stored.options.get("carries_ends") else self,
+            known,
             absorbed=stored.options["absorbed"],
             latest=stored.options["latest"],
             rows=stored.options["rows"],
@@ -181,6 +195,7 @@ class QueryRecord:
                 **({"shares": list(self.shares)} if self.shares else {}),
                 **({"seed": self.seed.to_json()} if self.seed is not None else {}),
                 **({"held": write_instant(self.held)} if self.held is not None else {}),
+                **({"member": self.member.to_json()} if self.member is not None else {}),
             },
             complete_from=-INFINITY if self.complete_from is None else self.complete_from,
             status=self.status,

@@ -74,8 +74,9 @@ def _refreshes(engine: Engine, record: QueryRecord) -> list[str]:
 
 def _with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> list[str]:
     if not record.shares:
-        reason = engine.common.alone.get(record.id)
-        return [*runs, *([f"share   keeps a state of its own: {reason}"] if reason else [])]
+        lines = [f"share   {_in_common(what, others)}" for what, others in engine.in_common(record)]
+        reason = None if lines else engine.common.alone.get(record.id)
+        return [*runs, *lines, *([f"share   keeps a state of its own: {reason}"] if reason else [])]
     others = [line for line in runs if not line.startswith("close ")]
     lines = [f"share   {line}" for line in engine.sharing_plan().lines(record.id)]
     count = len(engine.common.members(engine.common.ledger_of(record.shares)))
@@ -87,6 +88,13 @@ def _with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> l
     if engine.common.asker(record.id).tallies:
         close += "; values are counted once for all of them, with a sum for each length of windows"
     return [*others, close, *lines]
+
+
+def _in_common(what: str, others: int) -> str:
+    queries = "1 other query" if others == 1 else f"{others:,} other queries"
+    if what == "rows":
+        return f"its rows are filed once, for it and {queries} with the same windows"
+    return f"runs {what} once, for it and {queries}: the same part of their plans"
 
 
 def _runnable(emit: Emit) -> Emit:

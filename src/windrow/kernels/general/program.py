@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,6 +16,7 @@ from windrow.kernels.general.emission import Emission
 from windrow.kernels.general.layouts import count_of
 from windrow.kernels.general.operator import Operator, Step
 from windrow.kernels.general.options import Options
+from windrow.kernels.general.parts import Part, Parts
 from windrow.kernels.general.pieces import FOREVER, blank
 from windrow.kernels.general.strategies import Choice
 from windrow.kernels.general.waiting import RAN, WAITING, is_due, put_away, since, taken, why_not_lazy
@@ -39,6 +41,8 @@ class News:
     until: int = -FOREVER
     #: when each table changed last; a change of no rows is one too
     changed: Mapping[str, int] = field(default_factory=dict)
+    #: what the query has in common with others that take the same step
+    parts: Parts = field(default_factory=Parts)
 
 
 class Program:
@@ -100,6 +104,22 @@ class Program:
     def _advanced(
         self, operator: Operator, path: str, states: States, news: News, after: dict[str, State], step: Step
     ) -> pl.DataFrame:
+        name = news.parts.names.get(path)
+        if name is None:
+            return self._run_part(operator, path, states, news, after, step)
+        if name not in news.parts.done:
+            began, others = perf_counter(), _seconds(news.parts)
+            inside = replace(step, slides=[], entered=[], last_end=-FOREVER)
+            found = self._run_part(operator, path, states, news, after, inside)
+            seconds = perf_counter() - began - (_seconds(news.parts) - others)
+            news.parts.done[name] = Part.of(found, news.parts.states(path, after), seconds, inside)
+        part = news.parts.done[name].ending(news.parts.sooner.get(path, 0))
+        part.tell(step)
+        return part.pieces
+
+    def _run_part(
+        self, operator: Operator, path: str, states: States, news: News, after: dict[str, State], step: Step
+    ) -> pl.DataFrame:
         inputs = []
         for place, below in enumerate(operator.inputs):
             if isinstance(below, Emission):
@@ -120,6 +140,10 @@ class Program:
             for path, operator in self.operators()
             if path in states
         } | ({WAITING: _waiting(states[WAITING])} if WAITING in states else {})
+
+
+def _seconds(parts: Parts) -> float:
+    return sum(part.seconds for part in parts.done.values())
 
 
 def _waiting(state: State) -> int:

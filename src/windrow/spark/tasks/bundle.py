@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Team:
+    """Queries that see the same rows by the same clock: rows are filed once, under the team's name, and parts
+    of plans that some of them have in common run once."""
+
+    name: str
+    #: the names of the parts that a query has in common with others, by their places in its plan
+    parts: tuple[tuple[str, str], ...] = ()
+    #: by how many ticks its windows are shorter than those of the lowest part
+    sooner: int = 0
+
+
+@dataclass(frozen=True)
 class Bundle:
     """A query by name: its pickled plan, and the definitions of the user's aggregates in it."""
 
@@ -31,6 +43,8 @@ class Bundle:
     aggregates: tuple[Definition, ...] = ()
     #: whether its results come with their ends, which an archive wants to know
     carries_ends: bool = False
+    #: what it has in common with other queries, if anything
+    team: Team | None = None
 
     @classmethod
     def of(
@@ -44,6 +58,18 @@ class Bundle:
     ) -> Bundle:
         """A plan, ready to travel."""
         return cls(name, fingerprint, pickle.dumps(plan), by_group, aggregates)
+
+    @property
+    def files(self) -> str:
+        """The name under which its rows are filed."""
+        return self.team.name if self.team is not None else self.name
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The names under which its states are kept, and the place in its plan that each is about."""
+        if self.team is None:
+            return {self.name: ""}
+        return {self.name: "", self.team.name: "", **{name: path for path, name in self.team.parts}}
 
     @property
     def unit(self) -> Unit:

@@ -25,7 +25,7 @@ from windrow.kernels.shared.following import instants
 from windrow.kernels.state import Delta, State, without
 from windrow.spark.tasks.archived import archived_section, lived_rows
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
-from windrow.spark.tasks.general import Turn, advance
+from windrow.spark.tasks.general import OF, Moving, Turn, advance
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message, undisturbed
 from windrow.spark.tasks.shared import operator_of, sheets_of
@@ -42,10 +42,6 @@ if TYPE_CHECKING:
     from windrow.spark.tasks.shared import Seed, SharedWork
     from windrow.spark.tasks.units import GeneralUnit
     from windrow.state.refs import ChunkRef
-
-
-#: between the name of a query and that of its operator; no name has it
-_OF = "\0"
 
 
 @dataclass(frozen=True)
@@ -122,6 +118,8 @@ class _Run:
         self.routed: list[pa.RecordBatch] = []
         self.passed_on: list[pa.RecordBatch] = []
         self.incoming: dict[str, list[Routed]] = {}
+        #: teams of queries, by the names under which their rows are filed
+        self.moving: dict[str, Moving] = {}
         for batch in received:
             self._sort_out(batch)
 
@@ -149,12 +147,16 @@ class _Run:
                     with timed(self.seconds, work.query.name):
                         for operator, state in self._moved(work, before, outbox).items():
                             change.put(operator, state)
+            for moving in self.moving.values():
+                for operator, state in moving.states.items():
+                    change.put(operator, state)
+            self._share_alike()
             for common in task.shared if task.stage == 0 else ():
                 with timed(self.seconds, *(asker.query for asker in common.turn.askers)):
                     for operator, state in self._shared(common, before, outbox).items():
                         change.put(operator, state)
             for operator in before.operators:
-                if operator.partition(_OF)[0] not in task.alive:
+                if operator.partition(OF)[0] not in task.alive:
                     change.drop(operator)
         known = dict(self.rows), self.faults, self.cells, self.seconds, task.stage, dict(self.passed)
         return Closed(number, tuple(files), outbox.ref, *known)
@@ -194,7 +196,7 @@ class _Run:
 
     def _slid(self, work: Work, unit: SlidingUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
         levels, stage = unit.program.levels, self.task.stage
-        operator = f"{work.query.name}{_OF}{stage}"
+        operator = f"{work.query.name}{OF}{stage}"
         clock = work.clock if stage == 0 else Clock(work.clock.before, work.clock.now)
         delta = self._delta(work, unit, levels[stage], before)
         kernel = levels[stage].kernel
@@ -208,12 +210,10 @@ class _Run:
         return {operator: moved}
 
     def _advanced(self, work: Work, unit: GeneralUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
-        prefix = f"{work.query.name}{_OF}"
-        known = [name for name in before.operators if name.startswith(prefix)]
-        states = {name.removeprefix(prefix): before.state(name) for name in known}
+        moving = self.moving.setdefault(work.query.files, Moving())
         files = open_files(self.place.store, work.deltas)
-        turn = Turn(work.query.name, self.shard, self.place.shards, work.clock, work.changed)
-        after, answers, pieces = advance(unit, turn, files, states)
+        turn = Turn(work.query, self.shard, self.place.shards, work.clock, work.changed)
+        after, answers, pieces = advance(unit, turn, files, before, moving)
         first: int | None = None
         if work.complete_from is not None and unit.memory is not None:
             first = work.complete_from + unit.memory
@@ -223,7 +223,19 @@ class _Run:
             lived = lived_rows(pieces, unit.program.emit.schema.names, first)
             if lived.height:
                 outbox.writer.add(archived_section(work.query.name), lived.to_arrow())
-        return {f"{prefix}{path}": state for path, state in after.items()}
+        return after
+
+    def _share_alike(self) -> None:
+        """What a part took is the expense of all queries that have it."""
+        users: dict[str, list[str]] = {}
+        for work in self.task.work:
+            for _, name in work.query.team.parts if work.query.team is not None else ():
+                users.setdefault(name, []).append(work.query.name)
+        for moving in self.moving.values():
+            for name, part in moving.done.items():
+                self.seconds[moving.by[name]] -= part.seconds
+                for query in users[name]:
+                    self.seconds[query] += part.seconds / len(users[name])
 
     def _delta(self, work: Work, unit: SlidingUnit, level: Level, before: Shard) -> Delta:
         if self.task.stage == 0:
@@ -231,7 +243,7 @@ class _Run:
             tables = tables_of(files, work.query.name, unit.program, self.shard)
             if work.seed is not None:
                 layouts = level.answers.measures.layouts
-                brought = work.seed.tables(before.state(f"{work.seed.ledger}{_OF}0"), unit.program)
+                brought = work.seed.tables(before.state(f"{work.seed.ledger}{OF}0"), unit.program)
                 both = {name: [each[name] for each in (brought, tables) if name in each] for name in layouts}
                 merged = {name: merge_panes(frames, layouts[name]) for name, frames in both.items()}
                 tables = {name: frame for name, frame in merged.items() if frame.height}

@@ -6,7 +6,7 @@ Spark has aggregated already, and only has to put it away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -83,7 +83,7 @@ class RowsTask:
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
         intake, known = Intake(self.stream), self.known
-        gathering = [self._gathering(query) for query in self.queries]
+        gathering = [self._gathering(queries) for queries in _filed_together(self.queries)]
         common = [LedgerGathering(ledger) for ledger in self.ledgers]
         observed: list[Observed] = []
         place, shed = self.place, 0
@@ -100,8 +100,8 @@ class RowsTask:
                 needed = without(judged.accepted, self.stream.wattr, self.shed)
                 shed += judged.accepted.height - needed.height
                 for each in gathering:
-                    with timed(spent, each.query.name):
-                        each.take(self._own(needed, each.query.name))
+                    with timed(spent, *(query.name for query in each.queries)):
+                        each.take(self._own(needed, each.queries[0].name))
                 for ledger in common:
                     ledger.take(needed)
                 if self.archived and judged.accepted.height:
@@ -111,7 +111,7 @@ class RowsTask:
                     outbox.writer.add(self.late_sink, judged.late.to_arrow())
         with Spool(place, stream=self.stream.name) as spool:
             for each in gathering:
-                with timed(spent, each.query.name):
+                with timed(spent, *(query.name for query in each.queries)):
                     each.put(spool, place.shards)
             for ledger in common:
                 ledger.put(spool, place.shards)
@@ -121,8 +121,11 @@ class RowsTask:
             spool.ref,
             outbox.ref,
             0,
-            {each.query.name: each.latest for each in gathering if each.latest is not None},
-            {each.name: each.fault for each in (*gathering, *common) if each.fault is not None},
+            {q.name: each.latest for each in gathering if each.latest is not None for q in each.queries},
+            {
+                **{q.name: each.fault for each in gathering if each.fault is not None for q in each.queries},
+                **{each.name: each.fault for each in common if each.fault is not None},
+            },
             shed,
             kept.ref,
             seconds=spent,
@@ -133,19 +136,28 @@ class RowsTask:
         own = self.own.get(query, ())
         return without(needed, self.stream.wattr, own) if own != self.shed else needed
 
-    def _gathering(self, query: Bundle) -> _Gathering | RowsGathering:
-        unit = query.unit
+    def _gathering(self, queries: Sequence[Bundle]) -> _Gathering | RowsGathering:
+        unit = queries[0].unit
         if isinstance(unit, SlidingUnit):
+            (query,) = queries
             return _Gathering(query, unit.program, self.known)
         everything = {**self.others, self.stream.name: self.known}
-        return RowsGathering(query, unit, self.stream.name, everything, self.held)
+        return RowsGathering(queries, unit, self.stream.name, everything, self.held)
+
+
+def _filed_together(queries: Iterable[Bundle]) -> Iterable[list[Bundle]]:
+    """Queries of a team have the same rows filed, once for all of them."""
+    found: dict[str, list[Bundle]] = {}
+    for query in queries:
+        found.setdefault(query.files, []).append(query)
+    return found.values()
 
 
 class _Gathering:
     """The pane states of one query, growing with each piece of the batch."""
 
     def __init__(self, query: Bundle, program: Program, known: Known) -> None:
-        self.query, self.program, self.name = query, program, query.name
+        self.query, self.queries, self.program, self.name = query, (query,), program, query.name
         self.level = program.bottom
         self.source = program.column(known)
         self.clock: Clock = program.clock(known, known)

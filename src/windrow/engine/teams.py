@@ -1,0 +1,224 @@
+"""Teams: queries that are not answered from synopses, and have parts of their plans in common.
+
+Queries of a team see the same rows by the same clock, because they have the same windows over the same
+streams and have begun together. Their rows are filed once, and every part that some of them have in common
+runs once (`windrow.kernels.general.parts`). Teams are made when the first rows come, out of all queries there
+are by then; a query that comes later keeps a state of its own, since it must not see what was before it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.plan import Emit, Scan
+from windrow.engine.running import runnable
+from windrow.rules.trunks import Trunk, can_shorten, chain_of, common_trunk, likeness, trunk_of
+from windrow.spark.tasks.bundle import Team
+from windrow.spark.tasks.units import GeneralUnit
+from windrow.windows.ranges import RangeWindow
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Plan, Window
+    from windrow.engine.records import QueryRecord
+    from windrow.kernels.general.operator import Operator
+    from windrow.spark.tasks.bundle import Bundle
+    from windrow.windows.spec import WindowSpec
+
+
+@dataclass(frozen=True)
+class Membership:
+    """A query's place in a team, as a manifest remembers it."""
+
+    team: Team
+    #: the form of its trunk; None: as the query has it by itself
+    trunk: Trunk | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """For the manifest."""
+        trunk = None if self.trunk is None else [self.trunk.columns, self.trunk.ranges]
+        known = {"team": self.team.name, "parts": dict(self.team.parts), "trunk": trunk}
+        return {**known, "sooner": self.team.sooner} if self.team.sooner else known
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Membership:
+        """What `to_json` wrote."""
+        team = Team(stored["team"], tuple(stored["parts"].items()), stored.get("sooner", 0))
+        if stored["trunk"] is None:
+            return cls(team)
+        columns, ranges = stored["trunk"]
+        return cls(team, Trunk(tuple(map(tuple, columns)), None if ranges is None else tuple(ranges)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names under which state is kept for the whole team."""
+        return self.team.name, *(name for _, name in self.team.parts)
+
+    @property
+    def by_itself(self) -> Membership:
+        """The same rows, and everything else by itself."""
+        return Membership(Team(self.team.name))
+
+
+def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
+    """A query's bundle as it runs in a team; by itself, if it is in none."""
+    trunk, team = (None, None) if member is None else (member.trunk, member.team)
+    return replace(bundle, plan=pickle.dumps(plan if trunk is None else trunk.under(plan)), team=team)
+
+
+def teamed(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]:
+    """Of queries that begin now, those that see the same as others, by their ids, with what they share."""
+    groups: dict[str, list[_Member]] = {}
+    for record in records:
+        plan = _may_join(record)
+        if plan is not None:
+            alone = replace(record.bundle, plan=pickle.dumps(plan), team=None)
+            sight = _digest(f"{_sight_of(_unit(alone))} {record.complete_from}")
+            shortens = _shortens(_unit(alone)) and record.complete_from is None
+            member = _Member(alone, plan, likeness(plan, shortens=shortens))
+            groups.setdefault(f"{sight}@{commit}", []).append(member)
+    found: dict[str, Membership] = {}
+    for name, members in groups.items():
+        trunks: dict[str, list[_Member]] = {}
+        for member in members if len(members) > 1 else ():
+            trunks.setdefault(member.likeness, []).append(member)
+        for alike in trunks.values():
+            found |= _team(name, alike)
+    return found
+
+
+def shared_parts(record: QueryRecord, running: Iterable[QueryRecord]) -> list[tuple[str, int]]:
+    """The parts of a query that running queries have too, with how many others these are; if there are none,
+    its rows."""
+    if record.member is None:
+        return []
+    others = [each.bundle for each in running if each.id != record.id]
+    operators = dict(_unit(record.bundle).program.operators())
+    count = {name: sum(name in each.places for each in others) for name in record.member.names}
+    parts = [(operators[path].name, count[name]) for path, name in record.member.team.parts if count[name]]
+    filed = count[record.member.team.name]
+    return parts or ([("rows", filed)] if filed else [])
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A query as it would be by itself, and what its trunk has to have in common with others."""
+
+    alone: Bundle
+    plan: Emit
+    likeness: str
+
+
+def _team(name: str, members: list[_Member]) -> dict[str, Membership]:
+    """The places of members with the same trunk in their team, with the parts that at least two have."""
+    if len(members) == 1:
+        return {members[0].alone.name: Membership(Team(f"rows of {name}"))}
+    trunk = common_trunk([member.plan for member in members])
+    built: dict[str, list[_Member]] = {}
+    chains: dict[str, dict[str, str]] = {}
+    sooner: dict[str, int] = {}
+    for member in members:
+        query = member.alone.name
+        bundle = as_member(member.alone, member.plan, Membership(Team(name), trunk))
+        sooner[query] = 0 if trunk is None else trunk.sooner(member.plan)
+        chains[query] = _chain(_unit(bundle), sooner[query])
+        built.setdefault([*chains[query].values()][-1], []).append(member)
+    if len(built) > 1:  # what is above makes a difference to how a trunk is built
+        return {query: place for alike in built.values() for query, place in _team(name, alike).items()}
+    users: dict[str, list[str]] = {}
+    for query, chain in chains.items():
+        for part in chain.values():
+            users.setdefault(part, []).append(query)
+    return {
+        query: Membership(Team(f"rows of {name}", tuple(_common(chain, users, name)), sooner[query]), trunk)
+        for query, chain in chains.items()
+    }
+
+
+def _unit(bundle: Bundle) -> GeneralUnit:
+    unit = bundle.unit
+    assert isinstance(unit, GeneralUnit)
+    return unit
+
+
+def _common(chain: Mapping[str, str], users: Mapping[str, list[str]], name: str) -> Iterable[tuple[str, str]]:
+    """The parts of a query, from the top; one that says no more than a larger one is left out."""
+    above: list[str] = []
+    for path, part in chain.items():
+        if len(users[part]) > 1 and users[part] != above:
+            yield path, f"part {part} of {name}"
+            above = users[part]
+
+
+def _chain(unit: GeneralUnit, sooner: int) -> dict[str, str]:
+    """The operators that all rows come through, by their places, from the top: what tells each from others.
+
+    A part is known by its plan, by how its operators were built for the query they are in, and above the
+    trunk by how much `sooner` than there its rows end.
+    """
+    builder, places = unit.program.builder, {id(each): path for path, each in unit.program.operators()}
+    emit, found = unit.program.emit, dict[str, str]()
+    for node in chain_of(emit):
+        place = places.get(id(builder.built.get(id(node))))
+        if place is not None:
+            told = [id(each) in builder.telling for each in node.walk()]
+            shorter = 0 if node is trunk_of(emit) else sooner
+            built = _built(builder.built[id(node)])
+            found[place] = _digest(f"{node!r} {told} {built} {shorter}")
+    return found
+
+
+def _built(operator: Operator) -> list[Any]:
+    kind = type(operator).__name__, list(operator.columns)
+    return [kind, *map(_built, operator.inputs)]
+
+
+def _may_join(record: QueryRecord) -> Emit | None:
+    """The plan of a query that may be in a team.
+
+    Queries that may leave out windows, or are refreshed at their own times, see other rows than others.
+    """
+    unit, query = record.bundle.unit, record.query
+    if not isinstance(unit, GeneralUnit) or record.bundle.aggregates:
+        return None
+    if query.max_gap is not None or query.every is not None:
+        return None
+    emit = unit.program.emit
+    if emit.is_internal or emit.word.restores:
+        return None
+    return runnable(query.plan)
+
+
+def _sight_of(unit: GeneralUnit) -> str:
+    """What a query sees of its streams, and when: queries with the same sight see the same."""
+    program, timing = unit.program, unit.timing
+    windows = [
+        (_moves(window), [_seen(window, each) for each in window.origins]) for window in timing.windows
+    ]
+    seen = windows, unit.placement, unit.table_places, sorted(unit.streams), sorted(unit.tables)
+    builder = program.builder
+    how = builder.lag, builder.reported, program.emit.is_periodic, program.why_not_lazy, program.options
+    return repr((seen, how, builder.sources))
+
+
+def _moves(window: Window) -> WindowSpec:
+    """How a window moves; how long it is changes neither what it sees nor when."""
+    return replace(window.spec, range=1) if isinstance(window.spec, RangeWindow) else window.spec
+
+
+def _shortens(unit: GeneralUnit) -> bool:
+    """Whether a query can take its rows from a join over longer windows, which must say when they end."""
+    emit = unit.program.emit
+    return can_shorten(emit) and id(trunk_of(emit)) not in unit.program.builder.telling
+
+
+def _seen(window: Window, origin: Plan) -> tuple[str, str] | None:
+    """The stream and the attribute of it that a window is about; None for a nested query."""
+    return (origin.stream.name, window.attribute_of(origin)) if isinstance(origin, Scan) else None
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=8).hexdigest()
