@@ -43,9 +43,10 @@ def told_by_dropped(job: DataFrame, batch: Arrived) -> Ingested:
     """
     seen = job._jdf.queryExecution().observedMetrics().apply(_name(batch))
     count = int(seen.getLong(0))
-    moments = [int(seen.getLong(1))] if count else []
-    observed = Observed(Batch(moments, only_mark=[False] * len(moments)), accepted=count)
-    return Ingested(batch.stream.name, observed, shed=count)
+    if not count:
+        return Ingested(batch.stream.name)
+    greatest = Batch([int(seen.getLong(1))], only_mark=[False])
+    return Ingested(batch.stream.name, Observed(greatest, accepted=count), shed=count)
 
 
 def _name(batch: Arrived) -> str:

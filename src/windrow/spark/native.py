@@ -94,7 +94,7 @@ def _native(program: Program) -> NativeQuery | str:
     """How a query shares a feed, or why it cannot."""
     stream, level = program.stream, program.bottom
     measures = level.answers.measures
-    if not is_simple(stream):
+    if not _is_simple(stream):
         return f"progress and late rows of `{stream.name}` are judged row by row"
     if level.query.attribute != stream.wattr or level.query.scan.pseudo:
         return "row numbers and arrival times are given to rows as they come"
@@ -131,11 +131,16 @@ def why_from_rows(program: Program) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def is_simple(stream: Stream) -> bool:
+def _is_simple(stream: Stream) -> bool:
+    """Whether progress follows from the greatest value of each batch, and late rows are forgotten."""
+    return follows_greatest(stream) and stream.late is Late.DROP
+
+
+def follows_greatest(stream: Stream) -> bool:
     """Whether the stream's progress follows from the greatest value of each batch."""
     rule = stream.progress
     simple = isinstance(rule.policy, NoPolicy | Ordered | Slack) and rule.mark is None and rule.per is None
-    return simple and stream.late is Late.DROP and stream.wattr in stream.schema
+    return simple and stream.wattr in stream.schema
 
 
 def _states(
@@ -289,7 +294,7 @@ class NativeLedger:
 def native_ledger(ledger: Ledger) -> NativeLedger | None:
     """How the synopses of a stream and a grouping share a feed; None if they must be computed from rows."""
     stream, keys = ledger.stream, ledger.keys
-    if not is_simple(stream) or any(key.type.fields for key in keys):
+    if not _is_simple(stream) or any(key.type.fields for key in keys):
         return None
     aggregations: dict[str, str] = {}
     columns: dict[str, str] = {}
@@ -398,9 +403,9 @@ def moment_sql(stream: Stream) -> str:
 
 
 def promised_sql(progress: Instant) -> str:
-    """What a stream had promised before the batch: rows below it are late. It is new in every epoch: as a plain
-    constant it would be part of the generated code, which would be compiled anew (80 ms); an element of an
-    array is not.
+    """What a stream had promised before the batch: rows below it are late. It is new in every epoch: as a
+    plain constant it would be part of the generated code, which would be compiled anew (80 ms); an element of
+    an array is not.
 
     >>> promised_sql(7)
     'element_at(array(7L, 0L), IF(__t IS NULL, 2, 1))'

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from windrow.spark.native import MOMENT, is_simple
+from windrow.algebra.catalog import Late
+from windrow.spark.native import MOMENT, follows_greatest
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
@@ -24,7 +25,7 @@ def why_in_workers(stream: Stream, units: Iterable[Unit]) -> str | None:
     """Why workers must see the rows of a stream that these read, needless ones too; None if Spark may drop
     them.
     """
-    if not is_simple(stream):
+    if not follows_greatest(stream) or stream.late is Late.KEEP:
         return f"progress and late rows of `{stream.name}` are judged row by row"
     if stream.keep is not None:
         return f"rows of `{stream.name}` are kept"
