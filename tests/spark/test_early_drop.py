@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -9,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS, oracle, rows_of, table_of
@@ -240,6 +242,55 @@ def test_answers_are_the_oracles(spark: SparkSession, tmp_path: Path):
         lost = {end for gap in gaps for end in range(gap["first"], gap["last"] + 1, 10)}
         exact = oracle(MEDIAN, script, options)
         assert lost
+        assert Counter(rows_of(w.queries["median"].results())) == Counter(
+            row for row in exact.elements() if row[0] not in lost
+        )
+
+
+def test_moments_far_away_are_no_needless_ones(spark: SparkSession, tmp_path: Path):
+    """Nor do they make Spark compute beyond 64 bits."""
+    given: list[Any] = []
+    with Windrow(spark, tmp_path) as w:
+        w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t SHEDDABLE")
+        w.query("q", ROWS.format(unit=""), max_gap=6)
+        engine: Any = w._engine
+        engine.jobs.ingest = pieces(w, given)
+        engine.epoch([Arrival("s", spark.createDataFrame(table_of([(1, 1, 5)])))])
+        (batch,), place, now = given[0]
+        rows = table_of([(1, n, t) for n, t in enumerate([-(2**62), 2**62, 105, 205, 305])])
+        for frame in (spark.createDataFrame(rows), spark.createDataFrame(rows).repartition(2)):
+            mine = replace(batch, frame=frame, shed=((100, 200), (300, 400)))
+            found = told(jobs.ingest([mine], place, now), mine, place)
+            assert found == told(HereJobs().ingest([replace(mine, frame=rows)], place, now), mine, place)
+            assert found[:4] == (5, 0, 2**62, 2)
+        wide = replace(mine, shed=((-(2**62), -(2**62) + 10), (2**62 - 10, 2**62 + 10)))
+        found = told(jobs.ingest([wide], place, now), wide, place)
+        assert found == told(HereJobs().ingest([replace(wide, frame=rows)], place, now), wide, place)
+
+
+def test_rows_of_a_source_are_dropped_too(spark: SparkSession, tmp_path: Path):
+    """Files, each a batch of its own, as Spark streams them."""
+    script = [[(0, t, t) for t in range(90 * n, 90 * n + 90)] for n in range(3)]
+    (tmp_path / "in").mkdir()
+    for number, rows in enumerate(script):
+        path = tmp_path / "in" / f"{number}.parquet"
+        pq.write_table(table_of(rows), path)
+        os.utime(path, (number, number))
+    url = f"files://{tmp_path}/in/*.parquet?files_per_batch=1"
+    given: list[Any] = []
+    with Windrow(spark, tmp_path / "state") as w:
+        w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t ORDERED SHEDDABLE FROM '{url}'")
+        w.query("median", MEDIAN, max_gap=6)
+        w.shed(1.0)
+        engine: Any = w._engine
+        engine.jobs.ingest = pieces(w, given)
+        w.run(once=True, flush=True)
+        progress, gaps = w.streams["s"].progress, w.queries["median"].gaps.to_pylist()
+        assert any(drops_early(batch) for (batch,), *_ in given)
+        assert progress.accepted == 270
+        assert progress.shed
+        lost = {end for gap in gaps for end in range(gap["first"], gap["last"] + 1, 10)}
+        exact = oracle(MEDIAN, script, "WATTR t ORDERED")
         assert Counter(rows_of(w.queries["median"].results())) == Counter(
             row for row in exact.elements() if row[0] not in lost
         )

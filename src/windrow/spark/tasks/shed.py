@@ -56,7 +56,7 @@ def shed_sql(shed: Intervals, moment: str) -> str:
         return f"({moment} >= {number(begin)} AND {moment} < {number(end)})"
 
     grid = cells_of(shed)
-    if len(shed) == 1 or len(grid.words) > MOST_WORDS:
+    if len(shed) == 1 or len(grid.words) > MOST_WORDS or not _is_near(grid, shed):
         return f"({' OR '.join(between(*each) for each in shed)})"
     cell = f"(({moment} - {number(grid.first)}) div {number(grid.step)})"
     near = f"least(greatest({cell}, 0L), {number(64 * len(grid.words) - 1)})"
@@ -97,6 +97,11 @@ def cells_of(shed: Intervals) -> Cells:
         bits |= (1 << high) - (1 << low)
     count = -(-bits.bit_length() // 64)
     return Cells(first, step, tuple(_signed(bits >> 64 * n & (1 << 64) - 1) for n in range(count)))
+
+
+def _is_near(grid: Cells, shed: Intervals) -> bool:
+    """Whether 64 bits are enough to count from the first cell to the end."""
+    return grid.first >= -(1 << 63) and shed[-1][1] - grid.first < 1 << 63
 
 
 def _signed(word: int) -> int:
