@@ -8,9 +8,10 @@ same.
 >>> for line in what_is_shed(compile_query(text, declared(bids, {})), max_gap=11):
 ...     print(line)
 shed    WinDrop(window 1 MINUTE, slide 10 SECONDS, B 11): each answer given is exact, at most 11 windows in a
-        row are missing; a gap of 11 makes 1 MINUTE of rows needless. Not used: RDrop, which drops answers at
-        random: each answer given is exact, any number of windows may be missing; RowDrop, which drops rows at
-        random: answers may be wrong, any number of windows may be missing
+        row are missing; a gap of 11 makes 1 MINUTE of rows needless. Shed rows are counted by Spark as it
+        aggregates, in no pane. Not used: RDrop, which drops answers at random: each answer given is exact,
+        any number of windows may be missing; RowDrop, which drops rows at random: answers may be wrong, any
+        number of windows may be missing
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import quantity
+from windrow.engine.running import runnable
+from windrow.errors import QueryError
 from windrow.shedding.agreement import Candidate, agree
 from windrow.shedding.refusal import CannotShed
 from windrow.shedding.strategies import RDROP, ROW_DROP, WINDROP
+from windrow.spark.native import why_from_rows
+from windrow.spark.place_of_drop import why_in_workers
+from windrow.spark.tasks.units import SlidingUnit, unit_of
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
@@ -51,5 +57,19 @@ def _told(emit: Emit, max_gap: int) -> str:
     rows = f"{quantity(drop.early_ticks, domain)} of rows" if drop.early_ticks else "no row"
     return (
         f"WinDrop(window {window}, slide {slide}, B {drop.batch}): {WINDROP.text(drop.batch)};"
-        f" a gap of {drop.batch} makes {rows} needless. {_OTHERS}"
+        f" a gap of {drop.batch} makes {rows} needless. {_where(emit) if drop.early_ticks else ''}{_OTHERS}"
     )
+
+
+def _where(emit: Emit) -> str:
+    """Where needless rows are dropped, if it is up to this query and its streams."""
+    try:
+        unit = unit_of(runnable(emit))
+    except QueryError:
+        return ""
+    if isinstance(unit, SlidingUnit) and why_from_rows(unit.program) is None:
+        return "Shed rows are counted by Spark as it aggregates, in no pane. "
+    reasons = [why_in_workers(stream, [unit]) for stream in unit.streams.values() if stream.sheddable]
+    told = "; ".join(reason for reason in reasons if reason is not None)
+    where = f"after they came to workers: {told}" if told else "in Spark, before they go to workers"
+    return f"Shed rows are dropped {where}. "

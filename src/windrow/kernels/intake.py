@@ -78,10 +78,12 @@ class Judged:
 
 
 class Intake:
-    """Judges the batches of one stream. It has no state of its own: `Known` goes in and comes out."""
+    """Judges the batches of one stream. It has no state of its own: `Known` goes in and comes out. Where it
+    does not see all rows, it cannot tell which one of the batch is wrong.
+    """
 
-    def __init__(self, stream: Stream) -> None:
-        self.stream = stream
+    def __init__(self, stream: Stream, *, sees_all: bool = True) -> None:
+        self.stream, self.sees_all = stream, sees_all
         rule = stream.progress
         self.mark = compile_expression(rule.mark) if rule.mark is not None else None
         self.when = compile_expression(rule.when) if rule.when is not None else None
@@ -157,7 +159,7 @@ class Intake:
     def _refuse_null(self, moments: pl.Series) -> None:
         if moments.null_count():
             row = (moments.is_null().arg_max() or 0) + 1
-            raise self.no_moment(f"row {row} of the batch")
+            raise self.no_moment(f"row {row} of the batch" if self.sees_all else "a row of the batch")
 
     def no_moment(self, who: str) -> DataError:
         """A row without a windowing attribute is in no window, and must not vanish silently."""

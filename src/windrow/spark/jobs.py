@@ -15,9 +15,20 @@ from pyspark import TaskContext
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from windrow.errors import QueryError
+from windrow.spark.early_drop import thinned, told_by_dropped
 from windrow.spark.failures import job_failed
 from windrow.spark.here import SMALL_FEED, close_here, is_small
-from windrow.spark.native import MOMENT, MOST_FEEDS, aggregation_sql, feeds_of, moment_sql, quoted, together
+from windrow.spark.native import (
+    MOMENT,
+    MOST_FEEDS,
+    aggregation_sql,
+    feeds_of,
+    moment_sql,
+    promised_sql,
+    quoted,
+    together,
+)
+from windrow.spark.place_of_drop import drops_early
 from windrow.spark.tasks.arrived import Arrived
 from windrow.spark.tasks.ingest import FeedTask, RowsTask
 from windrow.spark.tasks.kept_rows import KeepTask
@@ -31,9 +42,6 @@ if TYPE_CHECKING:
     from windrow.spark.native import Feed
     from windrow.spark.tasks.close import CloseTask
     from windrow.spark.tasks.place import Place
-    from windrow.windows.domain import Instant
-
-_LIMIT = 1 << 62
 
 
 class SparkJobs:
@@ -62,8 +70,10 @@ def ingest(batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]
     for part in parts[1:]:
         job = job.union(part)
     names = [batch.stream.name for batch in batches]
+    dropped = [batch for batch in batches if drops_early(batch) and not _feeds(batch)]
     with _few_partitions(job, place.shards), job_failed(f"reading {_listed(names)}"):
-        return list(contents(job.toArrow(), DONE))
+        reports = contents(job.toArrow(), DONE)
+        return [*reports, *(told_by_dropped(job, batch) for batch in dropped)]
 
 
 def close(spark: SparkSession, tasks: Sequence[CloseTask]) -> list[Closed]:
@@ -125,16 +135,19 @@ def _feeds(batch: Arrived) -> list[Feed] | None:
 
 
 def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
-    """The rows themselves. Where queries ask for row numbers, all in one task and in the source's order."""
+    """The rows themselves, without needless ones where Spark can drop them. Where queries ask for row
+    numbers, all in one task and in the source's order.
+    """
     stream, frame = batch.stream, batch.frame
     if any(query.unit.numbers_rows for query in batch.queries):
         if not batch.order_key:
             raise _no_order(stream.name)
         frame = frame.coalesce(1).sortWithinPartitions(*batch.order_key)
-    rows = _columns(batch, frame)
+    early = drops_early(batch)
+    rows = thinned(batch) if early else _columns(batch, frame)
     sink = _late_sink(stream)
     more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
-    task = RowsTask(stream, batch.known, now, place, batch.queries, sink, *more)
+    task = RowsTask(stream, batch.known, now, place, batch.queries, sink, *more, thinned=early)
     ingested: DataFrame = rows.mapInArrow(task, SCHEMA)
     return ingested
 
@@ -160,12 +173,10 @@ def _late_sink(stream: Stream) -> str | None:
 def _aggregated(batch: Arrived, feed: Feed) -> DataFrame:
     """The native aggregation of a feed.
 
-    Late rows are in no pane. The promise they are compared with is new in every epoch: as a plain constant it
-    would be part of the generated code, which would be compiled anew (80 ms); an element of an array is not.
-    One statement is one call of the JVM: built column by column, the same plan took 40.
+    Late rows are in no pane. One statement is one call of the JVM: built column by column, the same plan
+    took 40.
     """
-    promised = _finite(batch.known.progress.progress)
-    known = f"element_at(array({promised}L, 0L), IF({MOMENT} IS NULL, 2, 1))"
+    known = promised_sql(batch.known.progress.progress)
     session, view = batch.frame.sparkSession, f"windrow_{feed.name}"
     batch.frame.createOrReplaceTempView(view)
     panes: DataFrame = session.sql(
@@ -185,10 +196,6 @@ def _few_partitions(frame: DataFrame, count: int) -> Iterator[None]:
     finally:
         if before is not None:
             conf.set(name, before)
-
-
-def _finite(instant: Instant) -> int:
-    return int(max(-_LIMIT, min(_LIMIT, instant)))
 
 
 def _listed(names: Sequence[str]) -> str:

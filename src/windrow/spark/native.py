@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.kernels.program import Program
     from windrow.kernels.shared.ledger import Ledger, Sheet
+    from windrow.windows.domain import Instant
 
 BEGIN, MOMENT, COUNT, GREATEST, IS_SHED = "__begin", "__t", "__rows", "__greatest", "__shed"
 #: stands for the pane of rows that no query needs
@@ -50,6 +51,7 @@ MOST_FEEDS = 2
 MOST_KEYS = 64
 #: a feed with more aggregations than these (different conditions, different arguments) is computed from rows
 MOST_AGGREGATIONS = 64
+_LIMIT = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -130,10 +132,15 @@ def why_from_rows(program: Program) -> str | None:
 
 
 def _is_simple(stream: Stream) -> bool:
+    """Whether progress follows from the greatest value of each batch, and late rows are forgotten."""
+    return follows_greatest(stream) and stream.late is Late.DROP
+
+
+def follows_greatest(stream: Stream) -> bool:
     """Whether the stream's progress follows from the greatest value of each batch."""
     rule = stream.progress
     simple = isinstance(rule.policy, NoPolicy | Ordered | Slack) and rule.mark is None and rule.per is None
-    return simple and stream.late is Late.DROP and stream.wattr in stream.schema
+    return simple and stream.wattr in stream.schema
 
 
 def _states(
@@ -393,6 +400,18 @@ def moment_sql(stream: Stream) -> str:
     if kind.kind is Kind.DATE:
         return f"CAST(unix_date({name}) AS BIGINT) * 86400000000L"
     return f"CAST({name} AS {BIGINT})"
+
+
+def promised_sql(progress: Instant) -> str:
+    """What a stream had promised before the batch: rows below it are late. It is new in every epoch: as a
+    plain constant it would be part of the generated code, which would be compiled anew (80 ms); an element of
+    an array is not.
+
+    >>> promised_sql(7)
+    'element_at(array(7L, 0L), IF(__t IS NULL, 2, 1))'
+    """
+    promised = int(max(-_LIMIT, min(_LIMIT, progress)))
+    return f"element_at(array({promised}L, 0L), IF({MOMENT} IS NULL, 2, 1))"
 
 
 def aggregation_sql(feed: Feed, view: str, moment: str, promised: str, shed: str = "") -> str:

@@ -69,6 +69,8 @@ class RowsTask:
     archived: bool = False
     #: what is kept once for all queries that share it
     ledgers: tuple[Ledger, ...] = ()
+    #: whether the rows that no query needs have been dropped, and counted, before
+    thinned: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         undisturbed()
@@ -82,7 +84,7 @@ class RowsTask:
             return Ingested(self.stream.name, refusal=error)
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
-        intake, known = Intake(self.stream), self.known
+        intake, known = Intake(self.stream, sees_all=not self.thinned), self.known
         gathering = [self._gathering(queries) for queries in _filed_together(self.queries)]
         common = [LedgerGathering(ledger) for ledger in self.ledgers]
         observed: list[Observed] = []
@@ -97,7 +99,9 @@ class RowsTask:
                 observed.append(judged.observed)
                 if self.stream.keep is not None:
                     kept.add(judged.accepted)
-                needed = without(judged.accepted, self.stream.wattr, self.shed)
+                needed = judged.accepted
+                if not self.thinned:
+                    needed = without(needed, self.stream.wattr, self.shed)
                 shed += judged.accepted.height - needed.height
                 for each in gathering:
                     with timed(spent, *(query.name for query in each.queries)):
