@@ -56,6 +56,18 @@ def _stream_word(tokens: Tokens, index: int) -> tuple[str, int]:
     return (word if word in _WORDS or word == "WSTREAM" else ""), index + 1
 
 
+def refuse_before_select(tokens: Tokens) -> None:
+    """CQL has the stream word around the query; here it is around the select list."""
+    name, behind = _stream_word(tokens, 0)
+    if name and tokens.word(behind) in ("(", "SELECT"):
+        raise QueryError(
+            f"{name} stands around the select list, not around the query",
+            code="stream-word",
+            span=tokens[0].span,
+            hint=f"write SELECT {name}(…) FROM …",
+        )
+
+
 def _around_list(lifted: Lifted, select: int, first: int) -> None:
     tokens = lifted.tokens
     name, open_at = _stream_word(tokens, first)

@@ -16,6 +16,7 @@ from sqlglot.errors import SqlglotError
 from windrow.errors import QueryError
 from windrow.language.convert import QueryConverter
 from windrow.language.lift import Lifted, lift
+from windrow.language.lift_words import refuse_before_select
 from windrow.language.nesting import check_depth, check_nesting
 from windrow.language.shape import check_shape, unexpected
 from windrow.language.tokens import Tokens
@@ -32,6 +33,7 @@ def read_query(tokens: Tokens) -> Query:
     if not len(tokens):
         raise QueryError("there is no query here", code="syntax", span=tokens.span, hint="write SELECT …")
     if tokens.word(0) not in ("SELECT", "WITH", "("):
+        refuse_before_select(tokens)
         raise unexpected(tokens.cut(0, 1), tokens[0].start)
     lifted = lift(tokens, read_expression)
     check_shape(lifted.tokens, lifted.ignored)
