@@ -48,7 +48,13 @@ def run_benchmark(
     ] = None,
     told: Annotated[
         Path | None,
-        typer.Option("--from", metavar="JSON", help="Run nothing: take the results of a run before."),
+        typer.Option(
+            "--from",
+            metavar="JSON",
+            exists=True,
+            dir_okay=False,
+            help="Run nothing: take the results of a run before.",
+        ),
     ] = None,
     write_docs: Annotated[
         Path | None, typer.Option(metavar="FILE.md", help="Put the tables into their place on this page.")
