@@ -12,6 +12,7 @@ import pytest
 
 from windrow.engine.analysing import observed
 from windrow.engine.core import Arrival, Engine
+from windrow.engine.explaining import explain_script
 from windrow.engine.running import runnable
 from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.running import Running
@@ -354,3 +355,14 @@ def test_a_query_with_an_archive_has_ends_of_its_own(tmp_path: Path, monkeypatch
     life.engine.deliver()
     for name, text in texts.items():
         assert answers(life.heard[name]) == oracle(text, BATCHES)
+
+
+def test_a_script_is_told_what_its_queries_will_share() -> None:
+    texts = {name: FOUR[name] for name in ("sums", "tops", "kinds")}
+    script = ";\n".join([SCRIPT, *(f"CREATE QUERY {name} AS {text}" for name, text in texts.items())])
+    found = {
+        each.name: [line for line in each.runs if line.startswith("share")]
+        for each in explain_script(script, Catalog())
+    }
+    told = ["share   runs ⋈ once, for it and 1 other query: the same part of their plans"]
+    assert found == {"sums": told, "tops": told, "kinds": []}

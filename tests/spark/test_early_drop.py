@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from random import Random
@@ -25,6 +26,7 @@ from windrow.spark.place_of_drop import drops_early
 from windrow.state.reading import open_chunk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -115,15 +117,22 @@ def test_batches_tell_the_same(spark: SparkSession, tmp_path: Path, kind: str, p
         assert (late > 0) == (policy != "")
 
 
-def test_a_row_without_a_moment_is_refused_as_ever(spark: SparkSession, tmp_path: Path):
+@contextmanager
+def first_batch(spark: SparkSession, folder: Path, policy: str = "") -> Iterator[Any]:
+    """What the ingest job was given for one row of a stream with this policy."""
     given: list[Any] = []
-    with Windrow(spark, tmp_path) as w:
-        w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t SLACK 3 SHEDDABLE")
+    with Windrow(spark, folder) as w:
+        w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t {policy} SHEDDABLE")
         w.query("q", ROWS.format(unit=""), max_gap=6)
         engine: Any = w._engine
         engine.jobs.ingest = pieces(w, given)
         engine.epoch([Arrival("s", spark.createDataFrame(table_of([(1, 1, 5)])))])
         (batch,), place, now = given[0]
+        yield batch, place, now
+
+
+def test_a_row_without_a_moment_is_refused_as_ever(spark: SparkSession, tmp_path: Path):
+    with first_batch(spark, tmp_path, "SLACK 3") as (batch, place, now):
         rows = table_of([(1, 1, 15), (1, 1, 16), (1, 1, None), (1, 1, 45)])
         mine = replace(batch, frame=spark.createDataFrame(rows), shed=((10, 20), (30, 40)))
         refusals = [report.refusal for report in jobs.ingest([mine], place, now) if report.refusal]
@@ -249,14 +258,7 @@ def test_answers_are_the_oracles(spark: SparkSession, tmp_path: Path):
 
 def test_moments_far_away_are_no_needless_ones(spark: SparkSession, tmp_path: Path):
     """Nor do they make Spark compute beyond 64 bits."""
-    given: list[Any] = []
-    with Windrow(spark, tmp_path) as w:
-        w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t SHEDDABLE")
-        w.query("q", ROWS.format(unit=""), max_gap=6)
-        engine: Any = w._engine
-        engine.jobs.ingest = pieces(w, given)
-        engine.epoch([Arrival("s", spark.createDataFrame(table_of([(1, 1, 5)])))])
-        (batch,), place, now = given[0]
+    with first_batch(spark, tmp_path) as (batch, place, now):
         rows = table_of([(1, n, t) for n, t in enumerate([-(2**62), 2**62, 105, 205, 305])])
         for frame in (spark.createDataFrame(rows), spark.createDataFrame(rows).repartition(2)):
             mine = replace(batch, frame=frame, shed=((100, 200), (300, 400)))

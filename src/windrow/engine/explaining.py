@@ -90,7 +90,7 @@ def explain_script(text: str, catalog: Catalog, statistics: Statistics | None = 
         )
         for query in queries
     ]
-    common = what_is_common({query.name: query.plan for query in queries})
+    common = what_is_common(queries)
     pairs = zip(queries, found, strict=True)
     return [replace(each, runs=(*each.runs, *common.get(query.name, ()))) for query, each in pairs]
 

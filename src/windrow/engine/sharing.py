@@ -17,19 +17,22 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import quantity
+from windrow.engine.records import QueryRecord
 from windrow.engine.running import runnable
+from windrow.engine.teams import shared_parts, teamed
 from windrow.errors import QueryError
 from windrow.language.binder.bound import RegisterQuery
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_script
 from windrow.sharing import SharingPlan, share
+from windrow.spark.tasks.bundle import Bundle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.algebra.plan import Emit
     from windrow.engine.core import Engine
-    from windrow.engine.records import QueryRecord
+    from windrow.language.catalog import StandingQuery
 
 
 def explain_sharing(script: str, catalog: Catalog | None = None) -> SharingPlan:
@@ -43,18 +46,34 @@ def shared(queries: Mapping[str, Emit]) -> SharingPlan:
     return share({name: _runnable(emit) for name, emit in queries.items()})
 
 
-def what_is_common(queries: Mapping[str, Emit]) -> dict[str, list[str]]:
+def what_is_common(queries: Sequence[StandingQuery]) -> dict[str, list[str]]:
     """For each of several queries, what it can share with the others; nothing for one by itself."""
     if len(queries) < 2:
         return {}
-    plan = shared(queries)
-    lines = {
-        name: [line for line in plan.lines(name) if line.startswith("shares synopsis")] for name in queries
+    plan = shared({query.name: query.plan for query in queries})
+    found = {
+        query.name: [
+            f"share   can {line.replace('shares', 'share', 1)}"
+            for line in plan.lines(query.name)
+            if line.startswith("shares synopsis") and len(query.plan.leaves) == 1
+        ]
+        for query in queries
     }
-    return {
-        name: [f"share   can {line.replace('shares', 'share', 1)}" for line in lines[name]]
-        for name in queries
-    }
+    records = [record for query in queries if (record := _beginning(query)) is not None]
+    members = teamed(records, 0)
+    together = [each.joining(runnable(each.query.plan), members.get(each.id)) for each in records]
+    for record in together:
+        parts = [f"share   {_in_common(*part)}" for part in shared_parts(record, together)]
+        found[record.query.name] += parts
+    return found
+
+
+def _beginning(query: StandingQuery) -> QueryRecord | None:
+    """A query as it would be when it begins; None if no kernel runs it."""
+    try:
+        return QueryRecord(query, Bundle.of(query.name, runnable(query.plan), query.name), "", 0)
+    except QueryError:
+        return None
 
 
 def with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> list[str]:
