@@ -9,7 +9,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Annotated
 
 from windrow.bench.benchmark import Benchmark, Findings
-from windrow.bench.field import FLINK, FLINK_SCAN, SCAN, SPARKS, WINDROW, Field, gathered
+from windrow.bench.field import DUCKDB, FLINK, FLINK_SCAN, SCAN, SPARKS, WINDROW, Field, gathered
 from windrow.bench.job import SlidingJob
 from windrow.bench.rounds import Case, Measured, measure
 from windrow.bench.statistics import Summary, ratio
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.bench.chart import Chart
+    from windrow.bench.rounds import Measurement
     from windrow.bench.setting import Setting
     from windrow.bench.table import Table
 
 _SLIDE = 10
+_WITHOUT_BATCHES = (FLINK, FLINK_SCAN, DUCKDB)
 #: rows per micro-batch; Spark's time to Windrow's at least, by overlap; Windrow's time to the scan's at most
 _TO_REACH: tuple[tuple[int, dict[int, float], float], ...] = (
     (200_000, {1: 1.0, 60: 5.0, 360: 35.0}, 3.0),
@@ -48,7 +50,7 @@ class Options:
         60,
         360,
     )
-    slow_from: Annotated[int, "From this overlap on, Spark's window() is slow."] = 360
+    slow_from: Annotated[int, "From this overlap on, Spark and PyFlink are slow."] = 360
     slow_rounds: Annotated[int, "Rounds of what is slow."] = 1
 
 
@@ -68,11 +70,13 @@ def run(setting: Setting, options: Options) -> Findings:
     with gathered(setting) as field:
         measured = measure(_cases(setting, options, field), setting.rounds, setting.say)
         settings = field.settings
-    if setting.rounds > options.slow_rounds and max(options.spark_overlaps, default=0) >= options.slow_from:
+    if setting.rounds > options.slow_rounds and max(options.overlaps) >= options.slow_from:
         field.notes.append(
-            f"From overlap {options.slow_from} on, Spark's window() ran in {options.slow_rounds} of"
-            f" {setting.rounds} rounds, since it takes minutes."
+            f"From overlap {options.slow_from} on, Spark's window() and PyFlink ran in {options.slow_rounds}"
+            f" of {setting.rounds} rounds, since they take minutes."
         )
+    if FLINK in field.names and len(options.rows_per_batch) > 1:
+        field.notes.append("PyFlink has no micro-batches: it ran once for all sizes of them.")
     return Findings(
         settings,
         measured.measurements,
@@ -96,8 +100,8 @@ def _cases(setting: Setting, options: Options, field: Field) -> list[Case]:
     for size, overlap in product(options.rows_per_batch, options.overlaps):
         job = SlidingJob(rows, size // rows_per_file, overlap * _SLIDE, _SLIDE)
         for contestant in field.contestants:
-            if overlap in _overlaps(contestant.name, options):
-                slow = contestant.name in SPARKS and overlap >= options.slow_from
+            if overlap in _overlaps(contestant.name, options, size):
+                slow = contestant.name in (*SPARKS, FLINK) and overlap >= options.slow_from
                 cases.append(
                     Case(
                         contestant.name,
@@ -110,8 +114,11 @@ def _cases(setting: Setting, options: Options, field: Field) -> list[Case]:
     return cases
 
 
-def _overlaps(contestant: str, options: Options) -> tuple[int, ...]:
-    """A scan does not depend on the window: it runs once per round, and stands beside the least overlap."""
+def _overlaps(contestant: str, options: Options, size: int) -> tuple[int, ...]:
+    """A scan does not depend on the window: it runs once per round, and stands beside the least overlap.
+    Whoever has no micro-batches stands beside the first size of them."""
+    if contestant in _WITHOUT_BATCHES and size != options.rows_per_batch[0]:
+        return ()
     if contestant in (SCAN, FLINK_SCAN):
         return options.overlaps[:1]
     if contestant in SPARKS:
@@ -185,9 +192,18 @@ def _growth(measured: Measured, size: int) -> Summary | None:
 
 
 def _compared(measured: Measured, size: int, of: tuple[str, int], to: tuple[str, int]) -> Summary | None:
-    one = measured.find(of[0], **{"rows per batch": size, "overlap": of[1]})
-    other = measured.find(to[0], **{"rows per batch": size, "overlap": to[1]})
+    one, other = _found(measured, size, *of), _found(measured, size, *to)
     return ratio(one.seconds, other.seconds) if one and other else None
+
+
+def _found(measured: Measured, size: int, contestant: str, overlap: int) -> Measurement | None:
+    alike = [
+        each
+        for each in measured.measurements
+        if each.contestant == contestant and each.variant["overlap"] == overlap
+    ]
+    ours = [each for each in alike if each.variant["rows per batch"] == size]
+    return next(iter(alike if contestant in _WITHOUT_BATCHES else ours), None)
 
 
 def _median(found: Summary) -> float:
