@@ -29,6 +29,7 @@ from windrow.errors import QueryError
 from windrow.kernels.expressions import can_fail
 from windrow.kernels.general.ahead import Held
 from windrow.kernels.general.binned import Binned
+from windrow.kernels.general.by_end import ByEnd
 from windrow.kernels.general.by_tuple import ByTuple
 from windrow.kernels.general.candidates import Candidates
 from windrow.kernels.general.catalogues import Catalogued
@@ -278,6 +279,8 @@ class Builder:
             return Binned(plan, leaf, between, self.choice)
         if found.inputs == (below,) and isinstance(leaf, Numbering) and placing and self._is_paned(plan):
             return RowPanes(plan, leaf, between, careful=any(map(can_fail, _read(plan))))
+        if type(found) is Grouped and ByEnd.fits(found):
+            return ByEnd(plan, found.inputs[0], self.choice, self._keys_of(plan))
         if type(found) is Grouped and Candidates.fits(found):
             return Candidates(plan, found.inputs[0], self.choice, self._keys_of(plan))
         return found

@@ -31,6 +31,8 @@ from windrow.kernels.state import State
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from windrow.kernels.partials import Partial
+
     Ints = npt.NDArray[np.int64]
 
 
@@ -64,11 +66,18 @@ class Candidates(Grouped):
         found = longest(group, ends)
         for partial in self.measures.layouts[GROUPS].partials[1:]:
             lifted = partial.lift(Argument(*self.measures.argument_of(partial)).rows(rows, order))
-            ((count,), (code,)), _ = partial.encode(pl.DataFrame(lifted))
-            value = code if partial.combiners[1] is GREATEST else -code
-            counts = np.flatnonzero(count > 0)
-            found[counts[standing(group[counts], ends[counts], value[counts])]] = True
+            found |= can_be(partial, pl.DataFrame(lifted), group, ends)
         return found
+
+
+def can_be(partial: Partial, states: pl.DataFrame, group: Ints, ends: Ints) -> npt.NDArray[np.bool_]:
+    """Which states can still be the answer of their group."""
+    ((count,), (code,)), _ = partial.encode(states)
+    value = code if partial.combiners[1] is GREATEST else -code
+    counts = np.flatnonzero(count > 0)
+    found = np.zeros(states.height, dtype=bool)
+    found[counts[standing(group[counts], ends[counts], value[counts])]] = True
+    return found
 
 
 def longest(group: Ints, ends: Ints) -> npt.NDArray[np.bool_]:

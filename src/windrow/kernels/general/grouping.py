@@ -92,7 +92,7 @@ class Grouped(Operator):
         self.layout: Layout = Calendar(choice.buckets) if self.known else choice.layout(below)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        new = together([frame_of(state.of(WAITING), self.pieces), self._with_keys(inputs[0])], self.pieces)
+        new = together([frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces)
         new, waiting = self._split(new, step, VS)
         chunks = state.of(ROWS)
         over, kept = self.layout.due(chunks, step.slice.stop, self.rows)
@@ -109,6 +109,10 @@ class Grouped(Operator):
         kept = self.layout.add(kept, together([early, lasting], self.rows))
         left = together([shown.filter(~same), after], self.shown)
         return State({ROWS: kept, WAITING: chunks_of(waiting), SHOWN: chunks_of(left)}), found
+
+    def _taken(self, pieces: pl.DataFrame, step: Step) -> pl.DataFrame:
+        """What comes, as it is worked on."""
+        return self._with_keys(pieces)
 
     def _with_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
         if not frame.height:
@@ -146,6 +150,11 @@ class Grouped(Operator):
             # a row may be taken back for a while that is known to end later: what begins then is not yet due
             rows, _ = self._split(positive(rows), step, VS)
             rows = picked(rows, np.repeat(np.arange(rows.height), rows[N].to_numpy()))
+        return self._event_by_event(rows, shown, step)
+
+    def _event_by_event(
+        self, rows: pl.DataFrame, shown: pl.DataFrame, step: Step
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
         group = codes(pl.concat([shown.select(self.keys), rows.select(self.keys)]), self.keys)
         if not self.keys:
             group = np.zeros(shown.height + rows.height, dtype=np.int64)
@@ -198,7 +207,8 @@ class Grouped(Operator):
         for name, table in tables.items():
             layout = self.measures.layouts[name]
             spread = table.join(of, on=PANE).drop(PANE).rename({"span": PANE})
-            found[name] = layout.merge(spread.select(table.columns), [PANE, *layout.keys])
+            by = [column for column in (PANE, *layout.keys) if column in table.columns]
+            found[name] = layout.merge(spread.select(table.columns), by)
         return lowered(self.measures, found)
 
     def _lifted(self, rows: pl.DataFrame, row: Ints, pane: Ints) -> dict[str, pl.DataFrame]:

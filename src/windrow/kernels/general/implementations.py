@@ -29,6 +29,7 @@ from windrow.algebra.plan import Emit, Plan, Subquery
 from windrow.kernels.differences import Differences
 from windrow.kernels.general.ahead import Held
 from windrow.kernels.general.binned import Binned
+from windrow.kernels.general.by_end import ByEnd
 from windrow.kernels.general.by_tuple import ByTuple
 from windrow.kernels.general.candidates import Candidates
 from windrow.kernels.general.catalogues import Catalogued
@@ -234,6 +235,14 @@ class Reading:
         parts = ["totals are added to and subtracted from"] if not operator.only_selected else []
         parts += ["of extremes only rows that no younger one outdoes"] if operator.selected else []
         return Implementation("running values", "; ".join(parts))
+
+    @of.register
+    def _(self, operator: ByEnd) -> Implementation:
+        kept = "only states that none which lives longer outdoes" if operator.only_extremes else "no rows"
+        why = (
+            f"one state per group and instant at which rows leave, {kept}; in {layout_text(operator.layout)}"
+        )
+        return Implementation("states by end", why)
 
     @of.register
     def _(self, operator: Candidates) -> Implementation:

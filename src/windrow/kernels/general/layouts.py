@@ -30,7 +30,7 @@ source: Golab's thesis, 2.3.3 and 3.5.2
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +47,8 @@ MOST_CHUNKS = 48
 #: rows, but it leaves only as a whole. Up to the first size it may have a quarter of all rows, and from there
 #: to the second one a sixteenth
 TINY_CHUNK, SMALL_CHUNK = 512, 4096
+#: how many rows there were when those that belong together were last put together
+MERGED = "merged"
 
 
 def chunk_of(frame: pl.DataFrame) -> Chunk:
@@ -240,6 +242,21 @@ def split_at_end(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def purged(layout: Layout, chunks: Chunks, stop: int, columns: Columns) -> Chunks:
     """Without any row that expires before `stop`, whatever else is in its chunk."""
     return layout.due(chunks, stop, columns)[1]
+
+
+def condensed(
+    layout: Layout,
+    chunks: Chunks,
+    columns: Columns,
+    before: int,
+    put_together: Callable[[pl.DataFrame], pl.DataFrame],
+) -> tuple[Chunks, int]:
+    """Rows that can be put together are, once there are twice as many as after the last time; and how many
+    there were then."""
+    if sum(chunk.table.num_rows for chunk in chunks) <= max(2 * before, TINY_CHUNK):
+        return chunks, before
+    rows = put_together(frame_of(chunks, columns))
+    return layout.add((), rows), rows.height
 
 
 def merged_pairs(chunks: Chunks) -> Chunks:

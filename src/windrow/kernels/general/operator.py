@@ -24,6 +24,8 @@ from windrow.kernels.state import Chunk, State
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from windrow.kernels.general.lifts import Lifts
+
 
 @dataclass
 class Step:
@@ -46,6 +48,8 @@ class Step:
     first_report: int = 0
     #: when rows come into the windows of the query, and leave them
     entered: list[pl.DataFrame] = field(default_factory=list)
+    #: the states of the pieces that the operator which is run is given, where queries have them in common
+    lifts: Lifts | None = None
 
 
 class Operator(ABC):

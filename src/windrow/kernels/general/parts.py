@@ -7,7 +7,8 @@ kept for all of them.
 
 A join over longer windows has all results of one over shorter windows: where every window is longer by the
 same time, and slides alike, each result only stays longer by that time. So a query takes the pieces of such a
-join, and has them end *sooner*.
+join, and has them end *sooner*. What queries aggregate of a part, they have computed once, too
+(`windrow.kernels.general.lifts`).
 
 Card: parts in common
     requirements  the same windows over the same streams, the same clock, rows routed alike; a part has all
@@ -25,7 +26,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.kernels.general.pieces import FOREVER, VE, VS, greatest_end
+from windrow.kernels.general.lifts import Lifts, ending
+from windrow.kernels.general.pieces import FOREVER, greatest_end
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +42,8 @@ class Part:
     """What a part did in a step."""
 
     pieces: pl.DataFrame
+    #: the states of the pieces, for whoever aggregates them
+    lifts: Lifts
     #: the next states of its operators, by their places below its own
     states: Mapping[str, State]
     seconds: float
@@ -53,7 +57,7 @@ class Part:
     def of(cls, pieces: pl.DataFrame, states: Mapping[str, State], seconds: float, step: Step) -> Part:
         """What was found in a step of its own."""
         told = tuple(step.slides), tuple(step.entered), step.last_end, step.reports, step.first_report
-        return cls(pieces, states, seconds, *told)
+        return cls(pieces, Lifts(pieces), states, seconds, *told)
 
     def tell(self, step: Step) -> None:
         """Tell the root of another query what the windows of the part told."""
@@ -61,24 +65,16 @@ class Part:
         step.entered += self.entered
         step.last_end = max(step.last_end, self.last_end)
         step.reports, step.first_report = self.reports, self.first_report
+        step.lifts = self.lifts
 
     def ending(self, sooner: int) -> Part:
         """The same over windows that are shorter by so many ticks."""
         if not sooner:
             return self
-        entered = tuple(_ending(frame, sooner) for frame in self.entered)
+        entered = tuple(ending(frame, sooner) for frame in self.entered)
         last = max(map(greatest_end, entered), default=-FOREVER)
-        return replace(self, pieces=_ending(self.pieces, sooner), entered=entered, last_end=last)
-
-
-def _ending(pieces: pl.DataFrame, sooner: int) -> pl.DataFrame:
-    """Pieces that end sooner; some never begin.
-
-    >>> _ending(pl.DataFrame({VS: [0, 5], VE: [9, 9]}), 4).rows()
-    [(0, 5)]
-    """
-    ends = pl.when(pl.col(VE) < FOREVER).then(pl.col(VE) - sooner).otherwise(VE)
-    return pieces.with_columns(ends.alias(VE)).filter(pl.col(VS) < pl.col(VE))
+        pieces, lifts = ending(self.pieces, sooner), self.lifts.ending(sooner)
+        return replace(self, pieces=pieces, lifts=lifts, entered=entered, last_end=last)
 
 
 @dataclass(frozen=True)

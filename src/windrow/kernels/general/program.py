@@ -18,6 +18,7 @@ from windrow.kernels.general.operator import Operator, Step
 from windrow.kernels.general.options import Options
 from windrow.kernels.general.parts import Part, Parts
 from windrow.kernels.general.pieces import FOREVER, blank
+from windrow.kernels.general.stateless import Projected
 from windrow.kernels.general.strategies import Choice
 from windrow.kernels.general.waiting import RAN, WAITING, is_due, put_away, since, taken, why_not_lazy
 from windrow.kernels.state import State
@@ -109,7 +110,7 @@ class Program:
             return self._run_part(operator, path, states, news, after, step)
         if name not in news.parts.done:
             began, others = perf_counter(), _seconds(news.parts)
-            inside = replace(step, slides=[], entered=[], last_end=-FOREVER)
+            inside = replace(step, slides=[], entered=[], last_end=-FOREVER, lifts=None)
             found = self._run_part(operator, path, states, news, after, inside)
             seconds = perf_counter() - began - (_seconds(news.parts) - others)
             news.parts.done[name] = Part.of(found, news.parts.states(path, after), seconds, inside)
@@ -122,11 +123,14 @@ class Program:
     ) -> pl.DataFrame:
         inputs = []
         for place, below in enumerate(operator.inputs):
+            step.lifts = None
             if isinstance(below, Emission):
                 inputs.append(self._run(below, f"{path}.{place}", states, news, after)[0])
             else:
                 inputs.append(self._advanced(below, f"{path}.{place}", states, news, after, step))
         after[path], found = operator.advance(states.get(path, State()), inputs, step)
+        if not (isinstance(operator, Projected) and operator.only_drops):
+            step.lifts = None
         return found
 
     def operators(self) -> Iterator[tuple[str, Operator]]:

@@ -27,7 +27,8 @@ from windrow.errors import QueryError
 from windrow.kernels.columns import picked
 from windrow.kernels.combiners import GREATEST, TOTAL
 from windrow.kernels.general.grouping import AT, GROUP, SHOWN, WAITING, Grouped
-from windrow.kernels.general.layouts import Calendar, Chunks, chunks_of, frame_of
+from windrow.kernels.general.layouts import MERGED, Calendar, Chunks, chunks_of, condensed, frame_of
+from windrow.kernels.general.lifts import Lifts
 from windrow.kernels.general.lowered import CELL, lowered
 from windrow.kernels.general.pieces import FOREVER, TS, TURN, VE, VS, Columns, N, blank, together
 from windrow.kernels.general.ranges import fold_ranges
@@ -104,6 +105,8 @@ class Running(Grouped):
         self.waved: Columns = dict(self.groups) | {WAVE: pl.Int32(), FROM: pl.Int64(), TO: pl.Int64()}
         self.waved = dict(self.waved) | {VE: pl.Int64()}
         self.calendar = Calendar(choice.buckets)
+        if not self.by_rows:
+            self.pieces = dict(self.kept) | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
         #: no totals are asked for: candidates and waves are all there is to know
         self.only_selected = self.by_rows and len(self.totals) == 1
 
@@ -112,18 +115,21 @@ class Running(Grouped):
         return any(column.startswith(f"{partial.label}.") for partial in partials)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        new = together([frame_of(state.of(WAITING), self.pieces), self._with_keys(inputs[0])], self.pieces)
+        new = together([frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces)
         new, waiting = self._split(new, step, VS)
-        lifted = self._lifted_rows(new)
+        lifted = self._lifted_rows(new) if self.by_rows else new
         over, ends = (
             self._leaving_candidates(state, lifted, step)
             if self.only_selected
             else self._leaving(state, lifted, step)
         )
-        chunks = {**state.chunks, WAITING: chunks_of(waiting), **ends}
+        chunks = {**state.chunks, WAITING: chunks_of(waiting)}
+        last = state.meta.get(MERGED, 0)
+        chunks[ENDS], merged = condensed(self.calendar, ends, self.ending, last, self._put_together)
+        meta = {MERGED: merged} if merged else {}
         fading, _ = self._split(frame_of(state.of(WAVES), self.waved), step, VE)
         if not new.height and not over.height and not fading.height:
-            return State(chunks), blank(self.columns)
+            return State(chunks, meta), blank(self.columns)
         events = self._events(lifted, over, fading)
         totals, shown = self._totals(state), frame_of(state.of(SHOWN), self.shown)
         mine, same = self._in(totals, events), self._in(shown, events)
@@ -134,25 +140,29 @@ class Running(Grouped):
             chunks[TOTALS] = chunks_of(together([totals.filter(~mine), left], self.kept))
         chunks[SHOWN] = chunks_of(together([shown.filter(~same), after], self.shown))
         chunks |= {name: chunks_of(kept) for name, kept in rows.items()}
-        return State(chunks), found
+        return State(chunks, meta), found
 
-    def _leaving(
-        self, state: State, lifted: pl.DataFrame, step: Step
-    ) -> tuple[pl.DataFrame, dict[str, Chunks]]:
+    def _taken(self, pieces: pl.DataFrame, step: Step) -> pl.DataFrame:
+        """Totals are made of states, whatever rows they come from."""
+        if self.by_rows:
+            return super()._taken(pieces, step)
+        return (step.lifts or Lifts(pieces)).states(self.measures).select(list(self.pieces))
+
+    def _leaving(self, state: State, lifted: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, Chunks]:
         """What leaves in the step, and what is to leave later."""
         later = self.calendar.add(state.of(ENDS), self._ends(lifted))
         over, later = self.calendar.due(later, step.slice.stop, self.ending)
         over, early = self._split(over, step, VE)
-        return over, {ENDS: self.calendar.add(later, early)}
+        return over, self.calendar.add(later, early)
 
     def _leaving_candidates(
         self, state: State, lifted: pl.DataFrame, step: Step
-    ) -> tuple[pl.DataFrame, dict[str, Chunks]]:
+    ) -> tuple[pl.DataFrame, Chunks]:
         """New rows and candidates that leave: the others were outdone, so that no value changes with them."""
         counted = pl.lit(1, pl.Int64).alias("rows.0")
         old = frame_of(state.of(CANDIDATES), self.candidates).with_columns(counted)
         over, _ = self._split(together([old, lifted], self.ending), step, VE)
-        return over, {}
+        return over, ()
 
     def _totals(self, state: State) -> pl.DataFrame:
         """What groups have before the step; where only extremes are asked for, how many candidates."""
@@ -176,10 +186,13 @@ class Running(Grouped):
     def _ends(self, lifted: pl.DataFrame) -> pl.DataFrame:
         """What will leave, added up by group and instant."""
         ending = lifted.filter(pl.col(VE) < FOREVER)
-        if not ending.height:
+        return self._put_together(ending.with_columns(pl.col(name) * pl.col(N) for name in self.lanes))
+
+    def _put_together(self, rows: pl.DataFrame) -> pl.DataFrame:
+        if not rows.height:
             return blank(self.ending)
-        added = [(pl.col(name) * pl.col(N)).sum().alias(name) for name in self.lanes]
-        return ending.group_by([*self.keys, VE]).agg(added).select(list(self.ending))
+        added = [pl.col(name).sum() for name in self.lanes]
+        return rows.group_by([*self.keys, VE]).agg(added).select(list(self.ending))
 
     def _events(self, lifted: pl.DataFrame, over: pl.DataFrame, fading: pl.DataFrame) -> pl.DataFrame:
         came = lifted.select(*self.keys, pl.col(VS).alias(AT), *(pl.col(n) * pl.col(N) for n in self.lanes))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from windrow.algebra.expressions import Column
 from windrow.kernels.columns import hidden, polars_type
 from windrow.kernels.expressions import compile_expression, holds
 from windrow.kernels.general.operator import Operator, Stateless
@@ -41,6 +42,8 @@ class Projected(Stateless):
         self.outputs = [(name, compile_expression(e), polars_type(e.type)) for name, e in plan.outputs]
         own = {name: dtype for name, _, dtype in self.outputs}
         self.columns = own | {name: d for name, d in below.columns.items() if name.startswith("#")}
+        #: whether its columns are some of those below, and mean the same
+        self.only_drops = all(isinstance(e, Column) and e.name == name for name, e in plan.outputs)
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         (frame,) = inputs
