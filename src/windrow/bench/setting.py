@@ -41,6 +41,13 @@ class Setting:
         session.sparkContext.setLogLevel("OFF")  # what fails is raised
         return session
 
+    def awake(self) -> SparkSession:
+        """The session with its Python workers, of which Spark ends those that were idle for a minute."""
+        from windrow.spark.warming import warm
+
+        warm(self.spark).join()
+        return self.spark
+
     def fresh(self, name: str) -> Path:
         """A directory of this name that is not there yet."""
         path = self.scratch / name

@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 from windrow.bench.benchmark import Benchmark, Findings
-from windrow.bench.field import FLINK, WITHOUT_FLINK
+from windrow.bench.field import FLINK, WINDROW, WITHOUT_FLINK
 from windrow.bench.job import GroupedJob
 from windrow.bench.memory import shown, watched
 from windrow.bench.rounds import Case, Measured, Measurement, measure
@@ -72,8 +72,10 @@ class Options:
     groupings: Annotated[int, "How many groupings are few."] = 4
     more_queries: Annotated[tuple[int, ...], "How many queries over many groupings."] = (10, 50, 100, 500)
     more_groupings: Annotated[int, "How many groupings are many."] = 50
-    spark_queries: Annotated[tuple[int, ...], "Those that Spark is asked for."] = (1, 10)
+    spark_queries: Annotated[tuple[int, ...], "Those that Spark is asked for."] = (1, 10, 100)
     flink_queries: Annotated[tuple[int, ...], "Those that PyFlink is asked for."] = (1, 10, 100)
+    slow_from: Annotated[int, "From so many queries on, Spark and PyFlink are slow."] = 100
+    slow_rounds: Annotated[int, "Rounds of what is slow."] = 1
 
 
 QUICK = Options(
@@ -113,8 +115,8 @@ def run(setting: Setting, options: Options) -> Findings:
     many = random_jobs(rows, max(options.more_queries), options.more_groupings)
     with _gathered(setting, options) as taking_part:
         cases = [
-            *_cases(taking_part, few, options.groupings, options.queries),
-            *_cases(taking_part, many, options.more_groupings, options.more_queries),
+            *_cases(taking_part, few, options.groupings, options.queries, options),
+            *_cases(taking_part, many, options.more_groupings, options.more_queries, options),
         ]
         measured = measure(cases, setting.rounds, setting.say)
         settings = {each.name: dict(each.settings) for each, _ in taking_part.everyone}
@@ -137,8 +139,18 @@ def run(setting: Setting, options: Options) -> Findings:
             _chart("queries-groupings", measured, names, options.more_groupings),
         ],
         _targets(measured, options),
-        [*taking_part.notes, *_NOTES],
+        [*taking_part.notes, *_slow(setting, options), *_NOTES],
     )
+
+
+def _slow(setting: Setting, options: Options) -> list[str]:
+    asked = (*options.spark_queries, *options.flink_queries)
+    if setting.rounds <= options.slow_rounds or max(asked, default=0) < options.slow_from:
+        return []
+    return [
+        f"With {options.slow_from:,} queries and more, Spark and PyFlink ran in {options.slow_rounds} of"
+        f" {setting.rounds} rounds, since they take minutes, and over few groupings only."
+    ]
 
 
 def random_jobs(rows: Readings, count: int, groupings: int) -> list[GroupedJob]:
@@ -191,18 +203,18 @@ def _gathered(setting: Setting, options: Options) -> Iterator[_Field]:
 
 
 def _cases(
-    taking_part: _Field, jobs: Sequence[GroupedJob], groupings: int, counts: Sequence[int]
+    taking_part: _Field, jobs: Sequence[GroupedJob], groupings: int, counts: Sequence[int], options: Options
 ) -> list[Case]:
-    return [
-        Case(
-            each.name,
-            {"groupings": groupings, "queries": count},
-            partial(watched, partial(each.run, jobs[:count])),
-        )
-        for count in counts
-        for each, asked in taking_part.everyone
-        if count in asked
-    ]
+    """The others are asked for many queries over few groupings only, where it takes them minutes already."""
+    cases = []
+    for count in counts:
+        for each, asked in taking_part.everyone:
+            slow = each.name != WINDROW and count >= options.slow_from
+            if count in asked and not (slow and groupings > options.groupings):
+                work = partial(watched, partial(each.run, jobs[:count]))
+                variant = {"groupings": groupings, "queries": count}
+                cases.append(Case(each.name, variant, work, options.slow_rounds if slow else None))
+    return cases
 
 
 def _times(measured: Measured, names: Sequence[str], groupings: int, counts: Sequence[int]) -> Table:

@@ -43,11 +43,9 @@ class Windrow:
         import polars as pl
 
         import windrow as wr
-        from windrow.spark.warming import warm
 
         out, state = self._setting.fresh("windrow-answers"), self._setting.fresh("windrow-state")
-        spark = self._setting.spark
-        warm(spark).join()  # Spark ends Python workers that had nothing to do for a minute, while others ran
+        spark = self._setting.awake()
         began = time.perf_counter()
         with wr.connect(spark, state=state) as engine:
             engine.sql(declaration(job.readings, job.files_per_batch))

@@ -51,7 +51,7 @@ class WindrowMany:
                 *(_query(number, job) for number, job in enumerate(jobs)),
             ]
         )
-        with wr.connect(self._setting.spark, state=self._setting.fresh("many-state")) as engine:
+        with wr.connect(self._setting.awake(), state=self._setting.fresh("many-state")) as engine:
             began = time.perf_counter()
             engine.sql(text)
             registered = time.perf_counter()

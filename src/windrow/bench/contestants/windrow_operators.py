@@ -90,7 +90,7 @@ class WindrowOperators(Windrow):
         import windrow as wr
 
         out, state = self._setting.fresh("windrow-answers"), self._setting.fresh("windrow-state")
-        spark = self._setting.spark
+        spark = self._setting.awake()
         began = time.perf_counter()
         with wr.connect(spark, state=state) as engine:
             for name, rows in zip("st", streams, strict=False):
