@@ -27,7 +27,7 @@ from windrow.kernels.program import Program
 from windrow.reference.executor import ReferenceExecutor
 from windrow.spark.native import native_query
 from windrow.testing.spark_executor import SparkExecutor
-from windrow.windows.punctuation import NoPolicy, Ordered, Slack
+from windrow.windows.punctuation import NoPolicy, Ordered, Policy, Slack
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 
@@ -161,6 +161,32 @@ def test_spark_agrees_with_the_oracle_on_native_aggregations(spark: SparkSession
 
 def test_spark_agrees_with_the_oracle_on_anything(spark: SparkSession) -> None:
     assert on_spark(cases(), 20) < 20, "no query was computed from rows"
+
+
+@pytest.mark.parametrize("keys", [("k",), ()], ids=repr)
+@pytest.mark.parametrize("rule", [NoPolicy(), Slack(9)], ids=repr)
+def test_promises_about_single_sources_of_a_simple_stream(
+    spark: SparkSession, rule: Policy, keys: tuple[str, ...]
+) -> None:
+    """Rows that Spark could aggregate are judged one by one, once a source has a progress of its own."""
+    stream = Stream("s", COLUMNS, "ts", ProgressRule(rule))
+    emit = grouped(stream, RangeWindow(6, 3), [Measured("count", ()), Measured("sum", ("v",))], *keys)
+    assert native_query(Program(emit)) is not None
+
+    def row(k: int, ts: int) -> tuple[Any, ...]:
+        known = {"k": k, "v": 1, "ts": ts}
+        return tuple(known.get(name) for name in COLUMNS.names)
+
+    steps: list[Step] = [
+        ("push", [row(1, 1), row(2, 1)]),
+        ("own", (7, 1)),
+        ("take", None),
+        ("push", [row(1, 2), row(2, 2), row(1, 8)]),  # the first is late, the second is not
+        ("take", None),
+        ("promise", 12),
+        ("take", None),
+    ]
+    assert assert_engine_agrees(emit, steps, 2, spark=True) > 3
 
 
 @pytest.mark.parametrize("rule", policies(), ids=lambda rule: type(rule.policy).__name__)

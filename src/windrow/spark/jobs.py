@@ -120,8 +120,9 @@ def _fetched(batch: Arrived, place: Place) -> Ingested | None:
 
 
 def _feeds(batch: Arrived) -> list[Feed] | None:
-    """What Spark aggregates for the queries of a batch; None if they, or archives, need the rows."""
-    if batch.archived:
+    """What Spark aggregates for the queries of a batch; None if they, or archives, need the rows, or if
+    sources have a progress of their own, by which rows are judged one by one."""
+    if batch.archived or batch.known.per is not None:
         return None
     programs = [query.program for query in batch.queries]
     known = [program for program in programs if program is not None]
