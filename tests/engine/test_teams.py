@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from random import Random
 from time import sleep
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+import windrow as wr
+from windrow.algebra.aggregates import user
 from windrow.engine.analysing import observed
 from windrow.engine.core import Arrival, Engine
 from windrow.engine.explaining import explain_script
 from windrow.engine.running import runnable
 from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.running import Running
+from windrow.kernels.measures import Argument
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script
 from windrow.spark.here import HereJobs
@@ -118,6 +122,8 @@ ABOVE = {
         ("SELECT a.k, SUM(b.v) AS total", "GROUP BY a.k"),
         ("SELECT a.k, SUM(b.v) AS total", "GROUP BY a.k HAVING COUNT(*) > 1"),
         ("SELECT a.k, MAX(a.w) AS top, COUNT(*) AS n", "GROUP BY a.k"),
+        ("SELECT a.k, MIN(b.v) AS least, MAX(b.v) FILTER (WHERE a.w > 0) AS top", "GROUP BY a.k"),
+        ("SELECT a.k, AVG(CAST(b.v AS DOUBLE)) AS mean, SUM(a.v) AS total", "GROUP BY a.k"),
         ("SELECT COUNT(*) AS n", ""),
         ("SELECT b.w AS kind, MIN(a.v) AS least", "GROUP BY b.w"),
     ),
@@ -248,6 +254,34 @@ def test_a_join_over_the_longest_windows_serves_shorter_ones(
         assert answers(life.heard[name]) == oracle(text, BATCHES)
 
 
+def test_states_of_a_join_are_combined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever aggregates share a state, over whichever length of windows, with whatever else they read."""
+    life, lifted = Life(tmp_path, {}), list[Argument]()
+    values = ("SUM(b.v) AS x", "AVG(b.v) AS x, MAX(a.w) AS y", "MAX(a.w) AS x", "COUNT(*) AS x")
+    texts = {
+        f"q{number}": f"SELECT a.k, {each} {JOIN.replace('RANGE 12', f'RANGE {length}')} GROUP BY a.k"
+        for number, (each, length) in enumerate(product(values, (12, 8)))
+    }
+    for name, text in texts.items():
+        life.add(name, text)
+    rows = Argument.rows
+
+    def counted(self: Argument, frame: Any, *more: Any) -> Any:
+        lifted.extend([self] if frame.height else [])
+        return rows(self, frame, *more)
+
+    monkeypatch.setattr(Argument, "rows", counted)
+    life.push(*BATCHES)
+    life.end()
+    times = Counter(lifted)
+    assert len(times) == 2, "values to sum up, and values to compare, which four queries each read"
+    assert max(times.values()) <= 4, "at most once in each of two steps in each of two shards"
+    monkeypatch.undo()
+    life.engine.deliver()
+    for name, text in texts.items():
+        assert answers(life.heard[name]) == oracle(text, BATCHES)
+
+
 def test_a_part_stays_as_long_as_anybody_has_it(tmp_path: Path) -> None:
     life = Life(tmp_path, {})
     for name in ("sums", "tops"):
@@ -366,3 +400,15 @@ def test_a_script_is_told_what_its_queries_will_share() -> None:
     }
     told = ["share   runs ⋈ once, for it and 1 other query: the same part of their plans"]
     assert found == {"sums": told, "tops": told, "kinds": []}
+
+
+def test_aggregates_of_users_are_told_to_be_by_themselves() -> None:
+    parts = {"init": lambda: 0, "step": max, "merge": max, "final": lambda state: state}
+    wr.aggregate(name="topmost", returns="BIGINT", takes="BIGINT", **parts)
+    try:
+        mine = f"SELECT a.k, topmost(b.v) AS top {JOIN} GROUP BY a.k"
+        script = f"{SCRIPT}; CREATE QUERY sums AS {FOUR['sums']}; CREATE QUERY mine AS {mine}"
+        runs = [line for each in explain_script(script, Catalog()) for line in each.runs]
+    finally:
+        user.forget("topmost")
+    assert not any(line.startswith("share") for line in runs)

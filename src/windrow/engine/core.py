@@ -10,13 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from secrets import token_hex
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from windrow.algebra.aggregates.user import definitions
 from windrow.engine.archiving import Archiving
+from windrow.engine.beginning import begun
 from windrow.engine.common import Common
 from windrow.engine.costs import Costs
 from windrow.engine.delivering import Delivering
@@ -25,17 +24,16 @@ from windrow.engine.history import read_contents
 from windrow.engine.leading import failed_leaders, is_exact, led
 from windrow.engine.monitoring import both, check_every
 from windrow.engine.overload import Effort
-from windrow.engine.records import QueryRecord, StreamRecord, query_text
+from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.refreshes import Refreshes
 from windrow.engine.running import runnable
 from windrow.engine.shedding import Shedding
 from windrow.engine.tables import Shelf, TableRecord
 from windrow.engine.teams import shared_parts, teamed
-from windrow.errors import DataError, QueryError, StateError, WindrowError
+from windrow.errors import DataError, QueryError, WindrowError
 from windrow.spark.sinks import MemorySink, open_sink
 from windrow.spark.tasks.archived import archived_section
 from windrow.spark.tasks.arrived import Arrived
-from windrow.spark.tasks.bundle import Bundle
 from windrow.spark.tasks.place import Place
 from windrow.state.crash import crash_point
 from windrow.state.log import CommitLog
@@ -232,22 +230,13 @@ class Engine:
     def add_query(self, query: StandingQuery, sink: Sink | None = None) -> QueryRecord:
         """A standing query, going on where the state directory has it."""
         with self.lock:
-            plan = runnable(query.plan)
-            text = query_text(query)
-            used = _user_aggregates(query)
-            print_of_code = "\0".join(definition.fingerprint for definition in used)
-            fingerprint = blake2b(f"{text}\0{print_of_code}".encode(), digest_size=16).hexdigest()
             stored = None if query.name in self._dropped else self.last.queries.get(query.name)
-            if stored is not None and stored.fingerprint != fingerprint:
-                raise _changed_query(query.name, stored.text, text)
-            name = stored.options["id"] if stored else f"{query.name}@{self.last.number + 1}"
-            bundle = Bundle.of(name, plan, fingerprint, by_group=self.by_group, aggregates=used)
-            record = QueryRecord(query, bundle, text, absorbed=self.last.number)
+            record = begun(query, self.last.number, stored, by_group=self.by_group)
+            plan = runnable(query.plan)
             joined = None if stored else self._joined(record, plan)
             if stored is not None:
-                record = record.resumed(stored, plan)
                 if record.shares and record.is_running:
-                    self.common.adopt(bundle, plan, record.shares, is_exact=is_exact(record))
+                    self.common.adopt(record.bundle, plan, record.shares, is_exact=is_exact(record))
             elif joined is not None:
                 record = replace(record, shares=joined.shares, complete_from=joined.complete_from)
             else:
@@ -653,24 +642,4 @@ def _other_domain(query: str, table: str) -> QueryError:
         " of the table would have to happen at a time for one and at a number for the other",
         code="mixed-domains",
         hint="declare the table a second time, under another name",
-    )
-
-
-def _user_aggregates(query: StandingQuery) -> tuple[Any, ...]:
-    from windrow.algebra.operators import Aggregate
-
-    names = [
-        call.function
-        for node in query.plan.walk()
-        if isinstance(node, Aggregate)
-        for _, call in node.aggregates
-    ]
-    return definitions(names)
-
-
-def _changed_query(name: str, before: str, now: str) -> StateError:
-    return StateError(
-        f"query `{name}` is not the one that this state belongs to; it was:\n{before}\nand is now:\n{now}",
-        code="query-changed",
-        hint=f"DROP QUERY {name} first, give the new one another name, or use a new state directory",
     )

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import quantity
-from windrow.engine.records import QueryRecord
+from windrow.engine.beginning import begun
 from windrow.engine.running import runnable
 from windrow.engine.teams import shared_parts, teamed
 from windrow.errors import QueryError
@@ -25,13 +25,13 @@ from windrow.language.binder.bound import RegisterQuery
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_script
 from windrow.sharing import SharingPlan, share
-from windrow.spark.tasks.bundle import Bundle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.algebra.plan import Emit
     from windrow.engine.core import Engine
+    from windrow.engine.records import QueryRecord
     from windrow.language.catalog import StandingQuery
 
 
@@ -71,7 +71,7 @@ def what_is_common(queries: Sequence[StandingQuery]) -> dict[str, list[str]]:
 def _beginning(query: StandingQuery) -> QueryRecord | None:
     """A query as it would be when it begins; None if no kernel runs it."""
     try:
-        return QueryRecord(query, Bundle.of(query.name, runnable(query.plan), query.name), "", 0)
+        return begun(query, 0)
     except QueryError:
         return None
 
