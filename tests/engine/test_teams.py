@@ -274,7 +274,7 @@ def test_states_of_a_join_are_combined_once(tmp_path: Path, monkeypatch: pytest.
     life.push(*BATCHES)
     life.end()
     times = Counter(lifted)
-    assert len(times) == 2, "values to sum up, and values to compare, which four queries each read"
+    assert len(times) == 3, "values to sum up and values to compare, for four queries each, and rows to count"
     assert max(times.values()) <= 4, "at most once in each of two steps in each of two shards"
     monkeypatch.undo()
     life.engine.deliver()
