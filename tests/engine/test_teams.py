@@ -321,6 +321,26 @@ def test_a_query_that_fails_leaves_the_part_to_the_others(tmp_path: Path) -> Non
     assert answers(life.heard["tops"]) == oracle(FOUR["tops"], BATCHES)
 
 
+def test_a_query_does_not_fail_for_rows_of_longer_windows(tmp_path: Path) -> None:
+    """Rows that are 8 apart meet in the longer windows only, and stop the query that divides by 0 there."""
+    life = Life(tmp_path, {})
+    ratio = f"SELECT a.k, SUM(10 % (b.t - a.t - 8)) AS x, COUNT(*) AS n {JOIN} GROUP BY a.k"
+    for length in (12, 4):
+        life.add(f"last{length}", ratio.replace("RANGE 12", f"RANGE {length}"))
+    batches: list[tuple[str, Rows]] = [
+        ("a", [(1, 0, 0, 0)]),
+        ("b", [(1, 0, 0, 1), (1, 0, 0, 8), (2, 0, 0, 20)]),
+    ]
+    life.push(*batches)
+    life.push(("a", [(2, 0, 0, 20)]))
+    life.end()
+    life.engine.deliver()
+    assert life.engine.queries["last4"].bundle.team.sooner == 8
+    assert [life.engine.queries[name].is_running for name in ("last12", "last4")] == [False, True]
+    text = ratio.replace("RANGE 12", "RANGE 4")
+    assert answers(life.heard["last4"]) == oracle(text, [*batches, ("a", [(2, 0, 0, 20)])])
+
+
 def test_what_a_part_took_is_shared_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = Joined.advance
 

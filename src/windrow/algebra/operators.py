@@ -163,6 +163,15 @@ class Aggregate(Plan):
         return patterns.aggregated()
 
     @property
+    def reads(self) -> tuple[Expression, ...]:
+        """What it computes of single rows: keys, arguments and FILTERs."""
+        calls = (call for _, call in self.aggregates)
+        return (
+            *(key for _, key in self.keys),
+            *(part for call in calls for part in (*call.args, call.where)),
+        )
+
+    @property
     def has_wattr(self) -> bool:
         return False
 

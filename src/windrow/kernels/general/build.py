@@ -269,11 +269,9 @@ class Builder:
         sizes = {function_of(call).size for _, call in plan.aggregates}
         self.placing = Size.LISTS in sizes or (by_rows and bool(sizes & {Size.HOLISTIC, Size.SKETCH}))
         placing = self.placing
-        reads = [key for _, key in plan.keys]
-        reads += [part for _, call in plan.aggregates for part in (*call.args, call.where)]
         below = self.of(plan.input)
         self.placing = False
-        found = grouped(plan, self._reading(reads, below), self.choice, self._keys_of(plan))
+        found = grouped(plan, self._reading(plan.reads, below), self.choice, self._keys_of(plan))
         leaf, between = _chain(below)
         if found.inputs == (below,) and isinstance(leaf, ByTuple) and self._is_binned(plan):
             return Binned(plan, leaf, between, self.choice)
@@ -463,8 +461,7 @@ def _chain(operator: Operator) -> tuple[Operator, list[Stateless]]:
 
 def _read(plan: Aggregate) -> list[Expression]:
     """What is computed of single rows between a window and its γ."""
-    reads = [key for _, key in plan.keys]
-    reads += [part for _, call in plan.aggregates for part in (*call.args, call.where)]
+    reads = [*plan.reads]
     below: Plan = plan.input
     while isinstance(below, Filter | Project):
         reads += [below.predicate] if isinstance(below, Filter) else [e for _, e in below.outputs]

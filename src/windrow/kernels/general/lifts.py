@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columns import polars_type, without_negative_zero
-from windrow.kernels.expressions import compile_expression
+from windrow.kernels.expressions import can_fail, compile_expression
 from windrow.kernels.general.pieces import FOREVER, VE, VS, N
 from windrow.kernels.general.sweeps import codes
 from windrow.kernels.layout import PANE, ROWS, Layout
@@ -56,6 +56,9 @@ class Lifts:
         """`#k0` …, `#vs`, `#ve`, `#n`, and the states of γ's groups: those of one copy, of which there are
         `#n`."""
         keys = tuple(key for _, key in measures.plan.keys)
+        if self.sooner and any(map(can_fail, measures.plan.reads)):
+            # pieces that never begin here must not stop a query that does not see them
+            return Lifts(ending(self.pieces, self.sooner)).states(measures)
         if keys not in self._groupings:
             self._groupings[keys] = _Grouping(self.pieces, keys)
         grouping = self._groupings[keys]
