@@ -37,6 +37,7 @@ from dataclasses import dataclass, replace
 
 from windrow.algebra.operators import Join
 from windrow.algebra.plan import Emit, Plan, Window
+from windrow.rules.movable import can_fail
 from windrow.rules.trees import kept, peeled
 from windrow.windows.ranges import RangeWindow
 
@@ -120,8 +121,11 @@ def common_trunk(emits: Sequence[Emit]) -> Trunk | None:
 
 
 def can_shorten(emit: Emit) -> bool:
-    """Whether a query may take its rows from longer windows: it must not look at their bounds."""
-    return _ranges(trunk_of(emit)) is not None and not emit.reads_window_bounds
+    """Whether a query may take its rows from longer windows: it must not look at their bounds, nor may rows
+    that meet only there make its join fail."""
+    trunk = trunk_of(emit)
+    safe = isinstance(trunk, Join) and not can_fail(trunk.predicate)
+    return safe and _ranges(trunk) is not None and not emit.reads_window_bounds
 
 
 def _ranges(trunk: Plan) -> tuple[int, ...] | None:
