@@ -138,7 +138,9 @@ class _Grouping:
                 columns.append(pl.Series(f"{partial.label}.0", [1]).new_from_index(0, self.pieces.height))
             else:
                 columns += partial.lift(argument.rows(self.pieces, pl.DataFrame()))
-        merged = Layout((), tuple(named)).merge(pl.DataFrame(columns), [PANE]).sort(PANE)
+        merged = pl.DataFrame(columns)
+        if not self._heads.all():
+            merged = Layout((), tuple(named)).merge(merged, [PANE]).sort(PANE)
         return {
             key: [merged[name] for name in merged.columns if name.startswith(f"{partial.label}.")]
             for partial, key in zip(named, missing, strict=True)
