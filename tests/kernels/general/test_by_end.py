@@ -17,6 +17,7 @@ from windrow.engine import declared
 from windrow.kernels.general.by_end import ByEnd
 from windrow.kernels.general.executor import GeneralExecutor
 from windrow.kernels.general.grouping import ROWS
+from windrow.kernels.general.layouts import Calendar, condensed
 from windrow.kernels.general.lifts import Lifts
 from windrow.kernels.general.pieces import TS, VE, VS, N
 from windrow.kernels.general.program import Program
@@ -95,6 +96,49 @@ def test_state_does_not_grow_with_the_rows_of_a_join(
         assert executor.take()
     kept = executor.states[place].of(ROWS)
     assert 0 < sum(chunk.table.num_rows for chunk in kept) <= most
+
+
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("function", "first"), [("MIN", LEAST), ("MAX", MOST), ("MIN", MOST), ("MAX", LEAST)]
+)
+@pytest.mark.parametrize("join", ["", ", s2 [RANGE 50]"])
+def test_the_ends_of_all_integers_are_values_like_others(
+    function: str, first: int, join: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windrow.kernels.general.layouts.TINY_CHUNK", 0)
+    where = " WHERE s1.k = s2.k" if join else ""
+    text = f"SELECT s1.k, {function}(s1.v) AS a FROM s1 [RANGE 10]{join}{where} GROUP BY s1.k"
+    steps: list[Step] = [
+        ("push", ("s2", [(1, 0, 0, 0)])),
+        ("push", ("s1", [(1, first, 0, 0)])),
+        ("promise both", (1,)),
+        ("take", ()),
+        ("push", ("s1", [(1, 5, 0, 1), (1, 6, 0, 1), (1, 8, 0, 2), (1, first, 0, 2), (1, 9, 0, 2)])),
+        ("promise both", (3,)),
+        ("take", ()),
+        ("push", ("s1", [(1, 7, 0, 4)])),
+        ("finish", ()),
+        ("take", ()),
+    ]
+    assert assert_agree(compile_query(text, CATALOG), steps, GeneralExecutor, between=reload_state) > 2
+
+
+def test_states_are_put_together_after_a_peak_too() -> None:
+    """How many there were at most is forgotten when they are fewer."""
+    many = pl.DataFrame({"g": range(3000), VE: range(3000)}, schema={"g": pl.Int64, VE: pl.Int64})
+    one = pl.DataFrame({"g": [0] * 5000, VE: [9] * 5000}, schema={"g": pl.Int64, VE: pl.Int64})
+    layout, columns = Calendar(), dict(many.schema)
+
+    def step(rows: pl.DataFrame, before: int) -> tuple[int, int]:
+        chunks, after = condensed(layout, layout.add((), rows), columns, before, pl.DataFrame.unique)
+        return sum(chunk.table.num_rows for chunk in chunks), after
+
+    assert step(many, 0) == (3000, 3000)
+    assert step(many.head(10), 3000) == (10, 10)
+    assert step(one, 10) == (1, 1)
 
 
 @st.composite

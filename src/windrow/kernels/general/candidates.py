@@ -73,7 +73,7 @@ class Candidates(Grouped):
 def can_be(partial: Partial, states: pl.DataFrame, group: Ints, ends: Ints) -> npt.NDArray[np.bool_]:
     """Which states can still be the answer of their group."""
     ((count,), (code,)), _ = partial.encode(states)
-    value = code if partial.combiners[1] is GREATEST else -code
+    value = code if partial.combiners[1] is GREATEST else ~code
     counts = np.flatnonzero(count > 0)
     found = np.zeros(states.height, dtype=bool)
     found[counts[standing(group[counts], ends[counts], value[counts])]] = True
@@ -98,7 +98,7 @@ def standing(group: Ints, ends: Ints, value: Ints) -> npt.NDArray[np.bool_]:
     >>> standing(np.array([0, 0, 0]), np.array([5, 9, 7]), np.array([4, 1, 1])).tolist()
     [True, True, False]
     """
-    order = np.lexsort((-value, -ends, group))
+    order = np.lexsort((~value, ~ends, group))  # backwards, and the least of all integers too
     frame = pl.DataFrame({"g": group[order], "v": value[order]})
     best = frame.select(pl.col("v").cum_max().shift(1).over("g"))["v"]
     found = np.zeros(len(group), dtype=bool)

@@ -253,8 +253,9 @@ def condensed(
 ) -> tuple[Chunks, int]:
     """Rows that can be put together are, once there are twice as many as after the last time; and how many
     there were then."""
-    if sum(chunk.table.num_rows for chunk in chunks) <= max(2 * before, TINY_CHUNK):
-        return chunks, before
+    count = sum(chunk.table.num_rows for chunk in chunks)
+    if count <= max(2 * before, TINY_CHUNK):
+        return chunks, min(before, count)
     rows = put_together(frame_of(chunks, columns))
     return layout.add((), rows), rows.height
 

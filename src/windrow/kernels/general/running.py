@@ -260,7 +260,7 @@ class Running(Grouped):
             totals = np.append(0, np.cumsum(count))
             chosen = fold_ranges(np.maximum if most else np.minimum, code, low, high)
             found += decode([(totals[high] - totals[np.minimum(low, high)],), (chosen,)])
-            useful |= (count > 0) & _outdoing(group, code if most else -code)
+            useful |= (count > 0) & _outdoing(group, code if most else ~code)
         # the youngest row tells how long the group is there
         useful |= np.append(group[1:] != group[:-1], True) if len(group) else useful
         return found, rows.filter(pl.Series(useful & (ve >= self._stop(rows, step))))
