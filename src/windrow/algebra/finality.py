@@ -2,9 +2,11 @@
 
 If GROUP BY contains the column that punctuation is PER, each group has a clock of its own. That is sound
 where a group's answer depends on the rows of its own source only: the column must reach the grouping
-unchanged, from the only scan of that stream, through a window that does not count other sources' rows. It
-must also be in the answer, to tell whose answer a row is; and when something is reported must not depend on
-other groups, as it does in the RSTREAM of a continuous query.
+unchanged, from the only scan of that stream, through a window that does not count other sources' rows. Where
+rows are joined, all must tell beforehand when they leave, so that some can wait for those of a source that is
+behind; the rows of a RELATION do not. The column must also be in the answer, to tell whose answer a row is;
+and when something is reported must not depend on other groups, as it does in the RSTREAM of a continuous
+query.
 """
 
 from __future__ import annotations
@@ -64,7 +66,10 @@ def _origin(name: str, plan: Plan, column: str) -> str | None:
             return _origin(source.name, plan.input, column) if isinstance(source, Column) else None
         case Join(inputs=inputs):
             part = next((part for part in inputs if name in part.schema), None)
-            return _origin(name, part, column) if part else None
+            known = all(isinstance(leaf.spec, OwnInterval) for leaf in plan.leaves)
+            return _origin(name, part, column) if part and known else None
+        case TableJoin(is_retroactive=True):
+            return None
         case Filter() | TableJoin():
             return _origin(name, plan.input, column) if name in plan.input.schema else None
         case _:

@@ -326,7 +326,8 @@ class Builder:
         if catalogued:
             return Catalogued(below, plan.predicate, names, self.choice)
         tells = self._tells(plan) and not ahead
-        joined = Joined(below, plan.predicate, names, self.choice, ahead=ahead, tells=tells)
+        how = {"ahead": ahead, "tells": tells, "by_source": self.by_source}
+        joined = Joined(below, plan.predicate, names, self.choice, **how)
         if not ahead:
             return joined
         self.choice.label(joined, plan.label)

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 
 class Joined(Operator):
-    """⋈ of any number of inputs; with `ahead`, of rows that may begin later than now."""
+    """⋈ of any number of inputs; with `ahead`, of rows that may begin later than now; with `by_source`, of
+    rows that each come by the clock of their source, and may begin earlier than others that came before."""
 
     name = "⋈"
 
@@ -58,9 +59,12 @@ class Joined(Operator):
         *,
         ahead: bool = False,
         tells: bool = False,
+        by_source: bool = False,
     ) -> None:
         self.inputs = tuple(below)
         self.ahead = ahead
+        #: of which inputs it is remembered when rows began: rows that come may have begun before them
+        self.remembers = [ahead or (by_source and choice.known(part)) for part in below]
         self.layouts: list[Layout] = [choice.layout(part) for part in below]
         self.condition = Condition(predicate, names)
         self.loops = choice.options.tables is Tables.LOOPS
@@ -68,9 +72,9 @@ class Joined(Operator):
         self.tells = tells and self.hashes and any(map(choice.ends, below))
         self.expiry = Expiry(choice.options.expire_every)
         self.reorders = choice.options.reorder and len(self.inputs) >= FEWEST_INPUTS
-        unkept = (TURN,) if ahead else (VS, TURN)
         self.sides: list[Columns] = [
-            {n: d for n, d in part.columns.items() if n not in unkept} for part in below
+            {n: d for n, d in part.columns.items() if n != TURN and (n != VS or remembers)}
+            for part, remembers in zip(below, self.remembers, strict=True)
         ]
         values = {n: d for part in below for n, d in part.columns.items() if n not in (*SIGNED, TURN)}
         #: the columns of results as they are found
@@ -142,7 +146,7 @@ class Joined(Operator):
         for test in self._tests(done, set()):
             found = satisfying(found, test)
         for place in self.probing(origin, order):
-            other = old[place] if self.ahead else _begun(old[place])
+            other = old[place] if self.remembers[place] else _begun(old[place])
             if place < origin and inputs[place].height:
                 new = _without_turn(inputs[place])
                 other = together([other, new.select(other.columns)], _typed(other))

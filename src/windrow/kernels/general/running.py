@@ -195,7 +195,8 @@ class Running(Grouped):
         return rows.group_by([*self.keys, VE]).agg(added).select(list(self.ending))
 
     def _events(self, lifted: pl.DataFrame, over: pl.DataFrame, fading: pl.DataFrame) -> pl.DataFrame:
-        came = lifted.select(*self.keys, pl.col(VS).alias(AT), *(pl.col(n) * pl.col(N) for n in self.lanes))
+        copies = pl.lit(1, pl.Int64) if self.only_selected else pl.col(N)  # a candidate leaves as one row
+        came = lifted.select(*self.keys, pl.col(VS).alias(AT), *(pl.col(n) * copies for n in self.lanes))
         gone = over.select(*self.keys, pl.col(VE).alias(AT), *(-pl.col(name) for name in self.lanes))
         nothing = (pl.lit(0, pl.Int64).alias(name) for name in self.lanes)
         faded = fading.select(*self.keys, pl.col(VE).alias(AT), *nothing)
