@@ -83,9 +83,9 @@ def assert_both_say_the_same(text: str, steps: Steps) -> int:
 def test_groups_are_answered_by_their_own_clocks(other: str) -> None:
     random = Random(other)
     compared = 0
-    for _ in range(30):
+    for _ in range(12):
         compared += assert_both_say_the_same(query(random, other), history(random, other))
-    assert compared > 30
+    assert compared > 10
 
 
 def test_a_row_that_was_there_before_may_begin_later() -> None:
