@@ -134,7 +134,7 @@ def assert_agree(
     for step in script:
         expected, found = oracle.outcome(step), mine.outcome(step)
         if isinstance(expected, list) and isinstance(found, list):
-            assert_same(_ordered(found), _ordered(expected))
+            assert_same(ordered(found), ordered(expected))
             compared += len(found)
         else:
             assert found == expected, step
@@ -145,7 +145,7 @@ def assert_agree(
     return compared
 
 
-def _ordered(changes: list[Change]) -> list[Change]:
+def ordered(changes: list[Change]) -> list[Change]:
     """-0.0 equals 0.0, so which of the two stands for a row is not said."""
     plain = (tuple(0.0 if v == 0 and isinstance(v, float) else v for v in change.row) for change in changes)
     found = [replace(change, row=row) for change, row in zip(changes, plain, strict=True)]
@@ -158,4 +158,4 @@ def found_relation(executor: Any, at: int) -> Any:
         rows = executor.relation(at).elements()
     except DataError as error:
         return error.code
-    return tuple(change.row for change in _ordered([Change("+", row, at) for row in rows]))
+    return tuple(change.row for change in ordered([Change("+", row, at) for row in rows]))

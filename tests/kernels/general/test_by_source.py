@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.kernels.agreement import assert_same
-from tests.kernels.general.scripts import _ordered
+from tests.kernels.general.scripts import ordered
 from tests.kernels.general.test_random_plans import reload_state
 
 from windrow.algebra.finality import is_final_by_group
@@ -73,7 +73,7 @@ def assert_both_say_the_same(text: str, steps: Steps) -> int:
     for verb, *values in steps:
         expected, found = (getattr(each, verb)(*values) for each in (oracle, mine))
         if verb == "take":
-            assert_same(_ordered(found), _ordered(expected))
+            assert_same(ordered(found), ordered(expected))
             compared += len(found)
         reload_state(mine)
     return compared

@@ -68,12 +68,14 @@ QUICK = Options(
 def run(setting: Setting, options: Options) -> Findings:
     """Everyone who is there, at every overlap, in every size of micro-batches."""
     with gathered(setting) as field:
-        measured = measure(_cases(setting, options, field), setting.rounds, setting.say)
+        cases = _cases(setting, options, field)
+        measured = measure(cases, setting.rounds, setting.say)
         settings = field.settings
-    if setting.rounds > options.slow_rounds and max(options.overlaps) >= options.slow_from:
+    slow = dict.fromkeys(case.contestant for case in cases if case.rounds is not None)
+    if slow and setting.rounds > options.slow_rounds:
         field.notes.append(
-            f"From overlap {options.slow_from} on, Spark's window() and PyFlink ran in {options.slow_rounds}"
-            f" of {setting.rounds} rounds, since they take minutes."
+            f"From overlap {options.slow_from} on, there are {options.slow_rounds} of {setting.rounds} rounds"
+            f" of {', '.join(slow)}, since they take minutes."
         )
     if FLINK in field.names and len(options.rows_per_batch) > 1:
         field.notes.append("PyFlink has no micro-batches: it ran once for all sizes of them.")
