@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.kernels.agreement import assert_same
-from tests.kernels.general.scripts import Run, Step, _ordered, cuts, scripts
+from tests.kernels.general.scripts import Run, Step, cuts, ordered, scripts
 from tests.support.plans import Shape, _with_table, plans, refused_is_redrawn, words
 
 from windrow.algebra.operators import TableJoin
@@ -43,7 +43,7 @@ def assert_engine_agrees(emit: Emit, script: list[Step], seed: int, *, spark: bo
                 executor.restart()
             expected, found = oracle.outcome(step), mine.outcome(step)
             if isinstance(expected, list) and isinstance(found, list):
-                assert_same(_ordered(found), _ordered(expected))
+                assert_same(ordered(found), ordered(expected))
                 compared += len(found)
             else:
                 assert found == expected, step
