@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +13,14 @@ import pytest
 from windrow.bench.benchmark import Findings
 from windrow.bench.benchmarks import queries
 from windrow.bench.benchmarks.overlap import BENCHMARK, QUICK
+from windrow.bench.contestant import UnfinishedError
+from windrow.bench.contestants import flink_worker, pyflink
+from windrow.bench.contestants.spark_window import SparkWindow
+from windrow.bench.job import SlidingJob
 from windrow.bench.running import run
 from windrow.bench.setting import Setting
 from windrow.bench.studies.spark_patterns import JOIN, WINDROW, with_spark
+from windrow.bench.workload import readings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,6 +58,40 @@ def test_many_queries_of_windrow_and_spark_agree_in_a_tiny_run(spark: SparkSessi
     assert answers["windrow", 5] == answers["spark rocksdb", 5] > answers["windrow", 1] > 0
     assert ("windrow", 6) in answers
     assert any("PyFlink was left out" in note for note in report.notes)
+
+
+def test_a_stream_of_spark_that_takes_too_long_is_stopped(spark: SparkSession, tmp_path: Path) -> None:
+    setting = Setting(tmp_path / "data", tmp_path / "scratch", 1, given_spark=spark, patience=0.5)
+    rows = readings(setting.data, rows=2000, keys=5, seconds=100, rows_per_file=10)
+    with pytest.raises(UnfinishedError, match=r"stopped after 0\.5 s"):
+        SparkWindow(setting, "hdfs").run(SlidingJob(rows, 1, 60, 10))
+    assert not spark.streams.active
+
+
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [("time.sleep(60)", "stopped after 2 s"), ("sys.exit('no memory')", r"failed after [01] s")],
+)
+def test_a_pyflink_that_gives_no_answer_is_left_and_started_anew(
+    does: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = tmp_path / "worker.py"
+    lines = [
+        "import sys, time",
+        "for line in sys.stdin:",
+        f"    if 'slow' in line: {does}",
+        f"    print({(flink_worker.ANSWER + json.dumps({'seconds': 7}))!r}, flush=True)",
+    ]
+    worker.write_text("\n".join(lines))
+    monkeypatch.setattr(flink_worker, "__file__", str(worker))
+    monkeypatch.setattr(pyflink, "flink_python", lambda *_: sys.executable)
+    flink = pyflink.Flink(Setting(tmp_path, tmp_path / "scratch", 1, patience=2))
+    try:
+        with pytest.raises(UnfinishedError, match=told):
+            flink.do([], ["slow"])
+        assert flink.do([], ["quick"]) == 7.0
+    finally:
+        flink.close()
 
 
 def test_joins_of_links_by_windrow_and_spark_agree(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from windrow.bench.benchmarks.keys import live_pairs
 from windrow.bench.benchmarks.overlap import targets
 from windrow.bench.benchmarks.queries import random_jobs
 from windrow.bench.checks import Agreement, condensed, difference
-from windrow.bench.contestant import Outcome
+from windrow.bench.contestant import Outcome, UnfinishedError, out_of_patience
 from windrow.bench.feed import Feed
 from windrow.bench.live import LiveJob, Visible, latencies
 from windrow.bench.rounds import Case, Measured, Measurement, measure
+from windrow.bench.times import times_table
 from windrow.bench.workload import BEGIN, SECOND, readings
 from windrow.errors import WindrowError
 
@@ -148,6 +150,42 @@ def test_times_are_not_given_if_answers_differ() -> None:
     ]
     with pytest.raises(WindrowError, match="answer differently"):
         measure(cases, 1, lambda text: None)
+
+
+def test_the_others_go_on_without_one_that_does_not_finish() -> None:
+    tried: list[str] = []
+
+    def stopped() -> Outcome:
+        tried.append("b")
+        if len(tried) > 1:
+            raise out_of_patience(60.0)
+        return Outcome(1.0)
+
+    def case(name: str, run: Callable[[], Outcome]) -> Case:
+        return Case(name, {"x": 1}, run)
+
+    said: list[str] = []
+    found = measure([case("a", lambda: Outcome(2.0)), case("b", stopped)], 3, said.append)
+    assert [each.contestant for each in found.measurements] == ["a"]
+    assert [each.contestant for each in found.unfinished] == ["b"]
+    assert tried == ["b", "b"]  # once to warm up, once in the first round, never again
+    assert "round 1 of 3: b x=1: stopped after 60 s" in said
+    table = times_table("Times", found, ["a", "b", "c"], [{"x": 1}])
+    assert table.rows == (("1", "–", "2.00 s (2.00–2.00)", "stopped after 60 s"),)
+
+
+def test_what_was_measured_before_a_run_that_failed_stays() -> None:
+    tried: list[str] = []
+
+    def failing() -> Outcome:
+        tried.append("b")
+        if len(tried) > 2:
+            raise UnfinishedError("failed after 3 s")
+        return Outcome(1.0)
+
+    found = measure([Case("b", {"x": 1}, failing)], 3, lambda text: None)
+    assert [each.seconds for each in found.measurements] == [[1.0]]
+    assert not found.unfinished
 
 
 def test_the_targets_of_overlap() -> None:

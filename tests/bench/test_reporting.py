@@ -13,7 +13,7 @@ from windrow.bench.plot import svg
 from windrow.bench.report import Report
 from windrow.bench.rounds import Measured, Measurement
 from windrow.bench.running import publish
-from windrow.bench.statistics import percentile, ratio, summary
+from windrow.bench.statistics import at_least, percentile, ratio, summary
 from windrow.bench.table import Table
 from windrow.bench.targets import NOT_MEASURED, Target, target_table
 from windrow.bench.times import times_chart, times_table
@@ -91,6 +91,11 @@ def test_targets_are_reached_missed_or_not_measured() -> None:
     table = target_table([Target("ratio", "≥", 5.0, each) for each in found])
     assert [row[2:] for row in table.rows] == [("6.00×", "yes"), ("4.00×", "no"), (NOT_MEASURED, "–")]
     assert Target("ratio", "≤", 5.0, summary([4.0])).is_reached
+
+
+def test_a_ratio_to_a_run_that_was_stopped_is_a_bound() -> None:
+    target = Target("ratio", "≥", 5.0, at_least(600.0, [50.0, 60.0, 70.0]), is_bound=True)
+    assert target.cells[2:] == ("> 10.00×", "yes")
 
 
 def test_a_plot_is_well_formed(tmp_path: Path) -> None:

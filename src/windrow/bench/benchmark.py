@@ -24,6 +24,8 @@ class Findings:
     charts: list[Chart]
     targets: list[Target] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    #: what was tried and did not finish
+    unfinished: list[Measurement] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

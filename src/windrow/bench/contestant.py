@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from windrow.errors import WindrowError
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -22,6 +24,26 @@ class Outcome:
     figures: Mapping[str, float] = field(default_factory=dict)
     #: where one run measures many times, such as latencies
     samples: tuple[float, ...] = ()
+
+
+class UnfinishedError(WindrowError):
+    """A contestant has not done its job: it failed, or it was stopped. The others go on without it."""
+
+    default_code = "unfinished"
+
+    def __init__(self, message: str, hint: str | None = None, stopped_after: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        #: seconds that it would have taken more than, if it was stopped
+        self.stopped_after = stopped_after
+
+
+def out_of_patience(seconds: float) -> UnfinishedError:
+    """What the tables say of a run that was stopped.
+
+    >>> out_of_patience(600).message
+    'stopped after 600 s'
+    """
+    return UnfinishedError(f"stopped after {seconds:g} s", "more minutes: --patience", seconds)
 
 
 class Contestant(Protocol):

@@ -59,6 +59,9 @@ def measurements_of(findings: Findings) -> list[dict[str, Any]]:
             **({"samples": each.samples} if each.samples else {}),
         }
         for each in findings.measurements
+    ] + [
+        {"contestant": each.contestant, **each.variant, "unfinished": str(each.unfinished)}
+        for each in findings.unfinished
     ]
 
 

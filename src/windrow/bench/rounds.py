@@ -2,7 +2,7 @@
 
 Each contestant first does one run that is discarded, which warms the JVM. Every second round goes through the
 cases backwards, so that nobody always comes after the same one. Answers are checked after each run, outside
-of the time that is measured, before any times are compared.
+of the time that is measured, before any times are compared. What did not finish once is not tried again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from windrow.bench.checks import Agreement
+from windrow.bench.contestant import UnfinishedError
 from windrow.bench.statistics import Summary, summary
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Measurement:
     answers: int | None = None
     figures: dict[str, float] = field(default_factory=dict)
     samples: list[float] = field(default_factory=list)
+    #: why there is no more of it
+    unfinished: UnfinishedError | None = None
 
     @property
     def time(self) -> Summary:
@@ -62,16 +65,26 @@ class Measurement:
 
 @dataclass
 class Measured:
-    """All measurements of a benchmark."""
+    """All measurements of a benchmark, and what was tried and has none."""
 
     measurements: list[Measurement]
+    unfinished: list[Measurement] = field(default_factory=list)
 
     def find(self, contestant: str, **variant: int | str) -> Measurement | None:
         """The measurement of a case, if it was run."""
-        for each in self.measurements:
-            if each.contestant == contestant and dict(each.variant) == variant:
-                return each
-        return None
+        return _found(self.measurements, contestant, variant)
+
+    def failure(self, contestant: str, **variant: int | str) -> UnfinishedError | None:
+        """Why a case has no measurement, if it was tried."""
+        each = _found(self.unfinished, contestant, variant)
+        return each.unfinished if each else None
+
+
+def _found(among: Sequence[Measurement], contestant: str, variant: Variant) -> Measurement | None:
+    for each in among:
+        if each.contestant == contestant and each.variant == variant:
+            return each
+    return None
 
 
 def measure(cases: Sequence[Case], rounds: int, say: Callable[[str], None]) -> Measured:
@@ -82,10 +95,12 @@ def measure(cases: Sequence[Case], rounds: int, say: Callable[[str], None]) -> M
     for number in range(rounds):
         turns = list(zip(cases, found, strict=True))
         for case, into in turns if number % 2 == 0 else reversed(turns):
-            if number < (rounds if case.rounds is None else case.rounds):
-                _run(case, into, agreement)
-                say(f"round {number + 1} of {rounds}: {case.label}: {into.seconds[-1]:.2f} s")
-    return Measured([each for each in found if each.seconds])
+            if into.unfinished is None and number < (rounds if case.rounds is None else case.rounds):
+                say(f"round {number + 1} of {rounds}: {case.label}: {_run(case, into, agreement)}")
+    return Measured(
+        [each for each in found if each.seconds],
+        [each for each in found if each.unfinished and not each.seconds],
+    )
 
 
 def _warm(cases: Sequence[Case], say: Callable[[str], None]) -> None:
@@ -93,14 +108,19 @@ def _warm(cases: Sequence[Case], say: Callable[[str], None]) -> None:
     for case in cases:
         if case.contestant not in warm:
             warm.add(case.contestant)
-            say(f"warm-up, discarded: {case.label}: {case.run().seconds:.2f} s")
+            say(f"warm-up, discarded: {case.label}: {_run(case, Measurement('', {}), Agreement())}")
 
 
-def _run(case: Case, into: Measurement, agreement: Agreement) -> None:
-    outcome = case.run()
+def _run(case: Case, into: Measurement, agreement: Agreement) -> str:
+    try:
+        outcome = case.run()
+    except UnfinishedError as error:
+        into.unfinished = error
+        return error.message
     if outcome.answers is not None:
         into.answers = agreement.check(case.asked, case.contestant, outcome.answers)
     into.seconds.append(outcome.seconds)
     into.samples += outcome.samples
     for name, value in outcome.figures.items():
         into.figures[name] = max(value, into.figures.get(name, value))
+    return f"{outcome.seconds:.2f} s"

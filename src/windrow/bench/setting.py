@@ -26,6 +26,8 @@ class Setting:
     memory: str = "4g"
     #: contestants that are installed on demand
     extras: frozenset[str] = frozenset()
+    #: seconds after which another contestant's run is stopped
+    patience: float = 1200.0
     say: Callable[[str], None] = field(default=lambda text: None)
     given_spark: SparkSession | None = None
 

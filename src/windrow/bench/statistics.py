@@ -56,6 +56,11 @@ def ratio(of: Sequence[float], to: Sequence[float]) -> Summary:
     return Summary(middle, min([*rounds, middle]), max([*rounds, middle]), len(rounds))
 
 
+def at_least(seconds: float, to: Sequence[float]) -> Summary:
+    """The ratio that a run which was stopped after so many seconds would have exceeded."""
+    return summary([seconds / statistics.median(to)])
+
+
 def percentile(samples: Sequence[float], percent: float) -> float:
     """The least sample that at least so many percent of all do not exceed.
 

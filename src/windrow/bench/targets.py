@@ -23,6 +23,8 @@ class Target:
     sense: Literal["≥", "≤"]
     limit: float
     found: Summary | None
+    #: the ratio is more than what was found, by how much is not known
+    is_bound: bool = False
 
     @property
     def is_reached(self) -> bool | None:
@@ -41,6 +43,7 @@ class Target:
     def cells(self) -> tuple[str, str, str, str]:
         """The row of the table of targets."""
         found = self.found.text(2, "×") if self.found else NOT_MEASURED
+        found = f"> {found}" if self.is_bound else found
         verdict = {True: "yes", False: "no", None: "–"}[self.is_reached]
         return self.claim, f"{self.sense} {self.limit:g}×", found, verdict
 

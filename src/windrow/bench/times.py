@@ -10,6 +10,7 @@ from windrow.bench.table import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from windrow.bench.contestant import UnfinishedError
     from windrow.bench.rounds import Measured, Variant
 
 ABSENT = "–"
@@ -21,17 +22,28 @@ def times_table(
     """Medians and spreads; the number of rounds is added where it is not everyone's."""
     most = max((len(each.seconds) for each in measured.measurements), default=0)
     names = list(variants[0])
-    present = [name for name in contestants if any(measured.find(name, **each) for each in variants)]
+    present = [
+        name
+        for name in contestants
+        if any(measured.find(name, **each) or measured.failure(name, **each) for each in variants)
+    ]
     rows = []
     for variant in variants:
         found = [measured.find(name, **variant) for name in present]
         answers = next((each.answers for each in found if each and each.answers is not None), None)
         cells = [
-            ABSENT if each is None else _cell(each.seconds, each.time.text(2, " s"), most) for each in found
+            _missing(measured.failure(name, **variant))
+            if each is None
+            else _cell(each.seconds, each.time.text(2, " s"), most)
+            for name, each in zip(present, found, strict=True)
         ]
         counted = ABSENT if answers is None else f"{answers:,}"
         rows.append((*(_shown(variant[name]) for name in names), counted, *cells))
     return Table(title, (*names, "answers", *present), tuple(rows))
+
+
+def _missing(failure: UnfinishedError | None) -> str:
+    return ABSENT if failure is None else failure.message
 
 
 def _shown(value: int | str) -> str:

@@ -46,6 +46,9 @@ def run_benchmark(
             "--with", metavar="NAME", help="A contestant to include: pyflink, which is installed; spark."
         ),
     ] = None,
+    patience: Annotated[
+        int, typer.Option(metavar="MINUTES", min=1, help="After these, another contestant's run is stopped.")
+    ] = 20,
     told: Annotated[
         Path | None,
         typer.Option(
@@ -78,6 +81,7 @@ def run_benchmark(
                 cores=cores,
                 memory=memory,
                 extras=_extras(extra or []),
+                patience=60.0 * patience,
                 say=_say,
             )
             report = run(benchmark, options, setting, is_quick=quick)

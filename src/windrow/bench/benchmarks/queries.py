@@ -140,6 +140,7 @@ def run(setting: Setting, options: Options) -> Findings:
         ],
         _targets(measured, options),
         [*taking_part.notes, *_slow(setting, options), *_NOTES],
+        measured.unfinished,
     )
 
 

@@ -11,16 +11,17 @@ import json
 import os
 import shutil
 import subprocess
+import threading
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windrow.bench.contestant import Outcome
+from windrow.bench.contestant import Outcome, UnfinishedError, out_of_patience
 from windrow.bench.contestants import flink_worker
 from windrow.bench.contestants.flink_environment import flink_python, flink_version
 from windrow.bench.job import KEYS_OF_A_QUERY
 from windrow.bench.workload import SECOND
-from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,18 +89,25 @@ class Flink:
     def do(self, before: list[str], inserts: list[str]) -> float:
         """Run one job, a set of statements; gives its seconds."""
         job = {"settings": self.settings, "before": before, "inserts": inserts, "after": _AFTER}
-        process = self._started()
+        process, began = self._started(), time.perf_counter()
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(job) + "\n")
         process.stdin.flush()
-        for line in process.stdout:
-            if line.startswith(flink_worker.ANSWER):
-                told: dict[str, Any] = json.loads(line.removeprefix(flink_worker.ANSWER))
-                return float(told["seconds"])
-        raise WindrowError(
-            "PyFlink has ended without an answer", code="pyflink", hint="see " + str(self._log)
-        )
+        stopping = threading.Timer(self._setting.patience, process.kill)
+        stopping.start()
+        try:
+            for line in process.stdout:
+                if line.startswith(flink_worker.ANSWER):
+                    told: dict[str, Any] = json.loads(line.removeprefix(flink_worker.ANSWER))
+                    return float(told["seconds"])
+        finally:
+            stopping.cancel()
+        self.close()  # the next job starts another
+        took = time.perf_counter() - began
+        if took >= self._setting.patience:
+            raise out_of_patience(self._setting.patience)
+        raise UnfinishedError(f"failed after {took:.0f} s", "see " + str(self._log))
 
     def rows(self, readings: Readings) -> Path:
         """The rows as Flink reads them, made once."""
@@ -110,12 +118,15 @@ class Flink:
 
     def close(self) -> None:
         """End the process."""
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-            try:
-                self._process.wait(_PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
+        if self._process is not None:
+            with self._process as process:
+                assert process.stdin is not None
+                process.stdin.close()
+                try:
+                    process.wait(_PATIENCE)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+            self._process = None
 
     @property
     def _log(self) -> Path:
@@ -132,7 +143,7 @@ class Flink:
                 "JAVA_HOME": str(find_java().home),
                 "JVM_ARGS": _HEAP.format(memory=self._setting.memory),
             }
-            with self._log.open("w") as log:
+            with self._log.open("a") as log:
                 self._process = subprocess.Popen(
                     command,
                     stdin=subprocess.PIPE,

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from windrow.bench.contestant import Outcome
-from windrow.bench.contestants.spark_window import aggregated, store_settings, stream_of
+from windrow.bench.contestants.spark_window import aggregated, finish, store_settings, stream_of
 from windrow.bench.job import KEYS_OF_A_QUERY
 from windrow.bench.spark_settings import settings_of
 
@@ -49,9 +49,12 @@ class SparkMany:
         spark, names = self._setting.spark, [f"windrow_bench_{number}" for number in range(len(jobs))]
         with settings_of(spark, store_settings(spark, _STORE)):
             began = time.perf_counter()
-            running = [self._started(spark, name, job) for name, job in zip(names, jobs, strict=True)]
-            for query in running:
-                query.awaitTermination()
+            running: list[StreamingQuery] = []
+            for name, job in zip(names, jobs, strict=True):
+                running.append(self._started(spark, name, job))
+                if time.perf_counter() - began > self._setting.patience:
+                    break  # not even all are started
+            finish(running, began, self._setting.patience)
             seconds = time.perf_counter() - began
         answers = [_answers(spark, name, number) for number, name in enumerate(names)]
         return Outcome(seconds, pl.concat(answers).lazy())

@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from windrow.bench.contestant import Outcome
+from windrow.bench.contestant import Outcome, out_of_patience
 from windrow.bench.disk import size
 from windrow.bench.spark_settings import settings_of
 from windrow.bench.workload import COLUMNS
 from windrow.spark.session import parallelism
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from windrow.bench.job import SlidingJob
     from windrow.bench.setting import Setting
-    from windrow.spark.frames import DataFrame, SparkSession
+    from windrow.spark.frames import DataFrame, SparkSession, StreamingQuery
 
 _STORES = "org.apache.spark.sql.execution.streaming.state"
 _STREAMING = "spark.sql.streaming"
@@ -73,10 +73,20 @@ class SparkWindow:
                 .trigger(availableNow=True)
                 .start()
             )
-            query.awaitTermination()
+            finish([query], began, self._setting.patience)
             seconds = time.perf_counter() - began
         state_bytes = size(checkpoint / "state")
         return Outcome(seconds, pl.scan_parquet(out / "part-*.parquet"), {"state bytes": state_bytes})
+
+
+def finish(queries: Sequence[StreamingQuery], began: float, patience: float) -> None:
+    """Wait until all are done; stop all if they are not so many seconds after they began."""
+    for query in queries:
+        left = began + patience - time.perf_counter()
+        if not query.awaitTermination(max(round(left), 1)):
+            for each in queries:
+                each.stop()
+            raise out_of_patience(patience)
 
 
 def store_settings(spark: SparkSession, store: str) -> dict[str, str]:
