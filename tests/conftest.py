@@ -25,6 +25,9 @@ settings.register_profile("thorough", deadline=None, max_examples=5000)
 _IN_CI = os.environ.get("CI") == "true"
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if _IN_CI else "default"))
 
+# Many short jobs: a Java that compiles quickly and collects on one thread leaves more of the cores to them.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 #: files whose tests start processes of their own and take longest: begun first, they leave no worker idle
 _LONGEST = (
     "test_killed.py",
