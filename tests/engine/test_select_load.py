@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from windrow.archive.isolation.policies import Policy
     from windrow.language.once import Once
 
-READS = int(os.environ.get("WINDROW_READS", "400"))
+READS = int(os.environ.get("WINDROW_READS", "200"))
 READERS = int(os.environ.get("WINDROW_READERS", "4"))
 RANGE, STEP = 60, 2
 QUERY = f"SELECT COUNT(*) AS n, SUM(v) AS total, MIN(t) AS first, MAX(t) AS last FROM s [RANGE {RANGE}]"
