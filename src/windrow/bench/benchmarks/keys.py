@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 _SLIDE = 10
 #: those that keep state, and are slow where there is much of it
 _OTHERS = (*SPARKS, FLINK)
+#: its state is in Java's heap; if that is full, Java ends, and everyone's run with it
+_IN_HEAP = SPARKS[1]
+_HEAP_NOTE = (
+    "Spark's HDFS-backed store has all state in Java's heap. It was not asked for more than {most:,} keys: at"
+    " 100,000, a heap of 4 GB is full before the end, and Java ends."
+)
 _MEBI = 2**20
 _MEMORY_NOTE = (
     "Memory is the most that was held at once. All that run on Spark share one JVM, whose heap grows to what"
@@ -42,6 +48,7 @@ class Options:
     rows: Annotated[int, "How many rows."] = 2_000_000
     keys: Annotated[tuple[int, ...], "How many keys."] = (10, 1000, 100_000, 1_000_000)
     others_keys: Annotated[tuple[int, ...], "Those that other streams are asked for."] = (10, 1000, 100_000)
+    heap_keys: Annotated[tuple[int, ...], "Of these, those for a state in Java's heap."] = (10, 1000)
     seconds: Annotated[int, "How much time passes in the rows."] = 4000
     rows_per_batch: Annotated[int, "Rows of a micro-batch."] = 200_000
     overlap: Annotated[int, "RANGE / SLIDE; SLIDE is 10 seconds."] = 60
@@ -76,6 +83,8 @@ def run(setting: Setting, options: Options) -> Findings:
         measured = measure(_cases(options, field, inputs), setting.rounds, setting.say)
         settings = field.settings
     notes = [*field.notes, _STATE_NOTE, _MEMORY_NOTE]
+    if set(options.others_keys) - set(options.heap_keys):
+        notes.append(_HEAP_NOTE.format(most=max(options.heap_keys)))
     if setting.rounds > options.slow_rounds and max(options.keys) >= options.slow_from:
         notes.append(
             f"From {options.slow_from:,} keys on, {options.slow_rounds} of {setting.rounds} rounds were run."
@@ -91,7 +100,12 @@ def run(setting: Setting, options: Options) -> Findings:
             _held(measured, options, inputs),
         ],
         [times_chart("keys", "Time by number of keys", measured, field.names, "keys")],
-        [_ahead(measured, other, keys) for keys in options.keys for other in _OTHERS],
+        [
+            _ahead(measured, other, keys)
+            for keys in options.keys
+            for other in _OTHERS
+            if keys in _asked(options, other)
+        ],
         notes,
         measured.unfinished,
     )
@@ -102,11 +116,16 @@ def _cases(options: Options, field: Field, inputs: dict[int, Readings]) -> list[
     for keys, rows in inputs.items():
         job = SlidingJob(rows, 1, options.overlap * _SLIDE, _SLIDE)
         for contestant in field.contestants:
-            if contestant.name not in _OTHERS or keys in options.others_keys:
+            if contestant.name not in _OTHERS or keys in _asked(options, contestant.name):
                 rounds = options.slow_rounds if keys >= options.slow_from else None
                 work = partial(watched, partial(contestant.run, job))
                 cases.append(Case(contestant.name, {"keys": keys}, work, rounds))
     return cases
+
+
+def _asked(options: Options, other: str) -> tuple[int, ...]:
+    in_heap = set(options.heap_keys)
+    return tuple(keys for keys in options.others_keys if other != _IN_HEAP or keys in in_heap)
 
 
 def _held(measured: Measured, options: Options, inputs: dict[int, Readings]) -> Table:
