@@ -237,6 +237,13 @@ class Window(Plan):
         return self.spec.wattr or scan.stream.wattr
 
     @property
+    def instants(self) -> str:
+        """The column of a scanned stream that says when a row begins."""
+        origin = self.origins[0]
+        assert isinstance(origin, Scan)
+        return f"{origin.alias}.{self.attribute_of(origin)}"
+
+    @property
     def keeps_late_rows(self) -> bool:
         return any(stream.late is Late.KEEP for stream in self.streams)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.plan import Emit, Scan
 from windrow.engine.running import runnable
-from windrow.rules.trunks import Trunk, can_shorten, chain_of, common_trunk, likeness, trunk_of
+from windrow.rules.trunks import Trunk, can_shorten, chain_of, clustered, common_trunk, likeness, trunk_of
 from windrow.spark.tasks.bundle import Team
 from windrow.spark.tasks.units import GeneralUnit
 from windrow.windows.ranges import RangeWindow
@@ -41,12 +41,12 @@ class Membership:
         """For the manifest."""
         trunk = None if self.trunk is None else [self.trunk.columns, self.trunk.ranges]
         known = {"team": self.team.name, "parts": dict(self.team.parts), "trunk": trunk}
-        return {**known, "sooner": self.team.sooner} if self.team.sooner else known
+        return {**known, "sooner": [*self.team.sooner]} if self.team.sooner else known
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Membership:
         """What `to_json` wrote."""
-        team = Team(stored["team"], tuple(stored["parts"].items()), stored.get("sooner", 0))
+        team = Team(stored["team"], tuple(stored["parts"].items()), tuple(stored.get("sooner", ())))
         if stored["trunk"] is None:
             return cls(team)
         columns, ranges = stored["trunk"]
@@ -86,7 +86,8 @@ def teamed(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]
         for member in members if len(members) > 1 else ():
             trunks.setdefault(member.likeness, []).append(member)
         for alike in trunks.values():
-            found |= _team(name, alike)
+            for near in clustered([member.plan for member in alike]):
+                found |= _team(name, [alike[place] for place in near])
     return found
 
 
@@ -119,11 +120,11 @@ def _team(name: str, members: list[_Member]) -> dict[str, Membership]:
     trunk = common_trunk([member.plan for member in members])
     built: dict[str, list[_Member]] = {}
     chains: dict[str, dict[str, str]] = {}
-    sooner: dict[str, int] = {}
+    sooner: dict[str, tuple[int, ...]] = {}
     for member in members:
         query = member.alone.name
         bundle = as_member(member.alone, member.plan, Membership(Team(name), trunk))
-        sooner[query] = 0 if trunk is None else trunk.sooner(member.plan)
+        sooner[query] = () if trunk is None else trunk.sooner(member.plan)
         chains[query] = _chain(_unit(bundle), sooner[query])
         built.setdefault([*chains[query].values()][-1], []).append(member)
     if len(built) > 1:  # what is above makes a difference to how a trunk is built
@@ -153,7 +154,7 @@ def _common(chain: Mapping[str, str], users: Mapping[str, list[str]], name: str)
             above = users[part]
 
 
-def _chain(unit: GeneralUnit, sooner: int) -> dict[str, str]:
+def _chain(unit: GeneralUnit, sooner: tuple[int, ...]) -> dict[str, str]:
     """The operators that all rows come through, by their places, from the top: what tells each from others.
 
     A part is known by its plan, by how its operators were built for the query they are in, and above the
@@ -165,7 +166,7 @@ def _chain(unit: GeneralUnit, sooner: int) -> dict[str, str]:
         place = places.get(id(builder.built.get(id(node))))
         if place is not None:
             told = [id(each) in builder.telling for each in node.walk()]
-            shorter = 0 if node is trunk_of(emit) else sooner
+            shorter = () if node is trunk_of(emit) else sooner
             built = _built(builder.built[id(node)])
             found[place] = _digest(f"{node!r} {told} {built} {shorter}")
     return found

@@ -5,8 +5,9 @@ the same up to there. Where it is a join of windows, two things may differ and i
 
 columns  what a query does not read is dropped before its windows, so that the same join carries other columns
          in each query; a join that carries the columns of all of them serves each
-RANGE    a join over windows that are all longer by the same time has all results of the shorter ones, which
-         only end sooner
+RANGE    a join over longer windows has all results of one over shorter windows, which only end sooner. If all
+         are longer by the same time, by that time; else each result ends when its first row does, so that the
+         join has to carry the instants of its rows
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
@@ -26,8 +27,18 @@ True
 Trunk(columns=(('a.k', 'a.v'), ('b.k', 'b.v')), ranges=(90, 90))
 >>> trunk_of(trunk.under(one)) == trunk_of(trunk.under(two))
 True
->>> trunk.under(two).schema == two.schema, trunk.sooner(two)
-(True, 30)
+>>> trunk.under(two).schema == two.schema, trunk.sooner(one), trunk.sooner(two)
+(True, (), (30,))
+
+Windows of 80 and 90 beside windows of 60 each:
+
+>>> three = Emit(replace(one.input, inputs=(replace(one.input.inputs[0], spec=RangeWindow(80, 10)),
+...     one.input.inputs[1])))
+>>> uneven = common_trunk([three, two])
+>>> uneven
+Trunk(columns=(('a.k', 'a.v', 'a.ts'), ('b.k', 'b.v', 'b.ts')), ranges=(80, 90))
+>>> uneven.sooner(two)
+(20, 30)
 """
 
 from __future__ import annotations
@@ -36,7 +47,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from windrow.algebra.operators import Join
-from windrow.algebra.plan import Emit, Plan, Window
+from windrow.algebra.plan import Emit, Plan, Scan, Window
+from windrow.algebra.types import BIGINT, TIMESTAMP
 from windrow.rules.movable import can_fail
 from windrow.rules.trees import kept, peeled
 from windrow.windows.ranges import RangeWindow
@@ -65,10 +77,54 @@ def likeness(emit: Emit, *, shortens: bool) -> str:
     ranges = _ranges(trunk) if shortens else None
     if ranges is None:
         return repr(trunk.with_children(tuple(whole)))
-    least = min(ranges)
-    phases = [least % (window.spec.slide or 1) for window in whole]
+    phases = [each % (window.spec.slide or 1) for each, window in zip(ranges, whole, strict=True)]
     equal = (replace(each, spec=replace(each.spec, range=1)) for each in whole)  # type: ignore[call-arg]
-    return repr((trunk.with_children(tuple(equal)), [each - least for each in ranges], phases))
+    apart = None if _instants(trunk) else [each - min(ranges) for each in ranges]
+    return repr((trunk.with_children(tuple(equal)), apart, phases))
+
+
+def clustered(emits: Sequence[Emit]) -> list[list[int]]:
+    """Of queries whose likeness is the same, those that one trunk is to serve, by their places.
+
+    Queries whose windows are all shorter by one time go together in any case. Where times differ a trunk has
+    results that nobody asks for, so that no window of it may be more than twice as long as a query's.
+
+    >>> near([(60, 60), (80, 90), (50, 50), (10, 90)]), near([(60, 60), (80, 90), (10, 10)])
+    ([[1, 0, 2], [3]], [[1], [0, 2]])
+    """
+    ranges = [_ranges(trunk_of(emit)) for emit in emits]
+    if any(each is None for each in ranges):
+        return [[*range(len(emits))]]
+    return near([each for each in ranges if each is not None])
+
+
+def near(ranges: Sequence[tuple[int, ...]]) -> list[list[int]]:
+    """Lengths of windows that go together, the longest first."""
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for place, each in enumerate(ranges):
+        alike.setdefault(tuple(length - min(each) for length in each), []).append(place)
+    found: list[list[int]] = []
+    for some in sorted(alike.values(), key=lambda places: -max(sum(ranges[each]) for each in places)):
+        for others in found:
+            if _fit([ranges[each] for each in (*others, *some)]):
+                others += some
+                break
+        else:
+            found.append(some)
+    return found
+
+
+def _fit(ranges: Sequence[tuple[int, ...]]) -> bool:
+    longest = tuple(map(max, zip(*ranges, strict=True)))
+    return all(
+        len(set(_shorter(longest, each))) == 1
+        or all(whole <= 2 * own for whole, own in zip(longest, each, strict=True))
+        for each in ranges
+    )
+
+
+def _shorter(longest: tuple[int, ...], own: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(whole - part for whole, part in zip(longest, own, strict=True))
 
 
 @dataclass(frozen=True)
@@ -98,10 +154,13 @@ class Trunk:
             above = node.with_children((above,))
         return replace(emit, input=above)
 
-    def sooner(self, emit: Emit) -> int:
-        """By how many ticks the windows of a query are shorter."""
+    def sooner(self, emit: Emit) -> tuple[int, ...]:
+        """By how many ticks the windows of a query are shorter: by none, all alike, or each."""
         own = _ranges(trunk_of(emit))
-        return 0 if self.ranges is None or own is None else min(self.ranges) - min(own)
+        if self.ranges is None or own is None or self.ranges == own:
+            return ()
+        by = _shorter(self.ranges, own)
+        return by[:1] if len(set(by)) == 1 else by
 
 
 def common_trunk(emits: Sequence[Emit]) -> Trunk | None:
@@ -109,14 +168,17 @@ def common_trunk(emits: Sequence[Emit]) -> Trunk | None:
     trunks = [trunk_of(emit) for emit in emits]
     if not all(map(_is_plain_join, trunks)):
         return None
-    carried = list(zip(*map(_carried, trunks), strict=True))
+    ranges = [each for each in map(_ranges, trunks) if each is not None]
+    longest = tuple(map(max, zip(*ranges, strict=True)))
+    instants = _instants(trunks[0]) or ()
+    uneven = any(len(set(_shorter(longest, each))) > 1 for each in ranges)
+    carried = [*zip(*map(_carried, trunks), strict=True)]
+    carried = [(*some, instants) for some in carried] if uneven else carried
     names = [peeled(window.input).schema.names for window in _windows(trunks[0])]
     columns = tuple(
         tuple(name for name in every if any(name in each for each in some))
         for every, some in zip(names, carried, strict=True)
     )
-    ranges = [_ranges(trunk) for trunk in trunks]
-    longest = max((each for each in ranges if each is not None), default=None)
     return Trunk(columns, longest if len(set(ranges)) > 1 else None)
 
 
@@ -133,6 +195,20 @@ def _ranges(trunk: Plan) -> tuple[int, ...] | None:
     specs = [window.spec for window in _windows(trunk)] if _is_plain_join(trunk) else []
     found = tuple(spec.range for spec in specs if isinstance(spec, RangeWindow) and not spec.internal)
     return found if specs and len(found) == len(specs) else None
+
+
+def _instants(trunk: Plan) -> tuple[str, ...] | None:
+    """The columns with the instants of the rows of each window; None if one of them has none."""
+    found = []
+    for window in _windows(trunk):
+        (origin,) = window.origins if len(window.origins) == 1 else (None,)
+        if not isinstance(origin, Scan):
+            return None
+        found.append(window.instants)
+        schema = peeled(window.input).schema
+        if found[-1] not in schema.names or schema.column(found[-1]).type not in (BIGINT, TIMESTAMP):
+            return None
+    return tuple(found)
 
 
 def _is_plain_join(plan: Plan) -> bool:

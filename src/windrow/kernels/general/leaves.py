@@ -153,15 +153,18 @@ class Intervals(Leaf):
         frame = rows.with_columns(pl.Series(VS, vs), pl.Series(VE, ve))
         return frame.filter(pl.col(VS) < pl.col(VE)).select(list(self.waiting))
 
+    def ends(self, t: Ints) -> Ints:
+        """When rows of some instants leave a window of RANGE."""
+        spec = self.spec
+        return t + spec.range if spec.grid is None else first_after(spec.grid, t + spec.range)
+
     def _span(self, t: Ints, rows: pl.DataFrame) -> tuple[Ints, Ints]:
         spec = self.spec
         never = np.full(len(t), FOREVER, dtype=np.int64)
         if isinstance(spec, NowWindow):
             return t, t + 1
         if isinstance(spec, RangeWindow):
-            if spec.grid is None:
-                return t, t + spec.range
-            return first_after(spec.grid, t), first_after(spec.grid, t + spec.range)
+            return t if spec.grid is None else first_after(spec.grid, t), self.ends(t)
         if isinstance(spec, LandmarkWindow):
             vs = t if spec.grid is None else first_after(spec.grid, t)
             inside = np.ones(len(t), dtype=bool)

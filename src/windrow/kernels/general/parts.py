@@ -5,17 +5,18 @@ to its windows, its pieces are the same in each step: the first query that comes
 comes later takes what it found, with all that its windows told. A part has a name, under which its state is
 kept for all of them.
 
-A join over longer windows has all results of one over shorter windows: where every window is longer by the
-same time, and slides alike, each result only stays longer by that time. So a query takes the pieces of such a
-join, and has them end *sooner*. What queries aggregate of a part, they have computed once, too
-(`windrow.kernels.general.lifts`).
+A join over longer windows that slide alike has all results of one over shorter windows; they only stay
+longer. So a query takes the pieces of such a join, and has them end *sooner*: where every window is longer by
+the same time, by that time; else at the first end of their rows, whose instants the join then carries. What
+queries aggregate of a part, they have computed once, too (`windrow.kernels.general.lifts`).
 
 Card: parts in common
     requirements  the same windows over the same streams, the same clock, rows routed alike; a part has all
                   windows of its query below it
     time          one run of the part for all queries that have it
     space         one state
-    source        Golab's thesis, 8.3.3: equal sub-plans of different queries
+    source        Golab's thesis, 8.3.3: equal sub-plans of different queries; 8.3.2, the generalised synopsis
+                  of joins whose windows are not equally long
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
+from windrow.kernels.general.leaves import Intervals
 from windrow.kernels.general.lifts import Lifts, ending
-from windrow.kernels.general.pieces import FOREVER, greatest_end
+from windrow.kernels.general.pieces import FOREVER, VE, VS, greatest_end
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-    from windrow.kernels.general.operator import Step
+    from windrow.kernels.general.operator import Operator, Step
     from windrow.kernels.state import State
 
 
@@ -52,6 +54,8 @@ class Part:
     last_end: int
     reports: pl.DataFrame | None
     first_report: int
+    #: the same over shorter windows, as far as it was asked for
+    shorter: dict[tuple[int, ...], Part] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pieces: pl.DataFrame, states: Mapping[str, State], seconds: float, step: Step) -> Part:
@@ -67,14 +71,42 @@ class Part:
         step.reports, step.first_report = self.reports, self.first_report
         step.lifts = self.lifts
 
-    def ending(self, sooner: int) -> Part:
-        """The same over windows that are shorter by so many ticks."""
+    def ending(self, sooner: tuple[int, ...], join: Operator) -> Part:
+        """The same over windows that are shorter by so many ticks, all alike or each of the join's."""
         if not sooner:
             return self
-        entered = tuple(ending(frame, sooner) for frame in self.entered)
+        if sooner not in self.shorter:
+            self.shorter[sooner] = self._ending(sooner, join)
+        return self.shorter[sooner]
+
+    def _ending(self, sooner: tuple[int, ...], join: Operator) -> Part:
+        by = sooner if len(sooner) > 1 else sooner * len(self.entered)
+        entered = tuple(ending(frame, each) for frame, each in zip(self.entered, by, strict=True))
         last = max(map(greatest_end, entered), default=-FOREVER)
-        pieces, lifts = ending(self.pieces, sooner), self.lifts.ending(sooner)
-        return replace(self, pieces=pieces, lifts=lifts, entered=entered, last_end=last)
+        if len(sooner) == 1:
+            pieces, lifts = ending(self.pieces, *sooner), self.lifts.ending(*sooner)
+        else:
+            pieces = _ending_with_the_first(self.pieces, join, sooner)
+            lifts = Lifts(pieces)
+        return replace(self, pieces=pieces, lifts=lifts, entered=entered, last_end=last, shorter={})
+
+
+def _ending_with_the_first(pieces: pl.DataFrame, join: Operator, sooner: tuple[int, ...]) -> pl.DataFrame:
+    """Results that end with the first of their rows, each of which ends so much sooner than in the join."""
+    while len(join.inputs) == 1:
+        (join,) = join.inputs
+    ends = pieces[VE].to_numpy()
+    for below, by in zip(join.inputs, sooner, strict=True):
+        leaf = _leaf(below)
+        instants = pieces[leaf.window.instants].cast(pl.Int64).to_numpy()
+        ends = np.minimum(ends, leaf.ends(instants) - by)
+    return pieces.with_columns(pl.Series(VE, ends)).filter(pl.col(VS) < pl.col(VE))
+
+
+def _leaf(operator: Operator) -> Intervals:
+    while not isinstance(operator, Intervals):
+        (operator,) = operator.inputs
+    return operator
 
 
 @dataclass(frozen=True)
@@ -84,7 +116,7 @@ class Parts:
 
     names: Mapping[str, str] = field(default_factory=dict)
     done: dict[str, Part] = field(default_factory=dict)
-    sooner: Mapping[str, int] = field(default_factory=dict)
+    sooner: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def part_of(self, path: str) -> str | None:
         """The place of the smallest part that an operator is in.

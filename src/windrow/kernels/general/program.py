@@ -114,7 +114,7 @@ class Program:
             found = self._run_part(operator, path, states, news, after, inside)
             seconds = perf_counter() - began - (_seconds(news.parts) - others)
             news.parts.done[name] = Part.of(found, news.parts.states(path, after), seconds, inside)
-        part = news.parts.done[name].ending(news.parts.sooner.get(path, 0))
+        part = news.parts.done[name].ending(news.parts.sooner.get(path, ()), operator)
         part.tell(step)
         return part.pieces
 

@@ -28,8 +28,8 @@ class Team:
     name: str
     #: the names of the parts that a query has in common with others, by their places in its plan
     parts: tuple[tuple[str, str], ...] = ()
-    #: by how many ticks its windows are shorter than those of the lowest part
-    sooner: int = 0
+    #: by how many ticks its windows are shorter than those of the lowest part: by none, all alike, or each
+    sooner: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
