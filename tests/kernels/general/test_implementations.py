@@ -34,8 +34,8 @@ COUNTED = join(RowsWindow(5), RowsWindow(5))
         (CONTINUOUS, Options(Strategy.DIRECT), ["inputs in a list that is looked through"]),
         (PERIODIC, Options(), ["hash tables per window, lazy"]),
         (PERIODIC, Options(evaluation=Evaluation.EAGER), ["eager", "results are held until they begin"]),
-        (COUNTED, Options(), ["results in a catalogue per window"]),
-        (COUNTED, Options(counted=Counted.NEGATIVE), ["inputs in a hash with negative rows", "results STR"]),
+        (COUNTED, Options(), ["inputs in a hash with negative rows", "results STR"]),
+        (COUNTED, Options(counted=Counted.CATALOGUES), ["results in a catalogue per window"]),
     ],
 )
 def test_joins_say_what_was_chosen(emit: Emit, options: Options, words: list[str]) -> None:

@@ -349,9 +349,13 @@ class Builder:
         )
 
     def _is_catalogued(self, plan: Join) -> bool:
-        """Whether results are found by the numbers of the rows that leave count-based windows."""
+        """Whether results are found by the numbers of the rows that leave count-based windows.
+
+        Where only changes read them, to find them again takes half the time, and keeps no results.
+        """
         leaves = [_window_of(part) for part in plan.inputs]
-        wanted = self.choice.options.counted is not Counting.NEGATIVE
+        forced = self.choice.options.counted
+        wanted = forced is Counting.CATALOGUES or (forced is None and id(plan) not in self.telling)
         plain = not (self.internal or self.restores or self.reported)
         return (
             wanted

@@ -83,7 +83,7 @@ class Options:
     negation: Negation | None = None
     #: None: told where nobody above keeps results, carried elsewhere
     ends: Ends | None = None
-    #: None: catalogues where every input is a window
+    #: None: negative rows where only changes read results, else catalogues where every input is a window
     counted: Counted | None = None
     #: whether joins of three and more inputs change their order as rates and values are observed
     reorder: bool = True
