@@ -27,6 +27,10 @@ class Combiner(Protocol):
     def invertible(self) -> bool:
         """Is a difference of totals exact?"""
 
+    @property
+    def chooses(self) -> bool:
+        """Is what is combined always one of its states, so that rows which count twice do no harm?"""
+
     def identity(self, shape: tuple[int, ...]) -> Lanes:
         """States of no rows."""
 
@@ -58,6 +62,7 @@ class Pointwise(Collected):
     neutral: int | float
     dtype: Any = np.int64
     invertible: bool = False
+    chooses: bool = False
 
     def identity(self, shape: tuple[int, ...]) -> Lanes:
         return (np.full(shape, self.neutral, dtype=self.dtype),)
@@ -82,6 +87,7 @@ class Moments(Collected):
     """(n, mean, Σ(x−mean)²), combined as Chan, Golub and LeVeque do; NaN in the last stands for good."""
 
     invertible: bool = False
+    chooses: bool = False
 
     def identity(self, shape: tuple[int, ...]) -> Lanes:
         return np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape)
@@ -112,8 +118,8 @@ class Moments(Collected):
 
 TOTAL = Pointwise(np.add, 0, invertible=True)
 FLOAT_TOTAL = Pointwise(np.add, 0.0, np.float64)
-LEAST = Pointwise(np.minimum, np.iinfo(np.int64).max)
-GREATEST = Pointwise(np.maximum, np.iinfo(np.int64).min)
+LEAST = Pointwise(np.minimum, np.iinfo(np.int64).max, chooses=True)
+GREATEST = Pointwise(np.maximum, np.iinfo(np.int64).min, chooses=True)
 MOMENTS = Moments()
 
 

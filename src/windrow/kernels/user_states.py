@@ -35,6 +35,7 @@ class Merging:
 
     definition: Definition
     invertible: bool = False
+    chooses: bool = False
 
     def identity(self, shape: tuple[int, ...]) -> Lanes:
         return (np.full(shape, _NOTHING, dtype=object),)

@@ -40,6 +40,14 @@ ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
+class Windows:
+    """Where some windows end, and how long each is."""
+
+    ends: Ints
+    lengths: Ints
+
+
+@dataclass(frozen=True)
 class Choir:
     """Queries of one form and the same entries, with all windows of theirs that are due, query by query."""
 
@@ -61,6 +69,19 @@ class Choir:
         """The same, with some of the windows."""
         some = slice(begin, stop)
         return Choir(self.askers, self.who[some], self.ends[some], self.lengths[some])
+
+    def distinct(self) -> tuple[Windows, Ints]:
+        """The windows, each once however many queries ask for it; and which of them each one is.
+
+        >>> choir = Choir((), np.zeros(4), np.array([9, 6, 9, 9]), np.array([3, 3, 3, 5]))
+        >>> windows, which = choir.distinct()
+        >>> windows.ends.tolist(), windows.lengths.tolist(), which.tolist()
+        ([6, 9, 9], [3, 3, 5], [1, 0, 1, 2])
+        """
+        ends, at = np.unique(self.ends, return_inverse=True)
+        lengths, long = np.unique(self.lengths, return_inverse=True)
+        codes, which = np.unique(at * len(lengths) + long, return_inverse=True)
+        return Windows(ends[codes // len(lengths)], lengths[codes % len(lengths)]), which
 
 
 @dataclass(frozen=True)
@@ -149,25 +170,27 @@ class Answering:
         longest = max(1, CELLS // max(groups[1] - groups[0], *(each.values(groups) for _, each in mine), 1))
         for begin in range(0, len(choir.ends), longest):
             part = choir.part(begin, begin + longest)
-            ((count,),) = self._states(asker.exists, part, blocks)
-            w, g = np.nonzero(count > 0)
+            windows, which = part.distinct()
+            ((count,),) = self._states(asker.exists, windows, blocks)
+            w, g = np.nonzero((count > 0)[which])
             if len(w):
+                at = which[w], g
                 states = tuple(
-                    tuple(_at(self._states(entry, part, blocks), w, g) for entry in entries)
+                    tuple(_at(self._states(entry, windows, blocks), at) for entry in entries)
                     for entries in asker.parts
                 )
                 found = {table: each.windows(asker, part.ends, groups) for table, each in mine}
                 cells = {table: frame for table, frame in found.items() if frame is not None}
-                known = part.who[w], part.ends[w], part.lengths[w], g + groups[0], count[w, g]
+                known = part.who[w], part.ends[w], part.lengths[w], g + groups[0], count[at]
                 yield Piece(choir.askers, *known, w, len(part.ends), states, cells)
 
-    def _states(self, entry: str, choir: Choir, blocks: Mapping[str, Block]) -> list[Lanes]:
+    def _states(self, entry: str, windows: Windows, blocks: Mapping[str, Block]) -> list[Lanes]:
         found: list[tuple[list[Lanes], bool]] = []
         for name, is_added in terms_of(entry):
             page = self.book.sheets[name]
             sheet = page.sheet
-            stop = sheet.panes_of(choir.ends)
-            begins = np.searchsorted(page.panes, stop - choir.lengths // sheet.width)
+            stop = sheet.panes_of(windows.ends)
+            begins = np.searchsorted(page.panes, stop - windows.lengths // sheet.width)
             stops = np.searchsorted(page.panes, stop)
             found.append((blocks[sheet.name].windows(place_of(entry, name), begins, stops), is_added))
         return combined(self.book.shapes[name], found)
@@ -274,8 +297,8 @@ def _alike(asker: Asker) -> tuple[int, str, tuple[tuple[str, ...], ...], str]:
     return asker.form, asker.exists, asker.parts, asker.query if asker.tallies else ""
 
 
-def _at(states: list[Lanes], windows: Ints, groups: Ints) -> list[Lanes]:
-    return [take(lanes, (windows, groups)) for lanes in states]
+def _at(states: list[Lanes], places: tuple[Ints, Ints]) -> list[Lanes]:
+    return [take(lanes, places) for lanes in states]
 
 
 def _size(pieces: Sequence[Piece]) -> int:

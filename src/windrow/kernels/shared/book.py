@@ -44,8 +44,15 @@ def page_of(sheet: Sheet, frames: Sequence[pl.DataFrame], ledger: Ledger) -> Pag
     return Page(sheet, table, np.unique(table[PANE].to_numpy()))
 
 
+#: states of so many windows and groups are remembered by a block, for whoever asks for the same
+REMEMBERED = 1 << 21
+
+
 class Block:
-    """Some groups of a sheet, as matrices that are made when they are asked for."""
+    """Some groups of a sheet, as matrices that are made when they are asked for.
+
+    What was asked for is remembered: SUM, COUNT and AVG over the same windows are computed once.
+    """
 
     def __init__(self, page: Page, book: Book, groups: tuple[int, int]) -> None:
         self.page, self._book, self._groups = page, book, groups
@@ -54,16 +61,27 @@ class Block:
         self._intervals = book.places[page.sheet.name][rows]
         self._columns = book.ids[page.sheet.name][rows] - groups[0]
         self._matrices: dict[str, list[Matrix]] = {}
+        self._asked: dict[tuple[str, bytes, bytes], list[Lanes]] = {}
+        self._cells = 0
 
     def windows(self, entry: str, begins: Ints, ends: Ints) -> list[Lanes]:
         """The states of an entry over some runs of intervals, for all groups of the block."""
+        key = entry, begins.tobytes(), ends.tobytes()
+        if key not in self._asked:
+            self._cells += len(begins) * (self._groups[1] - self._groups[0])
+            if self._cells > REMEMBERED:
+                self._asked, self._cells = {}, 0
+            self._asked[key] = [matrix.windows(begins, ends) for matrix in self._made(entry)]
+        return self._asked[key]
+
+    def _made(self, entry: str) -> list[Matrix]:
         if entry not in self._matrices:
             shape = len(self.page.panes), self._groups[1] - self._groups[0]
             at = self._intervals, self._columns, shape
             lanes = [tuple(lane[self._rows] for lane in group) for group in self._book.lanes[entry]]
             pairs = zip(self._book.shapes[entry], lanes, strict=True)
             self._matrices[entry] = [Matrix.of(combiner, group, *at) for combiner, group in pairs]
-        return [matrix.windows(begins, ends) for matrix in self._matrices[entry]]
+        return self._matrices[entry]
 
 
 class Book:

@@ -1,13 +1,13 @@
 """A sheet as matrices, one row for each interval that has rows and one column for each group.
 
 Windows of all lengths follow from what is computed once: totals that can be subtracted are the difference of
-two running totals; all else is combined from blocks of 1, 2, 4, … intervals, of which a window has as many as
-its length has binary ones. Nothing inexact is ever subtracted.
+two running totals. All else is combined from blocks of 1, 2, 4, … intervals: MIN and MAX of two that overlap,
+anything else of as many as the length has binary ones. Nothing inexact is ever subtracted.
 
 Card: dense sheets
     requirements  associative combine with neutral element; few enough intervals and groups for a matrix
     time          once per epoch: a cell for each interval and group, times log b where blocks are needed; per
-                  window and group: one subtraction, or at most 2·log b combinations
+                  window and group: one subtraction; one combination for MIN and MAX, else at most log b
     space         a cell, times log b where blocks are needed
     source        running and interval synopses: Golab 2006, 8.3.1; intervals shared by several queries:
                   Li et al. 2005
@@ -61,8 +61,11 @@ class Matrix:
         """The states of the intervals from each begin up to its end, for all groups."""
         if self.combiner.invertible:
             return subtract(take(self.totals, ends), take(self.totals, begins))
-        lengths = ends - begins
         found = self.combiner.identity((len(begins), self.cells[0].shape[1]))
+        if self.combiner.chooses:
+            self._choose(found, begins, ends)
+            return found
+        lengths = ends - begins
         place = begins.copy()
         for level in reversed(range(int(lengths.max(initial=0)).bit_length())):
             mine = np.flatnonzero(lengths >> level & 1)
@@ -77,6 +80,18 @@ class Matrix:
                     lane[mine] = value
             place[mine] += 1 << level
         return found
+
+    def _choose(self, found: Lanes, begins: Ints, ends: Ints) -> None:
+        """The largest block that begins with the window, and the one of that size that ends with it."""
+        lengths = ends - begins
+        for level in range(int(lengths.max(initial=0)).bit_length()):
+            mine = np.flatnonzero(lengths >> level == 1)
+            if len(mine):
+                block = self._block(level)
+                last = ends[mine] - (1 << level)
+                both = self.combiner.combine(take(block, begins[mine]), take(block, last))
+                for lane, value in zip(found, both, strict=True):
+                    lane[mine] = value
 
     @property
     def totals(self) -> Lanes:
