@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -90,6 +91,8 @@ def test_targets_are_reached_missed_or_not_measured() -> None:
     found = [summary([6.0]), summary([4.0]), None]
     table = target_table([Target("ratio", "≥", 5.0, each) for each in found])
     assert [row[2:] for row in table.rows] == [("6.00×", "yes"), ("4.00×", "no"), (NOT_MEASURED, "–")]
+    mixed = Target("ratio", "≥", 5.0, summary([4.0, 6.0, 7.0]))
+    assert mixed.cells[3] == "yes, within noise"
     assert Target("ratio", "≤", 5.0, summary([4.0])).is_reached
 
 
@@ -127,6 +130,17 @@ def test_documents_are_filled_again_and_again(tmp_path: Path) -> None:
     assert text.count("| 1 | 2.00 s (1.00–3.00) |") == 1
     assert "![Time <by> size](figures/demo.svg)" in text
     assert "- b was left out." in text
+
+
+def test_documents_tell_what_is_not_as_by_default(tmp_path: Path) -> None:
+    page = tmp_path / "figures.md"
+    page.write_text(PAGE.replace("demo", "latency"), encoding="utf-8")
+    rates = [10_000, 50_000, 100_000]
+    run = replace(report(), benchmark="latency", options={"seconds": 18, "left_out": 8, "rates": rates})
+    write_docs(run, page)
+    assert "Run with `--seconds 18 --left-out 8`; all else is as by default." in page.read_text(
+        encoding="utf-8"
+    )
 
 
 def test_figures_of_a_quick_run_do_not_get_into_documents(tmp_path: Path) -> None:

@@ -146,6 +146,29 @@ def test_under_overload_queries_of_all_kinds_wait_alike(
             assert w.queries[f"q{number}"].progress.late > 0
 
 
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_of_those_that_have_waited_alike_the_one_of_higher_priority_goes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """And SHOW QUERIES tells what was asked for and what was had."""
+    monkeypatch.setattr(Measured, "costs", Costs(read=0.0, answer=1000.0))
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        for name in "ab":
+            rank = 5 if name == first else 0
+            text = f"SELECT COUNT(*) AS n_{name} FROM s [RANGE 4 SLIDE 1] PRIORITY {rank} EVERY 1"
+            w.sql(f"CREATE QUERY {name} AS {text}")
+        w.engine.limit = 1500.0  # time for one refresh in each epoch
+        for batch in ROWS:
+            w.push(*batch)
+        begun = {name: min(instants(w, name)) for name in "ab"}
+        assert min(begun, key=lambda name: begun[name]) == first
+        (queries,) = w.sql("SHOW QUERIES")
+        shown = {row["name"]: row for row in queries.to_pylist()}
+        assert all(shown[name]["every"] == 1 < shown[name]["had"] for name in "ab")
+        assert all(shown[name]["late"] > 0 for name in "ab")
+
+
 # ------------------------------------------------------------ hybrid
 
 

@@ -115,11 +115,13 @@ def related_query(random: Random) -> str:
 @dataclass
 class Lived:
     """What became of a life: how many queries shared, were combined from others' synopses, or read another
-    query's answers, and how many answers there were."""
+    query's answers, how many went, how often it began anew, and how many answers there were."""
 
     shared: int = 0
     combined: int = 0
     followed: int = 0
+    dropped: int = 0
+    restarts: int = 0
     answers: int = 0
 
 
@@ -290,9 +292,11 @@ def live(folder: Path, seed: int, most: int, query: Callable[[Random], str] = ra
         if spans and random.random() < 0.4:
             name = random.choice(sorted(spans))
             life.drop(name)
+            found.dropped += 1
             found.answers += check(name, ended=False)
         if random.random() < 0.25:
             life.end(suddenly=random.random() < 0.5)
+            found.restarts += 1
             life.open(random)
     life.engine.epoch(seals=["s"])
     life.listen()
@@ -343,3 +347,5 @@ def test_fifty_queries(tmp_path: Path) -> None:
     found = live(tmp_path / "state", 50, 50)
     assert found.shared > 20
     assert found.answers > 1000
+    assert found.dropped
+    assert found.restarts

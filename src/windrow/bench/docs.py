@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from windrow.bench.registry import all_benchmarks
 from windrow.bench.running import draw, settings_table
 from windrow.errors import WindrowError
 
@@ -51,6 +53,18 @@ def filled(text: str, name: str, content: str) -> str:
     return places.sub(lambda _: f"{begin}\n\n{content}\n\n{end}", text)
 
 
+def _chosen(report: Report) -> str:
+    """The options of a benchmark that are not as by default."""
+    known = all_benchmarks().get(report.benchmark)
+    usual = {} if known is None else asdict(known.options())
+    told = [
+        f"--{name.replace('_', '-')} {','.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in report.options.items()
+        if name in usual and value != (list(usual[name]) if isinstance(value, list) else usual[name])
+    ]
+    return " ".join(told)
+
+
 def section(report: Report, pictures: str) -> str:
     """The report as Markdown."""
     machine = report.machine
@@ -58,7 +72,9 @@ def section(report: Report, pictures: str) -> str:
     versions = ", ".join(
         f"{name} {machine[name]}" for name in ("windrow", "pyspark", "java") if name in machine
     )
+    chosen = _chosen(report)
     parts = [f"Run on {report.when[:10]}, {report.rounds} rounds, {where}; {versions}."]
+    parts += [f"Run with `{chosen}`; all else is as by default."] if chosen else []
     parts += [f"![{chart.title}]({pictures}/{chart.name}.svg)" for chart in report.charts]
     for table in report.tables:
         parts += [f"**{table.title}**", table.markdown()]

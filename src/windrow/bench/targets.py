@@ -40,11 +40,17 @@ class Target:
         return median >= self.limit if self.sense == "≥" else median <= self.limit
 
     @property
+    def _is_noise(self) -> bool:
+        """Whether rounds were on both sides."""
+        return self.found is not None and self.found.least < self.limit < self.found.greatest
+
+    @property
     def cells(self) -> tuple[str, str, str, str]:
         """The row of the table of targets."""
         found = self.found.text(2, "×") if self.found else NOT_MEASURED
         found = f"> {found}" if self.is_bound else found
         verdict = {True: "yes", False: "no", None: "–"}[self.is_reached]
+        verdict += ", within noise" if self._is_noise else ""
         return self.claim, f"{self.sense} {self.limit:g}×", found, verdict
 
 
