@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # No deadline: how long one example takes says more about the machine than about the code.
-settings.register_profile("default", deadline=None, max_examples=60)
+settings.register_profile("default", deadline=None, max_examples=50)
 # CI tries the same examples every time, so that a red build is red because of its change.
 settings.register_profile(
-    "ci", deadline=None, max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci", deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 # For a long search by hand: HYPOTHESIS_PROFILE=thorough make test
 settings.register_profile("thorough", deadline=None, max_examples=5000)

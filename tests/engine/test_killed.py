@@ -67,13 +67,13 @@ def test_killed_at_decisive_points_nothing_is_lost_or_doubled(tmp_path: Path) ->
 def test_killed_and_interrupted_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
     """SIGKILL at a random moment; Ctrl-C, which ends in order; then to the end."""
     process = start("generator", tmp_path, "forever")
-    wait_for_commits(process, tmp_path, 3)
+    wait_for_commits(process, tmp_path, 5)
     time.sleep(random.uniform(0, 1))
     process.kill()
     assert process.wait(60) == -signal.SIGKILL
 
     process = start("generator", tmp_path, "forever")
-    wait_for_commits(process, tmp_path, commits(tmp_path) + 3)
+    wait_for_commits(process, tmp_path, commits(tmp_path) + 5)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(60) == 0, (tmp_path / "log").read_text()
     assert sorted((tmp_path / "now" / "state" / "owners").glob("*.released"))

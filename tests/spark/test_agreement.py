@@ -219,9 +219,9 @@ def test_frequent_values_on_spark(spark: SparkSession, spec: WindowSpec) -> None
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_aggregate_over_every_window_kind(family: str) -> None:
-    """Through files and restarts, in this process."""
-    for number, kind in enumerate(SPECS):
+def test_every_aggregate_over_many_kinds_of_windows(family: str) -> None:
+    """Through files and restarts, in this process; each kind of window with every second aggregate."""
+    for number, kind in list(enumerate(SPECS))[list(FAMILIES).index(family) % 2 :: 2]:
         emit = grouped(SLACK, SPECS[kind], FAMILIES[family], *[("k",), ("k", "s"), ()][number % 3])
         steps = scripted(number, batches=3, calm=family.endswith("sum v"))
         assert assert_engine_agrees(emit, steps, number, spark=False)
