@@ -34,6 +34,7 @@ class Options:
         2000,
         20_000,
         50_000,
+        200_000,
     )
     spark_windows: Annotated[tuple[int, ...], "The same for Query 1 on Spark, with `--with spark`."] = (
         20_000,
