@@ -68,6 +68,15 @@ def test_a_stream_of_spark_that_takes_too_long_is_stopped(spark: SparkSession, t
     assert not spark.streams.active
 
 
+def test_a_stream_of_spark_that_fails_is_left(spark: SparkSession, tmp_path: Path) -> None:
+    setting = Setting(tmp_path / "data", tmp_path / "scratch", 1, given_spark=spark)
+    rows = readings(setting.data, rows=20, keys=5, seconds=100, rows_per_file=10)
+    rows.files[0].write_text("no Parquet")
+    with pytest.raises(UnfinishedError, match=r"failed after \d+ s"):
+        SparkWindow(setting, "hdfs").run(SlidingJob(rows, 1, 60, 10))
+    assert not spark.streams.active
+
+
 @pytest.mark.parametrize(
     ("does", "told"),
     [("time.sleep(60)", "stopped after 2 s"), ("sys.exit('no memory')", r"failed after [01] s")],

@@ -84,6 +84,13 @@ def oracle(text: str, batches: list[tuple[str, Rows]]) -> Counter[Any]:
     return Counter((each.at, *([each.op] if told else []), *each.row) for each in harness.take())
 
 
+def assert_answers(life: Life, queries: dict[str, str]) -> None:
+    """All queries have answered as the oracle does over the rows below."""
+    life.engine.deliver()
+    for name, text in queries.items():
+        assert answers(life.heard[name]) == oracle(text, BATCHES)
+
+
 def random_batches(random: Random, count: int) -> list[tuple[str, Rows]]:
     now, found = 0, []
     for _ in range(count):
@@ -230,9 +237,7 @@ def test_a_join_runs_once_for_all_queries_that_are_routed_alike(
     assert life.parts("kinds") == set()
     assert all(part in life.kept() for part in life.parts("sums"))
     life.end()
-    life.engine.deliver()
-    for name, text in FOUR.items():
-        assert answers(life.heard[name]) == oracle(text, BATCHES)
+    assert_answers(life, FOUR)
 
 
 def test_a_join_over_the_longest_windows_serves_shorter_ones(
@@ -252,9 +257,7 @@ def test_a_join_over_the_longest_windows_serves_shorter_ones(
     assert len({id(each) for each in joins}) == 2
     assert [life.engine.queries[name].bundle.team.sooner for name in ("last4", "last400")] == [(396,), ()]
     life.end()
-    life.engine.deliver()
-    for name, text in queries.items():
-        assert answers(life.heard[name]) == oracle(text, BATCHES)
+    assert_answers(life, queries)
 
 
 def test_a_join_serves_windows_of_which_some_are_shorter_than_others(
@@ -278,9 +281,7 @@ def test_a_join_serves_windows_of_which_some_are_shorter_than_others(
     sooner = [life.engine.queries[name].bundle.team.sooner for name in queries]
     assert sooner == [(), (4, 0), (0, 4), (4,), ()]
     life.end()
-    life.engine.deliver()
-    for name, text in queries.items():
-        assert answers(life.heard[name]) == oracle(text, BATCHES)
+    assert_answers(life, queries)
 
 
 def test_states_of_a_join_are_combined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,9 +308,7 @@ def test_states_of_a_join_are_combined_once(tmp_path: Path, monkeypatch: pytest.
     assert len(times) == 3, "values to sum up and values to compare, for four queries each, and rows to count"
     assert max(times.values()) <= 6, "at most once in each of three steps in each of two shards"
     monkeypatch.undo()
-    life.engine.deliver()
-    for name, text in texts.items():
-        assert answers(life.heard[name]) == oracle(text, BATCHES)
+    assert_answers(life, texts)
 
 
 def test_a_part_stays_as_long_as_anybody_has_it(tmp_path: Path) -> None:
@@ -446,9 +445,7 @@ def test_a_query_with_an_archive_has_ends_of_its_own(tmp_path: Path, monkeypatch
         life.push(batch)
     assert len({id(each) for each in joins}) == 2
     life.end()
-    life.engine.deliver()
-    for name, text in texts.items():
-        assert answers(life.heard[name]) == oracle(text, BATCHES)
+    assert_answers(life, texts)
 
 
 def test_a_script_is_told_what_its_queries_will_share() -> None:

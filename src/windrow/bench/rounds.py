@@ -108,7 +108,11 @@ def _warm(cases: Sequence[Case], say: Callable[[str], None]) -> None:
     for case in cases:
         if case.contestant not in warm:
             warm.add(case.contestant)
-            say(f"warm-up, discarded: {case.label}: {_run(case, Measurement('', {}), Agreement())}")
+            try:
+                told = f"{case.run().seconds:.2f} s"
+            except UnfinishedError as error:
+                told = error.message
+            say(f"warm-up, discarded: {case.label}: {told}")
 
 
 def _run(case: Case, into: Measurement, agreement: Agreement) -> str:

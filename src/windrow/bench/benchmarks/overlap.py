@@ -86,6 +86,7 @@ def run(setting: Setting, options: Options) -> Findings:
         [_chart(measured, field, size) for size in options.rows_per_batch],
         targets(measured, options.overlaps),
         field.notes,
+        measured.unfinished,
     )
 
 

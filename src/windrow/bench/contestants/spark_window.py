@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from windrow.bench.contestant import Outcome, out_of_patience
+from windrow.bench.contestant import Outcome, UnfinishedError, out_of_patience
 from windrow.bench.disk import size
 from windrow.bench.spark_settings import settings_of
 from windrow.bench.workload import COLUMNS
@@ -81,12 +81,18 @@ class SparkWindow:
 
 def finish(queries: Sequence[StreamingQuery], began: float, patience: float) -> None:
     """Wait until all are done; stop all if they are not so many seconds after they began."""
-    for query in queries:
-        left = began + patience - time.perf_counter()
-        if not query.awaitTermination(max(round(left), 1)):
-            for each in queries:
-                each.stop()
-            raise out_of_patience(patience)
+    from pyspark.errors import StreamingQueryException
+
+    try:
+        for query in queries:
+            left = began + patience - time.perf_counter()
+            if not query.awaitTermination(max(round(left), 1)):
+                raise out_of_patience(patience)
+    except StreamingQueryException as error:
+        raise UnfinishedError(f"failed after {time.perf_counter() - began:.0f} s") from error
+    finally:
+        for query in queries:
+            query.stop()
 
 
 def store_settings(spark: SparkSession, store: str) -> dict[str, str]:
