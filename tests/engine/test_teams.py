@@ -409,9 +409,9 @@ def test_what_is_in_common_is_told(tmp_path: Path) -> None:
     engine = life.engine
     told = {name: engine.shared_with(record) for name, record in engine.queries.items()}
     assert told == {
-        "sums": "γ, running with 1; ⋈ with 2",
-        "many": "γ, running with 1; ⋈ with 2",
-        "tops": "⋈ with 2",
+        "sums": "γ, running with 1; ⋈ with 2; states of ⋈ with 2 by SS3, CS4",
+        "many": "γ, running with 1; ⋈ with 2; states of ⋈ with 2 by SS3, CS4",
+        "tops": "⋈ with 2; states of ⋈ with 2 by SS3, CS4",
         "pairs": "rows with 3",
     }
     sizes = observed(engine.store, engine.last, engine.queries["tops"])
@@ -421,6 +421,36 @@ def test_what_is_in_common_is_told(tmp_path: Path) -> None:
     assert engine.shared_with(engine.queries["sums"]) == "rows with 1"
     engine.drop_query("pairs")
     assert engine.shared_with(engine.queries["sums"]) is None
+
+
+def test_rules_are_told_by_groups_and_lengths(tmp_path: Path) -> None:
+    def text(what: str, one: int, other: int, by: str = "GROUP BY a.k") -> str:
+        windows = f"a [RANGE {one} SLIDE 2], b [RANGE {other} SLIDE 2]"
+        return f"SELECT {what} FROM {windows} WHERE a.k = b.k {by}"
+
+    life = Life(tmp_path, {})
+    for name, query in {
+        "long": text("a.k, SUM(b.v) AS total", 12, 12),
+        "least": text("a.k, MIN(b.v) AS least", 12, 12),
+        "short": text("a.k, SUM(b.v) AS total", 8, 8),
+        "uneven": text("a.k, SUM(b.v) AS total", 8, 12),
+        "other": text("a.w, COUNT(*) AS n", 12, 12, "GROUP BY a.w"),
+        "listed": text("a.k, MEDIAN(b.v) AS middle", 12, 12),
+    }.items():
+        life.add(name, query)
+    life.push(*BATCHES[:2])
+    told = {
+        name: [str(each) for each in life.engine.in_common(record) if each.what.endswith("⋈")]
+        for name, record in life.engine.queries.items()
+    }
+    assert told == {
+        "long": ["⋈ with 4", "states of ⋈ with 3 by SS3, CS4, CS5"],
+        "least": ["⋈ with 4", "states of ⋈ with 3 by SS3, CS4, CS5"],
+        "short": ["⋈ with 4", "states of ⋈ with 3 by SS3, CS5"],
+        "uneven": ["⋈ with 4", "states of ⋈ with 3 by SS3"],  # its results end one by one
+        "listed": ["⋈ with 4"],
+        "other": [],  # its rows go elsewhere
+    }
 
 
 def test_a_query_with_an_archive_has_ends_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -455,7 +485,10 @@ def test_a_script_is_told_what_its_queries_will_share() -> None:
         each.name: [line for line in each.runs if line.startswith("share")]
         for each in explain_script(script, Catalog())
     }
-    told = ["share   runs ⋈ once, for it and 1 other query: the same part of their plans"]
+    told = [
+        "share   runs ⋈ once, for it and 1 other query: the same part of their plans",
+        "share   shares states of ⋈ with 1 query by SS3, CS4",
+    ]
     assert found == {"sums": told, "tops": told, "kinds": []}
 
 

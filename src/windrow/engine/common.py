@@ -189,18 +189,45 @@ class Common:
             self.planner.take([question])
         else:
             self.planner.take_from(question, cover)
-        recipes = [self.planner.recipes(name)[need] for need in question.needs]
-        shares, labels = tuple(map(recipe, recipes)), labels_of(map(recipe, recipes))
-        for label in labels:
+        shares = self._enter(bundle, question, ledger, stream)
+        since = [self.kept[label].since for label in labels_of(shares)]
+        if stream.shed and stream.greatest is not None:  # what was shed is in no synopsis
+            since.append(stream.greatest + 1)
+        return Joined(shares, max((each for each in since if each is not None), default=None))
+
+    def _enter(
+        self, bundle: Bundle, question: Question, ledger: str, stream: StreamRecord
+    ) -> tuple[str, ...]:
+        """A query has its synopses in a ledger, as the planner says: their recipes."""
+        recipes = [self.planner.recipes(bundle.name)[need] for need in question.needs]
+        shares = tuple(map(recipe, recipes))
+        for label in labels_of(shares):
             self._keep(label, ledger, stream)
         for label in labels_of(recipe(each) for each in recipes if len(each.all) > 1):
             where = written(self.planner.held[label].predicate.expression)
             self.kept[label] = replace(self.kept[label], where=where)
         self._take(bundle, question, shares, ledger)
-        since = [self.kept[label].since for label in labels]
-        if stream.shed and stream.greatest is not None:  # what was shed is in no synopsis
-            since.append(stream.greatest + 1)
-        return Joined(shares, max((each for each in since if each is not None), default=None))
+        return shares
+
+    def settle(
+        self, ledger: str, bundles: Mapping[str, Bundle], stream: StreamRecord
+    ) -> dict[str, tuple[str, ...]]:
+        """Queries of a ledger that has no rows yet get what they would if all came at once: their new
+        recipes, by their names; none if they have that."""
+        members = self.members(ledger)
+        planner = self.planner.replanned(members)
+        if planner is None:
+            return {}
+        if not all(_can_be_kept(planner.recipes(name).values(), planner.held) for name in members):
+            return {}
+        self.planner = planner
+        self.kept = {label: each for label, each in self.kept.items() if each.ledger != ledger}
+        questions = {name: planner.question(name) for name in members}
+        return {
+            name: self._enter(bundles[name], question, ledger, stream)
+            for name, question in questions.items()
+            if question is not None
+        }
 
     def adopt(self, bundle: Bundle, plan: Emit, shares: tuple[str, ...], *, is_exact: bool = True) -> None:
         """A query that the last commit knows comes back to its synopses."""
@@ -257,7 +284,7 @@ class Common:
         for part in self._used_parts(stream, question):
             placed = replace(question, source=(stream, part))
             cover = self.planner.cover(placed)
-            if cover is not None and self._can_be_kept(cover.values()):
+            if cover is not None and _can_be_kept(cover.values(), self.planner.held):
                 if len(cover[question.existence].all) == 1:
                     self._parts.setdefault((stream, question.keys), {}).setdefault(predicate, part)
                 return placed, cover
@@ -271,11 +298,6 @@ class Common:
         ]
         parts = [source[1] for source, _ in mine if isinstance(source, tuple) and source[0] == stream]
         return sorted(parts, key=lambda part: (part != own, part))
-
-    def _can_be_kept(self, recipes: Iterable[Relevant[str]]) -> bool:
-        """Whether conditions that outlive their queries can be written down."""
-        labels = {label for each in recipes if len(each.all) > 1 for label in each.all}
-        return all(written(self.planner.held[label].predicate.expression) is not None for label in labels)
 
     def _is_combined(self, question: Question) -> bool:
         """Whether its groups are those of queries with other conditions."""
@@ -434,6 +456,12 @@ def labels_of(recipes: Iterable[str]) -> dict[str, None]:
     ['p1', 'p2', 'p4']
     """
     return dict.fromkeys(label for each in recipes for label in relevant_of(each).all)
+
+
+def _can_be_kept(recipes: Iterable[Relevant[str]], held: Mapping[str, Held]) -> bool:
+    """Whether conditions that outlive their queries can be written down."""
+    labels = {label for each in recipes if len(each.all) > 1 for label in each.all}
+    return all(written(held[label].predicate.expression) is not None for label in labels)
 
 
 def _put(

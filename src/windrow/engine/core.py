@@ -39,6 +39,7 @@ from windrow.state.crash import crash_point
 from windrow.state.log import CommitLog
 from windrow.state.names import DRIVER
 from windrow.state.sweep import sweep
+from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from windrow.engine.common import Joined
     from windrow.engine.refreshes import Timing
     from windrow.engine.tables import TableUpdate
+    from windrow.engine.teams import InCommon
     from windrow.errors import SinkError
     from windrow.kernels.general.contents import Contents
     from windrow.language.catalog import StandingArchive, StandingQuery
@@ -153,6 +155,8 @@ class Engine:
         self._registered = False
         #: the queries that the last teams were made of
         self._beginning: frozenset[tuple[str, bool]] = frozenset()
+        #: the version of what is in common that was planned anew
+        self._settled = -1
         self._sweep_due = self.log.last.number + SWEEP_EVERY
         self.archives = Archiving(self)
 
@@ -264,11 +268,11 @@ class Engine:
         if it is alone."""
         if record.shares:
             return self.sharing_plan().brief(record.id)
-        return "; ".join(f"{what} with {others:,}" for what, others in self.in_common(record)) or None
+        return "; ".join(map(str, self.in_common(record))) or None
 
-    def in_common(self, record: QueryRecord) -> list[tuple[str, int]]:
-        """The parts of a query's plan that run once for others too, with how many these are; else its rows,
-        if they are filed once for several."""
+    def in_common(self, record: QueryRecord) -> list[InCommon]:
+        """The parts of a query's plan that run once for others too, and states that they aggregate together;
+        else its rows, if they are filed once for several."""
         running = [each for each in self.queries.values() if each.is_running and each.member is not None]
         return shared_parts(record, running)
 
@@ -397,6 +401,7 @@ class Engine:
         with self.lock:
             now, began = self.now(), time.perf_counter()
             self._team_up()
+            self._settle()
             draft = self._draft()
             self._ingest(draft, arrivals, now)
             for promise in promises:
@@ -432,6 +437,21 @@ class Engine:
             member = members.get(record.id)
             if member != record.member:
                 self.queries[record.query.name] = record.joining(runnable(record.query.plan), member)
+
+    def _settle(self) -> None:
+        """Plan what queries share of streams without rows as if all of them came at once."""
+        undeclared = self.last.queries.keys() - self.queries.keys() - self._dropped
+        if self.common.version == self._settled or undeclared:
+            return
+        for ledger in self.common.ledgers:
+            stream = self.streams[self.common.ledger(ledger).stream.name]
+            clock = stream.known.progress_on(stream.stream, stream.stream.wattr)
+            if stream.greatest is None and clock == -INFINITY:
+                mine = {each.id: each for each in self.queries.values() if each.shares}
+                bundles = {name: mine[name].bundle for name in self.common.members(ledger)}
+                for name, shares in self.common.settle(ledger, bundles, stream).items():
+                    self.queries[mine[name].query.name] = replace(mine[name], shares=shares)
+        self._settled = self.common.version
 
     def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
         """What else there is to know of an epoch's effort."""

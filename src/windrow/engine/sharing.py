@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.engine.core import Engine
     from windrow.engine.records import QueryRecord
+    from windrow.engine.teams import InCommon
     from windrow.language.catalog import StandingQuery
 
 
@@ -63,7 +64,7 @@ def what_is_common(queries: Sequence[StandingQuery]) -> dict[str, list[str]]:
     members = teamed(records, 0)
     together = [each.joining(runnable(each.query.plan), members.get(each.id)) for each in records]
     for record in together:
-        parts = [f"share   {_in_common(*part)}" for part in shared_parts(record, together)]
+        parts = [f"share   {_in_common(part)}" for part in shared_parts(record, together)]
         found[record.query.name] += parts
     return found
 
@@ -93,7 +94,7 @@ def _refreshes(engine: Engine, record: QueryRecord) -> list[str]:
 
 def _with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> list[str]:
     if not record.shares:
-        lines = [f"share   {_in_common(what, others)}" for what, others in engine.in_common(record)]
+        lines = [f"share   {_in_common(each)}" for each in engine.in_common(record)]
         reason = None if lines else engine.common.alone.get(record.id)
         return [*runs, *lines, *([f"share   keeps a state of its own: {reason}"] if reason else [])]
     others = [line for line in runs if not line.startswith("close ")]
@@ -109,11 +110,14 @@ def _with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> l
     return [*others, close, *lines]
 
 
-def _in_common(what: str, others: int) -> str:
-    queries = "1 other query" if others == 1 else f"{others:,} other queries"
-    if what == "rows":
+def _in_common(part: InCommon) -> str:
+    if part.rules:
+        queries = "1 query" if part.others == 1 else f"{part.others:,} queries"
+        return f"shares {part.what} with {queries} by {', '.join(part.rules)}"
+    queries = "1 other query" if part.others == 1 else f"{part.others:,} other queries"
+    if part.what == "rows":
         return f"its rows are filed once, for it and {queries} with the same windows"
-    return f"runs {what} once, for it and {queries}: the same part of their plans"
+    return f"runs {part.what} once, for it and {queries}: the same part of their plans"
 
 
 def _runnable(emit: Emit) -> Emit:

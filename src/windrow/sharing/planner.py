@@ -8,7 +8,7 @@ follows from all its users at the time.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -116,6 +116,25 @@ class Planner:
                     self._families[family].append(label)
                     self.made = max(self.made, int(label.removeprefix("p")))
         self.take_from(question, recipes)
+
+    def replanned(self, queries: Collection[str]) -> Planner | None:
+        """Another planner, to which these queries came all at once. Nobody else may use what they use. None
+        if they would get the same, or one of them could no longer be combined from what others have."""
+        other, recipes = self.copy(), {name: self._recipes[name].values() for name in queries}
+        had = {label for mine in recipes.values() for each in mine for label in each.all}
+        combined = [name for name, mine in recipes.items() if any(len(each.all) > 1 for each in mine)]
+        for name in queries:
+            del other._questions[name], other._recipes[name]
+        for label in had:
+            other._families[other._held.pop(label).family].remove(label)
+        other.take([self._questions[name] for name in queries if name not in combined])
+        for name in combined:
+            cover = other.cover(self._questions[name])
+            if cover is None:
+                return None
+            other.take_from(self._questions[name], cover)
+        new = [held for label, held in other._held.items() if label not in self._held]
+        return None if _cuts(new) == _cuts(self._held[label] for label in had) else other
 
     def copy(self) -> Planner:
         """The same, to change."""
@@ -260,6 +279,11 @@ def _chosen(held: Held, uses: Sequence[Use]) -> Held:
     periods = {use.query: use.period for use in uses}
     kind = choose(held.b, expected_together(list(periods.values())), subtractable=simple)
     return replace(held, kind=kind.of_join if held.kind.is_join else kind)
+
+
+def _cuts(synopses: Iterable[Held]) -> set[tuple[Family, Predicate, Grid]]:
+    """How data is cut into intervals."""
+    return {(held.family, held.predicate, held.grid) for held in synopses}
 
 
 def _rank(rule: str) -> tuple[bool, str]:

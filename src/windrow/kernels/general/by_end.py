@@ -47,6 +47,7 @@ class ByEnd(Grouped):
     """γ that keeps states by the instant at which they leave."""
 
     name = "γ, by end"
+    reads_states = True
 
     @staticmethod
     def fits(general: Grouped) -> bool:

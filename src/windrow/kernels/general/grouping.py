@@ -64,6 +64,8 @@ class Grouped(Operator):
     """
 
     name = "γ"
+    #: whether it takes states of pieces, which queries may have in common, and not their rows
+    reads_states = False
 
     def __init__(
         self, plan: Aggregate, below: Operator, choice: Choice, sources: dict[str, int] | None = None

@@ -100,6 +100,7 @@ class Running(Grouped):
         self.ending: Columns = dict(self.kept) | {VE: pl.Int64()}
         #: some aggregates are known from few rows of a group; the youngest is always one of them
         self.by_rows = bool(self.selected or self.waves)
+        self.reads_states = not self.by_rows
         spans = {VS: pl.Int64(), VE: pl.Int64()} if self.by_rows else {}
         self.candidates: Columns = dict(self.groups) | {n: lifted[n].dtype for n in theirs} | spans
         self.waved: Columns = dict(self.groups) | {WAVE: pl.Int32(), FROM: pl.Int64(), TO: pl.Int64()}

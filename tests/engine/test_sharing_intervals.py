@@ -1,0 +1,139 @@
+"""Intervals of synopses: as long as they can be for all queries that are there before the first row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.engine.driven import STREAM, Driven, as_rows
+from tests.engine.world import BATCHES, oracle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def text(length: int, slide: int, what: str = "k, SUM(v) AS total", where: str = "") -> str:
+    by = " GROUP BY k" if what.startswith("k") else ""
+    return f"SELECT {what} FROM s [RANGE {length} SLIDE {slide}]{where}{by}"
+
+
+#: windows of four and of six ticks, which two divides, and some that only one divides
+EVEN = {"four": text(20, 4), "six": text(12, 6), "twelve": text(24, 12)}
+ODD = {"three": text(9, 3)}
+
+
+def widths(w: Driven) -> set[int]:
+    return {held.grid.width for held in w.engine.common.planner.held.values()}
+
+
+def declared(w: Driven, queries: Mapping[str, str]) -> None:
+    w.sql(STREAM)
+    for name, query in queries.items():
+        w.query(name, query)
+
+
+def test_queries_before_the_first_row_share_intervals_that_divide_all_their_windows(tmp_path: Path) -> None:
+    with Driven(tmp_path / "state") as w:
+        declared(w, EVEN)
+        assert widths(w) == {4, 6}, "as they came"
+        for batch in BATCHES:
+            w.push(*batch)
+            assert widths(w) == {2}
+        w.end()
+        for name, query in EVEN.items():
+            assert w.rows(name) == as_rows(oracle(query)), name
+        assert "with 2 queries by SS1" in str(w.queries["six"].explain())
+
+
+def test_a_finer_query_that_comes_later_does_not_make_others_finer(tmp_path: Path) -> None:
+    with Driven(tmp_path / "state") as w:
+        declared(w, EVEN)
+        w.push(*BATCHES[0])
+        w.query("three", ODD["three"])
+        for batch in BATCHES[1:]:
+            w.push(*batch)
+            assert widths(w) == {2, 3}
+        w.end()
+        for name, query in EVEN.items():
+            assert w.rows(name) == as_rows(oracle(query)), name
+        begin = w.queries["three"].progress.complete_from
+        assert begin == 12
+        assert w.rows("three") == [row for row in as_rows(oracle(ODD["three"])) if row[0] - 9 >= begin]
+
+
+def test_what_has_no_rows_yet_is_planned_anew_after_a_restart(tmp_path: Path) -> None:
+    queries = {**EVEN, "late": text(10, 10)}
+    with Driven(tmp_path / "state") as w:
+        declared(w, {"six": EVEN["six"]})
+        w.engine.commit()
+    with Driven(tmp_path / "state") as w:
+        declared(w, {"four": EVEN["four"], "twelve": EVEN["twelve"]})
+        w.push()  # as long as `six` may still be declared, its synopses stay as they are
+        assert widths(w) == {4}
+    told: dict[str, list[object]] = {}
+    with Driven(tmp_path / "state") as w:
+        declared(w, queries)
+        for batch in BATCHES[:3]:
+            w.push(*batch)
+        assert widths(w) == {2}
+        told = {name: w.rows(name) for name in queries}
+    with Driven(tmp_path / "state") as w:
+        declared(w, dict(reversed(queries.items())))
+        for batch in BATCHES[3:]:
+            w.push(*batch)
+        assert widths(w) == {2}
+        w.end()
+        for name, query in queries.items():
+            assert sorted(told[name] + w.rows(name)) == as_rows(oracle(query)), name
+
+
+def test_windows_that_have_closed_without_rows_keep_their_intervals(tmp_path: Path) -> None:
+    with Driven(tmp_path / "state") as w:
+        declared(w, {"four": EVEN["four"]})
+        w.promise(100)
+        w.query("six", EVEN["six"])
+        w.push((1, 5, 101), (2, 7, 104))
+        assert widths(w) == {4, 6}
+        w.end()
+        assert (102, 1, 5) in w.rows("six")
+        assert (104, 1, 5) in w.rows("four")
+
+
+def test_covers_of_conditions_stay_with_finer_intervals(tmp_path: Path) -> None:
+    counts = "COUNT(*) AS n, SUM(v) AS total"
+    queries = {
+        "one": text(12, 6, counts, " WHERE k = 1"),
+        "two": text(12, 6, counts, " WHERE k = 2"),
+        "both": text(12, 6, counts, " WHERE k IN (1, 2)"),
+        "other": text(20, 4, counts, " WHERE k = 1"),
+        "more": text(20, 4, counts, " WHERE k = 2"),
+    }
+    with Driven(tmp_path / "state") as w:
+        declared(w, queries)
+        assert widths(w) == {4, 6}
+        for batch in BATCHES:
+            w.push(*batch)
+        assert widths(w) == {2}
+        assert "by SS4" in str(w.queries["both"].explain())
+        w.end()
+        for name, query in queries.items():
+            assert w.rows(name) == as_rows(oracle(query)), name
+
+
+def test_a_cover_that_would_be_lost_keeps_its_intervals(tmp_path: Path) -> None:
+    counts = "COUNT(*) AS n"
+    queries = {
+        "one": text(12, 6, counts, " WHERE k = 1"),
+        "two": text(12, 6, counts, " WHERE k = 2"),
+        "both": text(12, 6, counts, " WHERE k IN (1, 2)"),
+        "other": text(20, 4, counts, " WHERE k = 1"),
+    }
+    with Driven(tmp_path / "state") as w:
+        declared(w, queries)
+        w.drop("two")
+        for batch in BATCHES:
+            w.push(*batch)
+        assert widths(w) == {4, 6}, "`both` still needs what `two` has brought"
+        w.end()
+        for name in queries.keys() - {"two"}:
+            assert w.rows(name) == as_rows(oracle(queries[name])), name
