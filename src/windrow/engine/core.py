@@ -21,6 +21,7 @@ from windrow.engine.costs import Costs
 from windrow.engine.delivering import Delivering
 from windrow.engine.draft import Draft
 from windrow.engine.history import read_contents
+from windrow.engine.in_common import shared_parts
 from windrow.engine.leading import failed_leaders, is_exact, led
 from windrow.engine.monitoring import both, check_every
 from windrow.engine.overload import Effort
@@ -29,7 +30,7 @@ from windrow.engine.refreshes import Refreshes
 from windrow.engine.running import runnable
 from windrow.engine.shedding import Shedding
 from windrow.engine.tables import Shelf, TableRecord
-from windrow.engine.teams import shared_parts, teamed
+from windrow.engine.teams import teamed
 from windrow.errors import DataError, QueryError, WindrowError
 from windrow.spark.sinks import MemorySink, open_sink
 from windrow.spark.tasks.archived import archived_section
@@ -45,9 +46,9 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.engine.common import Joined
+    from windrow.engine.in_common import InCommon
     from windrow.engine.refreshes import Timing
     from windrow.engine.tables import TableUpdate
-    from windrow.engine.teams import InCommon
     from windrow.errors import SinkError
     from windrow.kernels.general.contents import Contents
     from windrow.language.catalog import StandingArchive, StandingQuery

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import quantity
 from windrow.engine.beginning import begun
+from windrow.engine.in_common import shared_parts
 from windrow.engine.running import runnable
-from windrow.engine.teams import shared_parts, teamed
+from windrow.engine.teams import teamed
 from windrow.errors import QueryError
 from windrow.language.binder.bound import RegisterQuery
 from windrow.language.catalog import Catalog
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
     from windrow.algebra.plan import Emit
     from windrow.engine.core import Engine
+    from windrow.engine.in_common import InCommon
     from windrow.engine.records import QueryRecord
-    from windrow.engine.teams import InCommon
     from windrow.language.catalog import StandingQuery
 
 

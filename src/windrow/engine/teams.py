@@ -9,24 +9,22 @@ are by then; a query that comes later keeps a state of its own, since it must no
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.operators import Join
+from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Scan
 from windrow.engine.running import runnable
-from windrow.kernels.general.grouping import Grouped
-from windrow.kernels.general.parts import Parts
-from windrow.kernels.general.stateless import Projected
 from windrow.rules.trunks import Trunk, can_shorten, chain_of, clustered, common_trunk, likeness, trunk_of
+from windrow.sharing.rules import cs8
 from windrow.spark.tasks.bundle import Team
 from windrow.spark.tasks.units import GeneralUnit
+from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression
     from windrow.algebra.plan import Plan, Window
     from windrow.engine.records import QueryRecord
     from windrow.kernels.general.operator import Operator
@@ -41,21 +39,30 @@ class Membership:
     team: Team
     #: the form of its trunk; None: as the query has it by itself
     trunk: Trunk | None = None
+    #: when its windows move, if that is when those of another query do; None: as the query says
+    pace: SlideGrid | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
         trunk = None if self.trunk is None else [self.trunk.columns, self.trunk.ranges]
-        known = {"team": self.team.name, "parts": dict(self.team.parts), "trunk": trunk}
-        return {**known, "sooner": [*self.team.sooner]} if self.team.sooner else known
+        return {
+            "team": self.team.name,
+            "parts": dict(self.team.parts),
+            "trunk": trunk,
+            **({"sooner": [*self.team.sooner]} if self.team.sooner else {}),
+            **({} if self.pace is None else {"pace": [self.pace.period, self.pace.origin]}),
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Membership:
         """What `to_json` wrote."""
         team = Team(stored["team"], tuple(stored["parts"].items()), tuple(stored.get("sooner", ())))
+        pace = SlideGrid(*stored["pace"]) if "pace" in stored else None
         if stored["trunk"] is None:
-            return cls(team)
+            return cls(team, None, pace)
         columns, ranges = stored["trunk"]
-        return cls(team, Trunk(tuple(map(tuple, columns)), None if ranges is None else tuple(ranges)))
+        trunk = Trunk(tuple(map(tuple, columns)), None if ranges is None else tuple(ranges))
+        return cls(team, trunk, pace)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,26 +72,33 @@ class Membership:
     @property
     def by_itself(self) -> Membership:
         """The same rows, and everything else by itself."""
-        return Membership(Team(self.team.name))
+        return Membership(Team(self.team.name), None, self.pace)
 
 
 def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
     """A query's bundle as it runs in a team; by itself, if it is in none."""
-    trunk, team = (None, None) if member is None else (member.trunk, member.team)
-    return replace(bundle, plan=pickle.dumps(plan if trunk is None else trunk.under(plan)), team=team)
+    if member is None:
+        return replace(bundle, plan=pickle.dumps(plan), team=None)
+    team, grid = member.team, cs8.grid_of(plan)
+    if member.pace is not None and grid is not None:
+        plan, team = cs8.moving_on(plan, member.pace), replace(team, reports=(grid,))
+    plan = plan if member.trunk is None else member.trunk.under(plan)
+    return replace(bundle, plan=pickle.dumps(plan), team=team)
 
 
 def teamed(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]:
     """Of queries that begin now, those that see the same as others, by their ids, with what they share."""
     groups: dict[str, list[_Member]] = {}
-    for record in records:
-        plan = _may_join(record)
-        if plan is not None:
-            alone = replace(record.bundle, plan=pickle.dumps(plan), team=None)
-            sight = _digest(f"{_sight_of(_unit(alone))} {record.complete_from}")
-            shortens = _shortens(_unit(alone)) and record.complete_from is None
-            member = _Member(alone, plan, likeness(plan, shortens=shortens))
-            groups.setdefault(f"{sight}@{commit}", []).append(member)
+    beginning = [(record, plan) for record in records if (plan := _may_join(record)) is not None]
+    paces = _paces(beginning)
+    for record, own in beginning:
+        pace = paces.get(record.id)
+        plan = own if pace is None else cs8.moving_on(own, pace)
+        alone = replace(record.bundle, plan=pickle.dumps(plan), team=None)
+        sight = _digest(f"{_sight_of(general_unit(alone))} {record.complete_from}")
+        shortens = _shortens(general_unit(alone)) and record.complete_from is None
+        member = _Member(alone, plan, likeness(plan, shortens=shortens), pace)
+        groups.setdefault(f"{sight}@{commit}", []).append(member)
     found: dict[str, Membership] = {}
     for name, members in groups.items():
         trunks: dict[str, list[_Member]] = {}
@@ -96,71 +110,28 @@ def teamed(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]
     return found
 
 
-@dataclass(frozen=True)
-class InCommon:
-    """Something that a query has in common with so many others, and the rules that allow it."""
-
-    what: str
-    others: int
-    rules: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """In a few words.
-
-        >>> str(InCommon("⋈", 2)), str(InCommon("states of ⋈", 1, ("SS3", "CS4")))
-        ('⋈ with 2', 'states of ⋈ with 1 by SS3, CS4')
-        """
-        return f"{self.what} with {self.others:,}" + (f" by {', '.join(self.rules)}" if self.rules else "")
-
-
-def shared_parts(record: QueryRecord, running: Iterable[QueryRecord]) -> list[InCommon]:
-    """The parts of a query that running queries have too, and the states of a join that it aggregates with
-    them; if there are none, its rows."""
-    if record.member is None:
-        return []
-    others = [each for each in running if each.id != record.id]
-    operators = dict(_unit(record.bundle).program.operators())
-    count = {name: sum(name in each.bundle.places for each in others) for name in record.member.names}
-    parts = [
-        InCommon(operators[path].name, count[name]) for path, name in record.member.team.parts if count[name]
-    ]
-    filed = count[record.member.team.name]
-    return parts + _states(record, others) or ([InCommon("rows", filed)] if filed else [])
+def _paces(beginning: Iterable[tuple[QueryRecord, Emit]]) -> dict[str, SlideGrid]:
+    """When the windows of queries move that are other ones, only less often (CS8): when those of the other
+    do."""
+    found: dict[str, SlideGrid] = {}
+    leaders: dict[Hashable, list[Emit]] = {}
+    grids = [(record, plan, cs8.grid_of(plan)) for record, plan in beginning if _can_follow(plan)]
+    moving = [(record, plan, grid) for record, plan, grid in grids if grid is not None]
+    for record, plan, _ in sorted(moving, key=lambda each: each[2].period):
+        known = cs8.unslid(plan), record.complete_from, record.bundle.carries_ends
+        others = leaders.setdefault(known, [])
+        pace = next((cs8.grid_of(other) for other in others if cs8.may_take(plan, other)), None)
+        if pace is None or pace == cs8.grid_of(plan):
+            others.append(plan)
+        else:
+            found[record.id] = pace
+    return found
 
 
-def _states(record: QueryRecord, others: Iterable[QueryRecord]) -> list[InCommon]:
-    """With whom a query has states of a join computed together: of the same groups (SS3), over windows of the
-    same lengths (CS4) and over those that are all shorter or longer by one time (CS5)."""
-    mine = _aggregated(record)
-    alike = [each for each in map(_aggregated, others) if each is not None]
-    alike = [each for each in alike if mine is not None and each[:2] == mine[:2]]
-    if mine is None or not alike:
-        return []
-    lengths = {sooner for *_, sooner in alike}
-    rules = ["SS3"]
-    rules += ["CS4"] if mine[2] in lengths else []
-    rules += ["CS5"] if len(mine[2]) < 2 and any(len(each) < 2 for each in lengths - {mine[2]}) else []
-    return [InCommon("states of ⋈", len(alike), tuple(rules))]
-
-
-def _aggregated(record: QueryRecord) -> tuple[str, tuple[Expression, ...], tuple[int, ...]] | None:
-    """The part with the join that a query aggregates by its states, the groups of these, and by how much its
-    windows are shorter; None if it does not."""
-    if record.member is None:
-        return None
-    program, team = _unit(record.bundle).program, record.member.team
-    operators, join = dict(program.operators()), program.builder.built.get(id(trunk_of(program.emit)))
-    place = next((path for path, each in operators.items() if each is join), "")
-    part = Parts(dict(team.parts)).part_of(place)
-    if part is None or not isinstance(trunk_of(program.emit), Join):
-        return None
-    above = place.rpartition(".")[0]
-    while isinstance(dropping := operators.get(above), Projected) and dropping.only_drops:
-        above = above.rpartition(".")[0]
-    reader = operators.get(above)
-    if not isinstance(reader, Grouped) or not reader.reads_states:
-        return None
-    return dict(team.parts)[part], tuple(key for _, key in reader.measures.plan.keys), team.sooner
+def _can_follow(plan: Emit) -> bool:
+    """Whether a query may have its windows move more often than it reports: it must not look at their bounds,
+    nor at tables, which change at instants of their own."""
+    return not plan.reads_window_bounds and not any(isinstance(node, TableJoin) for node in plan.walk())
 
 
 @dataclass(frozen=True)
@@ -170,12 +141,14 @@ class _Member:
     alone: Bundle
     plan: Emit
     likeness: str
+    pace: SlideGrid | None
 
 
 def _team(name: str, members: list[_Member]) -> dict[str, Membership]:
     """The places of members with the same trunk in their team, with the parts that at least two have."""
     if len(members) == 1:
-        return {members[0].alone.name: Membership(Team(f"rows of {name}"))}
+        (only,) = members
+        return {only.alone.name: Membership(Team(f"rows of {name}"), None, only.pace)}
     trunk = common_trunk([member.plan for member in members])
     built: dict[str, list[_Member]] = {}
     chains: dict[str, dict[str, str]] = {}
@@ -184,7 +157,7 @@ def _team(name: str, members: list[_Member]) -> dict[str, Membership]:
         query = member.alone.name
         bundle = as_member(member.alone, member.plan, Membership(Team(name), trunk))
         sooner[query] = () if trunk is None else trunk.sooner(member.plan)
-        chains[query] = _chain(_unit(bundle), sooner[query])
+        chains[query] = _chain(general_unit(bundle), sooner[query])
         built.setdefault([*chains[query].values()][-1], []).append(member)
     if len(built) > 1:  # what is above makes a difference to how a trunk is built
         return {query: place for alike in built.values() for query, place in _team(name, alike).items()}
@@ -192,13 +165,17 @@ def _team(name: str, members: list[_Member]) -> dict[str, Membership]:
     for query, chain in chains.items():
         for part in chain.values():
             users.setdefault(part, []).append(query)
+    paces = {member.alone.name: member.pace for member in members}
     return {
-        query: Membership(Team(f"rows of {name}", tuple(_common(chain, users, name)), sooner[query]), trunk)
+        query: Membership(
+            Team(f"rows of {name}", tuple(_common(chain, users, name)), sooner[query]), trunk, paces[query]
+        )
         for query, chain in chains.items()
     }
 
 
-def _unit(bundle: Bundle) -> GeneralUnit:
+def general_unit(bundle: Bundle) -> GeneralUnit:
+    """A query that is not answered from synopses, compiled."""
     unit = bundle.unit
     assert isinstance(unit, GeneralUnit)
     return unit

@@ -46,6 +46,8 @@ from windrow.kernels.state import State
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from windrow.windows.grid import SlideGrid
+
     Ints = npt.NDArray[np.int64]
 
 AT, OP = "#at", "#op"
@@ -71,6 +73,10 @@ class Emission(Operator):
     @abstractmethod
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         """The next state, and the changes that are final."""
+
+    def reported_on(self, step: Step) -> Sequence[SlideGrid]:
+        """The instants at which it reports."""
+        return step.grids or self.grids
 
     def stops(self, frame: pl.DataFrame, step: Step) -> Ints | int:
         """Up to where each row is answered."""
@@ -125,14 +131,14 @@ class Changes(Emission):
         moves = consolidated(moves)
         stop = self.stops(moves, step)
         if self.emit.is_periodic and step.slice.ended:
-            stop = np.minimum(stop, last_report(self.grids, step) + 1)
+            stop = np.minimum(stop, last_report(self.reported_on(step), step) + 1)
         due = pl.Series(moves[AT].to_numpy() < stop)
         chunks = {ENDS: later, WAITING: chunks_of(moves.filter(~due))}
         return State(chunks), self._told(moves.filter(due))
 
     def _reported(self, at: Ints, step: Step) -> Ints:
         """The first reporting instant at or after each change; what has none yet stays where it is."""
-        found = first_report(self.grids, step, at)
+        found = first_report(self.reported_on(step), step, at)
         # a change that waits is looked at again when another row moves a window
         waits = found >= step.slice.stop
         return np.asarray(np.where(waits, np.maximum(at, step.slice.stop), found))
@@ -178,7 +184,7 @@ class Snapshots(Emission):
         if not runs.height:
             return blank(self.columns)
         low, high = self._span(runs, step)
-        return self._shown(runs, *reports_within(self.grids, step, low, high))
+        return self._shown(runs, *reports_within(self.reported_on(step), step, low, high))
 
     def _at_changes(self, runs: pl.DataFrame, step: Step) -> pl.DataFrame:
         """The instants at which some count is not what it was."""
@@ -200,7 +206,7 @@ class Snapshots(Emission):
         """The instants of each run that are answered now."""
         stop = self.stops(runs, step)
         if self.emit.is_periodic and step.slice.ended:
-            stop = np.minimum(stop, last_report(self.grids, step) + 1)
+            stop = np.minimum(stop, last_report(self.reported_on(step), step) + 1)
         start: Any = step.slice.start
         column = step.clock.column
         if column is not None and column in self.places:

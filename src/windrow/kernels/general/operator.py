@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.kernels.general.lifts import Lifts
+    from windrow.windows.grid import SlideGrid
 
 
 @dataclass
@@ -48,6 +49,8 @@ class Step:
     first_report: int = 0
     #: when rows come into the windows of the query, and leave them
     entered: list[pl.DataFrame] = field(default_factory=list)
+    #: the instants at which the root reports, where these are not all at which windows move
+    grids: tuple[SlideGrid, ...] = ()
     #: the states of the pieces that the operator which is run is given, where queries have them in common
     lifts: Lifts | None = None
 

@@ -10,6 +10,9 @@ longer. So a query takes the pieces of such a join, and has them end *sooner*: w
 the same time, by that time; else at the first end of their rows, whose instants the join then carries. What
 queries aggregate of a part, they have computed once, too (`windrow.kernels.general.lifts`).
 
+A query that is another one, only less often, has all its parts run at the pace of the other, and reports at
+its own instants.
+
 Card: parts in common
     requirements  the same windows over the same streams, the same clock, rows routed alike; a part has all
                   windows of its query below it
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
     from windrow.kernels.general.operator import Operator, Step
     from windrow.kernels.state import State
+    from windrow.windows.grid import SlideGrid
 
 
 @dataclass(frozen=True)
@@ -111,12 +115,13 @@ def _leaf(operator: Operator) -> Intervals:
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of one query: their names by their places, and those that have run in this step; and how much
-    sooner than theirs its own pieces end."""
+    """The parts of one query: their names by their places, and those that have run in this step; how much
+    sooner than theirs its own pieces end; and when it reports, if that is not whenever its windows move."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     done: dict[str, Part] = field(default_factory=dict)
     sooner: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    reports: tuple[SlideGrid, ...] = ()
 
     def part_of(self, path: str) -> str | None:
         """The place of the smallest part that an operator is in.

@@ -95,6 +95,7 @@ class Program:
         lag = 0 if root.name == "restore" else lag_of(emit)
         step = Step(clock, Slice.of(clock, lag), news.rows, news.changes)
         step.until = news.until if root is self.root else -FOREVER
+        step.grids = news.parts.reports if root is self.root else ()
         step.last_end = max(state.meta.get(LAST_END, -FOREVER), _last_change(emit, news, lag_of(emit)))
         (below,) = root.inputs
         pieces = self._advanced(below, f"{path}.0", states, news, after, step)

@@ -22,7 +22,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.algebra.plan import Emit, Plan, Window
+from windrow.algebra.plan import Emit, Plan, Scan, Window
+from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
@@ -31,24 +32,31 @@ if TYPE_CHECKING:
 
 def may_take(query: Emit, other: Emit) -> bool:
     """Whether all answers of a query are answers of the other."""
-    if unslid(query) != unslid(other):
+    mine, theirs = grid_of(query), grid_of(other)
+    if mine is None or theirs is None or unslid(query) != unslid(other):
         return False
-    mine, theirs = query.leaves[0].spec, other.leaves[0].spec
-    assert isinstance(mine, RangeWindow)
-    assert isinstance(theirs, RangeWindow)
-    if mine.slide is None or theirs.slide is None:
-        return False
-    return mine.slide % theirs.slide == 0 and (mine.origin - theirs.origin) % theirs.slide == 0
+    return mine.period % theirs.period == 0 and (mine.origin - theirs.origin) % theirs.period == 0
+
+
+def grid_of(query: Emit) -> SlideGrid | None:
+    """The instants at which all windows of a query move; None if they are not windows of time over streams
+    that move together."""
+    plain = all(isinstance(origin, Scan) for leaf in query.leaves for origin in leaf.origins)
+    grids = {leaf.spec.grid if isinstance(leaf.spec, RangeWindow) else None for leaf in query.leaves}
+    return grids.pop() if plain and len(grids) == 1 else None
 
 
 def unslid(query: Emit) -> Hashable:
-    """What a query asks, but for when; itself if it is not over a single window of time."""
-    if len(query.leaves) != 1 or not isinstance(query.leaves[0].spec, RangeWindow):
-        return query, object()
+    """What a query asks, but for when; itself if its windows do not move together."""
+    return (query, object()) if grid_of(query) is None else moving_on(query, SlideGrid(1))
+
+
+def moving_on(query: Emit, grid: SlideGrid) -> Emit:
+    """The same query at other instants."""
 
     def change(node: Plan) -> Plan:
         if isinstance(node, Window) and isinstance(node.spec, RangeWindow):
-            return replace(node, spec=replace(node.spec, slide=node.spec.range, origin=0))
+            return replace(node, spec=replace(node.spec, slide=grid.period, origin=grid.origin))
         return node
 
-    return query.rewrite(change)
+    return replace(query, input=query.input.rewrite(change))

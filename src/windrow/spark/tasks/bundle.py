@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from windrow.algebra.aggregates.definition import Definition
     from windrow.algebra.plan import Emit
     from windrow.kernels.program import Program
+    from windrow.windows.grid import SlideGrid
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Team:
     parts: tuple[tuple[str, str], ...] = ()
     #: by how many ticks its windows are shorter than those of the lowest part: by none, all alike, or each
     sooner: tuple[int, ...] = ()
+    #: when it reports, if its windows move more often, as another query asks for
+    reports: tuple[SlideGrid, ...] = ()
 
 
 @dataclass(frozen=True)
