@@ -11,8 +11,6 @@ from windrow.sharing.data import Datum
 from windrow.sharing.grids import Grid
 from windrow.sharing.planner import Planner, share
 from windrow.sharing.plans import SharingPlan
-from windrow.sharing.scheduling.planned import Asked, scheduled
-from windrow.sharing.scheduling.tasks import Query
 from windrow.sharing.synopses.synopsis import Kind
 
 #: the thesis' six queries of 8.3.3
@@ -236,14 +234,3 @@ def test_why_a_query_shares_nothing(text: str, reason: str) -> None:
     plan = share({"q": packets(text)})
     (line,) = plan.lines("q")
     assert line.startswith(f"shares nothing: {reason}")
-
-
-def test_groups_are_scheduled_in_updates_of_their_synopses() -> None:
-    text = "SELECT MAX(length) AS most FROM S [RANGE {} MINUTES SLIDE {} MINUTES] WHERE user = 'U'"
-    plan = share({"a": packets(text.format(10, 2)), "b": packets(text.format(14, 7))}, most_probed=1)
-    minute = 60_000_000
-    groups = scheduled(plan, {"b": Asked(every=21 * minute, at_most=30 * minute, priority=3)})
-    found = [query for queries in groups.values() for query in queries]
-    updates = {name: held.grid.width // minute for name, held in plan.synopses.items()}
-    assert set(updates.values()) == {1}
-    assert found == [Query("a", 10, 2), Query("b", 14, 21, 3, 30)]
