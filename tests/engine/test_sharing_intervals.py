@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.world import BATCHES, oracle
 
+from windrow.sharing.questions import MOST_INTERVALS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -67,9 +69,9 @@ def test_what_has_no_rows_yet_is_planned_anew_after_a_restart(tmp_path: Path) ->
         declared(w, {"six": EVEN["six"]})
         w.engine.commit()
     with Driven(tmp_path / "state") as w:
-        declared(w, {"four": EVEN["four"], "twelve": EVEN["twelve"]})
-        w.push()  # as long as `six` may still be declared, its synopses stay as they are
-        assert widths(w) == {4}
+        declared(w, {"four": EVEN["four"], "late": queries["late"]})
+        w.push()  # as long as `six` may still be declared, what it shares stays as it is
+        assert widths(w) == {4, 10}
     told: dict[str, list[object]] = {}
     with Driven(tmp_path / "state") as w:
         declared(w, queries)
@@ -137,3 +139,32 @@ def test_a_cover_that_would_be_lost_keeps_its_intervals(tmp_path: Path) -> None:
         w.end()
         for name in queries.keys() - {"two"}:
             assert w.rows(name) == as_rows(oracle(queries[name])), name
+
+
+def test_a_query_that_is_no_longer_combined_can_be_dropped(tmp_path: Path) -> None:
+    both = " FILTER (WHERE k IN (1, 2))"
+    with Driven(tmp_path / "state") as w:
+        queries = {
+            "one": text(12, 6, "COUNT(*) AS n", " WHERE k = 1"),
+            "two": text(12, 6, "COUNT(*) AS n", " WHERE k = 2"),
+            "both": text(12, 6, "COUNT(*) AS n", " WHERE k IN (1, 2)"),
+            "all": text(12, 6, f"COUNT(*) AS m, COUNT(*){both} AS n"),
+            "other": text(20, 4, "COUNT(*) AS n", " WHERE k = 1"),
+        }
+        declared(w, queries)
+        assert "SS4" in str(w.queries["both"].progress.shares)
+        w.push(*BATCHES[0])
+        assert "SS4" not in str(w.queries["both"].progress.shares)
+        w.drop("both")
+        for batch in BATCHES[1:]:
+            w.push(*batch)
+        w.end()
+        for name in queries.keys() - {"both"}:
+            assert w.rows(name) == as_rows(oracle(queries[name])), name
+
+
+def test_no_window_is_cut_into_too_many_intervals_for_others(tmp_path: Path) -> None:
+    with Driven(tmp_path / "state") as w:
+        declared(w, {"long": text(2 * MOST_INTERVALS - 2, 2), "short": text(9, 3)})
+        w.push(*BATCHES[0])
+        assert widths(w) == {1, 2}

@@ -213,7 +213,8 @@ class Common:
         self, ledger: str, bundles: Mapping[str, Bundle], stream: StreamRecord
     ) -> dict[str, tuple[str, ...]]:
         """Queries of a ledger that has no rows yet get what they would if all came at once: their new
-        recipes, by their names; none if they have that."""
+        recipes, by their names; none if they have that. What they had stays known to whoever still has it in
+        hand."""
         members = self.members(ledger)
         planner = self.planner.replanned(members)
         if planner is None:
@@ -221,27 +222,24 @@ class Common:
         if not all(_can_be_kept(planner.recipes(name).values(), planner.held) for name in members):
             return {}
         self.planner = planner
-        self.kept = {label: each for label, each in self.kept.items() if each.ledger != ledger}
-        questions = {name: planner.question(name) for name in members}
-        return {
-            name: self._enter(bundles[name], question, ledger, stream)
-            for name, question in questions.items()
-            if question is not None
-        }
+        questions = [question for name in members if (question := planner.question(name)) is not None]
+        for question in questions:
+            if not self._is_combined(question):
+                self._remember(question)
+        return {each.name: self._enter(bundles[each.name], each, ledger, stream) for each in questions}
 
     def adopt(self, bundle: Bundle, plan: Emit, shares: tuple[str, ...], *, is_exact: bool = True) -> None:
         """A query that the last commit knows comes back to its synopses."""
         try:
             question, ledger = question_of(bundle.name, plan), self.ledger_of(shares)
             part = int(_key_of(ledger).rpartition(" ")[2])
-            stream, source = question.source, (question.source, part)
-            question = replace(question, source=source, is_exact=is_exact)
+            question = replace(question, source=(question.source, part), is_exact=is_exact)
             known = {label: self.kept[label].known for label in labels_of(shares)}
             self.planner.adopt(question, [relevant_of(each) for each in shares], known)
         except (KeyError, ValueError, QueryError) as error:
             raise _lost(bundle.name) from error
         if not self._is_combined(question):
-            self._parts.setdefault((stream, question.keys), {})[question.existence.predicate] = part
+            self._remember(question)
         self._names[question.source, question.keys] = ledger
         self._awaited.pop(_key_of(ledger), None)
         self._take(bundle, question, shares, ledger)
@@ -263,7 +261,7 @@ class Common:
         alike = [each for each in others if each and each.existence.predicate == question.existence.predicate]
         if not is_combined and all(map(self._is_combined, alike)):
             assert isinstance(question.source, tuple)
-            self._parts[question.source[0], question.keys].pop(question.existence.predicate)
+            self._parts[question.source[0], question.keys].pop(question.existence.predicate, None)
         for label, held in self.planner.held.items():
             if label in self.kept and self.kept[label].length != held.b:
                 self.kept[label] = replace(self.kept[label], length=held.b)
@@ -313,6 +311,12 @@ class Common:
         known, sizes = question.existence.predicate, Counter(parts.values())
         free = (number for number in count() if sizes[number] < MOST_CONDITIONS)
         return parts.setdefault(known, parts[known] if known in parts else next(free))
+
+    def _remember(self, question: Question) -> None:
+        """In which of the ledgers of its stream and grouping a condition is."""
+        assert isinstance(question.source, tuple)
+        stream, part = question.source
+        self._parts.setdefault((stream, question.keys), {})[question.existence.predicate] = part
 
     def _ledger_of(self, question: Question, commit: int) -> str:
         key = question.source, question.keys

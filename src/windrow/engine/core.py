@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.engine.archiving import Archiving
 from windrow.engine.beginning import begun
-from windrow.engine.common import Common
+from windrow.engine.common import Common, labels_of
 from windrow.engine.costs import Costs
 from windrow.engine.delivering import Delivering
 from windrow.engine.draft import Draft
@@ -441,18 +441,26 @@ class Engine:
 
     def _settle(self) -> None:
         """Plan what queries share of streams without rows as if all of them came at once."""
-        undeclared = self.last.queries.keys() - self.queries.keys() - self._dropped
-        if self.common.version == self._settled or undeclared:
+        if self.common.version == self._settled:
             return
-        for ledger in self.common.ledgers:
-            stream = self.streams[self.common.ledger(ledger).stream.name]
+        common, mine = self.common.copy(), {each.id: each for each in self.queries.values() if each.shares}
+        found: dict[str, tuple[str, ...]] = {}
+        for ledger in common.ledgers:
+            stream = self.streams[common.ledger(ledger).stream.name]
             clock = stream.known.progress_on(stream.stream, stream.stream.wattr)
-            if stream.greatest is None and clock == -INFINITY:
-                mine = {each.id: each for each in self.queries.values() if each.shares}
-                bundles = {name: mine[name].bundle for name in self.common.members(ledger)}
-                for name, shares in self.common.settle(ledger, bundles, stream).items():
-                    self.queries[mine[name].query.name] = replace(mine[name], shares=shares)
-        self._settled = self.common.version
+            if stream.greatest is None and clock == -INFINITY and ledger not in self._awaited:
+                bundles = {name: mine[name].bundle for name in common.members(ledger)}
+                found |= common.settle(ledger, bundles, stream)
+        self.common, self._settled = common, common.version
+        for name, shares in found.items():
+            self.queries[mine[name].query.name] = replace(mine[name], shares=shares)
+
+    @property
+    def _awaited(self) -> set[str]:
+        """The ledgers of queries that nobody has declared yet."""
+        undeclared = self.last.queries.keys() - self.queries.keys() - self._dropped
+        shares = [each for name in undeclared for each in self.last.queries[name].options.get("shares", ())]
+        return {self.common.kept[label].ledger for label in labels_of(shares)}
 
     def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
         """What else there is to know of an epoch's effort."""

@@ -62,19 +62,18 @@ def clustered(grids: Sequence[Grid]) -> list[Grid]:
     >>> [grid.width for grid in clustered([Grid(120), Grid(180), Grid(7)])]
     [60, 60, 7]
     """
-    clusters: list[list[int]] = []
+    clusters: list[list[Grid]] = []
     shared: list[Grid] = []
-    for place in sorted(range(len(grids)), key=lambda n: -grids[n].width):
-        mine = grids[place]
+    for mine in sorted(dict.fromkeys(grids), key=lambda grid: -grid.width):
         joined = {number: grid.meet(mine) for number, grid in enumerate(shared)}
-        widest = {number: max(grids[member].width for member in clusters[number]) for number in joined}
-        cheap = [number for number, met in joined.items() if met.width * MOST_PARTS >= widest[number]]
+        # the first of a cluster is its widest
+        cheap = [n for n, met in joined.items() if met.width * MOST_PARTS >= clusters[n][0].width]
         if cheap:
             best = max(cheap, key=lambda number: joined[number].width)
             shared[best] = joined[best]
-            clusters[best].append(place)
+            clusters[best].append(mine)
         else:
             shared.append(mine)
-            clusters.append([place])
+            clusters.append([mine])
     found = {member: grid for grid, members in zip(shared, clusters, strict=True) for member in members}
-    return [found[place] for place in range(len(grids))]
+    return [found[grid] for grid in grids]

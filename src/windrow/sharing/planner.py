@@ -256,7 +256,9 @@ def _grids(questions: Sequence[Question]) -> dict[tuple[str, Need], Grid]:
     found: dict[tuple[str, Need], Grid] = {}
     for members in same.values():
         grids = clustered([question.grid for question, _ in members])
-        found |= {(question.name, need): grid for (question, need), grid in zip(members, grids, strict=True)}
+        for (question, need), grid in zip(members, grids, strict=True):
+            fits = max(question.lengths) // grid.width <= MOST_INTERVALS
+            found[question.name, need] = grid if fits else question.grid
     return found
 
 
