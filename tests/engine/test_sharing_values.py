@@ -5,6 +5,7 @@ Random workloads as in `test_sharing_workloads`, of aggregates that keep no stat
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -125,6 +126,29 @@ def test_lists_of_the_same_sub_windows_are_one_synopsis(tmp_path: Path) -> None:
             answers = [(at, k, [(each["value"], each["count"]) for each in f]) for at, k, f in w.rows(name)]
             wanted = [(at, k, list(f)) for at, k, f in as_rows(oracle(text))]
             assert answers == wanted, name
+
+
+@pytest.mark.parametrize("what", ["k, FREQUENT(v, 2) AS f", "ISTREAM(k, FREQUENT(v, 2) AS f)"])
+def test_a_query_does_not_read_lists_of_windows_that_are_cut_otherwise(tmp_path: Path, what: str) -> None:
+    random = Random(3)
+    times = [*sorted(random.randrange(40) for _ in range(24)), 70]
+    rows = [(5, random.choice((1, 1, 1, 2, 2, 3)), t) for t in times]
+    texts = {
+        name: f"SELECT {what} FROM s [RANGE 20 SLIDE {slide}] GROUP BY k"
+        for name, slide in {"seldom": 10, "often": 5}.items()
+    }
+    found: dict[str, list[Any]] = {}
+    with Driven(tmp_path / "state") as w:
+        w.sql(STREAM)
+        for name, text in texts.items():
+            w.query(name, text)
+        w.push(*rows)
+        w.end()
+        for name, text in texts.items():
+            read = w.rows(name)
+            found[name] = [(at, k, [(each["value"], each["count"]) for each in f]) for at, k, f in read]
+            assert found[name] == [(at, k, list(f)) for at, k, f in as_rows(oracle(text, [rows]))], name
+    assert found["seldom"] != [row for row in found["often"] if row[0] % 10 == 0], "nobody could tell"
 
 
 def test_shared_lists_are_all_that_is_kept_of_what_is_over(tmp_path: Path) -> None:

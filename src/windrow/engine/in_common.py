@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Join
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
     from windrow.engine.records import QueryRecord
     from windrow.kernels.general.operator import Operator
+    from windrow.kernels.general.parts import View
+    from windrow.spark.tasks.bundle import Bundle
+    from windrow.windows.grid import SlideGrid
 
 
 @dataclass(frozen=True)
@@ -69,40 +73,61 @@ def _named(path: str, operators: Mapping[str, Operator], others: Set[str]) -> st
 
 def _results(record: QueryRecord, others: Iterable[QueryRecord]) -> list[InCommon]:
     """With whom a query has all its results computed together, each for instants of its own."""
-    mine, own = general_unit(record.bundle).program.emit, record.bundle.team
-    alike = [
-        each
-        for each in others
-        if (team := each.bundle.team) is not None
-        and own is not None
-        and (team.name, team.sooner) == (own.name, own.sooner)
-        and team.reports != own.reports
-        and general_unit(each.bundle).program.emit == mine
-    ]
-    return [InCommon("results", len(alike), ("CS8",))] if alike else []
+    mine = _asked(record.bundle)
+    alike = [each for each in others if each.bundle.team is not None and _asked(each.bundle) == mine]
+    apart = [each for each in alike if _grids(each.bundle) != _grids(record.bundle)]
+    return [InCommon("results", len(apart), ("CS8",))] if apart else []
+
+
+@lru_cache(maxsize=4096)
+def _asked(bundle: Bundle) -> str:
+    """What is computed for a query."""
+    team = bundle.team
+    return repr((team and (team.name, team.sooner, team.sampled), general_unit(bundle).program.emit))
+
+
+def _grids(bundle: Bundle) -> tuple[SlideGrid, ...]:
+    return () if bundle.team is None else bundle.team.reports
 
 
 def _states(record: QueryRecord, others: Iterable[QueryRecord]) -> list[InCommon]:
     """With whom a query has states of a join computed together: of the same groups (SS3), over windows of the
     same lengths (CS4) and over those that are all shorter or longer by one time (CS5)."""
-    mine = _aggregated(record)
-    alike = [each for each in map(_aggregated, others) if each is not None]
-    alike = [each for each in alike if mine is not None and each[:2] == mine[:2]]
-    if mine is None or not alike:
+    mine = _aggregated(record.bundle)
+    if mine is None:
         return []
-    lengths = {sooner for *_, sooner in alike}
+    known = (_aggregated(each.bundle) for each in others if mine.part in each.bundle.places)
+    views = [each.view for each in known if each is not None and each.states == mine.states]
+    if not views:
+        return []
+    even = [each for each in views if len(each.sooner) < 2 and each != mine.view]
     rules = ["SS3"]
-    rules += ["CS4"] if mine[2] in lengths else []
-    rules += ["CS5"] if len(mine[2]) < 2 and any(len(each) < 2 for each in lengths - {mine[2]}) else []
-    return [InCommon("states of ⋈", len(alike), tuple(rules))]
+    rules += ["CS4"] if mine.view in views else []
+    rules += ["CS5"] if len(mine.view.sooner) < 2 and even else []
+    return [InCommon("states of ⋈", len(views), tuple(rules))]
 
 
-def _aggregated(record: QueryRecord) -> tuple[str, tuple[Expression, ...], tuple[int, ...]] | None:
-    """The part with the join that a query aggregates by its states, the groups of these, and by how much its
-    windows are shorter; None if it does not."""
-    if record.member is None:
+@dataclass(frozen=True)
+class _Aggregated:
+    """How a query aggregates a join: the part that has it, the groups, and how it sees the join."""
+
+    part: str
+    groups: tuple[Expression, ...]
+    view: View
+
+    @property
+    def states(self) -> Hashable:
+        """What queries must have in common to have states in common."""
+        return self.part, self.groups, self.view.instants
+
+
+@lru_cache(maxsize=4096)
+def _aggregated(bundle: Bundle) -> _Aggregated | None:
+    """How a query aggregates a join by its states; None if it does not."""
+    team = bundle.team
+    if team is None:
         return None
-    program, team = general_unit(record.bundle).program, record.member.team
+    program = general_unit(bundle).program
     operators, join = dict(program.operators()), program.builder.built.get(id(trunk_of(program.emit)))
     place = next((path for path, each in operators.items() if each is join), "")
     part = Parts(dict(team.parts)).part_of(place)
@@ -114,4 +139,5 @@ def _aggregated(record: QueryRecord) -> tuple[str, tuple[Expression, ...], tuple
     reader = operators.get(above)
     if not isinstance(reader, Grouped) or not reader.reads_states:
         return None
-    return dict(team.parts)[part], tuple(key for _, key in reader.measures.plan.keys), team.sooner
+    keys = tuple(key for _, key in reader.measures.plan.keys)
+    return _Aggregated(dict(team.parts)[part], keys, team.view)

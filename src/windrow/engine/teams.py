@@ -2,21 +2,23 @@
 
 Queries of a team see the same rows by the same clock, because they have the same windows over the same
 streams and have begun together. Their rows are filed once, and every part that some of them have in common
-runs once (`windrow.kernels.general.parts`). Teams are made when the first rows come, out of all queries there
+runs once (`windrow.kernels.general.parts`). A query that asks less often may go at the pace of another one to
+have more in common with it (`windrow.engine.paces`). Teams are made when the first rows come, out of all queries there
 are by then; a query that comes later keeps a state of its own, since it must not see what was before it.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Scan
+from windrow.engine.paces import Beginner, Pace, paces
 from windrow.engine.running import runnable
+from windrow.kernels.general.parts import View
 from windrow.rules.trunks import Trunk, can_shorten, chain_of, clustered, common_trunk, likeness, trunk_of
 from windrow.sharing.rules import cs8
 from windrow.spark.tasks.bundle import Team
@@ -40,7 +42,7 @@ class Membership:
     #: the form of its trunk; None: as the query has it by itself
     trunk: Trunk | None = None
     #: when its windows move, if that is when those of another query do; None: as the query says
-    pace: SlideGrid | None = None
+    pace: Pace | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
@@ -50,14 +52,15 @@ class Membership:
             "parts": dict(self.team.parts),
             "trunk": trunk,
             **({"sooner": [*self.team.sooner]} if self.team.sooner else {}),
-            **({} if self.pace is None else {"pace": [self.pace.period, self.pace.origin]}),
+            **({} if self.pace is None else {"pace": [*astuple(self.pace.grid), self.pace.sampled]}),
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Membership:
         """What `to_json` wrote."""
         team = Team(stored["team"], tuple(stored["parts"].items()), tuple(stored.get("sooner", ())))
-        pace = SlideGrid(*stored["pace"]) if "pace" in stored else None
+        *grid, sampled = stored.get("pace", (None,))
+        pace = Pace(SlideGrid(*grid), sampled) if grid else None
         if stored["trunk"] is None:
             return cls(team, None, pace)
         columns, ranges = stored["trunk"]
@@ -81,97 +84,114 @@ def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
         return replace(bundle, plan=pickle.dumps(plan), team=None)
     team, grid = member.team, cs8.grid_of(plan)
     if member.pace is not None and grid is not None:
-        plan, team = cs8.moving_on(plan, member.pace), replace(team, reports=(grid,))
+        plan = cs8.moving_on(plan, member.pace.grid)
+        team = replace(team, reports=(grid,), sampled=member.pace.sampled)
     plan = plan if member.trunk is None else member.trunk.under(plan)
     return replace(bundle, plan=pickle.dumps(plan), team=team)
 
 
 def teamed(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]:
     """Of queries that begin now, those that see the same as others, by their ids, with what they share."""
-    groups: dict[str, list[_Member]] = {}
     beginning = [(record, plan) for record in records if (plan := _may_join(record)) is not None]
-    paces = _paces(beginning)
-    for record, own in beginning:
-        pace = paces.get(record.id)
-        plan = own if pace is None else cs8.moving_on(own, pace)
-        alone = replace(record.bundle, plan=pickle.dumps(plan), team=None)
-        sight = _digest(f"{_sight_of(general_unit(alone))} {record.complete_from}")
-        shortens = _shortens(general_unit(alone)) and record.complete_from is None
-        member = _Member(alone, plan, likeness(plan, shortens=shortens), pace)
-        groups.setdefault(f"{sight}@{commit}", []).append(member)
-    found: dict[str, Membership] = {}
-    for name, members in groups.items():
+    at_others = paces([_beginner(record, plan) for record, plan in beginning])
+    while True:
+        members = [_member(record, plan, at_others.get(record.id)) for record, plan in beginning]
+        found = _teamed(members, commit)
+        lost = {query for query, member in found.items() if member is None}
+        if not lost:
+            return {query: member for query, member in found.items() if member is not None}
+        at_others = {query: pace for query, pace in at_others.items() if query not in lost}
+
+
+def _teamed(members: Iterable[_Member], commit: int) -> dict[str, Membership | None]:
+    """The places of queries in their teams; None of one that is at a pace of others for nothing."""
+    groups: dict[str, list[_Member]] = {}
+    for member in members:
+        groups.setdefault(f"{member.sight}@{commit}", []).append(member)
+    found: dict[str, Membership | None] = {}
+    for name, same in groups.items():
         trunks: dict[str, list[_Member]] = {}
-        for member in members if len(members) > 1 else ():
+        for member in same:
             trunks.setdefault(member.likeness, []).append(member)
-        for alike in trunks.values():
+        for alike in trunks.values() if len(same) > 1 else ():
             for near in clustered([member.plan for member in alike]):
                 found |= _team(name, [alike[place] for place in near])
+        if len(same) == 1 and same[0].pace is not None:
+            found[same[0].alone.name] = None
     return found
 
 
-def _paces(beginning: Iterable[tuple[QueryRecord, Emit]]) -> dict[str, SlideGrid]:
-    """When the windows of queries move that are other ones, only less often (CS8): when those of the other
-    do."""
-    found: dict[str, SlideGrid] = {}
-    leaders: dict[Hashable, list[Emit]] = {}
-    grids = [(record, plan, cs8.grid_of(plan)) for record, plan in beginning if _can_follow(plan)]
-    moving = [(record, plan, grid) for record, plan, grid in grids if grid is not None]
-    for record, plan, _ in sorted(moving, key=lambda each: each[2].period):
-        known = cs8.unslid(plan), record.complete_from, record.bundle.carries_ends
-        others = leaders.setdefault(known, [])
-        pace = next((cs8.grid_of(other) for other in others if cs8.may_take(plan, other)), None)
-        if pace is None or pace == cs8.grid_of(plan):
-            others.append(plan)
-        else:
-            found[record.id] = pace
-    return found
+def _beginner(record: QueryRecord, plan: Emit) -> Beginner:
+    own = _member(record, plan, None)
+    return Beginner(record.id, plan, own.shortens, (record.complete_from, record.bundle.carries_ends))
 
 
-def _can_follow(plan: Emit) -> bool:
-    """Whether a query may have its windows move more often than it reports: it must not look at their bounds,
-    nor at tables, which change at instants of their own."""
-    return not plan.reads_window_bounds and not any(isinstance(node, TableJoin) for node in plan.walk())
+def _member(record: QueryRecord, plan: Emit, pace: Pace | None) -> _Member:
+    plan = plan if pace is None else cs8.moving_on(plan, pace.grid)
+    alone = replace(record.bundle, plan=pickle.dumps(plan), team=None)
+    sight = _digest(f"{_sight_of(general_unit(alone))} {record.complete_from}")
+    shortens = _shortens(general_unit(alone)) and record.complete_from is None
+    return _Member(alone, plan, pace, sight, shortens, cs8.grid_of(record.query.plan))
 
 
 @dataclass(frozen=True)
 class _Member:
-    """A query as it would be by itself, and what its trunk has to have in common with others."""
+    """A query as it would be by itself, at a pace that is another one's or its own."""
 
     alone: Bundle
     plan: Emit
-    likeness: str
-    pace: SlideGrid | None
+    pace: Pace | None
+    #: what it sees of its streams, and when
+    sight: str
+    #: whether it can take its rows from longer windows
+    shortens: bool
+    #: when it asks
+    grid: SlideGrid | None
+
+    @property
+    def likeness(self) -> str:
+        """What its trunk must have in common with others."""
+        return likeness(self.plan, shortens=self.shortens)
+
+    def view(self, trunk: Trunk | None) -> View:
+        """How it sees a trunk."""
+        instants = (self.grid,) if self.pace is not None and self.pace.sampled and self.grid else ()
+        return View(() if trunk is None else trunk.sooner(self.plan), instants)
 
 
-def _team(name: str, members: list[_Member]) -> dict[str, Membership]:
+def _team(name: str, members: list[_Member]) -> dict[str, Membership | None]:
     """The places of members with the same trunk in their team, with the parts that at least two have."""
     if len(members) == 1:
         (only,) = members
-        return {only.alone.name: Membership(Team(f"rows of {name}"), None, only.pace)}
+        return {only.alone.name: Membership(Team(f"rows of {name}")) if only.pace is None else None}
     trunk = common_trunk([member.plan for member in members])
     built: dict[str, list[_Member]] = {}
     chains: dict[str, dict[str, str]] = {}
-    sooner: dict[str, tuple[int, ...]] = {}
     for member in members:
-        query = member.alone.name
         bundle = as_member(member.alone, member.plan, Membership(Team(name), trunk))
-        sooner[query] = () if trunk is None else trunk.sooner(member.plan)
-        chains[query] = _chain(general_unit(bundle), sooner[query])
-        built.setdefault([*chains[query].values()][-1], []).append(member)
+        chain = chains[member.alone.name] = _chain(general_unit(bundle), member.view(trunk))
+        built.setdefault([*chain.values()][-1], []).append(member)
     if len(built) > 1:  # what is above makes a difference to how a trunk is built
         return {query: place for alike in built.values() for query, place in _team(name, alike).items()}
     users: dict[str, list[str]] = {}
     for query, chain in chains.items():
         for part in chain.values():
             users.setdefault(part, []).append(query)
-    paces = {member.alone.name: member.pace for member in members}
     return {
-        query: Membership(
-            Team(f"rows of {name}", tuple(_common(chain, users, name)), sooner[query]), trunk, paces[query]
-        )
-        for query, chain in chains.items()
+        member.alone.name: _place(name, member, chains[member.alone.name], users, trunk) for member in members
     }
+
+
+def _place(
+    name: str, member: _Member, chain: Mapping[str, str], users: Mapping[str, list[str]], trunk: Trunk | None
+) -> Membership | None:
+    """Where a member is in its team; None if it is at a pace of others and has not in common what it should:
+    its trunk, if it samples that, else everything."""
+    parts = tuple(_common(chain, users, name))
+    top, *_, lowest = [*chain, *chain]
+    if member.pace is not None and (lowest if member.pace.sampled else top) not in dict(parts):
+        return None
+    return Membership(Team(f"rows of {name}", parts, member.view(trunk).sooner), trunk, member.pace)
 
 
 def general_unit(bundle: Bundle) -> GeneralUnit:
@@ -190,11 +210,11 @@ def _common(chain: Mapping[str, str], users: Mapping[str, list[str]], name: str)
             above = users[part]
 
 
-def _chain(unit: GeneralUnit, sooner: tuple[int, ...]) -> dict[str, str]:
+def _chain(unit: GeneralUnit, view: View) -> dict[str, str]:
     """The operators that all rows come through, by their places, from the top: what tells each from others.
 
     A part is known by its plan, by how its operators were built for the query they are in, and above the
-    trunk by how much `sooner` than there its rows end.
+    trunk by how the trunk is seen there.
     """
     builder, places = unit.program.builder, {id(each): path for path, each in unit.program.operators()}
     emit, found = unit.program.emit, dict[str, str]()
@@ -202,9 +222,9 @@ def _chain(unit: GeneralUnit, sooner: tuple[int, ...]) -> dict[str, str]:
         place = places.get(id(builder.built.get(id(node))))
         if place is not None:
             told = [id(each) in builder.telling for each in node.walk()]
-            shorter = () if node is trunk_of(emit) else sooner
+            seen = View() if node is trunk_of(emit) else view
             built = _built(builder.built[id(node)])
-            found[place] = _digest(f"{node!r} {told} {built} {shorter}")
+            found[place] = _digest(f"{node!r} {told} {built} {seen}")
     return found
 
 

@@ -74,7 +74,7 @@ def likeness(emit: Emit, *, shortens: bool) -> str:
     if not _is_plain_join(trunk):
         return repr(trunk)
     whole = [replace(window, input=peeled(window.input)) for window in _windows(trunk)]
-    ranges = _ranges(trunk) if shortens else None
+    ranges = ranges_of(trunk) if shortens else None
     if ranges is None:
         return repr(trunk.with_children(tuple(whole)))
     phases = [each % (window.spec.slide or 1) for each, window in zip(ranges, whole, strict=True)]
@@ -92,7 +92,7 @@ def clustered(emits: Sequence[Emit]) -> list[list[int]]:
     >>> near([(60, 60), (80, 90), (50, 50), (10, 90)]), near([(60, 60), (80, 90), (10, 10)])
     ([[1, 0, 2], [3]], [[1], [0, 2]])
     """
-    ranges = [_ranges(trunk_of(emit)) for emit in emits]
+    ranges = [ranges_of(trunk_of(emit)) for emit in emits]
     if any(each is None for each in ranges):
         return [[*range(len(emits))]]
     return near([each for each in ranges if each is not None])
@@ -138,7 +138,7 @@ class Trunk:
     def under(self, emit: Emit) -> Emit:
         """The query over this trunk; above it, only its own columns are left."""
         trunk = trunk_of(emit)
-        if _carried(trunk) == self.columns and self.ranges in (None, _ranges(trunk)):
+        if _carried(trunk) == self.columns and self.ranges in (None, ranges_of(trunk)):
             return emit
         wide = [
             replace(window, input=kept(peeled(window.input), names))
@@ -156,7 +156,7 @@ class Trunk:
 
     def sooner(self, emit: Emit) -> tuple[int, ...]:
         """By how many ticks the windows of a query are shorter: by none, all alike, or each."""
-        own = _ranges(trunk_of(emit))
+        own = ranges_of(trunk_of(emit))
         if self.ranges is None or own is None or self.ranges == own:
             return ()
         by = _shorter(self.ranges, own)
@@ -168,7 +168,7 @@ def common_trunk(emits: Sequence[Emit]) -> Trunk | None:
     trunks = [trunk_of(emit) for emit in emits]
     if not all(map(_is_plain_join, trunks)):
         return None
-    ranges = [each for each in map(_ranges, trunks) if each is not None]
+    ranges = [each for each in map(ranges_of, trunks) if each is not None]
     longest = tuple(map(max, zip(*ranges, strict=True)))
     instants = _instants(trunks[0]) or ()
     uneven = any(len(set(_shorter(longest, each))) > 1 for each in ranges)
@@ -183,14 +183,17 @@ def common_trunk(emits: Sequence[Emit]) -> Trunk | None:
 
 
 def can_shorten(emit: Emit) -> bool:
-    """Whether a query may take its rows from longer windows: it must not look at their bounds, nor may rows
-    that meet only there make its join fail."""
+    """Whether a query may take its rows from longer windows: it must not look at their bounds."""
+    return can_meet_more(emit) and ranges_of(trunk_of(emit)) is not None and not emit.reads_window_bounds
+
+
+def can_meet_more(emit: Emit) -> bool:
+    """Whether a query is over a join of windows that rows which meet for other queries cannot make fail."""
     trunk = trunk_of(emit)
-    safe = isinstance(trunk, Join) and not can_fail(trunk.predicate)
-    return safe and _ranges(trunk) is not None and not emit.reads_window_bounds
+    return isinstance(trunk, Join) and _is_plain_join(trunk) and not can_fail(trunk.predicate)
 
 
-def _ranges(trunk: Plan) -> tuple[int, ...] | None:
+def ranges_of(trunk: Plan) -> tuple[int, ...] | None:
     """RANGE of each window of a join, if all have one."""
     specs = [window.spec for window in _windows(trunk)] if _is_plain_join(trunk) else []
     found = tuple(spec.range for spec in specs if isinstance(spec, RangeWindow) and not spec.internal)

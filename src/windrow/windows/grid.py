@@ -25,6 +25,14 @@ class SlideGrid:
     period: int
     origin: int = 0
 
+    def is_within(self, other: SlideGrid) -> bool:
+        """Whether all its instants are instants of the other.
+
+        >>> SlideGrid(60).is_within(SlideGrid(20)), SlideGrid(60, 5).is_within(SlideGrid(20))
+        (True, False)
+        """
+        return self.period % other.period == 0 and (self.origin - other.origin) % other.period == 0
+
     def end(self, w: int) -> int:
         """Where the extent `w` ends."""
         return self.origin + (w + 1) * self.period

@@ -39,7 +39,7 @@ from windrow.kernels.general.pieces import (
     consolidated,
     together,
 )
-from windrow.kernels.general.reporting import first_report, last_report, reports_within
+from windrow.kernels.general.reporting import first_report, last_report, moved_by_rows, reports_within
 from windrow.kernels.general.sweeps import positive
 from windrow.kernels.state import State
 
@@ -169,9 +169,11 @@ class Snapshots(Emission):
         self.layout = layout or Hashed()
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        old = frame_of(state.of(ROWS), self.alive).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-        runs = positive(together([old, new], self.pieces))
-        found = self._at_reports(runs, step) if self.emit.is_periodic else self._at_changes(runs, step)
+        found = blank(self.columns)
+        if not self._is_silent(step):
+            old = frame_of(state.of(ROWS), self.alive).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
+            runs = positive(together([old, new], self.pieces))
+            found = self._at_reports(runs, step) if self.emit.is_periodic else self._at_changes(runs, step)
         chunks = self.layout.forget(state.of(ROWS), step.slice.floor)
         kept = self.layout.add(chunks, new.select(list(self.alive)).filter(pl.col(VE) >= step.slice.floor))
         after = {ROWS: kept}
@@ -179,6 +181,14 @@ class Snapshots(Emission):
             after[OCCUPIED], occupied = occupation(state.of(OCCUPIED), step)
             found = found.filter(pl.Series(occupied(found[AT].to_numpy()), dtype=pl.Boolean))
         return State(after), found
+
+    def _is_silent(self, step: Step) -> bool:
+        """Whether no instant of the step is reported, whatever the rows are."""
+        by_time = self.emit.is_periodic and step.clock.column is None and not moved_by_rows(step).size
+        first = min(
+            (grid.first_after(step.slice.start - 1) for grid in self.reported_on(step)), default=FOREVER
+        )
+        return by_time and first >= step.slice.stop
 
     def _at_reports(self, runs: pl.DataFrame, step: Step) -> pl.DataFrame:
         if not runs.height:

@@ -10,8 +10,8 @@ longer. So a query takes the pieces of such a join, and has them end *sooner*: w
 the same time, by that time; else at the first end of their rows, whose instants the join then carries. What
 queries aggregate of a part, they have computed once, too (`windrow.kernels.general.lifts`).
 
-A query that is another one, only less often, has all its parts run at the pace of the other, and reports at
-its own instants.
+A query that asks less often has a join run at the pace of another one, and sees its results only at its own
+instants; if it asks the same as the other, it has all in common with it, and only reports at its own.
 
 Card: parts in common
     requirements  the same windows over the same streams, the same clock, rows routed alike; a part has all
@@ -44,6 +44,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class View:
+    """How a query sees a part whose windows are longer, or move more often, than its own."""
+
+    #: its rows end so many ticks sooner: all alike, or by those of each window of the join
+    sooner: tuple[int, ...] = ()
+    #: nothing changes for it but at these instants
+    instants: tuple[SlideGrid, ...] = ()
+
+
+@dataclass(frozen=True)
 class Part:
     """What a part did in a step."""
 
@@ -58,8 +68,8 @@ class Part:
     last_end: int
     reports: pl.DataFrame | None
     first_report: int
-    #: the same over shorter windows, as far as it was asked for
-    shorter: dict[tuple[int, ...], Part] = field(default_factory=dict)
+    #: the same as queries see it, as far as it was asked for
+    seen: dict[View, Part] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pieces: pl.DataFrame, states: Mapping[str, State], seconds: float, step: Step) -> Part:
@@ -75,15 +85,17 @@ class Part:
         step.reports, step.first_report = self.reports, self.first_report
         step.lifts = self.lifts
 
-    def ending(self, sooner: tuple[int, ...], join: Operator) -> Part:
-        """The same over windows that are shorter by so many ticks, all alike or each of the join's."""
-        if not sooner:
+    def as_seen(self, view: View, join: Operator) -> Part:
+        """The same as a query sees it."""
+        if view == View():
             return self
-        if sooner not in self.shorter:
-            self.shorter[sooner] = self._ending(sooner, join)
-        return self.shorter[sooner]
+        if view not in self.seen:
+            self.seen[view] = self._ending(view.sooner, join)._sampled(view.instants)
+        return self.seen[view]
 
     def _ending(self, sooner: tuple[int, ...], join: Operator) -> Part:
+        if not sooner:
+            return self
         by = sooner if len(sooner) > 1 else sooner * len(self.entered)
         entered = tuple(ending(frame, each) for frame, each in zip(self.entered, by, strict=True))
         last = max(map(greatest_end, entered), default=-FOREVER)
@@ -92,7 +104,34 @@ class Part:
         else:
             pieces = _ending_with_the_first(self.pieces, join, sooner)
             lifts = Lifts(pieces)
-        return replace(self, pieces=pieces, lifts=lifts, entered=entered, last_end=last, shorter={})
+        return replace(self, pieces=pieces, lifts=lifts, entered=entered, last_end=last, seen={})
+
+    def _sampled(self, instants: tuple[SlideGrid, ...]) -> Part:
+        if not instants:
+            return self
+        pieces, entered = sampled(self.pieces, instants), tuple(sampled(e, instants) for e in self.entered)
+        last = max(map(greatest_end, entered), default=-FOREVER)
+        return replace(self, pieces=pieces, lifts=Lifts(pieces), entered=entered, last_end=last, seen={})
+
+
+def sampled(pieces: pl.DataFrame, instants: tuple[SlideGrid, ...]) -> pl.DataFrame:
+    """Pieces as they are for someone who looks at certain instants only, and sees nothing change between.
+
+    >>> from windrow.windows.grid import SlideGrid
+    >>> sampled(pl.DataFrame({VS: [2, 4, 5, 8], VE: [6, 6, 7, 9]}), (SlideGrid(4),)).rows()
+    [(4, 8), (4, 8), (8, 12)]
+    """
+    for grid in instants:
+        pieces = pieces.with_columns(_next(grid, pieces[VS]), _next(grid, pieces[VE]))
+        pieces = pieces.filter(pl.col(VS) < pl.col(VE))
+    return pieces
+
+
+def _next(grid: SlideGrid, column: pl.Series) -> pl.Series:
+    """The first instant of a grid at or after each moment."""
+    moments = column.to_numpy()
+    later = grid.origin - (grid.origin - moments) // grid.period * grid.period
+    return pl.Series(column.name, np.where(np.abs(moments) < FOREVER, later, moments))
 
 
 def _ending_with_the_first(pieces: pl.DataFrame, join: Operator, sooner: tuple[int, ...]) -> pl.DataFrame:
@@ -115,12 +154,12 @@ def _leaf(operator: Operator) -> Intervals:
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of one query: their names by their places, and those that have run in this step; how much
-    sooner than theirs its own pieces end; and when it reports, if that is not whenever its windows move."""
+    """The parts of one query: their names by their places, and those that have run in this step; how it sees
+    some of them; and when it reports, if that is not whenever its windows move."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     done: dict[str, Part] = field(default_factory=dict)
-    sooner: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    views: Mapping[str, View] = field(default_factory=dict)
     reports: tuple[SlideGrid, ...] = ()
 
     def part_of(self, path: str) -> str | None:

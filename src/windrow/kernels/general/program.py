@@ -16,7 +16,7 @@ from windrow.kernels.general.emission import Emission
 from windrow.kernels.general.layouts import count_of
 from windrow.kernels.general.operator import Operator, Step
 from windrow.kernels.general.options import Options
-from windrow.kernels.general.parts import Part, Parts
+from windrow.kernels.general.parts import Part, Parts, View
 from windrow.kernels.general.pieces import FOREVER, blank
 from windrow.kernels.general.stateless import Projected
 from windrow.kernels.general.strategies import Choice
@@ -115,7 +115,7 @@ class Program:
             found = self._run_part(operator, path, states, news, after, inside)
             seconds = perf_counter() - began - (_seconds(news.parts) - others)
             news.parts.done[name] = Part.of(found, news.parts.states(path, after), seconds, inside)
-        part = news.parts.done[name].ending(news.parts.sooner.get(path, ()), operator)
+        part = news.parts.done[name].as_seen(news.parts.views.get(path, View()), operator)
         part.tell(step)
         return part.pieces
 

@@ -1,7 +1,8 @@
 """CS8: a query that is another one, only less often, takes the other's answers.
 
 In the thesis it is then simply refreshed more often. Windrow answers every window that a query asks for and
-no other, so it takes those at its own instants, which must be instants of the other query too.
+no other, so it takes those at its own instants, which must be instants of the other query too. Over joins it
+runs as the other does (`moving_on`) and reports at its own instants.
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.operators import Aggregate, AggregateCall
@@ -22,9 +23,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from windrow.algebra.aggregates.base import Size
+from windrow.algebra.operators import Aggregate
+from windrow.algebra.physical.grouping import function_of
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import RangeWindow
+from windrow.windows.sub_windows import sub_windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -35,7 +40,7 @@ def may_take(query: Emit, other: Emit) -> bool:
     mine, theirs = grid_of(query), grid_of(other)
     if mine is None or theirs is None or unslid(query) != unslid(other):
         return False
-    return mine.period % theirs.period == 0 and (mine.origin - theirs.origin) % theirs.period == 0
+    return mine.is_within(theirs)
 
 
 def grid_of(query: Emit) -> SlideGrid | None:
@@ -47,8 +52,18 @@ def grid_of(query: Emit) -> SlideGrid | None:
 
 
 def unslid(query: Emit) -> Hashable:
-    """What a query asks, but for when; itself if its windows do not move together."""
-    return (query, object()) if grid_of(query) is None else moving_on(query, SlideGrid(1))
+    """What a query asks, but for when: the same for queries that differ in nothing else. Lists of frequent
+    items depend on how windows are cut. A query whose windows do not move together is like no other."""
+    if grid_of(query) is None:
+        return query, object()
+    cuts = {sub_windows_of(leaf.spec) for leaf in query.leaves} if _keeps_lists(query) else set()
+    return moving_on(query, SlideGrid(1)), frozenset(cuts)
+
+
+def _keeps_lists(query: Emit) -> bool:
+    """Whether an aggregate of a query keeps lists, one for each part that its windows are cut into."""
+    calls = [call for node in query.walk() if isinstance(node, Aggregate) for _, call in node.aggregates]
+    return any(function_of(call).size is Size.LISTS for call in calls)
 
 
 def moving_on(query: Emit, grid: SlideGrid) -> Emit:

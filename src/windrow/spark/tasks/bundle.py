@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.user import install_version
+from windrow.kernels.general.parts import View
 from windrow.spark.tasks.units import SlidingUnit, Unit, unit_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ class Team:
     sooner: tuple[int, ...] = ()
     #: when it reports, if its windows move more often, as another query asks for
     reports: tuple[SlideGrid, ...] = ()
+    #: whether it sees the rows of the lowest part at these instants only
+    sampled: bool = False
+
+    @property
+    def view(self) -> View:
+        """How it sees the lowest part."""
+        return View(self.sooner, self.reports if self.sampled else ())
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def _parts(team: Team | None, done: dict[str, Part]) -> Parts:
     if team is None:
         return Parts({}, done)
     lowest = max((path for path, _ in team.parts), key=len, default="")
-    return Parts(dict(team.parts), done, {lowest: team.sooner}, team.reports)
+    return Parts(dict(team.parts), done, {lowest: team.view}, team.reports)
 
 
 def _news(unit: GeneralUnit, turn: Turn, files: Sequence[Chunk]) -> News:
