@@ -9,17 +9,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.engine.archived import Archiving, values_of
 from tests.engine.driven import STREAM
-from tests.engine.test_teams import BATCHES, Life, answers, assert_answers, oracle, random_batches, runs
+from tests.engine.test_teams import (
+    BATCHES,
+    Life,
+    answers,
+    assert_answers,
+    assert_each_by_itself,
+    oracle,
+    random_batches,
+    runs,
+)
 from tests.engine.world import BATCHES as ROWS
 
+from windrow.engine.paces import Pace
 from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.running import Running
+from windrow.windows.grid import SlideGrid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from windrow.spark.sinks import MemorySink
 
 #: queries at any pace
 TEXTS = (
@@ -40,6 +50,7 @@ TEXTS = (
     "SELECT a.k, AVG(CAST(b.v AS DOUBLE)) AS m, COUNT(*) AS n FROM a [RANGE 8 {s}], b [RANGE 8 {s}]"
     " WHERE a.k = b.k GROUP BY a.k HAVING COUNT(*) > 1",
     "SELECT a.k, b.v FROM a [RANGE 2 {s}], b [RANGE 3 {s}] WHERE a.k = b.k",
+    "SELECT a.k, b.v FROM a [RANGE 12 {s}], b [RANGE 12 {s}] WHERE a.k = b.k ORDER BY b.v, a.k LIMIT 2",
 )
 PACES = tuple(f"SLIDE {slide}" for slide in (2, 4, 3, 6, 8, 12, "4 ORIGIN 2", "6 ORIGIN 1"))
 
@@ -51,34 +62,17 @@ def followers(life: Life) -> set[str]:
 
 @pytest.mark.parametrize("seed", range(48))
 def test_queries_of_any_pace_answer_as_by_themselves(tmp_path: Path, seed: int) -> None:
-    """Queries go, and lives end without a word."""
     random = Random(seed)
     mine = [TEXTS[seed % len(TEXTS)], random.choice(TEXTS)]
     texts = [mine[0].format(s=pace) for pace in PACES[:2]]
     texts += [random.choice(mine).format(s=random.choice(PACES)) for _ in range(random.randint(0, 4))]
     random.shuffle(texts)
-    queries, batches = {f"q{place}": text for place, text in enumerate(texts)}, random_batches(random, 9)
-    heard: dict[str, MemorySink] = {}
-    life = Life(tmp_path, heard)
-    for name, text in queries.items():
-        life.add(name, text)
-    gone = random.choice([*queries, None])
-    for place, batch in enumerate(batches):
-        life.push(batch)
-        assert place or followers(life)
-        if place == 4 and gone is not None:
-            life.engine.drop_query(gone)
-            queries.pop(gone)
-        if random.random() < 0.3:
-            life.engine.log._lock.release()  # type: ignore[union-attr]
-            life = Life(tmp_path, heard)
-            for name, text in queries.items():
-                life.add(name, text)
-    life.end()
-    life.engine.deliver()
-    for name, text in queries.items():
-        assert life.engine.queries[name].is_running, life.engine.queries[name].error
-        assert answers(heard[name]) == oracle(text, batches), text
+    queries = {f"q{place}": text for place, text in enumerate(texts)}
+
+    def begun(life: Life) -> None:
+        assert followers(life)
+
+    assert_each_by_itself(tmp_path, random, queries, random_batches(random, 9), begun)
 
 
 COUNTS = "SELECT a.k, COUNT(*) AS n FROM a [RANGE 12 {s}], b [RANGE 12 {s}] WHERE a.k = b.k GROUP BY a.k"
@@ -110,14 +104,20 @@ def test_what_cannot_fail_has_all_results_in_common(tmp_path: Path, monkeypatch:
 def test_what_can_fail_has_the_join_in_common(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     life = Life(tmp_path, {})
     texts = added(life, SUMS, slow="SLIDE 8", fast="SLIDE 2", slower="SLIDE 8")
+    texts |= added(life, SUMS, middle="SLIDE 4")
     texts |= added(life, COUNTS.replace("RANGE 12", "RANGE 6"), short="SLIDE 4")
     joins, sums = runs(monkeypatch, Joined), runs(monkeypatch, Running)
     life.push(*BATCHES[:2])
-    assert len({id(each) for each in joins}) == 1
-    assert len({id(each) for each in sums}) == 3, "of `fast`, of the two slow ones together, and of `short`"
+    assert len(joins) == 2, "once in each shard"
+    assert len(sums) == 2 * 4, "the two slow ones have one together"
     told = {name: life.engine.shared_with(record) for name, record in life.engine.queries.items()}
-    slow = "γ, running with 1; ⋈ with 3; states of ⋈ with 1 by SS3, CS4"
-    assert told == {"slow": slow, "slower": slow, "fast": "⋈ with 3", "short": "⋈ with 3"}
+    slow = "γ, running with 1; ⋈ with 4; states of ⋈ with 1 by SS3, CS4"
+    assert told == {
+        **dict.fromkeys(("slow", "slower"), slow),
+        "fast": "⋈ with 4",
+        # both look at the same instants, at windows of different lengths
+        **dict.fromkeys(("middle", "short"), "⋈ with 4; states of ⋈ with 1 by SS3"),
+    }
     life.push(*BATCHES[2:])
     life.end()
     assert_answers(life, texts)
@@ -141,16 +141,30 @@ def test_a_window_that_a_query_does_not_have_cannot_make_it_fail(tmp_path: Path)
     assert answers(life.heard["slow"]) == oracle(texts["slow"], [*batches, *more])
 
 
+def test_queries_that_ask_the_same_may_both_look_at_a_faster_join(tmp_path: Path) -> None:
+    life = Life(tmp_path, {})
+    texts = added(life, SUMS, fast="SLIDE 2") | added(life, COUNTS, middle="SLIDE 4", slow="SLIDE 8")
+    life.push(*BATCHES[:2])
+    told = {name: life.engine.shared_with(record) for name, record in life.engine.queries.items()}
+    both = "γ, running with 1; ⋈ with 2; states of ⋈ with 1 by SS3, CS4; results with 1 by CS8"
+    assert told == {"fast": "⋈ with 2", "middle": both, "slow": both}
+    life.push(*BATCHES[2:])
+    life.end()
+    assert_answers(life, texts)
+
+
 def test_nobody_goes_at_the_pace_of_one_that_has_nothing_in_common(tmp_path: Path) -> None:
     """A join of windows more than twice as long has too many results of no use."""
     life = Life(tmp_path, {})
     text = COUNTS.replace("a [RANGE 12", "a [RANGE {r}")
     texts = {"fast": text.format(r=40, s="SLIDE 2"), "slow": text.format(r=10, s="SLIDE 8")}
+    texts["middle"] = texts["slow"].replace("SLIDE 8", "SLIDE 4")
     for name, query in texts.items():
         life.add(name, query)
     life.push(*BATCHES[:2])
     life.push(*BATCHES[2:])
-    assert not followers(life)
+    assert followers(life) == {"slow"}
+    assert life.engine.queries["slow"].member.pace == Pace(SlideGrid(4))
     life.end()
     assert_answers(life, texts)
 

@@ -29,6 +29,7 @@ from windrow.state.store import LocalStore
 from windrow.testing import Harness
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 COLUMNS, OPTIONS = "k BIGINT, v BIGINT, w BIGINT, t BIGINT", "WATTR t SLACK 3"
@@ -165,22 +166,34 @@ def random_queries(random: Random) -> dict[str, str]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_any_queries_at_once_are_each_by_itself(tmp_path: Path, seed: int) -> None:
-    """Queries go, others come late, and lives end without a word."""
     random = Random(seed)
-    queries, batches = random_queries(random), random_batches(random, 10)
+    assert_each_by_itself(tmp_path, random, random_queries(random), random_batches(random, 10))
+
+
+def assert_each_by_itself(
+    folder: Path,
+    random: Random,
+    queries: dict[str, str],
+    batches: list[tuple[str, Rows]],
+    begun: Callable[[Life], None] = lambda _: None,
+) -> None:
+    """One query goes, and lives end without a word; each answers as the oracle does. `begun` looks at the
+    first life when the first rows have come."""
     heard: dict[str, MemorySink] = {}
-    life = Life(tmp_path, heard)
+    life = Life(folder, heard)
     for name, text in queries.items():
         life.add(name, text)
     gone = random.choice([*queries, None])
     for place, batch in enumerate(batches):
         life.push(batch)
-        if place == 5 and gone is not None:
+        if place == 0:
+            begun(life)
+        if place == len(batches) // 2 and gone is not None:
             life.engine.drop_query(gone)
             queries.pop(gone)
         if random.random() < 0.3:
             life.engine.log._lock.release()  # type: ignore[union-attr]
-            life = Life(tmp_path, heard)
+            life = Life(folder, heard)
             for name, text in queries.items():
                 life.add(name, text)
     life.end()

@@ -154,7 +154,8 @@ class Archiving:
         if unit.carries_ends:
             return
         kept = (name for refs in self._engine.last.chunks.values() for ref in refs for name in ref.operators)
-        if any(name.partition("\0")[0] == record.id for name in kept):
+        at_others = not record.is_fresh and record.member is not None and record.member.pace is not None
+        if at_others or any(name.partition("\0")[0] == record.id for name in kept):
             raise _ends_unknown(record.query.name)
         self._engine.queries[record.query.name] = record.carrying(runnable(record.query.plan))
 

@@ -83,7 +83,7 @@ def _results(record: QueryRecord, others: Iterable[QueryRecord]) -> list[InCommo
 def _asked(bundle: Bundle) -> str:
     """What is computed for a query."""
     team = bundle.team
-    return repr((team and (team.name, team.sooner, team.sampled), general_unit(bundle).program.emit))
+    return repr((team and (team.name, team.view), general_unit(bundle).program.emit))
 
 
 def _grids(bundle: Bundle) -> tuple[SlideGrid, ...]:
@@ -103,7 +103,8 @@ def _states(record: QueryRecord, others: Iterable[QueryRecord]) -> list[InCommon
     even = [each for each in views if len(each.sooner) < 2 and each != mine.view]
     rules = ["SS3"]
     rules += ["CS4"] if mine.view in views else []
-    rules += ["CS5"] if len(mine.view.sooner) < 2 and even else []
+    # what is looked at now and then is combined anew for each length
+    rules += ["CS5"] if len(mine.view.sooner) < 2 and even and not mine.view.instants else []
     return [InCommon("states of ⋈", len(views), tuple(rules))]
 
 

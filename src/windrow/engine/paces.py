@@ -3,28 +3,28 @@
 A join over windows that move every minute has, every hour, the results of the same join over windows that
 move every hour. So one that moves more often serves both, if the slower query looks at it at its own instants
 only: the join's results are *sampled* there, and everything above sees what it would by itself. A query that
-differs from the other in nothing but when it asks needs no sampling: it has all results in common with it and
-reports some of them (CS8). That is so only where nothing can fail: an overflow in a window that the slower
-query does not have must not stop it.
+differs from another in nothing but when it asks needs no sampling of its own: it has all results in common
+with it and reports some of them (CS8). That is so only where nothing can fail: an overflow in a window that
+the slower query does not have must not stop it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from windrow.algebra.operators import Aggregate, TableJoin
+from windrow.algebra.operators import Aggregate, Limit, TableJoin
 from windrow.algebra.plan import Emit
 from windrow.algebra.types import Kind
-from windrow.rules.movable import can_fail
+from windrow.rules.movable import can_ever_fail
 from windrow.rules.trees import expressions_of
 from windrow.rules.trunks import can_meet_more, likeness, ranges_of, trunk_of
 from windrow.sharing.rules import cs8
 from windrow.windows.grid import SlideGrid
 
-#: aggregates that may be too large for their type
-_TOTALS = frozenset({"sum", "avg", "approx_sum"})
-_WIDE = frozenset({Kind.BIGINT, Kind.DECIMAL, Kind.INTERVAL})
+_EXACT = frozenset({Kind.DECIMAL, Kind.INTERVAL})
+#: aggregates that may be too large for their type, if it is one of these
+_TOTALS = {"sum": _EXACT | {Kind.BIGINT}, "approx_sum": _EXACT | {Kind.BIGINT}, "avg": _EXACT}
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,12 @@ class Pace:
     """When the windows of a query move, which is when those of another one do."""
 
     grid: SlideGrid
-    #: whether the results of its trunk are looked at only when the query asks; else only its answers are
-    sampled: bool = False
+    #: the instants at which it, or a query that it is like, looks at the results of its trunk; None: always
+    sampled: SlideGrid | None = None
+
+    def leader(self, own: SlideGrid | None) -> SlideGrid:
+        """When the query asks that one at this pace follows, which asks at instants of its `own`."""
+        return self.grid if self.sampled in (None, own) else self.sampled
 
 
 @dataclass(frozen=True)
@@ -55,38 +59,48 @@ class Beginner:
 
     @property
     def kinds(self) -> list[tuple[bool, Hashable]]:
-        """With which queries it can go: those that ask the same, then those over the same join, to sample."""
+        """With which queries it can go: those that ask the same, then those over the same join, to sample.
+        A LIMIT does not know rows that are still to come, which others see already."""
         found: list[tuple[bool, Hashable]] = []
         if not _may_fail(self.plan):
-            found.append((False, cs8.unslid(self.plan)))
-        if can_meet_more(self.plan):
+            found.append((False, (self.bounds, cs8.unslid(self.plan))))
+        if can_meet_more(self.plan) and not any(isinstance(node, Limit) for node in self.plan.walk()):
             often = cs8.moving_on(self.plan, SlideGrid(1))
-            found.append((True, likeness(often, shortens=self.shortens)))
+            found.append((True, (self.bounds, likeness(often, shortens=self.shortens))))
         return found
 
 
-def paces(beginning: Sequence[Beginner]) -> dict[str, Pace]:
-    """The queries that go at another one's pace, by their ids."""
+def paces(beginning: Sequence[Beginner], never: Collection[tuple[str, SlideGrid]] = ()) -> dict[str, Pace]:
+    """The queries that go at another one's pace, by their ids; `never` are those that must not."""
     found: dict[str, Pace] = {}
-    leaders: dict[Hashable, dict[tuple[SlideGrid, Hashable], None]] = {}
+    # who leads, and at which pace: of queries that are alike, and of those over one join
+    leaders: dict[tuple[bool, Hashable], dict[tuple[SlideGrid, Hashable], Pace]] = {}
     moving = [(each, grid) for each in beginning if (grid := each.grid) is not None]
     for each, grid in sorted(moving, key=lambda one: one[1].period):
-        kinds = [(sampled, (each.bounds, sampled, kind)) for sampled, kind in each.kinds]
-        for sampled, kind in kinds:
-            pace = next((pace for pace, cut in leaders.get(kind, ()) if _fits(each, grid, pace, cut)), None)
-            if pace is not None:
-                if pace != grid:
-                    found[each.id] = Pace(pace, sampled)
-                break
-        if each.id not in found:
-            for _, kind in kinds:
-                leaders.setdefault(kind, {})[grid, _cut(each, grid)] = None
+        kinds = each.kinds
+        pace = next((pace for kind in kinds for pace in _followed(each, grid, kind, leaders)), None)
+        if pace is not None and (each.id, pace.grid) not in never:
+            found[each.id] = pace
+        mine = found.get(each.id, Pace(grid))
+        for is_join, kind in kinds:
+            # a query leads over its join if its windows move as it asks, and those like it if it samples, too
+            if mine == Pace(grid) or (not is_join and mine.sampled == grid):
+                at = leaders.setdefault((is_join, kind), {})
+                at.setdefault((grid, _cut(each, mine.grid)), mine)
     return found
 
 
-def _fits(each: Beginner, grid: SlideGrid, pace: SlideGrid, cut: Hashable) -> bool:
-    """Whether windows may move at a pace: they then begin and end when those do that lead."""
-    return grid.is_within(pace) and _cut(each, pace) == cut
+def _followed(
+    each: Beginner,
+    grid: SlideGrid,
+    kind: tuple[bool, Hashable],
+    leaders: Mapping[tuple[bool, Hashable], Mapping[tuple[SlideGrid, Hashable], Pace]],
+) -> Iterator[Pace]:
+    """The paces at which a query may go: its windows then begin and end when those of the leader do."""
+    is_join, _ = kind
+    for (other, cut), pace in leaders.get(kind, {}).items():
+        if other != grid and grid.is_within(other) and _cut(each, pace.grid) == cut:
+            yield Pace(pace.grid, grid) if is_join else pace
 
 
 def _cut(each: Beginner, grid: SlideGrid) -> Hashable:
@@ -98,6 +112,6 @@ def _may_fail(plan: Emit) -> bool:
     """Whether some window, or a row in it, can make a query fail."""
     nodes = list(plan.walk())
     calls = [call for node in nodes if isinstance(node, Aggregate) for _, call in node.aggregates]
-    totals = [call for call in calls if call.function.lower() in _TOTALS]
-    wide = any(argument.type.kind in _WIDE for call in totals for argument in call.args)
-    return wide or any(can_fail(each) for node in nodes for each in expressions_of(node))
+    totals = [(_TOTALS.get(call.function.lower(), frozenset()), call) for call in calls]
+    too_large = any(argument.type.kind in kinds for kinds, call in totals for argument in call.args)
+    return too_large or any(can_ever_fail(each) for node in nodes for each in expressions_of(node))

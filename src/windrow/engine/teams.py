@@ -3,15 +3,16 @@
 Queries of a team see the same rows by the same clock, because they have the same windows over the same
 streams and have begun together. Their rows are filed once, and every part that some of them have in common
 runs once (`windrow.kernels.general.parts`). A query that asks less often may go at the pace of another one to
-have more in common with it (`windrow.engine.paces`). Teams are made when the first rows come, out of all queries there
-are by then; a query that comes later keeps a state of its own, since it must not see what was before it.
+have more in common with it (`windrow.engine.paces`). Teams are made when the first rows come, out of all
+queries there are by then; a query that comes later keeps a state of its own, since it must not see what was
+before it.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -52,15 +53,14 @@ class Membership:
             "parts": dict(self.team.parts),
             "trunk": trunk,
             **({"sooner": [*self.team.sooner]} if self.team.sooner else {}),
-            **({} if self.pace is None else {"pace": [*astuple(self.pace.grid), self.pace.sampled]}),
+            **({} if self.pace is None else {"pace": asdict(self.pace)}),
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Membership:
         """What `to_json` wrote."""
         team = Team(stored["team"], tuple(stored["parts"].items()), tuple(stored.get("sooner", ())))
-        *grid, sampled = stored.get("pace", (None,))
-        pace = Pace(SlideGrid(*grid), sampled) if grid else None
+        pace = None if "pace" not in stored else _pace(**stored["pace"])
         if stored["trunk"] is None:
             return cls(team, None, pace)
         columns, ranges = stored["trunk"]
@@ -78,6 +78,10 @@ class Membership:
         return Membership(Team(self.team.name), None, self.pace)
 
 
+def _pace(grid: Mapping[str, int], sampled: Mapping[str, int] | None) -> Pace:
+    return Pace(SlideGrid(**grid), None if sampled is None else SlideGrid(**sampled))
+
+
 def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
     """A query's bundle as it runs in a team; by itself, if it is in none."""
     if member is None:
@@ -85,7 +89,8 @@ def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
     team, grid = member.team, cs8.grid_of(plan)
     if member.pace is not None and grid is not None:
         plan = cs8.moving_on(plan, member.pace.grid)
-        team = replace(team, reports=(grid,), sampled=member.pace.sampled)
+        sampled = () if member.pace.sampled is None else (member.pace.sampled,)
+        team = replace(team, reports=(grid,), instants=sampled)
     plan = plan if member.trunk is None else member.trunk.under(plan)
     return replace(bundle, plan=pickle.dumps(plan), team=team)
 
@@ -93,14 +98,15 @@ def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
 def teamed(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]:
     """Of queries that begin now, those that see the same as others, by their ids, with what they share."""
     beginning = [(record, plan) for record in records if (plan := _may_join(record)) is not None]
-    at_others = paces([_beginner(record, plan) for record, plan in beginning])
+    beginners, never = [_beginner(record, plan) for record, plan in beginning], set[tuple[str, SlideGrid]]()
     while True:
+        at_others = paces(beginners, never)
         members = [_member(record, plan, at_others.get(record.id)) for record, plan in beginning]
         found = _teamed(members, commit)
-        lost = {query for query, member in found.items() if member is None}
+        lost = {(query, at_others[query].grid) for query, member in found.items() if member is None}
         if not lost:
             return {query: member for query, member in found.items() if member is not None}
-        at_others = {query: pace for query, pace in at_others.items() if query not in lost}
+        never |= lost
 
 
 def _teamed(members: Iterable[_Member], commit: int) -> dict[str, Membership | None]:
@@ -123,15 +129,17 @@ def _teamed(members: Iterable[_Member], commit: int) -> dict[str, Membership | N
 
 def _beginner(record: QueryRecord, plan: Emit) -> Beginner:
     own = _member(record, plan, None)
-    return Beginner(record.id, plan, own.shortens, (record.complete_from, record.bundle.carries_ends))
+    bounds = record.complete_from, record.bundle.carries_ends, repr(general_unit(own.alone).placement)
+    return Beginner(record.id, plan, own.shortens, bounds)
 
 
 def _member(record: QueryRecord, plan: Emit, pace: Pace | None) -> _Member:
+    grid = cs8.grid_of(plan)
     plan = plan if pace is None else cs8.moving_on(plan, pace.grid)
     alone = replace(record.bundle, plan=pickle.dumps(plan), team=None)
     sight = _digest(f"{_sight_of(general_unit(alone))} {record.complete_from}")
     shortens = _shortens(general_unit(alone)) and record.complete_from is None
-    return _Member(alone, plan, pace, sight, shortens, cs8.grid_of(record.query.plan))
+    return _Member(alone, plan, pace, sight, shortens, grid)
 
 
 @dataclass(frozen=True)
@@ -155,8 +163,9 @@ class _Member:
 
     def view(self, trunk: Trunk | None) -> View:
         """How it sees a trunk."""
-        instants = (self.grid,) if self.pace is not None and self.pace.sampled and self.grid else ()
-        return View(() if trunk is None else trunk.sooner(self.plan), instants)
+        sampled = None if self.pace is None else self.pace.sampled
+        sooner = () if trunk is None else trunk.sooner(self.plan)
+        return View(sooner, () if sampled is None else (sampled,))
 
 
 def _team(name: str, members: list[_Member]) -> dict[str, Membership | None]:
@@ -173,24 +182,32 @@ def _team(name: str, members: list[_Member]) -> dict[str, Membership | None]:
         built.setdefault([*chain.values()][-1], []).append(member)
     if len(built) > 1:  # what is above makes a difference to how a trunk is built
         return {query: place for alike in built.values() for query, place in _team(name, alike).items()}
-    users: dict[str, list[str]] = {}
-    for query, chain in chains.items():
-        for part in chain.values():
-            users.setdefault(part, []).append(query)
+    users: dict[str, list[_Member]] = {}
+    for member in members:
+        for part in chains[member.alone.name].values():
+            users.setdefault(part, []).append(member)
     return {
         member.alone.name: _place(name, member, chains[member.alone.name], users, trunk) for member in members
     }
 
 
 def _place(
-    name: str, member: _Member, chain: Mapping[str, str], users: Mapping[str, list[str]], trunk: Trunk | None
+    name: str,
+    member: _Member,
+    chain: Mapping[str, str],
+    users: Mapping[str, list[_Member]],
+    trunk: Trunk | None,
 ) -> Membership | None:
-    """Where a member is in its team; None if it is at a pace of others and has not in common what it should:
-    its trunk, if it samples that, else everything."""
+    """Where a member is in its team; None if it is at the pace of another one and has not in common with it
+    what it should: the trunk, if it samples that itself, else everything."""
+    top, *_, lowest = [*chain.values()] * 2
+    if member.pace is not None:
+        leader = member.pace.leader(member.grid)
+        samples = member.pace.sampled == member.grid
+        together = [other for other in users[lowest if samples else top] if other.grid == leader]
+        if not any(other.pace in (None, member.pace) for other in together):
+            return None
     parts = tuple(_common(chain, users, name))
-    top, *_, lowest = [*chain, *chain]
-    if member.pace is not None and (lowest if member.pace.sampled else top) not in dict(parts):
-        return None
     return Membership(Team(f"rows of {name}", parts, member.view(trunk).sooner), trunk, member.pace)
 
 
@@ -201,9 +218,11 @@ def general_unit(bundle: Bundle) -> GeneralUnit:
     return unit
 
 
-def _common(chain: Mapping[str, str], users: Mapping[str, list[str]], name: str) -> Iterable[tuple[str, str]]:
+def _common(
+    chain: Mapping[str, str], users: Mapping[str, list[_Member]], name: str
+) -> Iterable[tuple[str, str]]:
     """The parts of a query, from the top; one that says no more than a larger one is left out."""
-    above: list[str] = []
+    above: list[_Member] = []
     for path, part in chain.items():
         if len(users[part]) > 1 and users[part] != above:
             yield path, f"part {part} of {name}"

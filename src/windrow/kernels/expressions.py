@@ -91,7 +91,7 @@ def _fails_itself(part: Expression) -> bool:
         return True
     if isinstance(part, Call) and lookup(part.function).can_fail and not _divides_by_constant(part):
         return True
-    return part.type.kind is Kind.DATE and _may_leave_the_calendar(part)
+    return part.type.kind is Kind.DATE and may_leave_the_calendar(part)
 
 
 def _divides_by_constant(part: Call) -> bool:
@@ -102,7 +102,7 @@ def _divides_by_constant(part: Call) -> bool:
     return divisor.value is not None and divisor.value != 0
 
 
-def _may_leave_the_calendar(part: Expression) -> bool:
+def may_leave_the_calendar(part: Expression) -> bool:
     if isinstance(part, Literal):
         return part.value is not None and abs(part.value) > dates.MOST_DAYS * DAY
     return isinstance(part, Cast) or (isinstance(part, Call) and part.function not in _CHOICES)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal, WindowBound
 from windrow.algebra.functions import lookup
 from windrow.algebra.types import DataType, Kind, as_decimal
+from windrow.kernels.expressions import may_leave_the_calendar
 
 _NEVER_OVERFLOW_AS_DOUBLE = frozenset({"+", "-", "*", "neg"})
 _DIVISIONS = frozenset({"/", "%", "pmod"})
@@ -35,6 +36,12 @@ def is_movable(expression: Expression) -> bool:
 def can_fail(expression: Expression) -> bool:
     """Whether some row makes it an error."""
     return any(_fails(node) for node in expression.walk())
+
+
+def can_ever_fail(expression: Expression) -> bool:
+    """Whether some row makes it an error, a DATE beyond the calendar being one, too."""
+    dates = (node for node in expression.walk() if node.type.kind is Kind.DATE)
+    return can_fail(expression) or any(map(may_leave_the_calendar, dates))
 
 
 def _stays(node: Expression) -> bool:

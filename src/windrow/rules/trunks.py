@@ -49,7 +49,7 @@ from dataclasses import dataclass, replace
 from windrow.algebra.operators import Join
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import BIGINT, TIMESTAMP
-from windrow.rules.movable import can_fail
+from windrow.rules.movable import can_ever_fail
 from windrow.rules.trees import kept, peeled
 from windrow.windows.ranges import RangeWindow
 
@@ -190,7 +190,7 @@ def can_shorten(emit: Emit) -> bool:
 def can_meet_more(emit: Emit) -> bool:
     """Whether a query is over a join of windows that rows which meet for other queries cannot make fail."""
     trunk = trunk_of(emit)
-    return isinstance(trunk, Join) and _is_plain_join(trunk) and not can_fail(trunk.predicate)
+    return isinstance(trunk, Join) and _is_plain_join(trunk) and not can_ever_fail(trunk.predicate)
 
 
 def ranges_of(trunk: Plan) -> tuple[int, ...] | None:

@@ -34,13 +34,13 @@ class Team:
     sooner: tuple[int, ...] = ()
     #: when it reports, if its windows move more often, as another query asks for
     reports: tuple[SlideGrid, ...] = ()
-    #: whether it sees the rows of the lowest part at these instants only
-    sampled: bool = False
+    #: the instants at which it sees the rows of the lowest part, if not always
+    instants: tuple[SlideGrid, ...] = ()
 
     @property
     def view(self) -> View:
         """How it sees the lowest part."""
-        return View(self.sooner, self.reports if self.sampled else ())
+        return View(self.sooner, self.instants)
 
 
 @dataclass(frozen=True)
