@@ -78,8 +78,9 @@ def paces(beginning: Sequence[Beginner], never: Collection[tuple[str, SlideGrid]
     moving = [(each, grid) for each in beginning if (grid := each.grid) is not None]
     for each, grid in sorted(moving, key=lambda one: one[1].period):
         kinds = each.kinds
-        pace = next((pace for kind in kinds for pace in _followed(each, grid, kind, leaders)), None)
-        if pace is not None and (each.id, pace.grid) not in never:
+        possible = (pace for kind in kinds for pace in _followed(each, grid, kind, leaders))
+        pace = next((pace for pace in possible if (each.id, pace.grid) not in never), None)
+        if pace is not None:
             found[each.id] = pace
         mine = found.get(each.id, Pace(grid))
         for is_join, kind in kinds:
