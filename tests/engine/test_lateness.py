@@ -11,6 +11,7 @@ import pytest
 from tests.engine.driven import Driven, as_rows
 from tests.engine.world import COLUMNS, SUMS, oracle, rows_of
 
+from windrow.errors import DataError
 from windrow.testing import Harness
 
 if TYPE_CHECKING:
@@ -176,3 +177,24 @@ def test_what_was_answered_of_a_group_is_not_answered_again_after_a_restart(tmp_
         w.promise(30, {"k": 2})
         w.end()
         assert sorted(first + w.rows("q")) == [(10, 1, 12), (10, 2, 6)]
+
+
+#: an aggregate that is answered from panes, and one that is not
+BY_GROUPS = (BY_GROUP, "SELECT ISTREAM(k, SUM(v) AS total) FROM s [RANGE 10] GROUP BY k")
+
+
+@pytest.mark.parametrize("query", BY_GROUPS)
+def test_promises_about_single_groups_need_a_stream_that_has_them(tmp_path: Path, query: str) -> None:
+    with Driven(tmp_path / "one") as w:
+        declared(w, "WATTR t SLACK 3", query)
+        w.push((1, 5, 2), (2, 6, 3))
+        with pytest.raises(DataError, match="`s` is not punctuated PER `k`"):
+            w.punctuate("s", 30, {"k": 1})
+        w.end()
+        assert w.rows("q") == as_rows(oracle(query, [[(1, 5, 2), (2, 6, 3)]], "WATTR t SLACK 3"))
+    for options in ("WATTR t ORDERED PER k", "WATTR t"):
+        with Driven(tmp_path / options) as w:
+            declared(w, options, query)
+            w.push((1, 5, 2), (2, 6, 3))
+            w.punctuate("s", 30, {"k": 1})
+            assert {row[-2] for row in w.rows("q")} == {1}

@@ -436,6 +436,28 @@ def test_what_is_in_common_is_told(tmp_path: Path) -> None:
     assert engine.shared_with(engine.queries["sums"]) is None
 
 
+def test_queries_that_group_otherwise_have_the_join_in_common(tmp_path: Path) -> None:
+    life = Life(tmp_path, {})
+    texts = {
+        "one": f"SELECT a.k, COUNT(*) AS n {JOIN} GROUP BY a.k",
+        "two": f"SELECT a.k, a.w, COUNT(*) AS n {JOIN} GROUP BY a.k, a.w",
+        "none": f"SELECT RSTREAM(a.k, b.v) {JOIN}",
+        "other": f"SELECT b.w, COUNT(*) AS n {JOIN} GROUP BY b.w",  # whose groups are not in one shard
+        "all": f"SELECT COUNT(*) AS n {JOIN}",
+    }
+    for name, text in texts.items():
+        life.add(name, text)
+    life.push(*BATCHES[:2])
+    told = {name: life.engine.shared_with(record) for name, record in life.engine.queries.items()}
+    assert told == {
+        **dict.fromkeys(("one", "two", "none"), "⋈ with 2"),
+        **dict.fromkeys(("other", "all"), "⋈ with 1"),
+    }
+    life.push(*BATCHES[2:])
+    life.end()
+    assert_answers(life, texts)
+
+
 def test_rules_are_told_by_groups_and_lengths(tmp_path: Path) -> None:
     def text(what: str, one: int, other: int, by: str = "GROUP BY a.k") -> str:
         windows = f"a [RANGE {one} SLIDE 2], b [RANGE {other} SLIDE 2]"

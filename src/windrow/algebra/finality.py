@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.expressions import Column
 from windrow.algebra.operators import Aggregate, Filter, Join, Project, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
+from windrow.windows.punctuation import NoPolicy
 from windrow.windows.spec import OwnInterval
 
 if TYPE_CHECKING:
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 def is_final_by_group(emit: Emit, stream: Stream, column: str) -> bool:
     """Whether the answers of this query are final for each value of `column` by itself."""
     return group_place(emit, stream, column) is not None
+
+
+def is_expected_by_group(emit: Emit, stream: Stream, column: str) -> bool:
+    """Whether they will be, by how the stream is declared: PER this column, or without any rule, so that all
+    that is ever known of it is promised from outside."""
+    rule = stream.progress
+    expected = rule.per == column or isinstance(rule.policy, NoPolicy)
+    return expected and is_final_by_group(emit, stream, column)
 
 
 def group_place(emit: Emit, stream: Stream, column: str) -> int | None:

@@ -379,11 +379,11 @@ class Engine:
     def check_promise(self, promise: Promise) -> None:
         """Promises about single groups need queries that were made for them."""
         column = next(iter(promise.where or {}), "…")
+        if promise.stream not in self.streams:
+            return
+        stream = self.streams[promise.stream].stream
         for query in self.queries.values():
-            program = query.bundle.program
-            if program is None or program.stream.name != promise.stream:
-                continue
-            if program.candidates and not program.by_group:
+            if query.is_running and query.bundle.unit.misses(stream, column):
                 raise DataError(
                     f"stream `{promise.stream}` is not punctuated PER `{column}`",
                     code="bad-punctuation",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates import Size
 from windrow.algebra.expressions import WindowBound
-from windrow.algebra.finality import group_place, is_final_by_group
+from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
 from windrow.algebra.operators import (
     Aggregate,
     Distinct,
@@ -94,7 +94,13 @@ class Builder:
     """
 
     def __init__(
-        self, emit: Emit, choice: Choice, *, as_relation: bool = False, nested: bool = False
+        self,
+        emit: Emit,
+        choice: Choice,
+        *,
+        as_relation: bool = False,
+        nested: bool = False,
+        by_group: bool | None = True,
     ) -> None:
         self.emit = emit
         self.choice = choice
@@ -109,10 +115,11 @@ class Builder:
         self.identifies = emit.is_internal
         #: of each stream, the columns by whose values groups may become final one by one
         self.sources: dict[str, list[str]] = {}
+        final = is_final_by_group if by_group else is_expected_by_group
         for leaf in () if nested else emit.leaves:
             for stream in leaf.streams:
                 names = stream.schema.names
-                self.sources[stream.name] = [n for n in names if is_final_by_group(emit, stream, n)]
+                self.sources[stream.name] = [n for n in names if final(emit, stream, n)]
         self.leaves: list[Window] = []
         #: whether pieces are to tell where in its window each row is
         self.placing = False

@@ -48,7 +48,7 @@ class GeneralExecutor:
     def __init__(self, emit: Emit, options: Options | None = None) -> None:
         self.emit = emit
         self.program = Program(emit, options)
-        self.timing = Timing(emit)
+        self.timing = Timing(emit, self.program.builder.sources)
         streams = self.timing.streams
         tables = [node.table.table for node in emit.walk() if isinstance(node, TableJoin)]
         self.intakes = {name: Intake(stream) for name, stream in streams.items()}

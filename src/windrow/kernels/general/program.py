@@ -47,12 +47,23 @@ class News:
 
 
 class Program:
-    """A query compiled to operators. It has no state: `advance` takes and gives it."""
+    """A query compiled to operators. It has no state: `advance` takes and gives it.
 
-    def __init__(self, emit: Emit, options: Options | None = None, *, as_relation: bool = False) -> None:
+    Groups may become final one by one by the values of any column that allows it, or, unless it is
+    `by_group`, of those that are to be expected.
+    """
+
+    def __init__(
+        self,
+        emit: Emit,
+        options: Options | None = None,
+        *,
+        as_relation: bool = False,
+        by_group: bool | None = True,
+    ) -> None:
         self.emit = emit
         self.options = options or Options()
-        self.builder = Builder(emit, Choice(self.options), as_relation=as_relation)
+        self.builder = Builder(emit, Choice(self.options), as_relation=as_relation, by_group=by_group)
         self.root = self.builder.root()
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
         #: why nothing waits for a report; a relation may be asked for at any time

@@ -5,14 +5,13 @@ It has no state: what is known goes in. `reached` is how far the clock had come 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from windrow.algebra.catalog import Late
-from windrow.algebra.finality import group_place
 from windrow.algebra.plan import Scan, Window
 from windrow.kernels.general.clocks import Clock
 from windrow.kernels.general.pieces import finite
@@ -29,10 +28,12 @@ if TYPE_CHECKING:
 
 
 class Timing:
-    """The clock of one query."""
+    """The clock of one query. Groups are final by `sources`: of each stream, the columns that may tell them
+    apart."""
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, sources: Mapping[str, Sequence[str]]) -> None:
         self.emit = emit
+        self.sources = sources
         self.windows = [node for node in emit.walk() if isinstance(node, Window)]
         self.streams = {stream.name: stream for window in self.windows for stream in window.streams}
 
@@ -96,8 +97,7 @@ class Timing:
         return next((name for name in known if self._by_group(name, known)), None)
 
     def _by_group(self, name: str, known: Knowns) -> bool:
-        per = known[name].per
-        return per is not None and group_place(self.emit, self.streams[name], per) is not None
+        return known[name].per in self.sources.get(name, ())
 
     def _clock(self, known: Knowns, held: Held, own: str | None = None, source: Any = None) -> Instant:
         """The least P of all inputs; of `own`, only what this source promises counts."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Scan
 from windrow.errors import QueryError
@@ -46,6 +47,11 @@ class SlidingUnit:
         self.streams: dict[str, Stream] = {self.program.stream.name: self.program.stream}
         self.tables: dict[str, Table] = {}
         self.stages = len(self.program.levels)
+
+    def misses(self, stream: Stream, column: str) -> bool:
+        """Whether its groups could become final by the values of a column, and it was not made for that."""
+        mine = stream.name in self.streams and bool(self.program.candidates)
+        return mine and not self.program.by_group
 
     @property
     def numbers_rows(self) -> bool:
@@ -83,15 +89,22 @@ class SlidingUnit:
 class GeneralUnit:
     """Any other query."""
 
-    def __init__(self, emit: Emit, *, carries_ends: bool = False) -> None:
-        self.program = GeneralProgram(emit, Options(ends=Ends.CARRIED) if carries_ends else None)
-        self.timing = Timing(emit)
+    def __init__(self, emit: Emit, *, by_group: bool | None = None, carries_ends: bool = False) -> None:
+        options = Options(ends=Ends.CARRIED) if carries_ends else None
+        self.program = GeneralProgram(emit, options, by_group=by_group)
+        self.timing = Timing(emit, self.program.builder.sources)
         self.streams = dict(self.timing.streams)
         joins = [node.table for node in emit.walk() if isinstance(node, TableJoin)]
         self.tables: dict[str, Table] = {scan.table.name: scan.table for scan in joins}
         self.stages = 1
         self.placement = placement_of(emit)
         self.table_places = table_places(emit, self.placement)
+
+    def misses(self, stream: Stream, column: str) -> bool:
+        """Whether its groups could become final by the values of a column, and it was not made for that."""
+        if stream.name not in self.streams or column in self.program.builder.sources.get(stream.name, ()):
+            return False
+        return is_final_by_group(self.program.emit, stream, column)
 
     @property
     def carries_ends(self) -> bool:
@@ -161,5 +174,5 @@ def unit_of(emit: Emit, *, by_group: bool | None = None, carries_ends: bool = Fa
     try:
         SlidingQuery.of(emit)
     except QueryError:
-        return GeneralUnit(emit, carries_ends=carries_ends)
+        return GeneralUnit(emit, by_group=by_group, carries_ends=carries_ends)
     return SlidingUnit(emit, by_group=by_group)
