@@ -22,6 +22,7 @@ from tests.engine.test_teams import (
 from tests.engine.world import BATCHES as ROWS
 
 from windrow.engine.paces import Pace
+from windrow.errors import QueryError
 from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.running import Running
 from windrow.windows.grid import SlideGrid
@@ -206,3 +207,15 @@ def test_an_archive_of_the_slow_one_holds_what_it_would_by_itself(tmp_path: Path
     found = [*archived("one", 8, 2)]
     assert found == [*archived("other", 8)]
     assert any(found)
+
+
+def test_an_archive_that_comes_after_the_first_rows_is_refused(tmp_path: Path) -> None:
+    """The slow query has nothing of its own, but what it would archive is already on its way in the team."""
+    with Archiving(tmp_path / "state") as w:
+        w.sql(f"{STREAM}; {STREAM.replace('STREAM s', 'STREAM u')}")
+        for slide in (2, 8):
+            windows = f"s [RANGE 10 SLIDE {slide}], u [RANGE 10 SLIDE {slide}]"
+            w.query(f"by{slide}", f"SELECT ISTREAM(s.k, u.v) FROM {windows} WHERE s.k = u.k")
+        w.push((1, 2, 3))
+        with pytest.raises(QueryError, match="`by8` runs already"):
+            w.sql("CREATE ARCHIVE kept ON by8 KEY k KEEP 20")

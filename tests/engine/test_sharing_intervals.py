@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.engine.driven import STREAM, Driven, as_rows
+from tests.engine.test_sharing_covers import lived
 from tests.engine.world import BATCHES, oracle
 
 from windrow.sharing.questions import MOST_INTERVALS
@@ -113,13 +114,9 @@ def test_covers_of_conditions_stay_with_finer_intervals(tmp_path: Path) -> None:
     with Driven(tmp_path / "state") as w:
         declared(w, queries)
         assert widths(w) == {4, 6}
-        for batch in BATCHES:
-            w.push(*batch)
+        lived(w, queries)
         assert widths(w) == {2}
         assert "by SS4" in str(w.queries["both"].explain())
-        w.end()
-        for name, query in queries.items():
-            assert w.rows(name) == as_rows(oracle(query)), name
 
 
 def test_a_cover_that_would_be_lost_keeps_its_intervals(tmp_path: Path) -> None:
@@ -133,12 +130,9 @@ def test_a_cover_that_would_be_lost_keeps_its_intervals(tmp_path: Path) -> None:
     with Driven(tmp_path / "state") as w:
         declared(w, queries)
         w.drop("two")
-        for batch in BATCHES:
-            w.push(*batch)
+        del queries["two"]
+        lived(w, queries)
         assert widths(w) == {4, 6}, "`both` still needs what `two` has brought"
-        w.end()
-        for name in queries.keys() - {"two"}:
-            assert w.rows(name) == as_rows(oracle(queries[name])), name
 
 
 def test_a_query_that_is_no_longer_combined_can_be_dropped(tmp_path: Path) -> None:
@@ -156,11 +150,8 @@ def test_a_query_that_is_no_longer_combined_can_be_dropped(tmp_path: Path) -> No
         w.push(*BATCHES[0])
         assert "SS4" not in str(w.queries["both"].progress.shares)
         w.drop("both")
-        for batch in BATCHES[1:]:
-            w.push(*batch)
-        w.end()
-        for name in queries.keys() - {"both"}:
-            assert w.rows(name) == as_rows(oracle(queries[name])), name
+        del queries["both"]
+        lived(w, queries, BATCHES[1:])
 
 
 def test_no_window_is_cut_into_too_many_intervals_for_others(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.engine.archiving import Archiving
+from windrow.engine.arranging import Arranging
 from windrow.engine.beginning import begun
-from windrow.engine.common import Common, labels_of
+from windrow.engine.common import Common
 from windrow.engine.costs import Costs
 from windrow.engine.delivering import Delivering
 from windrow.engine.draft import Draft
@@ -30,7 +31,6 @@ from windrow.engine.refreshes import Refreshes
 from windrow.engine.running import runnable
 from windrow.engine.shedding import Shedding
 from windrow.engine.tables import Shelf, TableRecord
-from windrow.engine.teams import teamed
 from windrow.errors import DataError, QueryError, WindrowError
 from windrow.spark.sinks import MemorySink, open_sink
 from windrow.spark.tasks.archived import archived_section
@@ -40,7 +40,6 @@ from windrow.state.crash import crash_point
 from windrow.state.log import CommitLog
 from windrow.state.names import DRIVER
 from windrow.state.sweep import sweep
-from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
@@ -154,10 +153,7 @@ class Engine:
         #: whether the groupings of each stream had few groups in common
         self._together: dict[str, bool] = {}
         self._registered = False
-        #: the queries that the last teams were made of
-        self._beginning: frozenset[tuple[str, bool]] = frozenset()
-        #: the version of what is in common that was planned anew
-        self._settled = -1
+        self._arranging = Arranging(self)
         self._sweep_due = self.log.last.number + SWEEP_EVERY
         self.archives = Archiving(self)
 
@@ -255,6 +251,11 @@ class Engine:
             self.queries[query.name] = replace(record, sink=opened)
             self._registered = True
             return self.queries[query.name]
+
+    @property
+    def shares_elsewhere(self) -> set[str]:
+        """The synopses of queries that nobody has declared yet."""
+        return self._draft().shares_elsewhere
 
     def _joined(self, record: QueryRecord, plan: Emit) -> Joined | None:
         """A new query's place among the synopses; None if it keeps a state of its own."""
@@ -401,8 +402,7 @@ class Engine:
         """Take what is new, answer what is due, commit, deliver."""
         with self.lock:
             now, began = self.now(), time.perf_counter()
-            self._team_up()
-            self._settle()
+            self._arranging.arrange()
             draft = self._draft()
             self._ingest(draft, arrivals, now)
             for promise in promises:
@@ -420,47 +420,6 @@ class Engine:
             self.delivering.timed(lambda: self.deliver(only_due=True))
             self._committing = time.perf_counter() - began - on_rows - self.delivering.seconds
             return self.last
-
-    def _team_up(self) -> None:
-        """Find out what queries that have seen nothing yet have in common."""
-        filed = [ref.metadata for ref in self.last.chunks.get(DRIVER, ()) if "stream" in ref.metadata]
-
-        def begins(record: QueryRecord) -> bool:
-            new = {each["stream"] for each in filed if int(each["commit"]) > record.absorbed}
-            return record.is_running and record.is_fresh and new.isdisjoint(record.streams)
-
-        found = [each for each in self.queries.values() if not each.shares and begins(each)]
-        beginning = frozenset((each.id, each.bundle.carries_ends) for each in found)
-        if not self.shares or beginning == self._beginning:
-            return
-        members, self._beginning = teamed(found, self.last.number + 1), beginning
-        for record in found:
-            member = members.get(record.id)
-            if member != record.member:
-                self.queries[record.query.name] = record.joining(runnable(record.query.plan), member)
-
-    def _settle(self) -> None:
-        """Plan what queries share of streams without rows as if all of them came at once."""
-        if self.common.version == self._settled:
-            return
-        common, mine = self.common.copy(), {each.id: each for each in self.queries.values() if each.shares}
-        found: dict[str, tuple[str, ...]] = {}
-        for ledger in common.ledgers:
-            stream = self.streams[common.ledger(ledger).stream.name]
-            clock = stream.known.progress_on(stream.stream, stream.stream.wattr)
-            if stream.greatest is None and clock == -INFINITY and ledger not in self._awaited:
-                bundles = {name: mine[name].bundle for name in common.members(ledger)}
-                found |= common.settle(ledger, bundles, stream)
-        self.common, self._settled = common, common.version
-        for name, shares in found.items():
-            self.queries[mine[name].query.name] = replace(mine[name], shares=shares)
-
-    @property
-    def _awaited(self) -> set[str]:
-        """The ledgers of queries that nobody has declared yet."""
-        undeclared = self.last.queries.keys() - self.queries.keys() - self._dropped
-        shares = [each for name in undeclared for each in self.last.queries[name].options.get("shares", ())]
-        return {self.common.kept[label].ledger for label in labels_of(shares)}
 
     def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
         """What else there is to know of an epoch's effort."""

@@ -383,7 +383,7 @@ class Draft:
         alive |= {state.options["id"] for state in self._undeclared.values()}
         away = [state.options["member"] for state in self._undeclared.values() if "member" in state.options]
         alive |= {name for each in away for name in Membership.from_json(each).names}
-        alive |= {*self.common.ledgers, *(self.common.kept[name].ledger for name in self._shares_elsewhere)}
+        alive |= {*self.common.ledgers, *(self.common.kept[name].ledger for name in self.shares_elsewhere)}
         seeds = [state.options["seed"] for state in self._undeclared.values() if "seed" in state.options]
         alive |= {seed["ledger"] for seed in seeds}
         common = tuple(shared)
@@ -478,7 +478,7 @@ class Draft:
             outbox=tuple(self._entries()),
             decisions={
                 **self.decisions,
-                **self.common.decisions(self.ledgers, self._shares_elsewhere, self.too_large),
+                **self.common.decisions(self.ledgers, self.shares_elsewhere, self.too_large),
             },
         )
 
@@ -508,7 +508,7 @@ class Draft:
         return {name: state for name, state in self.last.queries.items() if name not in gone}
 
     @property
-    def _shares_elsewhere(self) -> set[str]:
+    def shares_elsewhere(self) -> set[str]:
         """The synopses of queries that nobody has declared yet."""
         shares = [each for state in self._undeclared.values() for each in state.options.get("shares", ())]
         return set(labels_of(shares))

@@ -39,7 +39,14 @@ def can_fail(expression: Expression) -> bool:
 
 
 def can_ever_fail(expression: Expression) -> bool:
-    """Whether some row makes it an error, a DATE beyond the calendar being one, too."""
+    """Whether some row makes it an error, a DATE beyond the calendar being one, too.
+
+    >>> from windrow.algebra.functions import call
+    >>> from windrow.algebra.types import DATE, INT
+    >>> later = call("date_add", [Column("day", DATE), Column("days", INT)])
+    >>> can_fail(later), can_ever_fail(later), can_ever_fail(Column("day", DATE))
+    (False, True, False)
+    """
     dates = (node for node in expression.walk() if node.type.kind is Kind.DATE)
     return can_fail(expression) or any(map(may_leave_the_calendar, dates))
 

@@ -49,7 +49,8 @@ class SlidingUnit:
         self.stages = len(self.program.levels)
 
     def misses(self, stream: Stream, column: str) -> bool:
-        """Whether its groups could become final by the values of a column, and it was not made for that."""
+        """Whether its groups could become final one by one, and it was not made for that; whatever the column
+        is that is promised."""
         mine = stream.name in self.streams and bool(self.program.candidates)
         return mine and not self.program.by_group
 
