@@ -93,13 +93,27 @@ class Column(Expression):
         return self.data_type
 
 
+#: how many arguments each function takes, at least and at most: the registry's, as far as it is filled
+ARITIES: dict[str, tuple[int, int | None]] = {}
+
+
 @dataclass(frozen=True)
 class Call(Expression):
-    """An operator or function of the registry, applied; `data_type` follows from it and the arguments."""
+    """An operator or function of the registry, applied; `data_type` follows from it and the arguments.
+
+    Users' text is checked by the registry's `call`, with an error for them. Here a tree that no executor
+    could evaluate is refused where it is made, whoever makes it: more than two parts of AND or OR are
+    `conjunction` and `disjunction`.
+    """
 
     function: str
     args: tuple[Expression, ...]
     data_type: DataType
+
+    def __post_init__(self) -> None:
+        least, most = ARITIES.get(self.function, (0, None))
+        if not least <= len(self.args) <= (len(self.args) if most is None else most):
+            raise ValueError(f"a call of `{self.function}` with {len(self.args)} arguments")
 
     @property
     def type(self) -> DataType:
@@ -145,7 +159,7 @@ class WindowBound(Expression):
         return self.data_type
 
 
-TRUE = Literal(True, BOOLEAN)
+TRUE, FALSE = Literal(True, BOOLEAN), Literal(False, BOOLEAN)
 #: so many parts of a conjunction may stand in a row, each a level deeper than the last
 _MANY = 64
 
@@ -164,7 +178,23 @@ def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
 
 def conjunction(parts: tuple[Expression, ...]) -> Expression:
     """The predicate that holds where all `parts` hold; TRUE for none. Many parts make no deep tree."""
+    return _chained("and", parts) if parts else TRUE
+
+
+def disjunction(parts: tuple[Expression, ...]) -> Expression:
+    """The predicate that holds where any of `parts` holds; FALSE for none.
+
+    >>> a, b, c = (Column(name, BOOLEAN) for name in "abc")
+    >>> disjunction((a, b, c)) == Call("or", (Call("or", (a, b), BOOLEAN), c), BOOLEAN)
+    True
+    """
+    return _chained("or", parts) if parts else FALSE
+
+
+def _chained(connective: str, parts: tuple[Expression, ...]) -> Expression:
+    """The parts in order, two by two."""
     if len(parts) > _MANY:
         middle = len(parts) // 2
-        return Call("and", (conjunction(parts[:middle]), conjunction(parts[middle:])), BOOLEAN)
-    return reduce(lambda left, right: Call("and", (left, right), BOOLEAN), parts) if parts else TRUE
+        halves = _chained(connective, parts[:middle]), _chained(connective, parts[middle:])
+        return Call(connective, halves, BOOLEAN)
+    return reduce(lambda left, right: Call(connective, (left, right), BOOLEAN), parts)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.expressions import TRUE, Call, Cast, Expression, Literal
+from windrow.algebra.expressions import FALSE, TRUE, Call, Cast, Expression, Literal
 from windrow.algebra.functions import lookup
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.types import BIGINT, BOOLEAN, Kind
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.plan import Plan
 
-FALSE = Literal(False, BOOLEAN)
+
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "<>": operator.ne,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Expression
+from windrow.algebra.expressions import ARITIES, Expression
 from windrow.errors import QueryError, nearest
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def install(category: str, functions: Iterable[Function]) -> None:
     """Make a family of functions callable."""
     for function in functions:
         _FUNCTIONS[function.name] = replace(function, category=category)
+        ARITIES[function.name] = function.arity
         for name in (function.name, *function.aliases):
             assert name not in _NAMES, f"two functions are called {name}"
             _NAMES[name] = function.name

@@ -12,8 +12,7 @@ from functools import cached_property
 
 import polars as pl
 
-from windrow.algebra.expressions import TRUE, Call, Expression, conjuncts
-from windrow.algebra.functions import call
+from windrow.algebra.expressions import TRUE, Call, Expression, conjunction, conjuncts
 from windrow.kernels.codes import by_value
 from windrow.kernels.expressions import can_fail, compile_expression, holds, target_of
 from windrow.kernels.general.pieces import TS, VE, VS, N
@@ -56,7 +55,7 @@ class Condition:
                 late.append(part)
             else:
                 self.early.append(part)
-        self.late = None if not late else late[0] if len(late) == 1 else call("and", late)
+        self.late = conjunction(tuple(late)) if late else None
 
     @cached_property
     def is_equality(self) -> bool:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import TRUE, Call, Expression, Literal
+from windrow.algebra.expressions import TRUE, Call, Expression, Literal, disjunction
 from windrow.algebra.predicates import disjunctive_form
 from windrow.algebra.types import BOOLEAN, Kind
 from windrow.sharing.predicates.allowed import NOT_NULL, ONLY_NULL, TRUTH, UNTRUTH, Allowed
@@ -121,8 +121,7 @@ def _without_lists(condition: Expression) -> Expression:
     def change(node: Expression) -> Expression:
         match node:
             case Call("in", (subject, *values)) if all(isinstance(value, Literal) for value in values):
-                parts: tuple[Expression, ...] = tuple(Call("=", (subject, v), BOOLEAN) for v in values)
-                return parts[0] if len(parts) == 1 else Call("or", parts, BOOLEAN)
+                return disjunction(tuple(Call("=", (subject, value), BOOLEAN) for value in values))
         return node
 
     return condition.rewrite(change)
