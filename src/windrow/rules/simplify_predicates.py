@@ -14,10 +14,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Expression, Literal, conjunction, conjuncts
+from windrow.algebra.expressions import FALSE, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.operators import Aggregate, Exists, Filter, Join, TableJoin
 from windrow.algebra.predicates import normalised
-from windrow.rules.fold_constants import FALSE
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Plan
