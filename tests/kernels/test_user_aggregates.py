@@ -8,6 +8,7 @@ import pickle
 import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -271,8 +272,21 @@ def test_a_state_that_cannot_be_kept_is_an_error_of_its_phase() -> None:
         final=lambda s: 0,
     )  # fmt: skip
     aggregate = make("local", types=(BIGINT,))
-    with pytest.raises(DataError, match=r"local failed in step: .*pickle"):
+    with pytest.raises(DataError) as caught:
         aggregate.lift((1,))
+    assert caught.value.code == "user-aggregate"
+    assert caught.value.message == (
+        "the state of local after step cannot be kept: it holds a value of type function"
+    )
+    assert "or leave out merge: its rows are kept then" in str(caught.value.hint)
+
+
+def test_without_merge_a_state_may_be_anything() -> None:
+    wr.aggregate(
+        name="last_letter", returns="STRING", init=Counter, step=lambda s, x: s + Counter({str(x): 1}),
+        final=lambda s: max(s),
+    )  # fmt: skip
+    assert run("SELECT last_letter(k) AS m FROM s [RANGE 4 SLIDE 4]", ROWS) == [("2",)]
 
 
 # ------------------------------------------------------------------ names, versions, processes
@@ -351,6 +365,43 @@ def test_an_inverse_takes_states_out_again() -> None:
     assert nulls.subtract(nulls.combine(a, b), b) == a
     assert nulls.subtract(b, b) == nulls.identity()
     assert not make("bagged").invertible
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([None, 0.0, -0.0, 0.5, math.inf, math.nan]), max_size=4),
+        min_size=3,
+        max_size=3,
+    )
+)
+def test_states_of_nested_values_are_merged_and_taken_out_exactly(parts: list[list[Any]]) -> None:
+    """A state with big numbers, dicts, sets and tuples in it: whatever way rows are split, and back again."""
+    weight = 1 << 70
+
+    def add(state: Any, x: Any, sign: int = 1) -> Any:
+        state["bag"][repr(x)] = state["bag"].get(repr(x), (0, 0))[0] + sign, weight
+        return {
+            "bag": {k: n for k, n in sorted(state["bag"].items()) if n[0]},
+            "big": state["big"] + sign * weight,
+        }
+
+    def moved(a: Any, b: Any, sign: int) -> Any:
+        for key, (count, _) in b["bag"].items():
+            a["bag"][key] = a["bag"].get(key, (0, 0))[0] + sign * count, weight
+        return {
+            "bag": {k: n for k, n in sorted(a["bag"].items()) if n[0]}, "big": a["big"] + sign * b["big"]
+        }  # fmt: skip
+
+    wr.aggregate(
+        name="weighed", returns="STRING", init=lambda: {"bag": {}, "big": 0}, step=add, final=repr,
+        merge=lambda a, b: moved(a, b, 1), inverse=lambda a, b: moved(a, b, -1),
+    )  # fmt: skip
+    weighed = make("weighed", types=(DOUBLE,))
+    a, b, c = (weighed.fold(weighed.lift((x,)) for x in part) for part in parts)
+    whole = weighed.fold(weighed.lift((x,)) for part in parts for x in part)
+    assert weighed.combine(weighed.combine(a, b), c) == weighed.combine(a, weighed.combine(b, c)) == whole
+    assert weighed.subtract(whole, weighed.combine(b, c)) == a
+    assert weighed.subtract(whole, weighed.identity()) == whole
 
 
 def test_definitions_travel_to_other_processes(tmp_path: Any) -> None:

@@ -10,13 +10,13 @@ before it.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.plan import Emit, Scan
+from windrow.algebra.shipping import packed
 from windrow.engine.paces import Beginner, Pace, paces
 from windrow.engine.running import runnable
 from windrow.kernels.general.parts import View
@@ -85,14 +85,14 @@ def _pace(grid: Mapping[str, int], sampled: Mapping[str, int] | None) -> Pace:
 def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
     """A query's bundle as it runs in a team; by itself, if it is in none."""
     if member is None:
-        return replace(bundle, plan=pickle.dumps(plan), team=None)
+        return replace(bundle, plan=packed(plan), team=None)
     team, grid = member.team, cs8.grid_of(plan)
     if member.pace is not None and grid is not None:
         plan = cs8.moving_on(plan, member.pace.grid)
         sampled = () if member.pace.sampled is None else (member.pace.sampled,)
         team = replace(team, reports=(grid,), instants=sampled)
     plan = plan if member.trunk is None else member.trunk.under(plan)
-    return replace(bundle, plan=pickle.dumps(plan), team=team)
+    return replace(bundle, plan=packed(plan), team=team)
 
 
 def teamed(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]:
@@ -136,7 +136,7 @@ def _beginner(record: QueryRecord, plan: Emit) -> Beginner:
 def _member(record: QueryRecord, plan: Emit, pace: Pace | None) -> _Member:
     grid = cs8.grid_of(plan)
     plan = plan if pace is None else cs8.moving_on(plan, pace.grid)
-    alone = replace(record.bundle, plan=pickle.dumps(plan), team=None)
+    alone = replace(record.bundle, plan=packed(plan), team=None)
     sight = _digest(f"{_sight_of(general_unit(alone))} {record.complete_from}")
     shortens = _shortens(general_unit(alone)) and record.complete_from is None
     return _Member(alone, plan, pace, sight, shortens, grid)

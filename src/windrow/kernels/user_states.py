@@ -7,7 +7,6 @@ and these are then folded by `step`.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.aggregates import Definition
+from windrow.algebra.aggregates.plain_values import decoded, encoded
 from windrow.algebra.types import DataType
 from windrow.kernels.columns import values_of
 from windrow.kernels.combiners import TOTAL, Combiner, Lanes, scanned
@@ -24,7 +24,7 @@ from windrow.kernels.partials import Partial, Rows
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-#: what the bytes of a row that is not stepped yet begin with; pickled states begin with 0x80
+#: what the bytes of a row that is not stepped yet begin with; no plain value begins so
 _ROW = b"r"
 _NOTHING = b""
 
@@ -60,7 +60,7 @@ class Merging:
 
     def _reduced(self, states: list[bytes]) -> bytes:
         own = self.definition
-        rows = [pickle.loads(state[1:]) for state in states if state.startswith(_ROW)]
+        rows = [decoded(state[1:]) for state in states if state.startswith(_ROW)]
         found = own.stored(own.stepped(own.started(), rows), "step") if rows else _NOTHING
         for state in states:
             if state and not state.startswith(_ROW):
@@ -85,7 +85,7 @@ class UserState(Partial):
         states = np.full(len(chosen), _NOTHING, dtype=object)
         for place, args in enumerate(zip(*columns, strict=True)):
             if chosen[place]:
-                states[place] = _ROW + pickle.dumps(args)
+                states[place] = _ROW + encoded(args)
         return self._columns([(chosen.astype(np.int64),), (states,)])
 
     def _columns(self, lanes: Sequence[Lanes]) -> list[pl.Series]:
@@ -99,8 +99,7 @@ class UserState(Partial):
 def finals(definition: Definition, states: Sequence[bytes]) -> list[Any]:
     """The value of each state."""
     return [
-        definition.result(definition.loaded(state, "final") if state else definition.started())
-        for state in states
+        definition.result(definition.loaded(state) if state else definition.started()) for state in states
     ]
 
 

@@ -70,3 +70,12 @@ def too_new(place: object, found: int, known: int) -> StateError:
         code="format-too-new",
         hint="run the version of Windrow that wrote it, or a newer one",
     )
+
+
+def too_old(place: object, found: int, known: int) -> StateError:
+    """A file written by an earlier version, in a way that is no longer read."""
+    return StateError(
+        f"{place} has format {found}, and this version of Windrow reads format {known} only",
+        code="format-too-old",
+        hint="run the version of Windrow that wrote it, or begin again with an empty state directory",
+    )

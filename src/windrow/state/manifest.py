@@ -3,7 +3,7 @@
 It is the only thing a commit writes by name, so it decides alone what exists. It is never changed; the next
 one is made from it by `successor`. The file is one line of JSON:
 
-    {"format":1,"checksum":"…","body":{…}}
+    {"format":2,"checksum":"…","body":{…}}
 
 with the body in canonical form (sorted keys, no spaces), and the checksum over format and body.
 """
@@ -18,13 +18,14 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from windrow.state.entries import OutboxEntry, QueryState, StreamState, flat
-from windrow.state.failures import damaged, too_new
+from windrow.state.failures import damaged, too_new, too_old
 from windrow.state.refs import ChunkRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FORMAT = 1
+#: 2: states of users' aggregates are plain values
+FORMAT = 2
 
 _ENVELOPE = re.compile(rb'\{"format":([0-9]{1,9}),"checksum":"([0-9a-f]{32})","body":(.*)\}\n', re.DOTALL)
 
@@ -92,6 +93,8 @@ class Manifest:
             raise damaged(place, "it does not match its checksum")
         if version > FORMAT:
             raise too_new(place, version, FORMAT)
+        if version < FORMAT:
+            raise too_old(place, version, FORMAT)
         try:
             return cls.from_json(json.loads(body))
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -14,16 +14,15 @@ windrow.errors.DataError: half failed in final: TypeError: unsupported operand t
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from windrow.algebra.aggregates.plain_values import KEPT, NotPlainError, decoded, encoded
 from windrow.algebra.types import INTERVAL, DataType
 from windrow.algebra.values import canonical
-from windrow.errors import DataError
-
-_PROTOCOL = 5
+from windrow.errors import DataError, StateError
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Definition:
 
     def started(self) -> Any:
         """The state of no rows; a copy, so that it may be changed in place."""
-        return self.loaded(self.stored(self._run("init"), "init"), "init")
+        return self._guarded("init", deepcopy, self._run("init"))
 
     def stepped(self, state: Any, rows: Iterable[tuple[Any, ...]]) -> Any:
         """The state after some rows; `state` may have changed too."""
@@ -71,13 +70,27 @@ class Definition:
     # ------------------------------------------------------------ states as bytes
 
     def stored(self, state: Any, phase: str) -> bytes:
-        """A state as it is kept."""
-        data: bytes = self._guarded(phase, pickle.dumps, state, _PROTOCOL)
-        return data
+        """A state as it is kept: plain values, from which no code is ever made again."""
+        try:
+            return encoded(state)
+        except NotPlainError as error:
+            raise DataError(
+                f"the state of {self.name} after {phase} cannot be kept: {error}",
+                code="user-aggregate",
+                hint=f"what is kept is {KEPT}; make the state of these (a Counter can be a dict,"
+                " an object a tuple of its parts), or leave out merge: its rows are kept then, and no states",
+            ) from error
 
-    def loaded(self, state: bytes, phase: str) -> Any:
+    def loaded(self, state: bytes) -> Any:
         """A state that is nobody else's."""
-        return self._guarded(phase, pickle.loads, state)
+        try:
+            return decoded(state)
+        except NotPlainError as error:
+            raise StateError(
+                f"a stored state of the aggregate {self.name} is damaged: {error}",
+                code="damaged",
+                hint=f"DROP the query that calls `{self.name}` and create it again",
+            ) from error
 
     def merged(self, a: bytes, b: bytes) -> bytes:
         """The state of the rows of both."""
@@ -88,7 +101,7 @@ class Definition:
         return self._of_two("inverse", a, b)
 
     def _of_two(self, phase: str, a: bytes, b: bytes) -> bytes:
-        return self.stored(self._run(phase, self.loaded(a, phase), self.loaded(b, phase)), phase)
+        return self.stored(self._run(phase, self.loaded(a), self.loaded(b)), phase)
 
     def _run(self, phase: str, *args: Any) -> Any:
         return self._guarded(phase, getattr(self, phase), *args)

@@ -45,7 +45,7 @@ class MergedAggregate(UserAggregate):
 
     def lower(self, state: Kept) -> Any:
         own = self.definition
-        return own.result(own.loaded(state[1], "final") if state[0] else own.started())
+        return own.result(own.loaded(state[1]) if state[0] else own.started())
 
     def invertible_for(self, types: Types) -> bool:
         return self.definition.inverse is not None

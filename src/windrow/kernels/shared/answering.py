@@ -4,7 +4,6 @@ one form are made together.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from windrow.algebra.shipping import unpacked
 from windrow.kernels.answers import Answers
 from windrow.kernels.combiners import take
 from windrow.kernels.measures import GROUPS, Measures
@@ -285,7 +285,7 @@ class Form:
 
 @lru_cache(maxsize=4096)
 def _form(plan: bytes) -> Form:
-    query = SlidingQuery.of(pickle.loads(plan))
+    query = SlidingQuery.of(unpacked(plan))
     measures = Measures(query.aggregate)
     labels = tuple(partial.label for partial in measures.layouts[GROUPS].partials[1:])
     tables = tuple(name for name in measures.layouts if name != GROUPS)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Turn:
-    """An epoch of a ledger. `forms` are the queries, pickled, that the askers' forms are taken from."""
+    """An epoch of a ledger. `forms` are the queries, packed, that the askers' forms are taken from."""
 
     ledger: Ledger
     clock: Clock

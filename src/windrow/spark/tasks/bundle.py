@@ -6,12 +6,12 @@ process, found again by its fingerprint.
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.user import install_version
+from windrow.algebra.shipping import packed, unpacked
 from windrow.kernels.general.parts import View
 from windrow.spark.tasks.units import SlidingUnit, Unit, unit_of
 
@@ -45,7 +45,7 @@ class Team:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A query by name: its pickled plan, and the definitions of the user's aggregates in it."""
+    """A query by name: its packed plan, and the definitions of the user's aggregates in it."""
 
     name: str
     fingerprint: str
@@ -68,7 +68,7 @@ class Bundle:
         aggregates: tuple[Definition, ...] = (),
     ) -> Bundle:
         """A plan, ready to travel."""
-        return cls(name, fingerprint, pickle.dumps(plan), by_group, aggregates)
+        return cls(name, fingerprint, packed(plan), by_group, aggregates)
 
     @property
     def files(self) -> str:
@@ -98,4 +98,4 @@ class Bundle:
 
 @lru_cache(maxsize=4096)
 def _compiled(plan: bytes, by_group: bool | None, carries_ends: bool) -> Unit:
-    return unit_of(pickle.loads(plan), by_group=by_group, carries_ends=carries_ends)
+    return unit_of(unpacked(plan), by_group=by_group, carries_ends=carries_ends)

@@ -6,7 +6,6 @@ next, as states of its panes. Stage `n` of shard `s` has a state of its own, num
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from windrow.spark.tasks.archived import archived_section, lived_rows
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
 from windrow.spark.tasks.general import OF, Moving, Turn, advance
 from windrow.spark.tasks.place import Spool
-from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, fault_of, message, undisturbed
+from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, contents, fault_of, message, undisturbed
 from windrow.spark.tasks.shared import operator_of, sheets_of
 from windrow.spark.tasks.spent import timed
 from windrow.spark.tasks.units import SlidingUnit
@@ -124,11 +123,11 @@ class _Run:
             self._sort_out(batch)
 
     def _sort_out(self, batch: pa.RecordBatch) -> None:
+        found: Routed
+        for found in contents(batch, ROUTED):
+            self.incoming.setdefault(found.query, []).append(found)
         for place, kind in enumerate(batch.column("kind").to_pylist()):
-            if kind == ROUTED:
-                found: Routed = pickle.loads(batch.column("payload")[place].as_py())
-                self.incoming.setdefault(found.query, []).append(found)
-            else:
+            if kind != ROUTED:
                 self.passed_on.append(batch.slice(place, 1))
 
     def run(self) -> Closed:

@@ -6,7 +6,6 @@ shard it is for.
 
 from __future__ import annotations
 
-import pickle
 import signal
 import sys
 import threading
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from windrow.algebra.shipping import packed, unpacked
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
@@ -85,14 +85,14 @@ class Closed:
 def message(kind: str, content: Any, target: int = 0) -> pa.RecordBatch:
     """One row that carries anything."""
     return pa.RecordBatch.from_pylist(
-        [{"target": target, "kind": kind, "payload": pickle.dumps(content)}], schema=_ARROW
+        [{"target": target, "kind": kind, "payload": packed(content)}], schema=_ARROW
     )
 
 
 def contents(rows: pa.Table | pa.RecordBatch, kind: str) -> Iterable[Any]:
     """What rows of one kind carry."""
     found = zip(rows.column("kind").to_pylist(), rows.column("payload").to_pylist(), strict=True)
-    return [pickle.loads(payload) for each, payload in found if each == kind]
+    return [unpacked(payload) for each, payload in found if each == kind]
 
 
 def late_section(stream: str) -> str:
