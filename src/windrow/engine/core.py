@@ -135,7 +135,7 @@ class Engine:
         self._dropped: set[str] = set()
         self._dropped_streams: set[str] = set()
         self._dropped_tables: set[str] = set()
-        self._closing: list[Sink] = []
+        self._closing: list[tuple[str, Sink]] = []
         self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
         self.shedding = Shedding.of(self.last.decisions, self._state_id)
         self.common = Common.of(self.last.decisions)
@@ -329,7 +329,7 @@ class Engine:
             self.seconds.pop(record.id, None)
             self.costs.drop(record.id)
             self._dropped.add(name)
-            self._closing += [record.sink] if record.sink is not None else []
+            self._closing += [(name, record.sink)] if record.sink is not None else []
             self._registered = True
 
     def forget_query(self, name: str) -> None:
@@ -534,7 +534,7 @@ class Engine:
         self.delivering.done, self._dropped = {}, set()
         self._dropped_streams, self._dropped_tables = set(), set()
         while self._closing:
-            self._closing.pop().close()
+            self.delivering.let_go(*self._closing.pop())
         self.archives.committed()
         self.common.absorbed = draft.ledgers
         for name, seconds in draft.spent.items():
@@ -583,11 +583,11 @@ class Engine:
                 self.deliver()
                 self.commit()
             finally:
-                for record in self.queries.values():
+                for name, record in self.queries.items():
                     if record.sink is not None and not isinstance(record.sink, MemorySink):
-                        record.sink.close()
-                for sink in self.delivering.late_sinks.values():
-                    sink.close()
+                        self.delivering.let_go(name, record.sink)
+                for name, sink in self.delivering.late_sinks.items():
+                    self.delivering.let_go(name, sink)
                 self.archives.close()
                 self.log.close()
 

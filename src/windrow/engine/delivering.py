@@ -1,27 +1,31 @@
 """Giving every sink what is committed and it does not have yet.
 
-Where a sink fails, its rows go on waiting in the outbox, and those of others go out. What was delivered is
-told to the next commit, which names it no more.
+Where a sink fails, in whatever way, its rows go on waiting in the outbox, and those of others go out: no
+failure of a sink is one of the run. What was delivered is told to the next commit, which names it no more.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from windrow.engine.outgoing import Outgoing
 from windrow.engine.published import published_schema, rows_schema
-from windrow.errors import SinkError
+from windrow.spark.sinks.failures import is_failure, sink_failed
 from windrow.spark.tasks.reports import late_section
 from windrow.state.crash import crash_point
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
 
     from windrow.engine.records import QueryRecord, StreamRecord
-    from windrow.spark.sinks import Sink
+    from windrow.errors import SinkError
+    from windrow.spark.sinks import Delivery, Sink
     from windrow.state.entries import OutboxEntry
     from windrow.state.store import Store
 
@@ -77,11 +81,44 @@ class Delivering:
 
     def _give(self, name: str, section: str, sink: Sink, schema: pa.Schema, outgoing: Outgoing) -> None:
         for commit, waiting in outgoing.pending(section):
-            try:
-                sink.deliver(outgoing.delivery(name, section, commit, waiting, schema))
-            except SinkError as error:
-                self.tell(name, error)
+            reading = _Reading(outgoing.delivery(name, section, commit, waiting, schema))
+            if not self._survived(name, partial(sink.deliver, reading.delivery), reading):
                 return
             self.tell(name, None)
             crash_point("sink-delivered")
             self.mark(waiting, section)
+
+    def let_go(self, name: str, sink: Sink) -> None:
+        """Close a sink that is not needed any more."""
+        self._survived(name, sink.close)
+
+    def _survived(self, name: str, act: Callable[[], None], reading: _Reading | None = None) -> bool:
+        """Whether a sink has done something. Every failure is its own, unless the outbox cannot be read."""
+        try:
+            act()
+        except BaseException as error:
+            if reading is not None and reading.error is not None:
+                raise reading.error from None
+            if not is_failure(error):
+                raise
+            self.tell(name, sink_failed(name, error))
+            return False
+        return True
+
+
+class _Reading:
+    """A delivery that remembers if its rows could not be read: that is no failure of the sink."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self.error: BaseException | None = None
+        self._tables = delivery.tables
+        self.delivery = replace(delivery, tables=self._read)
+
+    def _read(self) -> Iterator[pa.Table]:
+        try:
+            yield from self._tables()
+        except GeneratorExit:  # the sink has read enough
+            raise
+        except BaseException as error:
+            self.error = error
+            raise

@@ -141,10 +141,10 @@ class StreamFeed:
         log = self.checkpoint / "sources" / "0"
         paths = (log / name for name in (str(number), f"{number}.compact"))
         path = next((path for path in paths if path.exists()), None)
-        for line in path.read_text().splitlines()[1:] if path else ():
-            entry: dict[str, Any] = json.loads(line)
-            if entry["batchId"] == number:
-                yield entry
+        # bytes: a file's name may have line separators of Unicode in it, at which `splitlines()` would cut
+        lines = path.read_bytes().split(b"\n")[1:] if path else []
+        entries: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
+        yield from (entry for entry in entries if entry["batchId"] == number)
 
 
 def rows_waiting(source: Mapping[str, Any]) -> int:

@@ -51,7 +51,8 @@ def _sync_version(table: Path, version: int) -> list[dict[str, Any]]:
     entry = table / LOG / f"{version:020d}.json"
     if not entry.exists():
         return []
-    actions = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines()]
+    # bytes: a value may have line separators of Unicode in it, at which `splitlines()` would cut
+    actions = [json.loads(line) for line in entry.read_bytes().split(b"\n") if line.strip()]
     for action in actions:
         path = table / unquote(action["add"]["path"]) if "add" in action else None
         if path is not None and path.exists():  # else it was compacted since

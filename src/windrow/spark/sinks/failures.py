@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from windrow.errors import SinkError
+from windrow.errors import SinkError, WindrowError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +51,28 @@ def explained(doing: str, place: object) -> Iterator[None]:
         reason = error.strerror or str(error)
         what, code, way_out = _WAYS_OUT.get(error.errno or 0, (reason, "file-system", "see to the disk"))
         raise SinkError(f"cannot {doing} {place}: {what}", code=code, hint=f"{way_out}; {KEPT}") from error
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether something has failed, and nobody wants the process to end."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"  # of libraries in Rust
+
+
+def sink_failed(query: str, error: BaseException) -> SinkError:
+    """Whatever came out of a sink, as its failure.
+
+    >>> sink_failed("top", KeyError("at"))
+    SinkError("the sink of `top` failed: KeyError: 'at'")
+    """
+    if isinstance(error, SinkError):
+        return error
+    if isinstance(error, WindrowError):
+        failed = SinkError(f"the sink of `{query}` failed: {error.message}", code=error.code, hint=error.hint)
+    else:
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        failed = SinkError(f"the sink of `{query}` failed: {what}", code="sink-failed", hint=KEPT)
+    failed.__cause__ = error
+    return failed
 
 
 def imported(module: str, extra: str) -> Any:

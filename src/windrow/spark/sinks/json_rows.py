@@ -30,12 +30,20 @@ from windrow.spark.sinks.kinds import is_bytes, is_list, is_text
 if TYPE_CHECKING:
     from decimal import Decimal
 
+#: line separators that JSON does not escape by itself
+_SEPARATORS = {ord(each): f"\\u{ord(each):04x}" for each in "\x85\u2028\u2029"}
+
 Form: TypeAlias = Callable[[Any], Any]
 
 
 def json_line(value: Any, *, ascii_only: bool = False) -> str:
-    """One JSON text without line breaks."""
-    return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":"))
+    r"""One JSON text without line breaks, those of Unicode neither: some readers cut lines there.
+
+    >>> json_line("a\u2028b")
+    '"a\\u2028b"'
+    """
+    text = json.dumps(value, ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":"))
+    return text if text.isascii() else text.translate(_SEPARATORS)
 
 
 def json_rows(table: pa.Table) -> Iterator[dict[str, Any]]:

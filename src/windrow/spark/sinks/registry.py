@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.errors import QueryError, nearest
+from windrow.errors import QueryError, WindrowError, nearest
 from windrow.spark.sinks.console import ConsoleSink
 from windrow.spark.sinks.delivery import Opening, no_hook
 from windrow.spark.sinks.delta import DeltaSink
+from windrow.spark.sinks.failures import sink_failed
 from windrow.spark.sinks.files import FilesSink
 from windrow.spark.sinks.kafka import KafkaSink
 from windrow.spark.sinks.memory import MemorySink
@@ -48,7 +49,12 @@ def open_sink(url: str, query: str, *, hook: Hook = no_hook, state: str = "") ->
     """
     kind, parsed = _known(url)
     kind.check(parsed)
-    return kind.open(parsed, Opening(query, hook, state))
+    try:
+        return kind.open(parsed, Opening(query, hook, state))
+    except WindrowError:
+        raise
+    except Exception as error:
+        raise sink_failed(query, error) from error
 
 
 def _known(url: str) -> tuple[type[UrlSink], SinkUrl]:

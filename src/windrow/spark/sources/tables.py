@@ -131,4 +131,4 @@ class _HashingFile:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
+    return str(error).partition("\n")[0]
