@@ -6,24 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
+from tests.support.effort import EFFORT, apply_effort, chosen, forbid_java, load_profile, log_search
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from pyspark.sql import SparkSession
 
-# No deadline: how long one example takes says more about the machine than about the code.
-settings.register_profile("default", deadline=None, max_examples=50)
-# CI tries the same examples every time, so that a red build is red because of its change.
-settings.register_profile(
-    "ci", deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
-# For a long search by hand: HYPOTHESIS_PROFILE=thorough make test
-settings.register_profile("thorough", deadline=None, max_examples=5000)
-
-_IN_CI = os.environ.get("CI") == "true"
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if _IN_CI else "default"))
+load_profile()
 
 # Many short jobs: a Java that compiles quickly and collects on one thread leaves more of the cores to them.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -40,9 +30,34 @@ _LONGEST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, everything else as it was."""
+    """The longest files first, everything else as it was; marks for what needs a JVM or tries examples."""
     places = {name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    items[:] = chosen(items)
+    for item in items:
+        apply_effort(item)
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("jvm")
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("property")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_java(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where tests are to be fast, none of them starts a JVM without saying so."""
+    if EFFORT == "fast":
+        forbid_java(tmp_path_factory.mktemp("no-java"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What a search tried is written down."""
+    report = yield
+    if EFFORT == "search" and call.when == "call":
+        log_search(item, report)
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,8 @@ from windrow.errors import DataError, QueryError, StateError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.deep
+
 UPKEEPS = {
     "rebuild": Upkeep.rebuilding(),
     "lazy": Upkeep(),

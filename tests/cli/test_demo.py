@@ -37,6 +37,7 @@ def test_the_summary() -> None:
     )
 
 
+@pytest.mark.jvm
 def test_it_runs_and_ends_by_itself(tmp_path: Path) -> None:
     code, out, err = finish(start("demo", "traffic", "--seconds", "8", folder=tmp_path))
     assert code == 0, err

@@ -12,7 +12,10 @@ from statistics import fmean
 from subprocess import Popen
 from typing import Any
 
+import pytest
 from tests.cli.support import EXAMPLES, PATIENCE, finish, start
+
+pytestmark = pytest.mark.jvm
 
 FAILS = """\
 CREATE STREAM orders (item STRING, quantity INT, ts TIMESTAMP)

@@ -87,6 +87,7 @@ def test_ctrl_c_forgets_the_statement() -> None:
     assert list(Lines(is_typed=True, read=read)) == [".tables", "-- nothing", "SHOW QUERIES;"]
 
 
+@pytest.mark.jvm
 def test_queries_run_in_the_background(tmp_path: Path) -> None:
     late = "CREATE QUERY late AS SELECT MAX(speed) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS];\n"
     text = (

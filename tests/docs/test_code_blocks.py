@@ -162,7 +162,13 @@ RUNNERS: dict[str, Callable[[Block, dict[str, Any]], None]] = {
 # ------------------------------------------------------------------ the tests
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def _page_case(page: Path) -> Any:
+    """A page whose blocks run an engine starts a JVM."""
+    starts = re.search(r"wr\.connect\(|^\$ windrow (run|demo|shell)", page.read_text(), re.MULTILINE)
+    return pytest.param(page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.jvm] if starts else [])
+
+
+@pytest.mark.parametrize("page", [*map(_page_case, PAGES)])
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("examples").symlink_to(ROOT / "examples")

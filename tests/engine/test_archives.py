@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.archive.support import temporary
@@ -13,6 +14,8 @@ from tests.engine.archived import Archiving, Definition, values_of
 from tests.engine.driven import STREAM
 
 from windrow.engine import archiving
+
+pytestmark = pytest.mark.deep
 
 #: one query for each way to have a lifetime
 RELATIONS = {

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from tests.engine.spark_world import Files
 from tests.engine.victim import EVENT_RATE, ROWS, TOPS, TRAFFIC_COLUMNS, TRAFFIC_OPTIONS
 from tests.engine.world import rows_of
@@ -21,6 +22,8 @@ from windrow.spark.sources.generators.settings import Settings
 from windrow.spark.sources.generators.traffic import TRAFFIC
 from windrow.state.crash import VARIABLE
 from windrow.testing import Harness
+
+pytestmark = pytest.mark.jvm
 
 REPOSITORY = Path(__file__).parents[2]
 #: before a commit, between it and Spark's, and after a delivery; all other points are passed in one process

@@ -17,6 +17,8 @@ from tests.engine.world import rows_of
 from windrow.errors import QueryError
 from windrow.testing import Harness
 
+pytestmark = pytest.mark.deep
+
 ARCHIVES = "CREATE ARCHIVE by_k ON s KEY k KEEP 41; CREATE ARCHIVE by_v ON s KEY v PARTITIONS 2 x 3 KEEP 41"
 QUERIES = [
     "SELECT v, t FROM s [RANGE 40] WHERE k = 2",

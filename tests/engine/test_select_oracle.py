@@ -17,6 +17,8 @@ from tests.engine.world import rows_of
 from windrow.errors import QueryError
 from windrow.testing import Harness
 
+pytestmark = pytest.mark.deep
+
 COLUMNS, OPTIONS, KEEP = "k BIGINT, v BIGINT, t BIGINT", "WATTR t SLACK 4", 40
 SETUP = f"""
 CREATE STREAM s ({COLUMNS}) {OPTIONS} KEEP {KEEP};

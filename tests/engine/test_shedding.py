@@ -24,6 +24,8 @@ from windrow.spark.tasks.general import RowsGathering
 from windrow.spark.tasks.ingest import _Gathering
 from windrow.state.crash import Crash, crashing_at
 
+pytestmark = pytest.mark.deep
+
 OPTIONS = "WATTR t SLACK 3 SHEDDABLE"
 STREAM = f"CREATE STREAM s ({COLUMNS}) {OPTIONS}"
 TUMBLING = "SELECT COUNT(*) AS n, SUM(v) AS v FROM s [RANGE 10 SLIDE 10]"

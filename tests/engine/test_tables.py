@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.deep
+
 TABLES = {"items": "k BIGINT, name STRING", "owners": "k BIGINT, owner STRING"}
 KINDS = {"items": "NRR", "owners": "RELATION"}
 BEFORE_ALL = -1_000_000

@@ -40,6 +40,8 @@ from windrow.windows.punctuation import Slack
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
 from windrow.windows.spec import WindowSpec
 
+pytestmark = pytest.mark.deep
+
 SPECS: dict[str, WindowSpec] = {
     "tumbling": RangeWindow(4, 4, 1),
     "sliding": RangeWindow(6, 2),
@@ -57,12 +59,9 @@ def cases(draw: st.DrawFn) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("persisted", [True, False, None])
-def test_kernels_agree_with_the_oracle(persisted: bool | None) -> None:
-    @given(cases())
-    def check(case: tuple[Any, Any]) -> None:
-        assert_agree(*case, persisted=persisted)
-
-    check()
+@given(case=cases())
+def test_kernels_agree_with_the_oracle(persisted: bool | None, case: tuple[Any, Any]) -> None:
+    assert_agree(*case, persisted=persisted)
 
 
 def scripted(seed: int, batches: int = 5, size: int = 8, calm: bool = False) -> list[tuple[str, Any]]:

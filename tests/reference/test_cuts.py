@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plans import FIRST, LAST, plans, worlds
@@ -12,6 +13,8 @@ from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit
 from windrow.reference.executor import ReferenceExecutor
 from windrow.reference.world import World
+
+pytestmark = pytest.mark.deep
 
 
 def begun(plan: Emit, world: World) -> ReferenceExecutor:

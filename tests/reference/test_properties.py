@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plans import HORIZON, plans, worlds
@@ -13,6 +14,8 @@ from windrow.algebra.plan import Emit, StreamWord
 from windrow.reference.pieces import Pieces, snapshot_of
 from windrow.reference.streams import Evaluation, lag_of
 from windrow.reference.world import World
+
+pytestmark = pytest.mark.deep
 
 
 @given(plans(), worlds())

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.effort import examples
 from tests.support.plans import FIRST, LAST, worlds
 
 from windrow.algebra.changes import Change
@@ -54,14 +55,14 @@ def late_worlds(draw: st.DrawFn) -> World:
 def check(
     rewritings: Callable[[Emit], Iterable[Plan]],
     plans: st.SearchStrategy[Emit],
-    examples: int = 25,
+    tried: int = 25,
     share: float = 0.08,
     worlds: st.SearchStrategy[World] = HISTORIES,
 ) -> None:
     """Every rewriting of every plan gives the same changes, and enough plans have one."""
     fired = []
 
-    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(tried, deep=True), suppress_health_check=list(HealthCheck))
     @given(plans, worlds, clocks)
     def run(plan: Emit, world: World, clock: Instant) -> None:
         found = [other for other in rewritings(plan) if other != plan]

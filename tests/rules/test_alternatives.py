@@ -31,6 +31,8 @@ from windrow.rules.push_down_tables import push_down_tables
 from windrow.rules.statistics import Statistics
 from windrow.windows.ranges import RangeWindow
 
+pytestmark = pytest.mark.deep
+
 #: rates that make the thesis' heuristic change an order
 UNEVEN = Statistics(rates={"s1": 9.0, "s2": 1.0}, distinct={"s1.k": 40, "s2.k": 3})
 
@@ -60,7 +62,7 @@ def test_every_alternative_has_a_shape_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", list(SHAPES))
 def test_an_alternative_keeps_the_answers_where_it_fires(name: str) -> None:
-    check(called(name), SHAPES[name], examples=40, share=0.05)
+    check(called(name), SHAPES[name], tried=40, share=0.05)
 
 
 def test_all_alternatives_on_the_plans_of_all_tests() -> None:

@@ -19,6 +19,8 @@ from windrow.rules.guards import reports_alike
 from windrow.rules.optimise import RULES, normalise, optimise
 from windrow.windows.ranges import RangeWindow
 
+pytestmark = pytest.mark.deep
+
 A, B = (Scan(stream, alias) for stream, alias in zip(STREAMS, "ab", strict=True))
 SAME = call("=", [A.schema.column("a.k"), B.schema.column("b.k")])
 LARGE = call(">", [A.schema.column("a.v"), Literal(1, BIGINT)])

@@ -16,6 +16,8 @@ from windrow.rules.guards import reports_alike
 from windrow.rules.optimise import RULES, optimise
 from windrow.rules.trees import as_query
 
+pytestmark = pytest.mark.deep
+
 BY_NAME = dict(RULES)
 RESTORE = (StreamWord.ISTREAM_RESTORE, StreamWord.RSTREAM_RESTORE)
 RELATIONAL = ("filter", "rename", "union", "distinct", "group", "join", "exists", "except", "limit")
@@ -80,4 +82,4 @@ def test_all_rules_where_late_rows_are_kept() -> None:
 
 
 def test_the_optimised_plan_gives_the_same_answers() -> None:
-    check(lambda plan: [optimise(plan).plan], queries(depth=3), examples=40)
+    check(lambda plan: [optimise(plan).plan], queries(depth=3), tried=40)

@@ -30,6 +30,8 @@ from windrow.sharing.pool import Answer, Pool
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.ranges import RangeWindow
 
+pytestmark = pytest.mark.deep
+
 Found = dict[str, list[tuple[int, tuple[Any, ...]]]]
 
 

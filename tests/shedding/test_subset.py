@@ -22,6 +22,8 @@ from windrow.shedding.gaps import gaps
 from windrow.shedding.phases import Phases
 from windrow.shedding.sharing import Sharing, share
 
+pytestmark = pytest.mark.deep
+
 Rows = dict[str, list[tuple[Any, ...]]]
 
 

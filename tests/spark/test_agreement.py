@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from windrow.algebra.changes import Change
     from windrow.windows.spec import WindowSpec
 
+pytestmark = pytest.mark.deep
+
 
 def run(executor: Any, steps: list[Step], restarts: random.Random | None = None) -> list[Change] | None:
     """All changes of a history; None if a row made the query fail. Restarts happen between any two steps."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.kernels.agreement import assert_same
@@ -19,6 +20,8 @@ from windrow.testing.spark_executor import SparkExecutor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.deep
 
 
 @st.composite

@@ -48,6 +48,7 @@ def test_a_second_call_gives_the_same_session(spark: SparkSession) -> None:
     assert local_session() is spark
 
 
+@pytest.mark.jvm
 def test_nothing_but_the_result_is_printed() -> None:
     answer = subprocess.run(
         [sys.executable, "-c", START_AND_COUNT], capture_output=True, text=True, check=True, timeout=300

@@ -11,11 +11,12 @@ from windrow.testing import Change, Harness
 from windrow.testing.harness import EXECUTORS
 
 SECOND = 1_000_000
+CASES = [pytest.param(name, marks=[pytest.mark.jvm] if name == "spark" else []) for name in EXECUTORS]
 STREAMS = {"s": ("k STRING, v BIGINT, ts TIMESTAMP", "WATTR ts SLACK 2 SECONDS LATE DROP")}
 QUERY = "SELECT k, SUM(v), MIN(v) FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k"
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", CASES)
 def test_a_script_gives_the_same_changes_on_every_executor(executor: str) -> None:
     h = Harness(QUERY, STREAMS, executor=executor)
     h.push("s", [("a", 1, 1 * SECOND), ("b", 2, 4 * SECOND)])
@@ -34,7 +35,7 @@ def test_a_script_gives_the_same_changes_on_every_executor(executor: str) -> Non
     ]
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", CASES)
 def test_an_answer_that_is_not_final_is_not_told(executor: str) -> None:
     h = Harness(QUERY, STREAMS, executor=executor)
     h.push("s", [("a", 1, 1 * SECOND)])
@@ -42,7 +43,7 @@ def test_an_answer_that_is_not_final_is_not_told(executor: str) -> None:
         h.relation(5 * SECOND)
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", CASES)
 def test_tables_change_on_every_executor(executor: str) -> None:
     tables = {"items": ("k STRING, name STRING", "KEY (k)"), "owners": ("k STRING, owner STRING", "RELATION")}
     query = (
@@ -117,7 +118,7 @@ def test_an_unknown_executor_is_named() -> None:
         lambda h: h.relation(None),
     ],
 )
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", CASES)
 def test_mistakes_are_data_errors(executor: str, mistake: object) -> None:
     with pytest.raises(DataError):
         mistake(Harness(QUERY, STREAMS, executor=executor))  # type: ignore[operator]

@@ -29,6 +29,8 @@ from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.spec import WindowSpec
 
+pytestmark = pytest.mark.deep
+
 
 def options(random: Random) -> Options:
     """Any combination of choices."""

@@ -1,6 +1,6 @@
 """Random plans over the whole language on random histories: the general kernels say what the oracle says.
 
-A longer search by hand: HYPOTHESIS_PROFILE=thorough python -m pytest tests/kernels/general
+A longer search by hand: make search PATHS=tests/kernels/general
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from windrow.algebra.plan import Emit
 from windrow.kernels.general.executor import GeneralExecutor
 from windrow.kernels.general.options import Options, Strategy
 from windrow.kernels.general.stored import read, written
+
+pytestmark = pytest.mark.deep
 
 
 def some(part: int) -> settings:

@@ -20,6 +20,8 @@ from windrow.kernels.general.executor import GeneralExecutor
 from windrow.kernels.general.options import Options, Strategy
 from windrow.testing import Harness
 
+pytestmark = pytest.mark.deep
+
 STREAMS = {"s": "a BIGINT, v BIGINT, ts BIGINT", "r": "b BIGINT, w BIGINT, ts BIGINT"}
 TABLES = {"t": ("k BIGINT, n BIGINT", "RELATION"), "u": ("k BIGINT, n BIGINT", "NRR")}
 QUERIES = {

@@ -1,0 +1,104 @@
+"""Effort: how many examples property tests try, and whether these are the same every time.
+
+One environment variable decides, WINDROW_EFFORT:
+
+    (not set)   as many examples as a test names, the same every time: `make test`, CI
+    fast        a fifth of them, and of the cases of tests that have many; no JVM may start: `make test-fast`
+    search      new examples every time, WINDROW_EXAMPLES of them (WINDROW_DEEP_EXAMPLES for tests marked
+                `deep`), and a line for each test in the file WINDROW_SEARCH_LOG: `make search`
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    import pytest
+
+EFFORT = os.environ.get("WINDROW_EFFORT", "")
+#: of the examples that a test names, this part is tried by `fast`, and of the cases of a test with so many
+_FAST_PART, _MANY_CASES = 5, 15
+
+_SETTINGS = "_hypothesis_internal_use_settings"  # where Hypothesis keeps the settings of a test
+_COUNTED = re.compile(r"(\d+) passing examples?, (\d+) failing")
+
+# Where a test cannot start a JVM, Java is this script: it says so to whoever tries.
+_NO_JAVA = """\
+#!/bin/sh
+[ "$1" = -version ] && { echo 'openjdk version "21.0.8"' >&2; exit 0; }
+echo "this test starts a JVM: mark it with pytest.mark.jvm" >&2
+exit 1
+"""
+
+
+def load_profile() -> None:
+    """No deadline and no complaint of slowness: how long an example takes says more about the machine."""
+    settings.register_profile(
+        "windrow",
+        deadline=None,
+        max_examples=int(os.environ["WINDROW_EXAMPLES"]) if EFFORT == "search" else 50,
+        derandomize=EFFORT != "search",
+        print_blob=EFFORT == "search",
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("windrow")
+
+
+def examples(named: int, *, deep: bool = False) -> int:
+    """How many examples are tried where a test names a number."""
+    if EFFORT == "fast":
+        return max(1, named // _FAST_PART)
+    if EFFORT == "search":
+        return int(os.environ["WINDROW_DEEP_EXAMPLES" if deep else "WINDROW_EXAMPLES"])
+    return named
+
+
+def apply_effort(item: pytest.Item) -> None:
+    """The settings of a property test, with the number of examples that the effort asks for."""
+    function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+    if not EFFORT or not getattr(function, "is_hypothesis_test", False) or hasattr(function, "_effort"):
+        return
+    own = getattr(function, _SETTINGS, settings.default)
+    deep = item.get_closest_marker("deep") is not None
+    setattr(function, _SETTINGS, settings(own, max_examples=examples(own.max_examples, deep=deep)))
+    function._effort = EFFORT  # type: ignore[union-attr]  # the cases of a parametrised test share a function
+
+
+def chosen(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests that are run: all of them, or fewer cases of those that have many."""
+    if EFFORT != "fast":
+        return items
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    many = {name for name, each in cases.items() if len(each) >= _MANY_CASES}
+    kept = {id(item) for name in cases for item in cases[name][:: _FAST_PART if name in many else 1]}
+    return [item for item in items if id(item) in kept]
+
+
+def forbid_java(folder: Path) -> None:
+    """From here on, in this process and those it starts, every attempt to start a JVM fails and says why."""
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True, exist_ok=True)
+    java.write_text(_NO_JAVA)
+    java.chmod(0o755)
+    os.environ["JAVA_HOME"] = str(folder)
+
+
+def log_search(item: pytest.Item, report: pytest.TestReport) -> None:
+    """A line of JSON for a test that was searched: how many examples it had, and what failed."""
+    counted = _COUNTED.findall(getattr(item, "hypothesis_statistics", ""))
+    entry = {
+        "test": item.nodeid,
+        "examples": sum(int(passing) + int(failing) for passing, failing in counted),
+        "seconds": round(report.duration, 1),
+        "failed": report.longreprtext if report.failed else None,
+    }
+    with Path(os.environ["WINDROW_SEARCH_LOG"]).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(entry) + "\n")
