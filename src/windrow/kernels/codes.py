@@ -96,9 +96,22 @@ def _matchable(frame: pl.DataFrame) -> pl.DataFrame:
 
 def row_order(column: pl.Series) -> pl.Series:
     """A column as the order of rows sees it: doubles as codes, where -0.0 comes before the 0.0 it equals."""
+    return _coded(column, _turned)
+
+
+def value_order(column: pl.Series) -> pl.Series:
+    """A column as ORDER BY sees it: -0.0 is 0.0, so that the next column decides.
+
+    >>> value_order(pl.Series([0.0, None, -0.0])).to_list()
+    [0, None, 0]
+    """
+    return _coded(column, sortable_bits)
+
+
+def _coded(column: pl.Series, code: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.int64]]) -> pl.Series:
     if not column.dtype.is_float():
         return column
-    codes = _turned(column.cast(pl.Float64).fill_null(0.0).to_numpy())
+    codes = code(column.cast(pl.Float64).fill_null(0.0).to_numpy())
     return _masked(pl.Series(column.name, codes), column.is_not_null().to_numpy())
 
 

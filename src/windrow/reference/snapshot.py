@@ -215,8 +215,9 @@ class Snapshot:
         return self.first_rows(plan, self.facts(plan.input))
 
     def first_rows(self, plan: Limit, rows: Sequence[Fact]) -> list[Fact]:
-        """The rows that stay: by the given order, last the remaining columns."""
-        ranked = sorted(rows, key=lambda fact: sort_key(fact.values))
+        """The rows that stay: by the given order, last the remaining columns. -0.0 is 0.0 here: which of the
+        two stands for a row is not said, so no row goes first by it."""
+        ranked = sorted(rows, key=lambda fact: _value_key(fact.values))
         for expression, descending in reversed(plan.order):
             ranked = _ranked(ranked, self._reader(expression, plan.input), descending)
         return ranked[: plan.count]
@@ -239,7 +240,11 @@ def any_waved(plan: Aggregate) -> bool:
 
 def _ranked(rows: list[Fact], value: Callable[[Fact], Any], descending: bool) -> list[Fact]:
     """Sorted by a value; where values are equal, the order stays."""
-    return sorted(rows, key=lambda fact: sort_key((value(fact),)), reverse=descending)
+    return sorted(rows, key=lambda fact: _value_key((value(fact),)), reverse=descending)
+
+
+def _value_key(values: Iterable[Any]) -> Any:
+    return sort_key(value + 0.0 if isinstance(value, float) else value for value in values)
 
 
 def together(parts: Iterable[Fact]) -> Fact:

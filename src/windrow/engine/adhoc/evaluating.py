@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.engine.delivery import in_order
-from windrow.kernels.codes import row_order
+from windrow.kernels.codes import value_order
 from windrow.kernels.general.clocks import Clock
 from windrow.kernels.general.pieces import FOREVER, VE, VS, N
 from windrow.kernels.general.program import News, Program
@@ -36,7 +36,7 @@ def in_row_order(frame: pl.DataFrame, order: Sequence[tuple[str, bool]]) -> pl.D
     frame = pl.concat(list(in_order([frame.to_arrow()])))
     if not order:
         return frame
-    keys = [row_order(frame[name]).alias(str(place)) for place, (name, _) in enumerate(order)]
+    keys = [value_order(frame[name]).alias(str(place)) for place, (name, _) in enumerate(order)]
     down = [descending for _, descending in order]
     by = [pl.col(str(place)) for place in range(len(keys))]
     places = pl.DataFrame(keys).select(

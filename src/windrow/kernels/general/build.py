@@ -272,10 +272,7 @@ class Builder:
         ordered = any(function_of(call).ordered for _, call in plan.aggregates)
         if ordered and not plan.input.has_wattr:
             raise refusal("Aggregate that depends on the order of rows which have lost their instants")
-        by_rows = any(leaf.spec.reports_positions for leaf in plan.leaves)
-        sizes = {function_of(call).size for _, call in plan.aggregates}
-        self.placing = Size.LISTS in sizes or (by_rows and bool(sizes & {Size.HOLISTIC, Size.SKETCH}))
-        placing = self.placing
+        placing = self.placing = _asks_for_places(plan)
         below = self.of(plan.input)
         self.placing = False
         found = grouped(plan, self._reading(plan.reads, below), self.choice, self._keys_of(plan))
@@ -469,6 +466,15 @@ def _chain(operator: Operator) -> tuple[Operator, list[Stateless]]:
         between.insert(0, operator)
         (operator,) = operator.inputs
     return operator, between
+
+
+def _asks_for_places(plan: Aggregate) -> bool:
+    """Whether states are of the places of rows: lists go by sub-windows, and are not taken of joins; panes
+    of rows are cut from the one window there is."""
+    sizes = {function_of(call).size for _, call in plan.aggregates}
+    window = _window_of(plan.input)
+    in_panes = window is not None and window.spec.reports_positions
+    return Size.LISTS in sizes or (in_panes and bool(sizes & {Size.HOLISTIC, Size.SKETCH}))
 
 
 def _read(plan: Aggregate) -> list[Expression]:

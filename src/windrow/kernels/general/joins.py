@@ -76,9 +76,10 @@ class Joined(Operator):
             {n: d for n, d in part.columns.items() if n != TURN and (n != VS or remembers)}
             for part, remembers in zip(below, self.remembers, strict=True)
         ]
-        values = {n: d for part in below for n, d in part.columns.items() if n not in (*SIGNED, TURN)}
+        values = [item for part in below for item in part.columns.items() if item[0] not in (*SIGNED, TURN)]
+        assert len(dict(values)) == len(values), "inputs of a join have a column in common"
         #: the columns of results as they are found
-        self.made: Columns = values | dict(SIGNED)
+        self.made: Columns = dict(values) | dict(SIGNED)
         self.columns = self.made
 
     @property

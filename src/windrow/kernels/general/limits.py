@@ -1,4 +1,4 @@
-"""LIMIT: the first rows by some order, ties by the remaining columns.
+"""LIMIT: the first rows by some order, ties by the remaining columns; -0.0 is 0.0, as in rows that are equal.
 
 Card: rank at each change
     requirements  any signed pieces
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from windrow.kernels.codes import row_order
+from windrow.kernels.codes import value_order
 from windrow.kernels.columns import picked
 from windrow.kernels.expressions import compile_expression
 from windrow.kernels.general.cells import covered
@@ -90,8 +90,8 @@ class Limited(Operator):
 
     def _first(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows of each span that stay, with as many copies as there is room for."""
-        given = [row_order(evaluate(rows)).alias(f"#a{i}") for i, (evaluate, _) in enumerate(self.order)]
-        rest = [row_order(rows[name]).alias(f"#b{i}") for i, name in enumerate(self.names)]
+        given = [value_order(evaluate(rows)).alias(f"#a{i}") for i, (evaluate, _) in enumerate(self.order)]
+        rest = [value_order(rows[name]).alias(f"#b{i}") for i, name in enumerate(self.names)]
         ranked = rows.with_columns([*given, *rest])
         by = ["#span", *(column.name for column in (*given, *rest))]
         down = [False, *(down for _, down in self.order), *(False for _ in rest)]
