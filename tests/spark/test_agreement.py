@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.kernels.agreement import assert_same
 from tests.kernels.queries import COLUMNS, Measured, Step, histories, policies, sliding_plans, streams
 from tests.kernels.test_executor import FAMILIES, SLACK, SPECS, grouped, scripted
+from tests.support.partitions import Partitions
 
 from windrow.algebra.catalog import Late, ProgressRule, Stream
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter
@@ -67,7 +68,8 @@ def run(executor: Any, steps: list[Step], restarts: random.Random | None = None)
 
 def assert_engine_agrees(emit: Emit, steps: list[Step], seed: int, *, spark: bool) -> int:
     expected = run(ReferenceExecutor(emit), steps)
-    executor = SparkExecutor(emit, spark=spark)
+    cut = None if spark else Partitions(seed)
+    executor = SparkExecutor(emit, spark=spark, shards=2 if spark else 1 + seed % 3, cut=cut)
     try:
         with nothing_is_small() if seed % 2 else nullcontext():
             found = run(executor, steps, random.Random(seed))

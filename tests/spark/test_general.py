@@ -1,15 +1,17 @@
-"""The engine runs the whole language as the oracle says: random plans, histories and restarts."""
+"""The engine runs the whole language as the oracle says: random plans, histories, partitions and restarts."""
 
 from __future__ import annotations
 
-import random
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.kernels.agreement import assert_same
+from tests.kernels.general.more_plans import cases
 from tests.kernels.general.scripts import Run, Step, cuts, ordered, scripts
+from tests.support.partitions import Partitions
 from tests.support.plans import Shape, _with_table, plans, refused_is_redrawn, words
 
 from windrow.algebra.operators import TableJoin
@@ -35,14 +37,20 @@ any_plans = st.one_of(plans(), with_tables())
 
 
 def assert_engine_agrees(emit: Emit, script: list[Step], seed: int, *, spark: bool) -> int:
-    """All changes of a history, and the first error; restarts happen between any two steps."""
-    executor: Any = SparkExecutor(emit, spark=spark)
-    chance = random.Random(seed)
-    oracle, mine = Run(ReferenceExecutor(emit)), Run(executor)
+    """All changes of a history, and the first error; restarts happen between any two steps. In this process
+    there are one to three shards, and each micro-batch lies in some partitions."""
+    cut = None if spark else Partitions(seed)
+    executor = SparkExecutor(emit, spark=spark, shards=2 if spark else 1 + seed % 3, cut=cut)
+    return assert_executor_agrees(executor, script, Random(seed))
+
+
+def assert_executor_agrees(executor: Any, script: list[Step], restarts: Random | None = None) -> int:
+    """The same with an executor as it is; it does not restart unless it is told when."""
+    oracle, mine = Run(ReferenceExecutor(executor.emit)), Run(executor)
     compared = 0
     try:
         for step in script:
-            if chance.random() < 0.3:
+            if restarts is not None and restarts.random() < 0.3:
                 executor.restart()
             expected, found = oracle.outcome(step), mine.outcome(step)
             if isinstance(expected, list) and isinstance(found, list):
@@ -61,6 +69,12 @@ def assert_engine_agrees(emit: Emit, script: list[Step], seed: int, *, spark: bo
 @settings(max_examples=80)
 def test_the_engine_in_this_process_agrees_with_the_oracle(plan: Emit, script: list[Step], seed: int) -> None:
     assert_engine_agrees(plan, script, seed, spark=False)
+
+
+@given(case=cases(), seed=st.integers(0, 1 << 16))
+@settings(max_examples=40)
+def test_policies_kept_rows_and_the_rest_in_this_process(case: tuple[Emit, list[Step]], seed: int) -> None:
+    assert_engine_agrees(*case, seed, spark=False)
 
 
 def test_spark_agrees_with_the_oracle(spark: SparkSession) -> None:

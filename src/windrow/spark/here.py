@@ -6,7 +6,7 @@ state it touches are small, the driver has the answer sooner than a worker has t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -31,18 +31,30 @@ SMALL_FEED = 100_000
 
 
 class HereJobs:
-    """Runs everything in this process, on Arrow tables: the whole engine, without Spark."""
+    """Runs everything in this process, on Arrow tables: the whole engine, without Spark.
+
+    `cut` says how the rows of a micro-batch lie in partitions, each of which has a task of its own; without
+    it, they lie in one. As on Spark, rows that are numbered as they come stay together.
+    """
+
+    def __init__(self, cut: Callable[[pa.Table], Sequence[pa.Table]] | None = None) -> None:
+        self._cut = cut
 
     def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
-        """All rows, in one piece each."""
+        """One partition after the other."""
         found = []
         for batch in batches:
             sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
             known, queries = batch.known, batch.queries
             more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
             task = RowsTask(batch.stream, known, now, place, queries, sink, *more)
-            found.append(task.run(batch.frame.to_batches()))
+            found += [task.run(partition.to_batches()) for partition in self._partitions(batch)]
         return found
+
+    def _partitions(self, batch: Arrived) -> Sequence[pa.Table]:
+        if self._cut is None or batch.numbers_rows:
+            return [batch.frame]
+        return self._cut(batch.frame)
 
     def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
         """One shard after the other."""

@@ -140,7 +140,7 @@ def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
     numbers, all in one task and in the source's order.
     """
     stream, frame = batch.stream, batch.frame
-    if any(query.unit.numbers_rows for query in batch.queries):
+    if batch.numbers_rows:
         if not batch.order_key:
             raise _no_order(stream.name)
         frame = frame.coalesce(1).sortWithinPartitions(*batch.order_key)

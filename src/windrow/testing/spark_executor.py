@@ -49,12 +49,22 @@ QUERY = "query"
 class SparkExecutor:
     """One standing query over pushed rows. `restart` begins anew from what is on disk.
 
-    Without `spark` the engine's tasks run in this process: everything but Spark itself.
+    Without `spark` the engine's tasks run in this process: everything but Spark itself. `cut` says then how
+    the rows of each micro-batch lie in partitions.
     """
 
-    def __init__(self, emit: Emit, folder: Path | None = None, *, spark: bool = True) -> None:
+    def __init__(
+        self,
+        emit: Emit,
+        folder: Path | None = None,
+        *,
+        spark: bool = True,
+        shards: int = 2,
+        cut: Callable[[pa.Table], Sequence[pa.Table]] | None = None,
+    ) -> None:
         self.emit = emit
-        self._jobs = SparkJobs(prepared(local_session())) if spark else HereJobs()
+        self._jobs = SparkJobs(prepared(local_session())) if spark else HereJobs(cut)
+        self._shards = shards
         self.now = 0
         self._folder = folder or Path(mkdtemp(prefix="windrow-"))
         if folder is None:
@@ -68,7 +78,7 @@ class SparkExecutor:
 
     def _start(self) -> None:
         log = CommitLog.open(LocalStore(self._folder))
-        self.engine = Engine(self._jobs, log, shards=2, now=lambda: self.now, by_group=True)
+        self.engine = Engine(self._jobs, log, shards=self._shards, now=lambda: self.now, by_group=True)
         for stream in {
             node.stream.name: node.stream for node in self.emit.walk() if isinstance(node, Scan)
         }.values():

@@ -40,7 +40,7 @@ from windrow.kernels.general.emission import Changes, Emission, Reports, Snapsho
 from windrow.kernels.general.ends import lapses, telling
 from windrow.kernels.general.extents import Extents
 from windrow.kernels.general.grouping import Grouped
-from windrow.kernels.general.identity import Identified, Placed, number_rows
+from windrow.kernels.general.identity import Identified, Numbered, tell_apart
 from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.leaves import Intervals, Leaf
 from windrow.kernels.general.limits import Limited
@@ -221,6 +221,9 @@ class Builder:
         spec = window.spec
         ordered = isinstance(spec, RowsWindow) and not spec.arrival_order and _projects(window.input)
         below = self._stream(window.input, window, ordered)
+        leaves_unforeseen = self.numbers and not isinstance(spec, OwnInterval)
+        if self.identifies or leaves_unforeseen:
+            below = Numbered(below)
         if isinstance(spec, RowsWindow):
             kind: type[Leaf] = ReportedRows if self.reported else Counted
         elif isinstance(spec, SlideByTupleWindow):
@@ -236,8 +239,8 @@ class Builder:
         window_operator.ahead = self.ahead
         leaf: Operator = window_operator
         self.choice.label(leaf, plan.label)
-        if self.numbers and not isinstance(spec, OwnInterval):
-            number_rows(window_operator, len(self.leaves))
+        if leaves_unforeseen:
+            tell_apart(window_operator, len(self.leaves))
         if self.identifies:
             leaf = Identified(window_operator, len(self.leaves), external=not plan.spec.internal)
             self.choice.label(leaf, plan.label)
@@ -422,14 +425,13 @@ class Builder:
     def _stream(self, plan: Plan, window: Window, ordered: bool) -> Operator:
         match plan:
             case Scan():
-                scanned = Scanned(plan, window, ordered, self.sources.get(plan.stream.name, ()))
-                return self._placed(scanned, plan, window)
+                return Scanned(plan, window, ordered, self.sources.get(plan.stream.name, ()))
             case Subquery(query=inner):
                 builder = Builder(inner, Choice(self.choice.options), nested=True)
                 inside = builder.root()
                 self.built |= {**builder.built, id(inner): inside}
                 before = int(inner.is_periodic and bool(lag_of(inner)))
-                return self._placed(NestedRows(plan, inside, before, ordered), plan, window)
+                return NestedRows(plan, inside, before, ordered)
             case Filter():
                 return Filtered(plan, self._stream(plan.input, window, ordered))
             case Project():
@@ -437,12 +439,6 @@ class Builder:
             case Union():
                 return United(plan, [self._stream(part, window, ordered) for part in plan.inputs])
         raise refusal(f"{type(plan).__name__} below a window")
-
-    def _placed(self, rows: Operator, origin: Plan, window: Window) -> Operator:
-        """Rows of one of several streams that enter a window, told apart where that matters."""
-        if not self.internal or len(window.origins) < 2:
-            return rows
-        return Placed(rows, next(place for place, one in enumerate(window.origins) if one is origin))
 
 
 def _own_nodes(plan: Plan) -> Any:

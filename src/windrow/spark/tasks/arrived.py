@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from windrow.windows.domain import ROW_NUM
+
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.kernels.intake import Known
@@ -40,3 +42,9 @@ class Arrived:
     ledgers: tuple[Ledger, ...] = ()
     #: whether several groupings may be aggregated at once: as far as is known, they have few groups in common
     together: bool = True
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether rows must be numbered as they come, all of them by one task and in the source's order: by
+        what queries ask for, or since the stream's progress is such a number."""
+        return self.stream.wattr == ROW_NUM or any(query.unit.numbers_rows for query in self.queries)
