@@ -18,7 +18,7 @@ from windrow.archive.declaration import Declaration
 from windrow.engine.outgoing import stored_as
 from windrow.engine.published import INSTANT, published, published_schema, rows_schema
 from windrow.kernels.columns import to_frame
-from windrow.spark.tasks.archived import AT, UNTIL, archived_section
+from windrow.spark.tasks.archived import AT, UNTIL, archived_section, stream_source
 from windrow.state.reading import open_chunk
 from windrow.windows.domain import Domain
 
@@ -48,7 +48,7 @@ class Shape:
     @classmethod
     def of_stream(cls, archive: StandingArchive, stream: Stream) -> Shape:
         """The accepted rows of a stream."""
-        section = archived_section(stream.name)
+        section = archived_section(stream_source(stream.name))
         return cls(section, section, *_schema(archive, rows_schema(stream.schema), stream.domain))
 
     @classmethod

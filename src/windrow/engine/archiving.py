@@ -10,14 +10,12 @@ what an interrupted statement has left.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from windrow.algebra.plan import Scan, Window
 from windrow.archive.archive import Archive
@@ -27,10 +25,12 @@ from windrow.engine.outgoing import pending
 from windrow.engine.running import runnable
 from windrow.errors import QueryError, StateError
 from windrow.language.binder.archives import check_lifetimes
-from windrow.spark.tasks.archived import archived_section
+from windrow.spark.tasks.archived import archived_section, stream_source
 from windrow.spark.tasks.units import GeneralUnit
 from windrow.state.crash import crash_point
 from windrow.state.entries import SourceState
+from windrow.state.names import ARCHIVES, RESERVED, file_name
+from windrow.state.store import folder_in, make_private, remove_folder
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 #: an archive takes rows when so many commits wait, even in the middle of a period
 MOST_WAITING = 16
-_FOLDER = "archives"
 _FOREVER = 2**63 - 1
 _ATTEMPTS = 5
 
@@ -55,7 +54,7 @@ class Kept:
     """An archive as it runs."""
 
     spec: StandingArchive
-    #: the stream's name, or the id of the query
+    #: the stream, or the id of the query
     source: str
     folder: str
     shape: Shape
@@ -86,7 +85,7 @@ class Archiving:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.root = Path(engine.store.place("commits/x")).parents[1] / _FOLDER
+        self.root = Path(engine.store.place("commits/x")).parents[1] / ARCHIVES
         self.kept: dict[str, Kept] = {}
         self._dropped: set[str] = set()
         #: dropped, and still open
@@ -134,14 +133,14 @@ class Archiving:
             kept = self._new(spec, source, shape)
         else:
             self._check_same(spec, source, stored)
-            archive = Archive.open(self.root / stored["folder"], takeover=True)
+            archive = Archive.open(folder_in(self.root, stored["folder"]), takeover=True)
             kept = Kept(spec, source, stored["folder"], shape, archive, stored["complete_from"])
         self.kept[spec.name] = kept
 
     def _shape(self, spec: StandingArchive) -> tuple[str, Shape]:
         stream = self._engine.streams.get(spec.source)
         if stream is not None:
-            return spec.source, Shape.of_stream(spec, stream.stream)
+            return stream_source(spec.source), Shape.of_stream(spec, stream.stream)
         record = self._engine.queries[spec.source]
         unit = record.bundle.unit
         if isinstance(unit, GeneralUnit):
@@ -162,7 +161,8 @@ class Archiving:
         self._engine.queries[record.query.name] = record.carrying(runnable(record.query.plan))
 
     def _new(self, spec: StandingArchive, source: str, shape: Shape) -> Kept:
-        folder = f"{quote(spec.name, safe='')}-{token_hex(4)}"
+        folder = f"{file_name(spec.name)}-{token_hex(4)}"
+        make_private(self.root)
         read = SourceState(source, self._engine.last.number)
         archive = Archive.create(self.root / folder, shape.schema, shape.declaration, read=read)
         seen = list(self._instants(spec.source))
@@ -174,7 +174,7 @@ class Archiving:
         if changed is not None:
             raise StateError(
                 f"archive `{spec.name}` was declared otherwise when {self.root.parent} was written:"
-                f" its {changed} was {stored[changed]} and is now {told[changed]}",
+                f" its {changed} was {_shown(stored[changed])} and is now {_shown(told[changed])}",
                 code="archive-changed",
                 hint=f"declare it as before, or drop it first: w.drop('{spec.name}'), or --drop {spec.name}",
             )
@@ -331,7 +331,8 @@ class Archiving:
         named = {each["folder"] for each in self.stored.values()}
         for path in self.root.iterdir():
             if path.name not in named:
-                shutil.rmtree(path, ignore_errors=True)
+                with suppress(OSError, StateError):  # what is not ours, stays
+                    remove_folder(self.root, path.name)
 
 
 def _after(manifest: Manifest, section: str, commit: int) -> dict[int, list[OutboxEntry]]:
@@ -339,6 +340,11 @@ def _after(manifest: Manifest, section: str, commit: int) -> dict[int, list[Outb
     return {
         number: entries for number, entries in pending(manifest.outbox, section).items() if number > commit
     }
+
+
+def _shown(value: Any) -> Any:
+    """A part of a declaration, for people."""
+    return value.removeprefix(RESERVED) if isinstance(value, str) else value
 
 
 def _told(spec: StandingArchive, source: str) -> dict[str, Any]:

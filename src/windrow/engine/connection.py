@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
@@ -61,7 +60,8 @@ from windrow.spark.sources import check_url, infer_schema, open_data, open_url
 from windrow.spark.sources.table_rows import rows_to_change
 from windrow.spark.sources.table_source import CalledContent, FilesContent, GivenContent, files_of
 from windrow.state.log import CommitLog
-from windrow.state.store import LocalStore
+from windrow.state.names import CHECKPOINTS, file_name
+from windrow.state.store import LocalStore, remove_folder
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Table
@@ -71,8 +71,6 @@ if TYPE_CHECKING:
     from windrow.spark.sinks import Sink
     from windrow.spark.sources import Source
     from windrow.spark.sources.table_source import TableSource
-
-_CHECKPOINTS = "checkpoints"
 
 
 def connect(
@@ -195,7 +193,8 @@ class Windrow:
         """How far Spark has read a dropped stream is of no use to a later one of that name."""
         for statement in statements:
             if isinstance(statement, Dropped) and statement.kind == "STREAM":
-                rmtree(self._folder / _CHECKPOINTS / statement.name, ignore_errors=True)
+                with suppress(OSError):  # the next run looks at it again
+                    remove_folder(self._folder / CHECKPOINTS, file_name(statement.name))
 
     def stream(self, name: str, data: Any, wattr: str | None = None, **how: Any) -> StreamView:
         """A stream of rows: a Spark DataFrame, streaming or not, or a pandas, Polars or Arrow table.
@@ -534,7 +533,7 @@ class Windrow:
         self._loop = Loop(
             self._engine,
             self._opened_sources(),
-            self._folder / _CHECKPOINTS,
+            self._folder / CHECKPOINTS,
             trigger=trigger,
             once=once,
             flush=flush,

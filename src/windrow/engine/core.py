@@ -33,7 +33,7 @@ from windrow.engine.shedding import Shedding
 from windrow.engine.tables import Shelf, TableRecord
 from windrow.errors import DataError, QueryError, WindrowError
 from windrow.spark.sinks import MemorySink, open_sink
-from windrow.spark.tasks.archived import archived_section
+from windrow.spark.tasks.archived import archived_section, stream_source
 from windrow.spark.tasks.arrived import Arrived
 from windrow.spark.tasks.place import Place
 from windrow.state.crash import crash_point
@@ -485,7 +485,7 @@ class Engine:
         held = {name: each.progress for name, each in draft.tables.items()}
         shed, own = self.shedding.rows(record, draft), self.shedding.own_rows(record, draft)
         known = record.known, bundles, order, others, panes, held, shed, own
-        archived = archived_section(arrival.stream) in draft.archived
+        archived = archived_section(stream_source(arrival.stream)) in draft.archived
         together = self._together.get(arrival.stream, True)
         return Arrived(record.stream, arrival.frame, *known, archived, ledgers, together)
 

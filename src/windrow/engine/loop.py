@@ -7,7 +7,6 @@ sources be left out.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,9 @@ from windrow.engine.inbox import Inbox, Waiting
 from windrow.errors import DataError, QueryError, SourceError, StateError
 from windrow.spark.streaming import StreamFeed, check_files, next_read
 from windrow.state.entries import SourceState
+from windrow.state.failures import explained
+from windrow.state.names import file_name
+from windrow.state.store import make_private, remove_folder
 from windrow.windows.domain import INFINITY
 from windrow.windows.punctuation import NoPolicy, OrderedPer
 
@@ -110,18 +112,22 @@ class Loop:
             self.watch()
 
     def _start_feeds(self) -> None:
+        with explained("make the directory", self.checkpoints):
+            make_private(self.checkpoints)
         for name, source in self.sources.items():
             if not source.is_bounded:
                 self._clear_checkpoint(name)
-                feed = StreamFeed(name, source, self.checkpoints / name, self.inbox.hand_over)
+                feed = StreamFeed(name, source, self.checkpoints / file_name(name), self.inbox.hand_over)
                 self._feeds.append(feed)
                 feed.start(self.trigger, once=self.once)
 
     def _clear_checkpoint(self, name: str) -> None:
         """Spark has committed batches that no commit knows: they are of a stream that was dropped."""
-        commits = self.checkpoints / name / "commits"
+        folder = file_name(name)
+        commits = self.checkpoints / folder / "commits"
         if self.engine.streams[name].read.query_id is None and commits.is_dir() and any(commits.iterdir()):
-            shutil.rmtree(self.checkpoints / name)
+            with explained("remove", self.checkpoints / folder):
+                remove_folder(self.checkpoints, folder)
 
     def _forget_plans(self) -> None:
         """Rows were refused: their files are to be mended, or taken away, and announced anew."""

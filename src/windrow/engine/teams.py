@@ -24,6 +24,7 @@ from windrow.rules.trunks import Trunk, can_shorten, chain_of, clustered, common
 from windrow.sharing.rules import cs8
 from windrow.spark.tasks.bundle import Team
 from windrow.spark.tasks.units import GeneralUnit
+from windrow.state.names import RESERVED
 from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import RangeWindow
 
@@ -172,7 +173,7 @@ def _team(name: str, members: list[_Member]) -> dict[str, Membership | None]:
     """The places of members with the same trunk in their team, with the parts that at least two have."""
     if len(members) == 1:
         (only,) = members
-        return {only.alone.name: Membership(Team(f"rows of {name}")) if only.pace is None else None}
+        return {only.alone.name: Membership(Team(f"{RESERVED}rows of {name}")) if only.pace is None else None}
     trunk = common_trunk([member.plan for member in members])
     built: dict[str, list[_Member]] = {}
     chains: dict[str, dict[str, str]] = {}
@@ -208,7 +209,7 @@ def _place(
         if not any(other.pace in (None, member.pace) for other in together):
             return None
     parts = tuple(_common(chain, users, name))
-    return Membership(Team(f"rows of {name}", parts, member.view(trunk).sooner), trunk, member.pace)
+    return Membership(Team(f"{RESERVED}rows of {name}", parts, member.view(trunk).sooner), trunk, member.pace)
 
 
 def general_unit(bundle: Bundle) -> GeneralUnit:
@@ -225,7 +226,7 @@ def _common(
     above: list[_Member] = []
     for path, part in chain.items():
         if len(users[part]) > 1 and users[part] != above:
-            yield path, f"part {part} of {name}"
+            yield path, f"{RESERVED}part {part} of {name}"
             above = users[part]
 
 

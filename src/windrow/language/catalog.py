@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
+from unicodedata import category
 
 from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.plan import Emit, Scan, TableScan
@@ -80,6 +81,20 @@ def _a(kind: str) -> str:
     return f"{'an' if kind == 'ARCHIVE' else 'a'} {kind.lower()}"
 
 
+def _check_name(entry: Entry) -> None:
+    """Any text can be a name, unless nobody could read it, or tell it from what the engine calls things."""
+    kind, unreadable = kind_of(entry), [c for c in entry.name if category(c) in ("Cc", "Cs")]
+    if unreadable:
+        shown = "".join(repr(c)[1:-1] if c in unreadable else c for c in entry.name)
+        raise QueryError(
+            f"the name of {_a(kind)} cannot be `{shown}`: nobody can read {unreadable[0]!r}",
+            code="bad-name",
+            hint="leave control characters out",
+        )
+    if not entry.name:
+        raise QueryError(f"{_a(kind)} needs a name", code="bad-name", hint="give it one")
+
+
 class Catalog:
     """The declared things, by name."""
 
@@ -113,6 +128,7 @@ class Catalog:
 
     def add(self, entry: Entry) -> None:
         """Declare something under a name that is still free."""
+        _check_name(entry)
         taken = self._entries.get(entry.name.lower())
         if taken is not None:
             raise QueryError(

@@ -31,7 +31,7 @@ class FileLock:
     @classmethod
     def hold(cls, path: Path) -> Self | None:
         """The lock; BlockingIOError if it is held, in this process too; None if the disk knows no locks."""
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -8,7 +8,11 @@
     chunks/000000000007-000002-s0003-09fb21c4.parquet  a part of an archive: sub-index 3 instead of a shard
     chunks/000000000007-000002-driver-81be55aa.parquet kept rows of a stream: a sub-window
 
-Names of chunks end in random digits: two attempts of one task never write to the same file.
+    checkpoints/bids/                                  how far Spark has read stream `bids`
+    archives/past-5f0c9a1e/                            archive `past`, with commits of its own
+
+Names of chunks end in random digits: two attempts of one task never write to the same file. The name of a
+stream, query or archive becomes part of a path in one way only, `file_name`, whatever it consists of.
 """
 
 from __future__ import annotations
@@ -16,10 +20,15 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass
+from hashlib import blake2b
 
 COMMITS, OWNERS, CHUNKS, OUTBOX, TEMPORARY = "commits", "owners", "chunks", "outbox", "tmp"
 FOLDERS = (COMMITS, OWNERS, CHUNKS, OUTBOX, TEMPORARY)
 LOCK = f"{OWNERS}/lock"
+#: beside them: what Spark and archives keep, a directory for each
+CHECKPOINTS, ARCHIVES = "checkpoints", "archives"
+#: begins what the engine files under a name that it made itself; no declared name has a control character
+RESERVED = "\x1f"
 
 #: in place of a shard: what belongs to the engine as a whole (contents of tables, lists of consumed files)
 DRIVER = -1
@@ -29,6 +38,9 @@ KEPT, ANSWERS = -2, -3
 _CHUNK = re.compile(r"(chunks|outbox)/(\d{12,})-(\d{6,})-(?:s(\d{4,})|driver)-([0-9a-z]+)\.(chunk|parquet)")
 _COMMIT = re.compile(rf"{COMMITS}/(\d{{12,}})\.json")
 _OWNER = re.compile(rf"{OWNERS}/(\d{{6,}})\.json")
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_NOT_PLAIN = re.compile(r"[^a-z0-9]+")
+_LEGIBLE = 32
 
 
 @dataclass(frozen=True)
@@ -97,3 +109,19 @@ def owner_epoch(name: str) -> int | None:
     """Which owner epoch a file is about, if it is about one."""
     found = _OWNER.fullmatch(name)
     return int(found[1]) if found else None
+
+
+def file_name(name: str) -> str:
+    """The name of a stream, query or archive as one part of a path.
+
+    A plain name stays as it is. Of any other the legible part is kept, and a digest of all of it: so two
+    names never meet in one file, not even where the disk takes small and capital letters for the same, and
+    no name is too long, hidden, or leads to another folder.
+
+    >>> file_name("top_bids"), file_name("Top Bids"), file_name("../../etc")
+    ('top_bids', 'top_bids.06537ab0bd766517bfb5a160b48d6f7c', 'etc.82f0eec7e3ca6983963207f0fc827d10')
+    """
+    if _PLAIN.fullmatch(name):
+        return name
+    legible = _NOT_PLAIN.sub("_", name.lower()).strip("_")[:_LEGIBLE] or "name"
+    return f"{legible}.{blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"

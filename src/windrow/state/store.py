@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 _NAME = re.compile(r"[a-z]+/[A-Za-z0-9][A-Za-z0-9._-]*")
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: rows are the user's own business: nobody else reads what the engine keeps of them
+_MINE, _MY_FOLDER = 0o600, 0o700
 
 
 class Store(Protocol):
@@ -87,13 +90,13 @@ class LocalStore:
     def prepare(self) -> None:
         with explained("make the state directory", self.root):
             try:
-                self.root.mkdir(parents=True, exist_ok=True)
+                make_private(self.root)
             except FileExistsError:
                 raise _not_a_directory(self.root) from None
             self._refuse_foreign()
             missing = [path for folder in FOLDERS if not (path := self.root / folder).is_dir()]
             for path in missing:
-                path.mkdir(exist_ok=True)
+                make_private(path)
             if missing:
                 _sync_path(self.root)
                 _sync_path(self.root.resolve().parent)
@@ -103,7 +106,7 @@ class LocalStore:
         temporary = self.root / TEMPORARY / f"{path.name}-{secrets.token_hex(8)}"
         with explained("write", path):
             try:
-                with temporary.open("xb") as file:
+                with _new_file(temporary) as file:
                     _write_through(file, data)
                 crash_point(f"{what}-temp-written")
                 path.hardlink_to(temporary)
@@ -116,7 +119,7 @@ class LocalStore:
     def writer(self, name: str) -> Iterator[BinaryIO]:
         path = self._path(name)
         with explained("write", path):
-            with path.open("xb") as file:
+            with _new_file(path) as file:
                 try:
                     yield file
                     file.flush()
@@ -172,7 +175,8 @@ class LocalStore:
             self.remove(name)
         for entry in (self.root / TEMPORARY).iterdir():  # directories of queries that were cut short
             if entry.is_dir():
-                shutil.rmtree(entry, ignore_errors=True)
+                with suppress(OSError):
+                    remove_folder(self.root / TEMPORARY, entry.name)
 
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name) or name.partition("/")[0] not in FOLDERS:
@@ -188,6 +192,44 @@ class LocalStore:
                 code="foreign-directory",
                 hint="give a directory that is empty or does not exist yet",
             )
+
+
+def make_private(path: Path) -> None:
+    """Make a directory that only its owner can enter, unless it is there. What is above it is not touched."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(_MY_FOLDER, exist_ok=True)
+
+
+def folder_in(root: Path, name: str) -> Path:
+    """A directory directly in another, by a name that was read or made elsewhere.
+
+    >>> folder_in(Path("state/archives"), "../../home")
+    Traceback (most recent call last):
+        ...
+    windrow.errors.StateError: `../../home` is not a name of a folder in state/archives
+    """
+    if not _PART.fullmatch(name):
+        raise StateError(f"`{name}` is not a name of a folder in {root}", code="bad-name")
+    return root / name
+
+
+def remove_folder(root: Path, name: str) -> None:
+    """Remove a directory directly in another with all it holds, if it is there. OSError if that fails.
+
+    A link is removed, and not what it leads to.
+    """
+    path = folder_in(root, name)
+    if path.is_symlink():
+        path.unlink()
+    elif path.is_dir():
+        if path.resolve().parent != root.resolve():
+            raise StateError(f"{path} does not lie in {root}", code="bad-name")
+        shutil.rmtree(path)
+
+
+def _new_file(path: Path) -> BinaryIO:
+    """A file that nobody else has made, for its owner alone whatever the umask allows."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MINE), "wb")
 
 
 def _write_through(file: BinaryIO, data: bytes) -> None:

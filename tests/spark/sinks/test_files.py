@@ -201,9 +201,12 @@ def test_a_directory_that_was_removed(tmp_path: Path) -> None:
         sink.deliver(delivery_of(numbers(1)))
 
 
-def test_a_name_that_is_too_long(tmp_path: Path) -> None:
-    with pytest.raises(SinkError, match="the name is too long"):
-        open_sink(f"files://{tmp_path}", "q" * 250).deliver(delivery_of(numbers(1)))
+def test_long_names_are_told_apart_and_not_too_long(tmp_path: Path) -> None:
+    for name in ("q" * 250, "q" * 251, "Top", "top"):
+        open_sink(f"files://{tmp_path}", name).deliver(delivery_of(numbers(1)))
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert [name.partition(".")[0][:3] for name in written] == ["qqq", "qqq", "top", "top"]
+    assert len({name.lower() for name in written}) == 4
 
 
 def test_an_error_of_the_rows_is_not_taken_for_one_of_the_sink(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import filecmp
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
-from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -20,6 +19,7 @@ from windrow.spark.sinks.delivery import Sink
 from windrow.spark.sinks.durable import make_directory, sync, temporary_file, write_through
 from windrow.spark.sinks.failures import KEPT, explained
 from windrow.spark.sinks.formats import FORMATS, same_rows
+from windrow.state.names import file_name
 
 if TYPE_CHECKING:
     from windrow.spark.sinks.delivery import Delivery, Opening
@@ -33,7 +33,7 @@ class FilesSink(Sink):
 
     def __init__(self, directory: Path, form: str, opening: Opening) -> None:
         self._directory, self._form = directory, form
-        self._stem = file_stem(opening.query)
+        self._stem = file_name(opening.query)
         self._hook = opening.hook
         with explained("use the directory", directory):
             make_directory(directory)
@@ -94,15 +94,6 @@ class FilesSink(Sink):
         for path in self._directory.iterdir():
             if left.fullmatch(path.name):
                 path.unlink(missing_ok=True)
-
-
-def file_stem(query: str) -> str:
-    """The name of a query as part of a file's name.
-
-    >>> file_stem("top_bids"), file_stem("../a b")
-    ('top_bids', '%2E%2E%2Fa%20b')
-    """
-    return quote(query, safe="").replace(".", "%2E")
 
 
 def _other_rows(path: Path, delivery: Delivery) -> SinkError:

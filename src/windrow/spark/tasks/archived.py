@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.kernels.general.pieces import VE, VS, N
+from windrow.state.names import RESERVED
 from windrow.windows.domain import ARRIVAL_TS, ROW_NUM
 
 if TYPE_CHECKING:
@@ -20,11 +21,16 @@ if TYPE_CHECKING:
 
 #: the columns that are not the user's: the first begins every row, the second ends those of relations
 AT, UNTIL = "#at", "#until"
-_PREFIX = "archived rows of "
+_PREFIX = f"{RESERVED}archived rows of "
+
+
+def stream_source(stream: str) -> str:
+    """A stream as what an archive is of; no query has such an id."""
+    return f"{RESERVED}{stream}"
 
 
 def archived_section(source: str) -> str:
-    """What rows of a stream, or of the query with an id, are filed under for archives."""
+    """What rows of a stream (`stream_source`), or of the query with an id, are filed under for archives."""
     return f"{_PREFIX}{source}"
 
 

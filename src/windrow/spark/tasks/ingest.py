@@ -21,7 +21,7 @@ from windrow.kernels.intake import Intake, Observed
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.spark.native import BEGIN, COUNT, GREATEST, SHED, Feed, native_query
-from windrow.spark.tasks.archived import archived_section, stream_rows
+from windrow.spark.tasks.archived import archived_section, stream_rows, stream_source
 from windrow.spark.tasks.delta_file import FEED, put_tables
 from windrow.spark.tasks.general import RowsGathering
 from windrow.spark.tasks.kept_rows import KeptWriter
@@ -110,7 +110,7 @@ class RowsTask:
                     ledger.take(needed)
                 if self.archived and judged.accepted.height:
                     rows = stream_rows(self.stream, judged.accepted)
-                    outbox.writer.add(archived_section(self.stream.name), rows.to_arrow())
+                    outbox.writer.add(archived_section(stream_source(self.stream.name)), rows.to_arrow())
                 if self.late_sink is not None and judged.late.height:
                     outbox.writer.add(self.late_sink, judged.late.to_arrow())
         with Spool(place, stream=self.stream.name) as spool:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from windrow.algebra.shipping import packed, unpacked
 from windrow.errors import WindrowError
+from windrow.state.names import RESERVED
 
 if TYPE_CHECKING:
     from windrow.kernels.intake import Observed
@@ -97,7 +98,7 @@ def contents(rows: pa.Table | pa.RecordBatch, kind: str) -> Iterable[Any]:
 
 def late_section(stream: str) -> str:
     """What late rows of a stream are filed under in outbox files; no query can be called that."""
-    return f"late rows of {stream}"
+    return f"{RESERVED}late rows of {stream}"
 
 
 def undisturbed() -> None:
