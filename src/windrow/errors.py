@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Self
 
+from windrow.redaction import redacted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -39,7 +41,7 @@ class Span:
 
 
 class WindrowError(Exception):
-    """The root of all errors Windrow raises on purpose."""
+    """The root of all errors Windrow raises on purpose. None of them shows a secret of a URL."""
 
     default_code = "error"
     #: what the command line exits with: 1 the user's query or data, 3 the engine or its surroundings
@@ -48,18 +50,19 @@ class WindrowError(Exception):
     def __init__(
         self, message: str, *, code: str | None = None, span: Span | None = None, hint: str | None = None
     ) -> None:
+        message = redacted(message)
         super().__init__(message)
         self.message = message
         self.code = code or self.default_code
         self.span = span
-        self.hint = hint
+        self.hint = redacted(hint) if hint else hint
         self.text: str | None = None
         self.file: str | None = None
 
     def located(self, text: str, file: str | None = None, span: Span | None = None) -> Self:
         """The same error, knowing the text its span points into. What is known already stays."""
         if self.text is None:
-            self.text, self.file = text, file
+            self.text, self.file = redacted(text, keep_width=True), file
             self.span = self.span or span
         return self
 

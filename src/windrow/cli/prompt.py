@@ -6,9 +6,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from windrow.errors import QueryError
 from windrow.language.scanner import scan
+from windrow.redaction import redacted
 
 _PROMPT, _MORE = "windrow> ", "      -> "
 _HISTORY = ".windrow_history"
@@ -91,5 +93,14 @@ def remembered(*, is_typed: bool) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
+            _forget_secrets(readline)
             readline.set_history_length(1000)
             readline.write_history_file(history)
+
+
+def _forget_secrets(readline: Any) -> None:
+    """What was typed and refused because of a secret in it is not kept as it was."""
+    for place in range(readline.get_current_history_length()):
+        line = readline.get_history_item(place + 1) or ""
+        if (shown := redacted(line)) != line:
+            readline.replace_history_item(place, shown)

@@ -118,7 +118,7 @@ def declared_stream(name: str, schema: Schema, text: str) -> Stream:
 def _late(late: str) -> str:
     if late.lower() in ("drop", "keep"):
         return f"LATE {late.upper()}"
-    return f"LATE TO '{late}'"
+    return "LATE TO '" + late.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def _quoted(name: str) -> str:

@@ -9,7 +9,6 @@ Every step is one call of the package that knows how:
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from windrow.errors import QueryError
 from windrow.language.binder.bound import ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
+from windrow.redaction import redacted
 from windrow.rules.cost import total_cost
 from windrow.rules.optimise import normalise, optimise
 from windrow.spark.sinks import check_sink
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from windrow.rules.optimise import Optimised
     from windrow.rules.statistics import Statistics
 
-_SECRET = re.compile(r"([\w.]*(?:password|secret|token)[\w.]*)=[^&]*", re.IGNORECASE)
 #: columns, or columns and options, as they stand in CREATE STREAM or CREATE TABLE
 Declared = str | tuple[str, str]
 
@@ -110,7 +109,7 @@ def explain_plan(
         emit,
         chosen=chosen.plan,
         name=name,
-        sink=without_secrets(sink) if sink else None,
+        sink=redacted(sink) if sink else None,
         promised=check_sink(sink) if sink else None,
         runs=[*how_it_runs(emit), *what_is_shed(emit, max_gap)],
         observed=observed,
@@ -118,15 +117,6 @@ def explain_plan(
         considered=_alternatives(emit, chosen, statistics),
         sizes=sizes_of(chosen.plan, statistics) if statistics else {},
     )
-
-
-def without_secrets(url: str) -> str:
-    """A URL as it may be shown.
-
-    >>> without_secrets("kafka://b:9092/t?kafka.sasl.password=hunter2&format=json")
-    'kafka://b:9092/t?kafka.sasl.password=…&format=json'
-    """
-    return _SECRET.sub(r"\1=…", url)
 
 
 def _queries(statements: list[BoundStatement]) -> Iterator[StandingQuery]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NoReturn
 
+from windrow.credentials import refuse_literals
 from windrow.errors import QueryError, Span, nearest
 from windrow.language.numbers import plain_number
 from windrow.language.places import placed
@@ -71,6 +72,12 @@ class Cursor:
             self.fail(f"{what}, in single quotes,", hint="write '…'")
         self.index += 1
         return self.tokens[self.index - 1].value
+
+    def url(self, what: str) -> str:
+        """Step over the text of a source or a sink. It is written down, so it holds no secret."""
+        text = self.string(what)
+        refuse_literals(text, self.tokens[self.index - 1].span)
+        return text
 
     def whole(self, what: str) -> int:
         """Step over a whole number."""

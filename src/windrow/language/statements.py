@@ -110,7 +110,7 @@ def _create_table(cursor: Cursor) -> Statement:
     columns, key = declared_columns(cursor)
     plain = cursor.done or cursor.word == "FROM"
     kind = "NRR" if plain else cursor.choose(("NRR", "RELATION"), "NRR, RELATION or FROM")
-    source = cursor.string("the source") if cursor.take("FROM") else None
+    source = cursor.url("the source") if cursor.take("FROM") else None
     cursor.finish()
     return CreateTable(cursor.tokens.span, name, columns, key.names if key else (), kind, source)
 
@@ -161,7 +161,7 @@ def _every(cursor: Cursor) -> dict[str, Any]:
 
 
 _QUERY_OPTIONS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
-    "INTO": lambda cursor: {"sink": cursor.string("the sink")},
+    "INTO": lambda cursor: {"sink": cursor.url("the sink")},
     "PRIORITY": lambda cursor: {"priority": cursor.whole("a whole number")},
     "MAX": _max_gap,
     "EVERY": _every,

@@ -94,7 +94,7 @@ def _per(cursor: Cursor) -> str | None:
 
 def _late(cursor: Cursor) -> dict[str, Any]:
     policy = cursor.choose(("DROP", "KEEP", "TO"), "DROP, KEEP or TO 'sink'")
-    sink = {"late_sink": cursor.string("the sink")} if policy == "TO" else {}
+    sink = {"late_sink": cursor.url("the sink")} if policy == "TO" else {}
     return {"late": policy, **sink}
 
 
@@ -103,7 +103,7 @@ def _keep(cursor: Cursor) -> dict[str, Any]:
 
 
 def _from(cursor: Cursor) -> dict[str, Any]:
-    return {"source": cursor.string("the source")}
+    return {"source": cursor.url("the source")}
 
 
 _READERS: dict[str, Callable[[Cursor], dict[str, Any]]] = {

@@ -183,3 +183,23 @@ def test_malformed_messages_are_left_out_if_told(
 def test_opening_tells_what_is_missing(spark: SparkSession, declare: Declare, server: str) -> None:
     with pytest.raises(SourceError, match="there is no topic `nowhere`"):
         open_url(spark, declare(COLUMNS, f"kafka://{server}/nowhere"))
+
+
+def test_a_secret_is_in_no_plan(
+    spark: SparkSession,
+    declare: Declare,
+    drain: Drain,
+    server: str,
+    send: Send,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("CANARY", "Canary7yellow")  # after Spark has begun: workers do not see it
+    send("plans", row(1))
+    source = open_url(spark, declare(COLUMNS, f"kafka://{server}/plans?kafka.sasl.password=${{env:CANARY}}"))
+    (batch,) = drain(source.frame)
+    assert batch["item"].to_pylist() == [1]
+    source.frame.explain(extended=True)
+    shown = str(source.frame._jdf.queryExecution()) + "".join(capfd.readouterr())
+    assert "windrow_kafka" in shown
+    assert "Canary" not in shown + source.fingerprint

@@ -158,5 +158,7 @@ def test_a_files_fingerprint_leaves_out_how_to_cope(monkeypatch: pytest.MonkeyPa
 
 
 def test_kafka_settings_are_passed_on_without_their_prefix() -> None:
-    url = read_kafka_url(parse_url("kafka://h:1/t?kafka.sasl.password=a%26b"))
-    assert url.client == {"sasl.password": "a&b"}
+    url = read_kafka_url(
+        parse_url("kafka://h:1/t?kafka.sasl.username=a%26b&kafka.sasl.password=$%7Benv:P%7D")
+    )
+    assert url.client == {"sasl.username": "a&b", "sasl.password": "${env:P}"}

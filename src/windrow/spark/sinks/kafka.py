@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Self
 
+from windrow.credentials import Resolved, resolve
 from windrow.errors import SinkError, nearest
 from windrow.spark.sinks.delivery import Sink
 from windrow.spark.sinks.failures import KEPT, imported
@@ -34,6 +35,7 @@ class KafkaSink(Sink):
         self._target, self._query = target, query
         self._library = imported("confluent_kafka", "kafka")
         self._trouble = ""  # the last thing the library has said about its connections
+        self._resolved = Resolved()
         self._producer: Any = self._connected()
 
     @classmethod
@@ -54,7 +56,7 @@ class KafkaSink(Sink):
             sending.finish()
         except (self._library.KafkaException, _NotSent) as error:
             self._drop()
-            raise self._failed(_text(error.args[0])) from error
+            raise self._failed(_text(error.args[0])) from None
         except BaseException:
             self._drop()
             raise
@@ -88,17 +90,19 @@ class KafkaSink(Sink):
     def _connected(self) -> Any:
         """A producer. Nothing is sent yet: that a broker is not there shows only when rows are."""
         self._trouble = ""
+        self._resolved = resolve(self._target.settings, SinkError)
         try:
-            return self._library.Producer({**self._target.settings, "error_cb": self._note})
-        except self._library.KafkaException as error:
+            return self._library.Producer({**self._resolved.values, "error_cb": self._note})
+        except (self._library.KafkaException, TypeError, ValueError) as error:
+            reason = self._resolved.scrubbed(_text(error.args[0]))
             raise SinkError(
-                f"the settings for Kafka at {self._target.servers} do not work: {_text(error.args[0])}",
+                f"the settings for Kafka at {self._target.servers} do not work: {reason}",
                 code="bad-sink-option",
                 hint="see the options that begin with `kafka.`; they are those of librdkafka",
-            ) from error
+            ) from None  # the library may repeat a setting
 
     def _note(self, error: Any) -> None:
-        self._trouble = _text(error)
+        self._trouble = self._resolved.scrubbed(_text(error))
 
     def _drop(self) -> None:
         """Give up what was not sent yet, and the producer with it: after an error it may be of no use."""
@@ -111,7 +115,7 @@ class KafkaSink(Sink):
         place = f"topic `{self._target.topic}` of Kafka at {self._target.servers}"
         trouble = f"; {self._trouble}" if self._trouble else ""
         return SinkError(
-            f"cannot send to {place}: {reason}{trouble}",
+            f"cannot send to {place}: {self._resolved.scrubbed(reason)}{trouble}",
             code="kafka",
             hint=f"see that the brokers run, can be reached from here, and have the topic; {KEPT}",
         )

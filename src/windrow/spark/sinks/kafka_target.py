@@ -35,7 +35,7 @@ class KafkaTarget:
     key: tuple[str, ...]
     #: seconds after which a message that nobody has answered is an error
     timeout: int
-    #: for the library
+    #: for the library; secrets are references
     settings: dict[str, Any]
 
     @classmethod

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from windrow.credentials import refuse_literals
 from windrow.errors import QueryError, nearest
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class SinkUrl:
 
     @classmethod
     def parse(cls, text: str) -> SinkUrl:
-        """Take the text apart."""
+        """Take the text apart. A secret in it is refused."""
+        refuse_literals(text)
         address, _, tail = text.strip().partition("?")
         scheme, colon, place = address.partition(":")
         if not colon:
@@ -97,7 +99,7 @@ class SinkUrl:
 
 
 def _options(tail: str) -> dict[str, str]:
-    """The options behind the question mark. A `+` is a plus sign: passwords have them."""
+    """The options behind the question mark. A `+` is a plus sign."""
     options: dict[str, str] = {}
     for part in filter(None, tail.split("&")):
         name, equals, value = part.partition("=")

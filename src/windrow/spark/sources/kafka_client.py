@@ -38,6 +38,17 @@ def _confluent() -> Any:
     return confluent_kafka
 
 
+class _Scrubbing:
+    """The log for librdkafka, without the secrets it is given."""
+
+    def __init__(self, url: KafkaUrl) -> None:
+        self._url = url
+
+    def log(self, level: int, message: str, *values: Any) -> None:
+        """As loggers have it."""
+        _LOG.log(level, "%s", self._url.scrubbed(message % values if values else message))
+
+
 class Topic:
     """A topic, connected to. Use it in a `with` statement, which disconnects."""
 
@@ -55,10 +66,10 @@ class Topic:
             "allow.auto.create.topics": False,
         }
         try:
-            self._consumer = self._kafka.Consumer(settings, logger=_LOG)
+            self._consumer = self._kafka.Consumer(settings, logger=_Scrubbing(url))
         except (self._kafka.KafkaException, TypeError, ValueError) as error:
             raise SourceError(
-                f"`{url.place}`: {_text(error)}",
+                f"`{url.place}`: {url.scrubbed(_text(error))}",
                 code="bad-option",
                 hint="check the options that begin with `kafka.`",
             ) from None
@@ -76,7 +87,7 @@ class Topic:
         except self._kafka.KafkaException as error:
             raise SourceError(
                 f"no answer from `{self._url.place}` within {self._url.timeout_seconds:g} seconds:"
-                f" {_text(error)}",
+                f" {self._url.scrubbed(_text(error))}",
                 code="kafka",
                 hint="check that the brokers run and can be reached from here, and their security settings",
             ) from None
@@ -87,7 +98,9 @@ class Topic:
             metadata = self._consumer.list_topics(self._url.topic, timeout=self._url.timeout_seconds)
         found = metadata.topics[self._url.topic]
         if found.error is not None or not found.partitions:
-            reason = found.error.str() if found.error is not None else "it has no partitions"
+            reason = (
+                self._url.scrubbed(found.error.str()) if found.error is not None else "it has no partitions"
+            )
             raise SourceError(
                 f"there is no topic `{self._url.topic}` at `{self._url.servers}`: {reason}",
                 code="no-topic",
@@ -134,7 +147,7 @@ class Topic:
         error = event.error()
         if error is None or error.code() == self._kafka.KafkaError._PARTITION_EOF:
             return
-        raise self._lost(partition, position, last, error.str())
+        raise self._lost(partition, position, last, self._url.scrubbed(error.str()))
 
     def _lost(self, partition: int, position: int, last: int, reason: str) -> SourceError:
         return SourceError(

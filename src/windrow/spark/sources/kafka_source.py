@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def open_kafka(spark: SparkSession, stream: Stream, url: SourceUrl) -> Source:
     """The messages of a topic. That brokers do not answer or have no such topic is found out here."""
-    wanted = read_kafka_url(url)
+    wanted = read_kafka_url(url).resolved()
     order_key = (PARTITION, OFFSET)
     check_order_names(stream, order_key)
     if wanted.format == "csv":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from windrow.errors import QueryError
+from windrow.credentials import Resolved, resolve
+from windrow.errors import QueryError, SourceError
 from windrow.spark.sources.options import choice, count, read_options, seconds, single_character
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _OWN = {
 
 @dataclass(frozen=True)
 class KafkaUrl:
-    """Brokers, topic and how to read it; `client` are settings of librdkafka, passwords among them."""
+    """Brokers, topic and how to read it; `client` are settings of librdkafka, secrets as references."""
 
     servers: str
     topic: str
@@ -42,11 +43,22 @@ class KafkaUrl:
     malformed: str = "fail"
     rows_per_batch: int | None = None
     timeout: int = 10_000_000
-    client: dict[str, str] = field(default_factory=dict)
+    client: dict[str, str] = field(default_factory=dict, repr=False)
+    #: which of them are secrets; only a URL that is in use knows
+    hidden: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
         return f"kafka://{self.servers}/{self.topic}"
+
+    def resolved(self) -> KafkaUrl:
+        """The same with its secrets looked up, to connect with."""
+        found = resolve(self.client, SourceError)
+        return replace(self, client=dict(found.values), hidden=found.hidden)
+
+    def scrubbed(self, text: str) -> str:
+        """What the library says, without secrets."""
+        return Resolved(self.client, tuple(self.hidden)).scrubbed(text)
 
     @property
     def timeout_seconds(self) -> float:

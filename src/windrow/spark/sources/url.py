@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
+from windrow.credentials import refuse_literals
 from windrow.errors import QueryError, nearest
 
 #: each scheme with the form a URL of it has
@@ -33,7 +34,8 @@ class SourceUrl:
 
 
 def parse_url(text: str) -> SourceUrl:
-    """The parts of a source's URL. A text without a scheme is the path of files."""
+    """The parts of a source's URL. A text without a scheme is the path of files. No secret is taken."""
+    refuse_literals(text)
     location, _, query = text.strip().partition("?")
     scheme, place = _split_scheme(location)
     if scheme not in SCHEMES:
