@@ -1,9 +1,15 @@
-"""A run on a terminal, drawn in place: how far each stream is, and the last answers of each query."""
+"""A run on a terminal, drawn in place: how far each stream is, and the last answers of each query.
+
+What does not fit is counted where it is left out, and at the end it is said how to see it.
+"""
 
 from __future__ import annotations
 
+import io
 import sys
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Self, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -14,12 +20,19 @@ from windrow.cli.formats import count, counted, elapsed, instant, span, value
 from windrow.cli.views import View
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
     from windrow.errors import WindrowError
 
-#: a query with its answers has at least this width
-_WIDTH = 48
+#: a query with its answers has this width, and where they are many at least the other
+_WIDTH, _NARROW = 48, 38
 _MOST_COLUMNS = 3
+#: a headline, the names of the columns and a row: with fewer lines no answer is to be seen
+_LEAST = 3
+_ELSEWHERE = (
+    "not all answers are shown: INTO 'files://…' after a query keeps them all, and in a pipe all are printed"
+)
 
 
 class LiveView(View):
@@ -30,41 +43,126 @@ class LiveView(View):
 
     def __init__(self, title: str, *, answers: bool = True, console: Console | None = None) -> None:
         self._title, self._answers = title, answers
-        self._console = console or Console()
+        self._console = console or Console(file=sys.stdout)
         self._live = Live(
             console=self._console,
             auto_refresh=False,
             transient=not answers,
             vertical_overflow="crop",
-            redirect_stderr=sys.stderr.isatty(),
+            redirect_stdout=False,
+            redirect_stderr=False,
         )
+        self._above: _Above | None = None
+        self._streams = sys.stdout, sys.stderr
+        self._hidden = 0
 
     def show(self, snapshot: Snapshot, seconds: float) -> None:
+        self._print_above()
         room = self._console.size
         drawn = drawing(self._title, snapshot, seconds, room.width, room.height, answers=self._answers)
-        self._live.update(drawn, refresh=True)
+        self._hidden = drawn.hidden
+        self._live.update(drawn.picture, refresh=True)
 
     def tell(self, problem: WindrowError) -> None:
         print(problem.render(), file=sys.stderr, flush=True)
 
+    def _print_above(self) -> None:
+        lines = self._above.take() if self._above is not None else ""
+        if lines:  # the terminal breaks long lines; broken here, they would be others
+            self._console.print(Text.from_ansi(lines), soft_wrap=True)
+
     def __enter__(self) -> Self:
+        self._streams = sys.stdout, sys.stderr
+        if self._console.is_terminal:
+            self._above = _Above(sys.stdout)
+            sys.stdout = self._above
+            sys.stderr = self._above if sys.stderr.isatty() else sys.stderr
         self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        sys.stdout, sys.stderr = self._streams
+        self._print_above()
         self._live.stop()
+        if self._above is not None:
+            print(self._above.rest, end="", flush=True)
+        if self._hidden:
+            self._console.print(Text(_ELSEWHERE, style="dim"))
+
+
+class _Above(io.TextIOBase):
+    """Standard output while a region is drawn: whole lines wait for the one thread that draws. Written at
+    once by another, they would come to stand in the region and be drawn over.
+    """
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal, self._lock = terminal, Lock()
+        self.rest = ""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._terminal.encoding
+
+    def isatty(self) -> bool:
+        return self._terminal.isatty()
+
+    def fileno(self) -> int:
+        return self._terminal.fileno()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        with self._lock:
+            self.rest += text
+        return len(text)
+
+    def take(self) -> str:
+        """The lines that have come, without the last end of line."""
+        with self._lock:
+            lines, end, rest = self.rest.rpartition("\n")
+            self.rest = rest
+            return lines if end else ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture of a snapshot, and how many of its answers are not in it."""
+
+    picture: RenderableType
+    hidden: int
 
 
 def drawing(
     title: str, snapshot: Snapshot, seconds: float, width: int, height: int, *, answers: bool = True
-) -> RenderableType:
-    """Everything, in at most `height` lines."""
+) -> Drawing:
+    """Everything, in less than `height` lines: with a line more, a terminal would scroll."""
     head = Text.assemble((title, "bold"), f"   {elapsed(seconds)}   commit {snapshot.commit}")
-    parts: list[RenderableType] = [head, Text(), _streams(snapshot.streams)]
-    if answers and snapshot.queries:
-        left = height - len(snapshot.streams) - 5
-        parts += [Text(), _queries(snapshot.queries, width, left)]
-    return Group(*parts)
+    head.no_wrap, head.overflow = True, "ellipsis"
+    queries = snapshot.queries if answers else ()
+    streams = _fitting(snapshot.streams, height - 4 if not queries else max(2, height // 2 - 4))
+    parts: list[RenderableType] = [head, Text(), _streams(streams)]
+    left_out = len(snapshot.streams) - len(streams)
+    parts += [_more(left_out, "stream")] if left_out else []
+    if not queries:
+        return Drawing(Group(*parts), 0)
+    layout = Layout.of(len(queries), width, height - len(streams) - bool(left_out) - 5)
+    shown = queries[: layout.queries]
+    parts += [Text(), _queries(shown, layout)]
+    left_out = len(queries) - len(shown)
+    parts += [_more(left_out, "query", "queries")] if left_out else []
+    seen = sum(rows_shown(query, layout.lines) for query in shown)
+    there = sum(query.answers.total for query in queries if query.answers is not None)
+    return Drawing(Group(*parts), there - seen)
+
+
+def _fitting(streams: tuple[StreamNow, ...], height: int) -> tuple[StreamNow, ...]:
+    """The first streams, with a line left to count the others."""
+    return streams if len(streams) <= height else streams[: max(1, height - 1)]
+
+
+def _more(number: int, one: str, many: str | None = None) -> Text:
+    return Text(f"… {count(number)} more {one if number == 1 else many or f'{one}s'}", style="dim")
 
 
 def _streams(streams: tuple[StreamNow, ...]) -> Table:
@@ -86,45 +184,81 @@ def _streams(streams: tuple[StreamNow, ...]) -> Table:
     return table
 
 
-def _queries(queries: tuple[QueryNow, ...], width: int, height: int) -> Table:
-    """Side by side as far as there is room, and as many answers of each as fit."""
-    across = max(1, min(_MOST_COLUMNS, width // _WIDTH, len(queries)))
-    down = -(-len(queries) // across)
-    each = max(1, (height - down + 1) // down)
+@dataclass(frozen=True)
+class Layout:
+    """Where queries are drawn: how many, so many side by side, each in so many lines."""
+
+    across: int
+    lines: int
+    queries: int
+    #: whether there are empty lines between
+    airy: bool = True
+
+    @classmethod
+    def of(cls, queries: int, width: int, height: int) -> Layout:
+        """The airiest in which every query shows an answer; if there is none, as many headlines as fit.
+
+        >>> Layout.of(2, 80, 18), Layout.of(7, 80, 18)
+        (Layout(across=1, lines=8, queries=2, airy=True), Layout(across=2, lines=3, queries=7, airy=True))
+        >>> Layout.of(7, 60, 18), Layout.of(30, 60, 18)
+        (Layout(across=1, lines=1, queries=7, airy=True), Layout(across=1, lines=1, queries=17, airy=False))
+        """
+        wide, narrow = (max(1, min(_MOST_COLUMNS, width // each, queries)) for each in (_WIDTH, _NARROW))
+        for across, airy in ((wide, True), (narrow, True), (wide, False), (narrow, False)):
+            down = -(-queries // across)
+            lines = (height - (down - 1 if airy else 0)) // down
+            if lines >= _LEAST:
+                return cls(across, lines, queries, airy)
+        down = -(-queries // wide)
+        if 2 * down - 1 <= height:
+            return cls(wide, 1, queries)
+        across = wide if down <= height else narrow
+        fit = max(1, height if -(-queries // across) <= height else height - 1)
+        return cls(across, 1, min(queries, across * fit), airy=False)
+
+
+def _queries(queries: Sequence[QueryNow], layout: Layout) -> Table:
+    """Side by side, and as many answers of each as fit."""
     grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
-    for _ in range(across):
+    for _ in range(layout.across):
         grid.add_column(ratio=1)
-    for first in range(0, len(queries), across):
-        if first:
+    for first in range(0, len(queries), layout.across):
+        if first and layout.airy:
             grid.add_row()
-        row = [_query(query, each) for query in queries[first : first + across]]
-        grid.add_row(*row)
+        grid.add_row(*(_query(query, layout.lines) for query in queries[first : first + layout.across]))
     return grid
 
 
-def _query(query: QueryNow, height: int) -> RenderableType:
-    """A query in at most `height` lines: a headline, the names of the columns, rows."""
+def rows_shown(query: QueryNow, lines: int) -> int:
+    """How many answers of a query are drawn in so many lines."""
+    fit, answers = lines - 2, query.answers
+    if answers is None or fit < 1:
+        return 0
+    return min(len(answers.rows), fit if answers.total <= fit or fit == 1 else fit - 1)
+
+
+def _query(query: QueryNow, lines: int) -> RenderableType:
+    """A query in at most so many lines: a headline, the names of the columns, rows."""
     head = Text(no_wrap=True, overflow="ellipsis")
     is_running = query.status == "running"
     head.append("● " if is_running else f"✗ {query.status} ", style="green" if is_running else "bold red")
     head.append(value(query.name), style="bold")
     head.append(f"  {counted(query.rows, 'row')}")
+    answers, shown = query.answers, rows_shown(query, lines)
+    left_out = answers.total - shown if answers is not None else 0
+    more = Text(f"… {count(left_out)} more" if left_out else "", style="dim")
+    if lines <= _LEAST and more:  # there is no line of its own for it
+        head.append("  ").append_text(more)
     if query.sink is not None:
         head.append(f"  into {value(query.sink)}", style="dim")
-    answers = query.answers
     if answers is None:
         return head
     head.append(f"  at {value(answers.at)}", style="cyan")
-    fit = height - 2
-    if fit < 1:
+    if not shown:
         return head
-    shown = answers.rows[:fit] if answers.total <= fit else answers.rows[: fit - 1]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in answers.columns:
         table.add_column(Text(value(column)), no_wrap=True, overflow="ellipsis")
-    for row in shown:
+    for row in answers.rows[:shown]:
         table.add_row(*(Text(value(cell)) for cell in row))
-    parts: list[RenderableType] = [head, table]
-    if answers.total > len(shown):
-        parts.append(Text(f"… {count(answers.total - len(shown))} more", style="dim"))
-    return Group(*parts)
+    return Group(head, table, more) if more and lines > _LEAST else Group(head, table)

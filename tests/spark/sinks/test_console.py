@@ -56,7 +56,8 @@ def test_a_table_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     assert lines[0] == "top, commit 42: 2 of 3 rows"
     assert lines[1].split() == ["at", "k"]
-    assert [line.split(maxsplit=1) for line in lines[3:]] == [["10", "key 10"], ["11", "key 11"]]
+    assert [line.split(maxsplit=1) for line in lines[3:-1]] == [["10", "key 10"], ["11", "key 11"]]
+    assert lines[-1] == "… 1 more: INTO 'console:?limit=3' prints all, and so does a pipe"
 
 
 def test_a_terminal_is_not_commanded_by_data(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,9 @@ def _print_table(out: TextIO, delivery: Delivery, limit: int) -> None:
     console = Console(file=out)
     console.print(title)
     console.print(table)
+    if total > limit:
+        more = f"… {total - limit} more: INTO 'console:?limit={total}' prints all, and so does a pipe\n"
+        console.print(Text(more, style="dim"), soft_wrap=True)
 
 
 def _cell(value: Any) -> Any:

@@ -1,0 +1,173 @@
+"""What stands on a terminal: the command line and the live view on pseudo-terminals, without Spark."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests.cli.support import EXAMPLES
+from tests.cli.test_live import averages, snapshot
+from tests.support.terminal import Screen, run_in_terminal
+
+from windrow.cli.live import LiveView, drawing
+from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
+
+REPOSITORY = Path(__file__).parents[2]
+SIZES = [(80, 24), (160, 50)]
+#: what the first example answers, as the console shows it
+ORDERS = """\
+takings, commit 3: 4 rows
+
+  at                            takings   orders
+ ────────────────────────────────────────────────
+  2026-03-02T09:15:00.000000Z    186.90       37
+  2026-03-02T09:30:00.000000Z    448.20       75
+  2026-03-02T09:45:00.000000Z    720.10      113
+  2026-03-02T10:00:00.000000Z   1009.20      150
+
+best_quarter, commit 3: 8 rows
+
+  at                            item     sold
+ ─────────────────────────────────────────────
+  2026-03-02T10:00:00.000000Z   cake       20
+  2026-03-02T10:00:00.000000Z   coffee     36
+  2026-03-02T10:00:00.000000Z   soup        8
+  2026-03-02T10:00:00.000000Z   tea        19
+  2026-03-02T11:00:00.000000Z   cake        6
+  2026-03-02T11:00:00.000000Z   coffee     24
+  2026-03-02T11:00:00.000000Z   soup        4
+  2026-03-02T11:00:00.000000Z   tea         7
+"""
+#: a run whose thread prints while the region is drawn, and whose last words have no end of line
+PRINTING = """
+import sys
+from threading import Thread
+from tests.cli.test_live import averages, snapshot
+from windrow.cli.live import LiveView
+from windrow.cli.snapshots import QueryNow
+
+def run():
+    for number in range(40):
+        print(f"line {number}", file=(sys.stdout, sys.stderr)[number % 2])
+    print("x" * 300)
+    sys.stdout.write("and the rest")
+
+with LiveView("demo") as view:
+    thread = Thread(target=run)
+    view.show(snapshot(QueryNow("q", "running", 1, answers=averages(500))), 0.0)
+    thread.start()
+    while thread.is_alive():
+        view.show(snapshot(QueryNow("q", "running", 1, answers=averages(500))), 1.0)
+    view.show(snapshot(QueryNow("q", "running", 3, answers=averages(3))), 2.0)
+"""
+
+
+def environment() -> dict[str, str]:
+    """As on most terminals, and with no wishes of whoever runs the tests."""
+    ours = {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path]), "TERM": "xterm-256color"}
+    return {
+        name: text for name, text in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")
+    } | ours
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_the_first_example_shows_all_its_answers(width: int, height: int, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    command = [sys.executable, "-m", "tests.cli.without_spark", "run", "examples/orders.cql", "--flush"]
+    code, screen = run_in_terminal(command, width, height, cwd=tmp_path, env=environment())
+    assert (code, screen.cursor_is_shown) == (0, True)
+    assert "\n".join(screen.lines) == f"starting Spark …\n{ORDERS}\ndone"
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_what_a_run_prints_is_above_the_picture(width: int, height: int) -> None:
+    code, screen = run_in_terminal(
+        [sys.executable, "-c", PRINTING], width, height, cwd=REPOSITORY, env=environment()
+    )
+    assert code == 0, screen.lines
+    printed = [f"line {number}" for number in range(40)]
+    whole, broken = divmod(300, width)
+    assert screen.lines[: 40 + whole + 1] == [*printed, *["x" * width] * whole, "x" * broken]
+    assert screen.lines[40 + whole + 1 :] == [
+        "demo   0:02   commit 14",
+        "",
+        "stream      rows   rows/s                 clock     lag   late",
+        "traffic   12 345    2 000   2026-01-01 12:00:00   5.0 s      3",
+        "",
+        "● q  3 rows  at 2026-01-01 12:00:00",
+        "segment  speed",
+        "0        60.5",
+        "1        61.5",
+        "2        62.5",
+        "and the rest",
+    ]
+
+
+def shown(pictures: list[Snapshot], width: int, height: int) -> Screen:
+    """What a view leaves on a screen."""
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=width, height=height)
+    with LiveView("demo", console=console) as view:
+        for second, picture in enumerate(pictures):
+            view.show(picture, float(second))
+    screen = Screen(width, height)
+    screen.feed(out.getvalue().replace("\n", "\r\n"))
+    return screen
+
+
+@pytest.mark.parametrize(("width", "height"), [*SIZES, (60, 15)])
+@pytest.mark.parametrize("queries", [1, 2, 3, 7, 12, 40])
+def test_the_last_picture_is_all_that_is_left(queries: int, width: int, height: int) -> None:
+    """Pictures grow and shrink; none of an earlier one stays, and none scrolls away."""
+    sizes = [1, 500, 3, 0, 500]
+    pictures = [
+        snapshot(*(QueryNow(f"query{n}", "running", size, answers=averages(size)) for n in range(queries)))
+        for size in sizes
+    ]
+    screen = shown(pictures, width, height)
+    last = drawing("demo", pictures[-1], float(len(sizes) - 1), width, height)
+    console = Console(file=io.StringIO(), record=True, width=width, height=height)
+    console.print(last.picture)
+    picture = [line.rstrip() for line in console.export_text().splitlines()]
+    assert len(picture) < height
+    assert screen.lines[: len(picture)] == picture
+    assert " ".join(screen.lines[len(picture) :]).startswith("not all answers are shown")
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+@pytest.mark.parametrize("queries", [1, 2, 5, 8])
+@pytest.mark.parametrize("rows", [1, 2, 4, 500])
+def test_every_query_shows_an_answer_and_counts_the_others(
+    queries: int, rows: int, width: int, height: int
+) -> None:
+    now = snapshot(*(QueryNow(f"query{n}", "running", rows, answers=averages(rows)) for n in range(queries)))
+    drawn = drawing("demo", now, 1.0, width, height)
+    console = Console(file=io.StringIO(), record=True, width=width, height=height)
+    console.print(drawn.picture)
+    text = console.export_text()
+    assert text.count("60.5") == queries  # the first row of each
+    seen = sum(text.count(f"{60 + n}.5") for n in range(100))
+    assert drawn.hidden == queries * rows - seen
+    told = [int(word) for word, after in zip(text.split(), text.split()[1:], strict=False) if after == "more"]
+    assert sum(told) == drawn.hidden
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_many_queries_and_streams_are_counted(width: int, height: int) -> None:
+    streams = tuple(StreamNow(f"stream{n}", n, 0.0, 0, 0, None) for n in range(60))
+    queries = tuple(QueryNow(f"query{n}", "running", 1, answers=averages(1)) for n in range(200))
+    lines = shown([Snapshot(1, streams, queries)], width, height).lines
+    seen = sum("stream" in line for line in lines) - 2  # the names of the columns, and the count
+    assert f"… {60 - seen} more streams" in lines
+    seen = sum(line.count("●") for line in lines)
+    assert f"… {200 - seen} more queries" in lines
+    assert "not all answers are shown" in " ".join(lines)
+
+
+def test_what_is_all_shown_needs_no_remark() -> None:
+    lines = shown([snapshot(QueryNow("q", "running", 3, answers=averages(3)))], 80, 24).lines
+    assert lines[-1] == "2        62.5"
