@@ -126,7 +126,7 @@ def run_watched(
             if signals.is_stopping or until(snapshot, seconds):
                 engine.stop()
         watcher()
-        told.tell(watcher.newest)
+        told.tell(watcher.newest, but=run.failure)
         view.show(watcher.newest, time.monotonic() - began)
     if run.failure is None:
         return None
@@ -157,9 +157,10 @@ class _Told:
         self._view = view
         self._known: set[str] = set()
 
-    def tell(self, snapshot: Snapshot) -> None:
+    def tell(self, snapshot: Snapshot, but: BaseException | None = None) -> None:
+        """All that is new; what has ended the run is told by whoever it is raised to."""
         for problem in snapshot.problems:
-            if not self.knows(problem):
+            if problem is not but and not self.knows(problem):
                 self._known.add(problem.render())
                 self._view.tell(problem)
 

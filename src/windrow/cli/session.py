@@ -60,6 +60,7 @@ class Session:
         """Do what a statement or a command says; False if it ends the session."""
         if text in (".quit", ".exit"):
             return False
+        self._tell_problems()  # a run in the background may have failed since the last command
         try:
             self._command(text) if text.startswith(".") else self._sql(text)
         except WindrowError as error:
@@ -72,7 +73,10 @@ class Session:
     def close(self) -> None:
         """End the run, if there is one."""
         if self._engine is not None:
-            self._engine.close()
+            try:
+                self._engine.close()
+            except WindrowError as error:
+                self._tell_once(error)
             self._tell_problems()
 
     # ------------------------------------------------------------ statements
@@ -135,6 +139,7 @@ class Session:
             )
         self._declared.check_sources(self._declared.text)
         engine = self._engine or self._connected()
+        self._told.clear()  # what goes wrong again is told again
         engine.start(" ".join(trigger) or "1 second")
         print("running; .watch NAME shows answers, .stop ends")
 
@@ -154,10 +159,21 @@ class Session:
         return engine
 
     def _stop(self) -> None:
-        if self._engine is None or not self._engine.is_running:
-            raise QueryError("nothing is running", code="not-running", hint="run the queries with .start")
-        self._engine.stop()
+        self._running().stop()
+        assert self._engine is not None
         print(f"stopped at commit {self._engine.commit}")
+
+    def _running(self) -> Windrow:
+        """The engine, if it runs; what has ended it is told with the other problems."""
+        engine = self._engine
+        if engine is None or not engine.is_running:
+            failed = engine is not None and engine.exception is not None
+            raise QueryError(
+                "nothing is running: the run has failed" if failed else "nothing is running",
+                code="not-running",
+                hint=".start goes on from the last commit" if failed else "run the queries with .start",
+            )
+        return engine
 
     def _results(self, name: str) -> None:
         kept = self._kept.get(self._kept_name(name))
@@ -165,13 +181,11 @@ class Session:
         print("\n".join(answer_lines(name, answers, _ANSWERS_SHOWN)) if answers else "no answers yet")
 
     def _watch(self, name: str, seconds: str | None = None) -> None:
-        kept = self._kept.get(self._kept_name(name))
-        if self._engine is None or not self._engine.is_running or kept is None:
-            raise QueryError("nothing is running", code="not-running", hint="run the queries with .start")
+        kept, engine = self._kept.get(self._kept_name(name)), self._running()
+        assert kept is not None
         if seconds is not None and not seconds.replace(".", "", 1).isdigit():
             raise QueryError(f"`{seconds}` is no number of seconds", code="bad-command", hint="see .help")
         most = float(seconds) if seconds else None if self._is_typed else _PIPE_SECONDS
-        engine = self._engine
         watch(name, kept, most, lambda: engine.is_running, most_rows=_ANSWERS_SHOWN)
 
     # ------------------------------------------------------------ names and problems
@@ -198,5 +212,8 @@ class Session:
 
     def _tell_problems(self) -> None:
         for problem in self._engine.problems if self._engine is not None else ():
-            if problem.render() not in self._told:
-                self._tell(problem)
+            self._tell_once(problem)
+
+    def _tell_once(self, problem: WindrowError) -> None:
+        if problem.render() not in self._told:
+            self._tell(problem)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.values import instant
+from windrow.engine.arguments import checked
 from windrow.errors import QueryError
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class ArchiveView:
     def _kept(self) -> Kept:
         found = self._engine.archives.kept.get(self.name)
         if found is None:
-            raise QueryError(f"archive `{self.name}` was dropped", code="unknown-source")
+            hint = "ask for it again by name: w.archives"
+            raise QueryError(f"archive `{self.name}` was dropped", code="unknown-source", hint=hint)
         return found
 
     @property
@@ -93,16 +95,19 @@ class ArchiveView:
     def __len__(self) -> int:
         return int(self.scan(columns=[self.key]).num_rows)
 
+    @checked
     def probe(self, key: Any, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The valid rows with this key."""
         with self._engine.archives.reading(self._kept.spec.name) as reading:
             return reading.find(key, at=_instant(at), columns=columns)
 
+    @checked
     def range(self, low: Any, high: Any, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The valid rows with keys from `low` to `high`, both included; None is no bound."""
         with self._engine.archives.reading(self._kept.spec.name) as reading:
             return reading.find_between(low, high, at=_instant(at), columns=columns)
 
+    @checked
     def scan(self, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """All valid rows."""
         with self._engine.archives.reading(self._kept.spec.name) as reading:

@@ -29,10 +29,18 @@ from windrow.engine.adhoc.on_spark import OnSpark
 from windrow.engine.adhoc.pending import Asked
 from windrow.engine.adhoc.watch import Limits, Watch
 from windrow.engine.archive_view import ArchiveView
-from windrow.engine.core import Engine, Promise, error_of
-from windrow.engine.declaring import archive_text, declared_stream, declared_table, options, period
+from windrow.engine.arguments import check_known, checked
+from windrow.engine.core import Engine, Promise, error_of, why_ended
+from windrow.engine.declaring import (
+    STREAM_OPTIONS,
+    archive_text,
+    declared_stream,
+    declared_table,
+    options,
+    period,
+)
 from windrow.engine.explaining import explain_plan
-from windrow.engine.handles import Query, StreamView, TableView
+from windrow.engine.handles import Named, Query, StreamView, TableView
 from windrow.engine.loop import Loop
 from windrow.engine.refreshing import Refreshing
 from windrow.engine.showing import show_archives, show_gaps, show_queries, show_streams, show_tables
@@ -53,6 +61,7 @@ from windrow.language.binder.bound import (
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_once, compile_query, compile_script
 from windrow.language.once import Once
+from windrow.spark.failures import job_failed
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, parallelism, prepared
 from windrow.spark.sinks import Callback, check_sink
@@ -73,6 +82,7 @@ if TYPE_CHECKING:
     from windrow.spark.sources.table_source import TableSource
 
 
+@checked
 def connect(
     spark: SparkSession | None = None, state: str | Path | None = "./state", *, takeover: bool = False
 ) -> Windrow:
@@ -120,6 +130,7 @@ class Windrow:
 
     # ------------------------------------------------------------ registering
 
+    @checked
     def sql(self, text: str) -> list[Any]:
         """Run statements. Gives what SHOW, EXPLAIN and SELECT show, in order.
 
@@ -127,6 +138,7 @@ class Windrow:
         """
         return [self._answer(each) if isinstance(each, Once) else each for each in self.declare(text)]
 
+    @checked
     def declare(self, text: str) -> list[Any]:
         """Run statements but for SELECTs: these are given back as they are, for `select`."""
         with self._all_or_nothing():
@@ -136,6 +148,7 @@ class Windrow:
         self._clear_checkpoints(statements)
         return [each for each in shown if each is not None]
 
+    @checked
     def select(
         self,
         query: str | Once,
@@ -154,6 +167,7 @@ class Windrow:
         once = self._once(query, priority)
         return self._answer(once, isolation, Watch(Limits(timeout, max_rows, max_bytes)))
 
+    @checked
     def ask(
         self,
         query: str,
@@ -172,7 +186,8 @@ class Windrow:
         return once if priority is None else replace(once, priority=priority)
 
     def _answer(self, once: Once, isolation: str | None = None, watch: Watch | None = None) -> pa.Table:
-        return self._asker.ask(once, self._catalog.queries, isolation, watch)
+        with job_failed("answering the SELECT"):
+            return self._asker.ask(once, self._catalog.queries, isolation, watch)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -196,6 +211,7 @@ class Windrow:
                 with suppress(OSError):  # the next run looks at it again
                     remove_folder(self._folder / CHECKPOINTS, file_name(statement.name))
 
+    @checked
     def stream(self, name: str, data: Any, wattr: str | None = None, **how: Any) -> StreamView:
         """A stream of rows: a Spark DataFrame, streaming or not, or a pandas, Polars or Arrow table.
 
@@ -204,6 +220,7 @@ class Windrow:
         late="drop", "keep" or a sink, keep="1 hour" or "1000 rows" for `select`. If the stream is declared
         already, this is where its rows come from.
         """
+        check_known("stream()", how, STREAM_OPTIONS)
         known = self._catalog.streams
         if name not in known:
             self._declare(declared_stream(name, infer_schema(data), options(wattr=wattr, **how)))
@@ -211,10 +228,12 @@ class Windrow:
             raise QueryError(
                 f"stream `{name}` is declared already", code="duplicate-name", hint="give its rows only"
             )
-        self._sources[name] = open_data(self.spark, self._catalog.streams[name], data)
+        with job_failed(f"taking the rows of stream `{name}`"):
+            self._sources[name] = open_data(self.spark, self._catalog.streams[name], data)
         self._engine.commit()
         return self.streams[name]
 
+    @checked
     def table(
         self,
         name: str,
@@ -262,6 +281,7 @@ class Windrow:
             )
         return known
 
+    @checked
     def update(self, table: str, insert: Any = None, delete: Any = None, at: Any = None) -> None:
         """Change a table, also while a run is under way. On return the change is durable.
 
@@ -286,6 +306,7 @@ class Windrow:
         new, gone = rows_to_change(record.table, insert), rows_to_change(record.table, delete)
         self._engine.change([TableUpdate(table, new, gone, None if at is None else instant(at))])
 
+    @checked
     def query(
         self,
         name: str,
@@ -301,6 +322,7 @@ class Windrow:
         self._engine.commit()
         return self.queries[name]
 
+    @checked
     def archive(
         self,
         name: str,
@@ -319,6 +341,7 @@ class Windrow:
         self.sql(archive_text(name, on, key, keep, partitions, rebuild=rebuild))
         return self.archives[name]
 
+    @checked
     def drop(self, name: str) -> None:
         """Stop a query or an archive that is registered, or one that only the state directory still knows."""
         if name in self._catalog.archives:
@@ -336,24 +359,26 @@ class Windrow:
         self._engine.commit()
 
     @property
-    def queries(self) -> dict[str, Query]:
+    def queries(self) -> Named[Query]:
         """What is registered, by name."""
-        return {name: Query(self._engine, name, self.spark) for name in self._engine.queries}
+        return Named("query", {name: Query(self._engine, name, self.spark) for name in self._engine.queries})
 
     @property
-    def streams(self) -> dict[str, StreamView]:
+    def streams(self) -> Named[StreamView]:
         """The declared streams, by name."""
-        return {name: StreamView(self._engine, name) for name in self._engine.streams}
+        return Named("stream", {name: StreamView(self._engine, name) for name in self._engine.streams})
 
     @property
-    def tables(self) -> dict[str, TableView]:
+    def tables(self) -> Named[TableView]:
         """The declared tables, by name."""
-        return {name: TableView(self._engine, name) for name in self._engine.tables}
+        return Named("table", {name: TableView(self._engine, name) for name in self._engine.tables})
 
     @property
-    def archives(self) -> dict[str, ArchiveView]:
+    def archives(self) -> Named[ArchiveView]:
         """The declared archives, by name."""
-        return {name: ArchiveView(self._engine, name) for name in self._engine.archives.kept}
+        return Named(
+            "archive", {name: ArchiveView(self._engine, name) for name in self._engine.archives.kept}
+        )
 
     @property
     def commit(self) -> int:
@@ -361,10 +386,17 @@ class Windrow:
         return self._engine.last.number
 
     @property
+    def exception(self) -> WindrowError | None:
+        """Why the last run has ended by itself; None if it goes on, was stopped or came to its end."""
+        return self._engine.ended
+
+    @property
     def problems(self) -> list[WindrowError]:
-        """What has gone wrong and did not end the run: queries that were stopped, sinks that fail."""
+        """What has gone wrong: why the last run has ended, queries that were stopped, sinks that fail."""
+        ended = [self.exception] if self.exception is not None else []
         stopped = [error_of(query) for query in self._engine.queries.values() if query.error is not None]
-        return stopped + [event.error for event in self._engine.events if event.kind == "sink-failed"]
+        failing = [event.error for event in self._engine.events if event.kind == "sink-failed"]
+        return [*ended, *stopped, *failing]
 
     def _do(self, statement: BoundStatement) -> Any:
         match statement:
@@ -426,7 +458,8 @@ class Windrow:
 
     def _add_table(self, table: Table) -> None:
         if table.source is not None:
-            self._table_sources[table.name] = FilesContent(self.spark, table, files_of(table))
+            with job_failed(f"opening table `{table.name}`"):
+                self._table_sources[table.name] = FilesContent(self.spark, table, files_of(table))
         self._engine.add_table(table)
 
     def _register(self, query: StandingQuery, function: Callable[[pa.Table, int], None] | None) -> None:
@@ -460,6 +493,7 @@ class Windrow:
 
     # ------------------------------------------------------------ running
 
+    @checked
     def run(
         self,
         trigger: str = "0 seconds",
@@ -478,6 +512,7 @@ class Windrow:
             self._run_loop()
         self._raise_failure()
 
+    @checked
     def start(self, trigger: str = "0 seconds") -> None:
         """Run in the background until `stop`."""
         self._begin(trigger, once=False, flush=False, watch=lambda: None)
@@ -485,15 +520,40 @@ class Windrow:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the run after the epoch that is under way. What was committed is delivered."""
-        loop, thread = self._loop, self._thread
+        """End the run after the epoch that is under way. What was committed is delivered.
+
+        Of a run in the background, it raises what has gone wrong.
+        """
+        loop = self._loop
         if loop is not None:
             loop.stop()
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
-            self._thread = None
-            self._raise_failure()
+        if self._thread is not threading.current_thread():
+            self.wait()
 
+    @checked
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the run in the background ends, or for so many seconds; raises what has gone wrong.
+
+        True if it has ended, or there is none; False if the time is up. What went wrong is raised once: here,
+        by `stop()`, by `close()` or at the end of `with`.
+        """
+        thread = self._thread
+        if thread is None:
+            return True
+        if thread is threading.current_thread():
+            raise StateError(
+                "the run cannot wait for its own end",
+                code="running",
+                hint="call stop() here, and wait() in the thread that called start()",
+            )
+        thread.join(timeout)
+        if thread.is_alive():
+            return False
+        self._thread = None
+        self._raise_failure()
+        return True
+
+    @checked
     def shed(self, p: float | None) -> None:
         """Leave out this share of the windows of all queries with MAX GAP; None: as the load demands."""
         if p is not None and not 0 <= p <= 1:
@@ -505,6 +565,7 @@ class Windrow:
         """Whether a run is under way."""
         return self._loop is not None
 
+    @checked
     def punctuate(self, stream: str, progress: Any, where: Mapping[str, Any] | None = None) -> None:
         """No more rows of a stream (with this value in this column) below `progress`: a heartbeat.
 
@@ -512,7 +573,8 @@ class Windrow:
         what it is punctuated with, so that changes below that are never too late.
         """
         if stream not in self._engine.streams and stream not in self._engine.tables:
-            raise QueryError(f"no stream `{stream}`", code="unknown-source")
+            hint = nearest(stream, [*self._engine.streams, *self._engine.tables])
+            raise QueryError(f"no stream `{stream}`", code="unknown-source", hint=hint)
         promise = Promise(stream, instant(progress), where)
         if where is not None:
             self._engine.check_promise(promise)
@@ -528,7 +590,7 @@ class Windrow:
             raise StateError("this engine is running already", code="running", hint="stop() it first")
         self._check_declared()
         self._refreshing.begin()
-        self._failure = None
+        self._failure = self._engine.ended = None
         self._engine.limit = None if once else _limit(trigger)
         self._loop = Loop(
             self._engine,
@@ -544,11 +606,12 @@ class Windrow:
     def _run_loop(self) -> None:
         assert self._loop is not None
         try:
-            self._loop.run()
+            with job_failed("running the queries"):
+                self._loop.run()
             self._engine.deliver()
             self._engine.commit()
         except BaseException as error:  # noqa: BLE001  it is raised again by the thread that asked for the run
-            self._failure = error
+            self._failure, self._engine.ended = error, why_ended(error)
         finally:
             self._loop = None
 
@@ -592,20 +655,20 @@ class Windrow:
                         code="no-source",
                         hint=f"declare it with FROM '…', or give its rows: w.stream('{name}', data)",
                     )
-                self._sources[name] = open_url(self.spark, stream)
+                with job_failed(f"opening stream `{name}`"):
+                    self._sources[name] = open_url(self.spark, stream)
         return dict(self._sources)
 
     # ------------------------------------------------------------ the end
 
     def close(self) -> None:
-        """Stop, and let go of the state directory."""
+        """Stop, and let go of the state directory. What went wrong in the background is raised then."""
         if self._closed:
             return
         self._closed = True
         try:
             if self._thread is not None:
-                with suppress(WindrowError):  # told by `stop()`, not here
-                    self.stop()
+                self.stop()
         finally:
             self._engine.close()
             if self._temporary is not None:
@@ -614,8 +677,13 @@ class Windrow:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, *__: object) -> None:
+        try:
+            self.close()
+        except Exception as another:
+            if error is None:
+                raise
+            error.add_note(f"and then, at the end of `with`: {another}")  # the first error is the one to see
 
 
 def _limit(trigger: str) -> float:

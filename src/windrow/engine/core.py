@@ -126,6 +126,8 @@ class Engine:
     limit: float | None = None
     #: whether new queries share what they keep
     shares: bool = True
+    #: why the last run has ended by itself; None if it has not
+    ended: WindrowError | None = None
 
     def __post_init__(self) -> None:
         self.lock = RLock()
@@ -612,6 +614,20 @@ def error_of(query: QueryRecord) -> WindrowError:
     known = query.error or {}
     text = f"query `{query.query.name}` was stopped: {known.get('message', 'no reason is known')}"
     return DataError(text, code=known.get("code"), hint=known.get("hint"))
+
+
+def why_ended(error: BaseException) -> WindrowError:
+    """What a user is told of an error that ended a run."""
+    if isinstance(error, WindrowError):
+        return error
+    first_line = (str(error).strip().splitlines() or ["no message"])[0]
+    told = WindrowError(
+        f"the run has ended: {type(error).__name__}: {first_line}",
+        code="run-failed",
+        hint="nothing that was committed is lost; start again to go on from there",
+    )
+    told.__cause__ = error
+    return told
 
 
 def _refuse_structs(table: Table) -> None:

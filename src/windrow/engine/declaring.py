@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
+from inspect import signature
 from typing import TYPE_CHECKING
 
+from windrow.engine.arguments import checked
 from windrow.errors import QueryError, nearest
 from windrow.language.compile import declare_stream, declare_table
 from windrow.windows.domain import Domain
@@ -24,10 +26,11 @@ if TYPE_CHECKING:
 _KINDS = ("nrr", "relation")
 
 
+@checked
 def options(
     *,
     wattr: str | None = None,
-    slack: str | None = None,
+    slack: str | float | None = None,
     ordered: bool = False,
     ordered_per: str | None = None,
     idle: str | None = None,
@@ -36,21 +39,21 @@ def options(
     when: str | None = None,
     late: str | None = None,
     sheddable: bool = False,
-    keep: str | None = None,
+    keep: str | float | None = None,
 ) -> str:
     """The options of CREATE STREAM as text."""
     words: list[str] = []
     if wattr is not None:
         words.append(f"WATTR {_quoted(wattr)}")
     chosen = {"slack": slack, "ordered": ordered, "ordered_per": ordered_per, "punctuated_by": punctuated_by}
-    given = [name for name, value in chosen.items() if value]
+    given = [name for name, value in chosen.items() if value not in (None, False)]
     if len(given) > 1:
         raise QueryError(
             f"`{given[0]}` and `{given[1]}` both say how far a stream is",
             code="bad-options",
             hint="give one of them",
         )
-    words += [f"SLACK {slack.upper()}"] if slack else []
+    words += [f"SLACK {str(slack).upper()}"] if slack is not None else []
     words += ["ORDERED"] if ordered else []
     words += [f"ORDERED PER {_quoted(ordered_per)}"] if ordered_per else []
     words += [f"IDLE {idle.upper()}"] if idle else []
@@ -59,18 +62,26 @@ def options(
     words += [f"WHEN {when}"] if when else []
     words += [_late(late)] if late else []
     words += ["SHEDDABLE"] if sheddable else []
-    words += [f"KEEP {keep.upper()}"] if keep else []
+    words += [f"KEEP {str(keep).upper()}"] if keep is not None else []
     return " ".join(words)
 
 
+#: the arguments of `w.stream` that are options of CREATE STREAM
+STREAM_OPTIONS = tuple(signature(options).parameters)
+
+
 def archive_text(
-    name: str, on: str, key: str, keep: str | int, partitions: tuple[int, int], *, rebuild: bool
+    name: str, on: str, key: str, keep: str | int, partitions: tuple[int, ...], *, rebuild: bool
 ) -> str:
     """CREATE ARCHIVE with these words.
 
     >>> archive_text("past", "top", "item", "7 days", (2, 3), rebuild=True)
     'CREATE ARCHIVE `past` ON `top` KEY `item` PARTITIONS 2 x 3 REBUILD KEEP 7 DAYS'
     """
+    if len(partitions) != 2 or not all(isinstance(count, int) for count in partitions):
+        raise QueryError(
+            f"`partitions` is two whole numbers, not {partitions}", code="bad-options", hint="as in (2, 2)"
+        )
     made, expired = partitions
     words = ["CREATE ARCHIVE", _quoted(name), "ON", _quoted(on), "KEY", _quoted(key)]
     words += [f"PARTITIONS {made} x {expired}", "REBUILD" if rebuild else "NOREBUILD"]

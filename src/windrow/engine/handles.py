@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 from windrow.engine.analysing import observed
+from windrow.engine.arguments import checked
 from windrow.engine.explaining import explain_plan
 from windrow.engine.missing import gap_table, with_gaps
 from windrow.engine.published import published, published_schema, rows_schema
 from windrow.engine.sharing import with_sharing
 from windrow.engine.tables import BEGINNING
-from windrow.errors import QueryError
+from windrow.errors import QueryError, nearest
 from windrow.kernels.columns import frame_of
+from windrow.spark.failures import job_failed
 from windrow.spark.sinks import MemorySink
 
 if TYPE_CHECKING:
@@ -25,11 +28,30 @@ if TYPE_CHECKING:
     from windrow.spark.frames import DataFrame, SparkSession
     from windrow.windows.domain import Instant
 
+_View = TypeVar("_View")
+
+
+class Named(dict[str, _View]):
+    """What is registered, by name. A name that is not known is told with those that are.
+
+    >>> Named("query", {"top": 1})["tip"]
+    Traceback (most recent call last):
+    windrow.errors.QueryError: no query `tip` (did you mean `top`?)
+    """
+
+    def __init__(self, kind: str, views: Mapping[str, _View]) -> None:
+        super().__init__(views)
+        self._kind = kind
+
+    def __missing__(self, name: object) -> Never:
+        raise QueryError(f"no {self._kind} `{name}`", code="unknown-source", hint=nearest(str(name), self))
+
 
 @dataclass(frozen=True)
 class QueryProgress:
     """How far a query is: its clock, the rows it has answered, and whether it still runs."""
 
+    #: running, suspended under overload, failed, or stopped: the whole run has ended by itself
     status: str
     clock: Instant
     rows: int
@@ -63,6 +85,21 @@ class StreamProgress:
     shed: int = 0
 
 
+_Record = TypeVar("_Record")
+_PLURALS = {"query": "queries", "stream": "streams", "table": "tables"}
+
+
+def _still(record: _Record | None, kind: str, name: str) -> _Record:
+    """What a view shows, unless it is gone."""
+    if record is None:
+        raise QueryError(
+            f"{kind} `{name}` was dropped",
+            code="unknown-source",
+            hint=f"ask for it again by name: w.{_PLURALS[kind]}",
+        )
+    return record
+
+
 class Query:
     """A standing query that is registered."""
 
@@ -74,10 +111,7 @@ class Query:
 
     @property
     def _record(self) -> QueryRecord:
-        found = self._engine.queries.get(self.name)
-        if found is None:
-            raise QueryError(f"query `{self.name}` was dropped", code="unknown-source")
-        return found
+        return _still(self._engine.queries.get(self.name), "query", self.name)
 
     @property
     def text(self) -> str:
@@ -96,12 +130,19 @@ class Query:
         known = {name: self._engine.streams[name].known for name in record.streams}
         held = {name: self._engine.tables[name].progress for name in record.tables}
         clock = record.bundle.unit.progress(known, held)
-        status = self._engine.shedding.status(record)
+        status, error = self._status(record)
         timing = self._engine.timing(record)
         asked = (timing.asked, timing.had, timing.late) if timing is not None else (None, None, 0.0)
         missing = sum(gap.windows for gap in self._engine.shedding.gaps.get(record.id, ()))
         more = self._engine.shared_with(record), *asked, self._engine.cost_share(record), missing
-        return QueryProgress(status, clock, record.rows, record.complete_from, record.error, *more)
+        return QueryProgress(status, clock, record.rows, record.complete_from, error, *more)
+
+    def _status(self, record: QueryRecord) -> tuple[str, dict[str, Any] | None]:
+        """How it does, and why so: if the run has ended by itself, it does not run either."""
+        ended = self._engine.ended
+        if ended is None or not record.is_running:
+            return self._engine.shedding.status(record), record.error
+        return "stopped", {"message": ended.message, "code": ended.code, "hint": ended.hint}
 
     @property
     def gaps(self) -> pa.Table:
@@ -119,6 +160,7 @@ class Query:
         """Why no window of it is ever left out; None if some may be."""
         return self._engine.shedding.why_not(self._record)
 
+    @checked
     def results(self, *, gaps: bool = False) -> pa.Table:
         """What the query has emitted since this process runs.
 
@@ -138,8 +180,11 @@ class Query:
 
     def to_spark(self) -> DataFrame:
         """The same as a Spark DataFrame."""
-        return self._spark.createDataFrame(self.results())
+        results = self.results()
+        with job_failed(f"handing over the answers of query `{self.name}`"):
+            return self._spark.createDataFrame(results)
 
+    @checked
     def explain(self, analyze: bool = False) -> Explanation:
         """How it runs; with `analyze` also what its state is after the last commit."""
         query, shares = self._record.query, self._record.shares
@@ -168,7 +213,7 @@ class TableView:
 
     @property
     def _record(self) -> TableRecord:
-        return self._engine.tables[self.name]
+        return _still(self._engine.tables.get(self.name), "table", self.name)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -205,7 +250,7 @@ class StreamView:
 
     @property
     def _record(self) -> StreamRecord:
-        return self._engine.streams[self.name]
+        return _still(self._engine.streams.get(self.name), "stream", self.name)
 
     @property
     def columns(self) -> dict[str, str]:

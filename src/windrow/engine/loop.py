@@ -152,8 +152,8 @@ class Loop:
             if waiting or self.promises:
                 self._epoch(waiting)
             elif not alive:
-                self._check_feeds()
-                return
+                if not self._check_feeds():
+                    return
             elif time.monotonic() - looked >= TICK:
                 self._tick()
                 looked = time.monotonic()
@@ -183,11 +183,16 @@ class Loop:
             self.engine.epoch()
         self.watch()
 
-    def _check_feeds(self) -> None:
+    def _check_feeds(self) -> bool:
+        """Raises why a feed has failed, if another start cannot help it. Whether one was started again."""
+        if self.stopping.is_set():
+            return False
+        again = [feed for feed in self._feeds if feed.start_again()]
         for feed in self._feeds:
-            error = feed.error()
-            if error is not None and not self.stopping.is_set():
+            error = feed.error() if feed not in again else None
+            if error is not None:
                 raise error
+        return bool(again)
 
     def _seal(self) -> None:
         """Declare the end of every stream that was read."""

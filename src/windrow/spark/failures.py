@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 
 from py4j.protocol import Py4JError
 
@@ -15,6 +17,8 @@ from windrow.spark.sources.java_errors import SPARK_ERRORS
 _CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Exception|Error)): (.*)$", re.MULTILINE)
 _READING = re.compile(r"while reading file (?:file://)?(\S+\w)")
 _MALFORMED = re.compile(r"MALFORMED_RECORD|MALFORMED_CSV_RECORD|FAILED_READ_FILE|BadRecordException")
+_MISSING = re.compile(r"No module named '([\w.]+)'")
+_OTHER_VERSION = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version")
 
 
 @contextmanager
@@ -25,11 +29,25 @@ def job_failed(what: str) -> Iterator[None]:
     except SPARK_ERRORS as error:
         raise translated(str(error), what) from error
     except Py4JError as error:
-        raise WindrowError(
-            f"Spark is gone while {what}: {_first_line(str(error))}",
-            code="spark-gone",
-            hint="start again: nothing that was committed is lost",
-        ) from error
+        raise _gone(error, what) from error
+    except (OSError, EOFError) as error:  # py4j lets some errors of its sockets through as they are
+        if not _is_of_py4j(error):
+            raise
+        raise _gone(error, what) from error
+
+
+def _gone(error: BaseException, what: str) -> WindrowError:
+    return WindrowError(
+        f"Spark is gone while {what}: {_first_line(str(error))}",
+        code="spark-gone",
+        hint="its Java process has ended; start again in a new process: nothing that was committed is lost",
+    )
+
+
+def _is_of_py4j(error: BaseException) -> bool:
+    """Whether the connection to Spark's JVM broke, and no other."""
+    modules = (str(frame.f_globals.get("__name__", "")) for frame, _ in walk_tb(error.__traceback__))
+    return any(module.partition(".")[0] == "py4j" for module in modules)
 
 
 def translated(text: str, what: str) -> WindrowError:
@@ -52,7 +70,27 @@ def translated(text: str, what: str) -> WindrowError:
             code="malformed-row",
             hint="mend or remove the file and start again, or let such rows be dropped with `malformed=drop`",
         )
+    if is_late_worker(text):
+        return WindrowError(
+            f"{what}: Spark has started a Python process that was not there within ten seconds",
+            code="worker-late",
+            hint=f"the machine is very busy; {_GO_ON}",
+        )
+    missing = _MISSING.search(text)
+    if missing or _OTHER_VERSION.search(text):
+        found = f"have no module `{missing[1]}`" if missing else "are of another version"
+        return WindrowError(
+            f"{what}: Spark's Python workers run another Python than this program, and {found}",
+            code="other-python",
+            hint=f"set PYSPARK_PYTHON={sys.executable} before the session is made, or install windrow there",
+        )
     return WindrowError(f"{what} failed: {_cause(text)}", code="job-failed", hint=_GO_ON)
+
+
+def is_late_worker(text: str) -> bool:
+    """Whether Spark has given up on a Python process that had ten seconds to come up: it cannot be told to
+    give more."""
+    return "failed to connect back" in text
 
 
 _GO_ON = "nothing that was committed is lost; start again to go on from there"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
@@ -178,11 +179,15 @@ def _aggregated(batch: Arrived, feed: Feed) -> DataFrame:
     took 40.
     """
     known = promised_sql(batch.known.progress.progress)
-    session, view = batch.frame.sparkSession, f"windrow_{feed.name}"
-    batch.frame.createOrReplaceTempView(view)
-    panes: DataFrame = session.sql(
-        aggregation_sql(feed, view, moment_sql(batch.stream), known, shed_sql(batch.shed, MOMENT))
-    )
+    # A session may be used by several engines at once: the name is nobody else's, and gone when it is read.
+    session, view = batch.frame.sparkSession, f"windrow_{feed.name}_{token_hex(8)}"
+    batch.frame.createTempView(view)
+    try:
+        panes: DataFrame = session.sql(
+            aggregation_sql(feed, view, moment_sql(batch.stream), known, shed_sql(batch.shed, MOMENT))
+        )
+    finally:
+        session.catalog.dropTempView(view)
     return panes
 
 

@@ -7,15 +7,19 @@ long, so that making a session leaves no trace in the process's environment.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyspark
+from pyspark import SparkContext, java_gateway
 from pyspark.sql import SparkSession
 
+from windrow.errors import StateError
+from windrow.spark.failures import job_failed
 from windrow.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 _THIS_MACHINE = "127.0.0.1"
 #: half a minute is over before the better compiler, or the collector with threads of its own, has paid off
 _BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+#: how often a task is tried before its job fails: on one machine Spark tries once, if it is not told more
+_ATTEMPTS = 4
 
 
 def local_session(
@@ -38,19 +44,29 @@ def local_session(
     `cores` is how many threads run tasks, `"*"` for one per core. `settings` go over Windrow's own. A session
     that is brief is there some seconds sooner: its Java compiles less, and is slower in the long run.
     """
-    active = SparkSession.getActiveSession()
+    with job_failed("looking for the session of this process"):
+        active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    builder = SparkSession.builder.appName(app).master(f"local[{cores}]")
+    builder = SparkSession.builder.appName(app).master(f"local[{cores},{_ATTEMPTS}]")
     for name, value in {**_settings(_BRIEF if is_brief else ()), **(settings or {})}.items():
         builder = builder.config(name, value)
-    with _environment(_start_environment()):
+    with _environment(_start_environment()), _no_orphan(), job_failed("starting Spark"):
         return builder.getOrCreate()
 
 
 def prepared(spark: SparkSession) -> SparkSession:
     """A session of any origin, with what Windrow's tasks need: one thread of polars in each worker."""
-    spark.sparkContext.environment.setdefault("POLARS_MAX_THREADS", "1")
+    context = getattr(spark, "sparkContext", None)  # a session of Spark Connect has none
+    if context is None:
+        raise StateError(
+            f"Windrow cannot run on this session: {type(spark).__module__}.{type(spark).__name__}",
+            code="bad-session",
+            hint="give a SparkSession that is not one of Spark Connect, or none",
+        )
+    if getattr(context, "_jsc", context) is None:
+        raise StateError("the Spark session was stopped", code="bad-session", hint="give a new one, or none")
+    context.environment.setdefault("POLARS_MAX_THREADS", "1")
     return spark
 
 
@@ -67,6 +83,10 @@ def _settings(java_options: Sequence[str]) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "2",
         # A folder with more files than this is listed by a job, which takes longer than looking at them here.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+        # On a busy machine everything takes longer, and nothing is wrong: a process on this machine that is
+        # really gone is noticed at once, by its sockets.
+        "spark.python.authenticate.socketTimeout": "300s",
+        "spark.network.timeout": "600s",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": _java_options(java_options),
@@ -96,6 +116,31 @@ def _start_environment() -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
+
+
+@contextmanager
+def _no_orphan() -> Iterator[None]:
+    """A start that is interrupted takes its JVM along. Cut off before it has told where it listens, the JVM
+    would neither be found nor find out, and wait for ever.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: Any, **how: Any) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(*arguments, **how))
+        return started[-1]
+
+    before = vars(java_gateway)["Popen"]
+    vars(java_gateway)["Popen"] = start
+    try:
+        yield
+    except BaseException:
+        for process in started:
+            process.kill()
+            process.wait()
+            SparkContext._gateway = SparkContext._jvm = None
+        raise
+    finally:
+        vars(java_gateway)["Popen"] = before
 
 
 @contextmanager

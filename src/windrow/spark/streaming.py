@@ -11,14 +11,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from windrow.errors import SourceError, StateError, WindrowError
-from windrow.spark.failures import translated
+from windrow.spark.failures import is_late_worker, job_failed, translated
 from windrow.state.crash import crash_point
 from windrow.state.entries import SourceFile, SourceState
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 #: so many of the files read last are remembered, to notice when one changes afterwards
 FILES_KEPT = 64
+#: how often a source is begun before its Python process counts as one that does not come up
+_STARTS = 10
 
 
 class NotCommitted(Exception):  # noqa: N818  it is for Spark's eyes only: the batch has to come again
@@ -59,24 +63,45 @@ class StreamFeed:
         self.stream, self.source, self.checkpoint = stream, source, checkpoint
         self._hand_over = hand_over
         self._query: StreamingQuery | None = None
+        self._how: tuple[str, bool] | None = None
+        self._starts_left = _STARTS
         #: what went wrong inside a callback, where Spark would only show a trace
         self.failure: BaseException | None = None
 
     def start(self, trigger: str, *, once: bool) -> None:
         """Begin, or go on where the checkpoint is."""
-        writer = self.source.frame.writeStream.foreachBatch(self._on_batch)
-        writer = writer.option("checkpointLocation", str(self.checkpoint)).queryName(f"windrow {self.stream}")
-        writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
-        self._query = writer.start()
+        self._how, self._starts_left = (trigger, once), self._starts_left - 1
+        # Names are for people, and must differ within a session, which several engines may use.
+        name = f"windrow {self.stream} {token_hex(4)}"
+        with self._reading():
+            writer = self.source.frame.writeStream.foreachBatch(self._on_batch)
+            writer = writer.option("checkpointLocation", str(self.checkpoint)).queryName(name)
+            writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
+            self._query = writer.start()
+
+    def start_again(self) -> bool:
+        """Begin anew if Spark has given up on the Python process that asks the source: no batch was begun.
+
+        On a busy machine that takes longer than the ten seconds which Spark gives it. False if there was no
+        need, or it was tried often enough.
+        """
+        found = self._exception()
+        if found is None or not is_late_worker(found) or self._how is None or not self._starts_left:
+            return False
+        trigger, once = self._how
+        self.start(trigger, once=once)
+        return True
 
     @property
     def is_active(self) -> bool:
-        return self._query is not None and bool(self._query.isActive)
+        with self._reading():
+            return self._query is not None and bool(self._query.isActive)
 
     def stop(self) -> None:
         """End the query. Never called while the engine holds a batch of it."""
-        if self._query is not None:
-            self._query.stop()
+        with self._reading():
+            if self._query is not None:
+                self._query.stop()
 
     def forget_plan(self, last: int | None) -> None:
         """Let Spark announce anew which files come after batch `last`: they were refused, and will be mended.
@@ -96,11 +121,17 @@ class StreamFeed:
         if self.failure is not None and not self.is_active and not isinstance(self.failure, NotCommitted):
             text = f"{type(self.failure).__name__}: {self.failure}"
             return WindrowError(f"reading stream `{self.stream}` failed: {text}", code="job-failed")
-        found = self._query.exception() if self._query is not None and not self._query.isActive else None
-        if found is None:
-            return None
-        text = str(found)
-        return translated(text, f"reading stream `{self.stream}`")
+        found = self._exception()
+        return None if found is None else translated(found, f"reading stream `{self.stream}`")
+
+    def _exception(self) -> str | None:
+        """What Spark says of a query that has failed."""
+        with self._reading():
+            found = None if self._query is None or self._query.isActive else self._query.exception()
+        return None if found is None else str(found)
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return job_failed(f"reading stream `{self.stream}`")
 
     def _on_batch(self, frame: DataFrame, number: int) -> None:
         """Spark's callback: whatever happens inside, it returns only if the batch is committed."""
