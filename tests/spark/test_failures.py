@@ -66,6 +66,7 @@ def test_a_start_that_is_interrupted_leaves_no_process(
         started.append(java_gateway.Popen(["sleep", "1000"]))
         raise sent
 
+    monkeypatch.setattr(module, "_start_environment", dict)
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", interrupted)
     before = java_gateway.Popen
@@ -148,6 +149,7 @@ def group(leader: int) -> list[str]:
     return [args for pgid, stat, args in fields if int(pgid) == leader and not stat.startswith("Z")]
 
 
+@pytest.mark.jvm
 def test_ctrl_c_while_spark_starts_leaves_nothing_behind(tmp_path: Path) -> None:
     """As a terminal sends it: to all processes of the group, while the JVM is coming up."""
     (tmp_path / "q.cql").write_text(GENERATOR)
@@ -169,11 +171,13 @@ def test_ctrl_c_while_spark_starts_leaves_nothing_behind(tmp_path: Path) -> None
             os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.jvm
 def test_a_jvm_that_is_killed_is_told() -> None:
     out, err = python(KILLED).communicate(timeout=PATIENCE)
     assert out.splitlines() == ["spark-gone", "spark-gone"], err
 
 
+@pytest.mark.jvm
 def test_workers_of_another_python_are_told(tmp_path: Path) -> None:
     """A Python that knows PySpark, and neither Windrow nor what it needs."""
     bare = tmp_path / "python"
