@@ -202,7 +202,7 @@ def inner_query_is_append_only(subquery: Subquery) -> None:
 
 
 def window_bounds_are_defined(plan: Plan, expressions: Iterable[Expression]) -> None:
-    """`window_start` and `window_end` exist where all windows move together."""
+    """`window_start` and `window_end` exist where all windows of their SELECT move together."""
     bound = next((node for e in expressions for node in e.walk() if isinstance(node, WindowBound)), None)
     if bound is None:
         return
@@ -216,9 +216,10 @@ def window_bounds_are_defined(plan: Plan, expressions: Iterable[Expression]) -> 
         )
     if len({leaf.spec.period for leaf in plan.leaves}) > 1:
         raise QueryError(
-            f"`{bound.which}` is not defined: the windows of this query have different periods",
+            f"`{bound.which}` is not defined: the windows of this SELECT have different periods",
             code="window-bounds",
-            hint="give all windows the same RANGE, SLIDE and ORIGIN",
+            hint="give all windows the same RANGE, SLIDE and ORIGIN; or select"
+            f" `{bound.which}` in a nested query over the windows it is about, under a name of its own",
         )
 
 

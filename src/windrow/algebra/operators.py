@@ -43,7 +43,8 @@ class Filter(Plan):
 
     @property
     def label(self) -> Label:
-        return patterns.neutral(self.input.label)
+        reads_bounds = self.predicate.reads_window_bounds
+        return (patterns.by_extent if reads_bounds else patterns.neutral)(self.input.label)
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,11 @@ class Project(Plan):
 
     @property
     def reads_window_bounds(self) -> bool:
-        reads = any(expression.reads_window_bounds for _, expression in self.outputs)
-        return reads or self.input.reads_window_bounds
+        return self._reads_bounds or self.input.reads_window_bounds
+
+    @cached_property
+    def _reads_bounds(self) -> bool:
+        return any(expression.reads_window_bounds for _, expression in self.outputs)
 
     @property
     def is_stream(self) -> bool:
@@ -72,7 +76,7 @@ class Project(Plan):
 
     @property
     def label(self) -> Label:
-        return patterns.neutral(self.input.label)
+        return (patterns.by_extent if self._reads_bounds else patterns.neutral)(self.input.label)
 
 
 @dataclass(frozen=True)

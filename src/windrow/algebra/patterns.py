@@ -106,6 +106,13 @@ def neutral(label: Label) -> Label:
     return label
 
 
+def by_extent(label: Label) -> Label:
+    """σ and π that read the bounds of their windows: a row is another one in the next extent."""
+    if label.pattern is Pattern.STR:
+        return label
+    return Label(Pattern.WK, "a row with the bounds of its extent lives until the next one", fifo=True)
+
+
 def merged(labels: Sequence[Label]) -> Label:
     """∪ ALL: as demanding as its most demanding input (rule 2), WKS only with one common lifetime."""
     worst = max(labels, key=lambda label: label.pattern)

@@ -264,7 +264,7 @@ def _may_join(record: QueryRecord) -> Emit | None:
     if query.max_gap is not None or query.every is not None:
         return None
     emit = unit.program.emit
-    if emit.is_internal or emit.word.restores:
+    if emit.is_internal or emit.word.restores or unit.program.root.needs_last_end:
         return None
     return runnable(query.plan)
 

@@ -30,7 +30,7 @@ from windrow.algebra.operators import (
 from windrow.algebra.plan import Plan, TableScan, Window
 from windrow.reference import aggregates, waves
 from windrow.reference.expressions import WindowContext, compile_expression
-from windrow.reference.scopes import members
+from windrow.reference.scopes import last_slide, members
 from windrow.reference.world import Fact, Values, World
 from windrow.windows.domain import INFINITY
 from windrow.windows.element import sort_key
@@ -47,8 +47,8 @@ class Snapshot:
     """A plan evaluated at one instant.
 
     `leaves` are the rows below each window. `instant` picks the window states; `tables_at` is the
-    instant at which RELATION tables are read. `states` replaces window states where an extent is
-    reported by itself. `bounds` are the reported extent's.
+    instant at which RELATION tables are read. `states` replaces window states, and `extent` their bounds,
+    where an extent is reported by itself; else bounds are those of the windows below whoever reads them.
     """
 
     def __init__(
@@ -57,15 +57,26 @@ class Snapshot:
         world: World,
         instant: int,
         tables_at: Instant,
-        bounds: WindowContext | None = None,
+        extent: WindowContext | None = None,
         states: Mapping[Window, Sequence[int]] | None = None,
     ) -> None:
         self.leaves = leaves
         self.world = world
         self.instant = instant
         self.tables_at = tables_at
-        self.bounds = bounds
+        self.extent = extent
         self.states = states or {}
+
+    def bounds(self, plan: Plan) -> WindowContext | None:
+        """The bounds of the extent that the windows of a plan show at the instant: all have one period where
+        bounds are read. None where they have none."""
+        if self.extent is not None or not plan.leaves:
+            return self.extent
+        spec = plan.leaves[0].spec
+        if spec.grid is None:
+            return None
+        start, end = spec.bounds(last_slide(spec, self.instant))
+        return WindowContext(None if start == -INFINITY else int(start), end)
 
     def relation(self, plan: Plan) -> Counter[Values]:
         """The multiset of rows of the plan."""
@@ -93,8 +104,9 @@ class Snapshot:
     @facts.register
     def _(self, plan: Project) -> list[Fact]:
         columns = [self._compiled(expression, plan.input) for _, expression in plan.outputs]
+        bounds = self.bounds(plan.input)
         return [
-            replace(fact, values=tuple(column(fact.values, self.bounds) for column in columns))
+            replace(fact, values=tuple(column(fact.values, bounds) for column in columns))
             for fact in self.facts(plan.input)
         ]
 
@@ -143,11 +155,11 @@ class Snapshot:
     def _(self, plan: Exists) -> list[Fact]:
         right = self.facts(plan.right)
         names = plan.left.schema.names + plan.right.schema.names
-        test = compile_expression(plan.predicate, names)
+        test, bounds = compile_expression(plan.predicate, names), self.bounds(plan)
         return [
             fact
             for fact in self.facts(plan.left)
-            if any(test(fact.values + other.values, self.bounds) is True for other in right) != plan.negated
+            if any(test(fact.values + other.values, bounds) is True for other in right) != plan.negated
         ]
 
     @facts.register
@@ -165,8 +177,9 @@ class Snapshot:
     def _groups(self, plan: Aggregate) -> dict[Values, list[Fact]]:
         groups: dict[Values, list[Fact]] = {}
         keys = [self._compiled(key, plan.input) for _, key in plan.keys]
+        bounds = self.bounds(plan.input)
         for fact in self.facts(plan.input):
-            group = grouped(tuple(key(fact.values, self.bounds) for key in keys))
+            group = grouped(tuple(key(fact.values, bounds) for key in keys))
             groups.setdefault(group, []).append(fact)
         return groups
 
@@ -176,7 +189,7 @@ class Snapshot:
             leaf: [place for place, row in enumerate(self.leaves[leaf].elements) if row.t <= self.instant]
             for leaf in rows.leaves
         }
-        return Snapshot(self.leaves, self.world, self.instant, self.tables_at, self.bounds, states)
+        return Snapshot(self.leaves, self.world, self.instant, self.tables_at, self.extent, states)
 
     def aggregate_row(
         self, plan: Aggregate, rows: Sequence[Fact], so_far: Sequence[Fact] = (), at: Instant = 0
@@ -196,7 +209,8 @@ class Snapshot:
         assert function is not None
         args = [self._compiled(arg, source) for arg in call.args]
         chosen = [fact for fact in rows if self._holds(call.where, source, fact.values)]
-        values = [(int(fact.ts), [arg(fact.values, self.bounds) for arg in args]) for fact in chosen]
+        bounds = self.bounds(source)
+        values = [(int(fact.ts), [arg(fact.values, bounds) for arg in args]) for fact in chosen]
         counts = function.exact == "count"
         units = [(t, 1 if counts else row[0]) for t, row in values if None not in row]
         found = waves.estimate(units, int(at), window.spec.range, function.error)  # type: ignore[attr-defined]
@@ -205,7 +219,8 @@ class Snapshot:
     def _aggregate(self, call: AggregateCall, source: Plan, rows: Sequence[Fact]) -> Any:
         args = [self._compiled(arg, source) for arg in call.args]
         chosen = [fact for fact in rows if self._holds(call.where, source, fact.values)]
-        values = [tuple(arg(fact.values, self.bounds) for arg in args) for fact in chosen]
+        bounds = self.bounds(source)
+        values = [tuple(arg(fact.values, bounds) for arg in args) for fact in chosen]
         types = tuple(arg.type for arg in call.args)
         cut = [fact.sub_window for fact in chosen]
         return aggregates.evaluate(call.function, call.params, call.distinct, values, types, cut)
@@ -226,11 +241,11 @@ class Snapshot:
         return compile_expression(expression, source.schema.names)
 
     def _reader(self, expression: Expression, source: Plan) -> Callable[[Fact], Any]:
-        compiled = self._compiled(expression, source)
-        return lambda fact: compiled(fact.values, self.bounds)
+        compiled, bounds = self._compiled(expression, source), self.bounds(source)
+        return lambda fact: compiled(fact.values, bounds)
 
     def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
-        return self._compiled(predicate, source)(values, self.bounds) is True
+        return self._compiled(predicate, source)(values, self.bounds(source)) is True
 
 
 def any_waved(plan: Aggregate) -> bool:

@@ -18,7 +18,7 @@ from windrow.errors import DataError
 from windrow.reference import internal, restore
 from windrow.reference.expressions import WindowContext
 from windrow.reference.rows import LeafRows, RowsBelow
-from windrow.reference.scopes import last_slide, moving_values
+from windrow.reference.scopes import moving_values
 from windrow.reference.snapshot import Snapshot
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.rows import RowsWindow
@@ -81,7 +81,7 @@ class Evaluation:
 
     def relation(self, at: int) -> Relation:
         """R(at): the state of the answer at an instant."""
-        if self.emit.reads_window_bounds and self._bounds(at) is None:
+        if self.emit.reads_window_bounds and any(leaf.spec.grid is None for leaf in self.emit.leaves):
             raise DataError(
                 "this query selects the bounds of each extent, so it has no relation at an instant",
                 code="no-relation",
@@ -98,14 +98,7 @@ class Evaluation:
 
     def _snapshot(self, at: int) -> Snapshot:
         lag = lag_of(self.emit)
-        return Snapshot(self.leaves, self.world, at, at - lag, bounds=self._bounds(at))
-
-    def _bounds(self, at: int) -> WindowContext | None:
-        spec = self.emit.leaves[0].spec
-        if spec.grid is None:
-            return None
-        start, end = spec.bounds(last_slide(spec, at))
-        return WindowContext(None if start == -INFINITY else int(start), end)
+        return Snapshot(self.leaves, self.world, at, at - lag)
 
     # Reports of extents by themselves: counted rows and sessions.
 
@@ -124,8 +117,8 @@ class Evaluation:
         elements = self.leaves[leaf].elements
         for report in self._reported() or ():
             inside = [next(p for p, e in enumerate(elements) if e is member) for member in report.elements]
-            bounds = WindowContext(report.start, report.end)
-            snapshot = Snapshot(self.leaves, self.world, report.at, report.at, bounds, {leaf: inside})
+            extent = WindowContext(report.start, report.end)
+            snapshot = Snapshot(self.leaves, self.world, report.at, report.at, extent, {leaf: inside})
             yield from _rows("+", snapshot.relation(self.emit.input), report.at)
 
     # Reports at instants.

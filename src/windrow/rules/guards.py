@@ -28,9 +28,9 @@ def reports_alike(before: Emit, after: Emit) -> bool:
 
 
 def _bounds(emit: Emit) -> object:
-    """The extents that `window_start` and `window_end` are about: those of the first window."""
-    read = any(reads_bounds(value) for node in own_nodes(emit) for value in expressions_of(node))
-    return emit.leaves[0].spec.period if read else None
+    """The periods that `window_start` and `window_end` are about: each node reads those of its windows."""
+    readers = (node for node in own_nodes(emit) if any(map(reads_bounds, expressions_of(node))))
+    return {node.leaves[0].spec.period for node in readers}
 
 
 def _finality(emit: Emit) -> set[str]:

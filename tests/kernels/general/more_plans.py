@@ -99,6 +99,8 @@ class Drawer:
         self.count = 0
         self.periodic = self.random.random() < 0.4
         self.internal = self.random.random() < 0.15
+        #: all windows have bounds, and several of them are read
+        self.bounds = self.random.random() < 0.15
 
     def pick(self, choices: list[Any]) -> Any:
         return self.random.choice(choices)
@@ -121,6 +123,9 @@ class Drawer:
             lambda: RowsWindow(r, slide_rows=s, partition_by=self.pick([(), ("k",)]), **common),
             lambda: SlideByTupleWindow(r, s, None, self.pick([True, False]), internal=common["internal"]),
         ]
+        if self.bounds:
+            s = self.pick([2, 3])
+            return self.pick([RangeWindow(2 * s, s, o), RangeWindow(r, s, o), LandmarkWindow(None, None, s)])
         if self.periodic:
             return self.pick(sliding)()
         return self.pick(
@@ -168,6 +173,11 @@ class Drawer:
         )
 
     def relation(self, depth: int) -> Plan:
+        if self.bounds and self.random.random() < 0.3:
+            return self.bounded(self._relation(depth))
+        return self._relation(depth)
+
+    def _relation(self, depth: int) -> Plan:
         if depth == 0:
             plan = self.leaf()
             return plan if self.random.random() < 0.5 else self.shaped(plan)
@@ -296,10 +306,19 @@ class Drawer:
     def query(self) -> Emit:
         plan = self.relation(self.random.randint(0, 3))
         word = self.pick([StreamWord.AUTO] * 3 + list(StreamWord))
-        if self.random.random() < 0.3 and all(leaf.spec.has_bounds for leaf in plan.leaves):
-            bounds = tuple((name, WindowBound(name, BIGINT)) for name in ("window_start", "window_end"))
-            plan = Project(plan, (*((n, plan.schema.column(n)) for n in plan.schema.names), *bounds))
-        return Emit(plan, word)
+        return Emit(self.bounded(plan) if self.random.random() < 0.3 else plan, word)
+
+    def bounded(self, plan: Plan) -> Plan:
+        """With the bounds of its own windows, as columns or in a condition."""
+        if not all(leaf.spec.has_bounds for leaf in plan.leaves):
+            return plan
+        if len({leaf.spec.period for leaf in plan.leaves}) > 1:
+            return plan
+        alias, bound = self.alias(), WindowBound(self.pick(["window_start", "window_end"]), BIGINT)
+        if self.random.random() < 0.2:
+            return Filter(plan, call(">", [bound, plan.schema.column(self.pick(self.columns(plan)))]))
+        bounds = tuple((f"{alias}.{n}", WindowBound(n, BIGINT)) for n in ("window_start", "window_end"))
+        return Project(plan, (*((n, plan.schema.column(n)) for n in plan.schema.names), *bounds))
 
     # Histories.
 

@@ -8,7 +8,6 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates import Size
-from windrow.algebra.expressions import WindowBound
 from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
 from windrow.algebra.operators import (
     Aggregate,
@@ -62,6 +61,7 @@ from windrow.kernels.general.staying import Births, Staying
 from windrow.kernels.general.strategies import Choice
 from windrow.kernels.general.tables import LookedUp, TablePieces
 from windrow.kernels.measures import PLACE
+from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -125,6 +125,8 @@ class Builder:
         self.placing = False
         #: below a join whose windows pass on rows before they begin, or number those that leave unpredictably
         self.ahead = self.numbers = False
+        #: whether rows that stay for ever are cut by extents before every window has told its last endpoint
+        self.needs_last_end = False
         #: the operator of each node, as it was built
         self.built: dict[int, Operator] = {}
 
@@ -137,6 +139,11 @@ class Builder:
 
     def root(self) -> Emission:
         """The whole query."""
+        root = self._root()
+        root.needs_last_end = self.needs_last_end
+        return root
+
+    def _root(self) -> Emission:
         emit, word = self.emit, self.emit.meaning
         below = self._staying() if self.internal and not self.restores else self.of(emit.input)
         if self.restores:
@@ -256,11 +263,11 @@ class Builder:
 
     @_build.register
     def _(self, plan: Filter) -> Operator:
-        return Filtered(plan, self._reading([plan.predicate], self.of(plan.input)))
+        return Filtered(plan, self._reading([plan.predicate], plan, self.of(plan.input)))
 
     @_build.register
     def _(self, plan: Project) -> Operator:
-        return Projected(plan, self._reading([e for _, e in plan.outputs], self.of(plan.input)))
+        return Projected(plan, self._reading([e for _, e in plan.outputs], plan, self.of(plan.input)))
 
     @_build.register
     def _(self, plan: Union) -> Operator:
@@ -278,7 +285,7 @@ class Builder:
         placing = self.placing = _asks_for_places(plan)
         below = self.of(plan.input)
         self.placing = False
-        found = grouped(plan, self._reading(plan.reads, below), self.choice, self._keys_of(plan))
+        found = grouped(plan, self._reading(plan.reads, plan, below), self.choice, self._keys_of(plan))
         leaf, between = _chain(below)
         if found.inputs == (below,) and isinstance(leaf, ByTuple) and self._is_binned(plan):
             return Binned(plan, leaf, between, self.choice)
@@ -387,6 +394,7 @@ class Builder:
         """How much older than the clock a row can be when it comes; None if there is no limit."""
         leaves = plan.leaves
         told = self.choice.strategy is not Strategy.NT and not any(leaf.keeps_late_rows for leaf in leaves)
+        told = told and not plan.reads_window_bounds  # a row comes again in every extent it is in
         if self.restores or not told or not all(isinstance(leaf.spec, OwnInterval) for leaf in leaves):
             return None
         return max((leaf.spec.grid.period if leaf.spec.grid else 0) for leaf in leaves) + 1
@@ -412,13 +420,18 @@ class Builder:
 
     @_build.register
     def _(self, plan: Limit) -> Operator:
-        return Limited(plan, self._reading([e for e, _ in plan.order], self.of(plan.input)))
+        return Limited(plan, self._reading([e for e, _ in plan.order], plan, self.of(plan.input)))
 
-    def _reading(self, expressions: Sequence[Expression], below: Operator) -> Operator:
-        """With the bounds of extents, if any expression reads them."""
-        if not any(isinstance(part, WindowBound) for e in expressions for part in e.walk()):
+    def _reading(self, expressions: Sequence[Expression], plan: Plan, below: Operator) -> Operator:
+        """With the bounds of the extents of a plan's own windows, if any expression reads them."""
+        if not any(e.reads_window_bounds for e in expressions):
             return below
-        return Extents(below, self.emit.leaves[0].spec, self.reported)
+        spec = plan.leaves[0].spec
+        self.needs_last_end |= not isinstance(spec, RangeWindow) and plan.leaves != self.emit.leaves
+        extents = Extents(below, spec, self.reported)
+        if not self.choice.known(below):
+            self.choice.mixed.add(id(extents))
+        return extents
 
     # Streams below a window.
 
@@ -504,7 +517,7 @@ def _external_str(leaf: Window) -> bool:
 
 
 def _refuse_bounds(predicate: Expression) -> None:
-    if any(isinstance(part, WindowBound) for part in predicate.walk()):
+    if predicate.reads_window_bounds:
         raise refusal("window_start and window_end in the condition of a join")
 
 

@@ -57,6 +57,9 @@ ENDS, WAITING, ROWS, OCCUPIED = "ends", "waiting", "rows", "occupied"
 class Emission(Operator):
     """The root of a query."""
 
+    #: whether operators ask at the end of input for the last endpoint of windows that come after them
+    needs_last_end = False
+
     def __init__(self, emit: Emit, below: Operator, places: dict[str, str] | None = None) -> None:
         self.emit = emit
         self.inputs = (below,)
@@ -165,14 +168,14 @@ class Snapshots(Emission):
         layout: Layout | None = None,
     ) -> None:
         super().__init__(emit, below, places)
-        self.alive: Columns = {n: d for n, d in self.pieces.items() if n != VS}
+        #: what is there has begun; where sources have clocks of their own, not for those that are behind
+        self.alive: Columns = {n: d for n, d in self.pieces.items() if n != VS or self.places}
         self.layout = layout or Hashed()
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         found = blank(self.columns)
         if not self._is_silent(step):
-            old = frame_of(state.of(ROWS), self.alive).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-            runs = positive(together([old, new], self.pieces))
+            runs = positive(together([self._old(state), new], self.pieces))
             found = self._at_reports(runs, step) if self.emit.is_periodic else self._at_changes(runs, step)
         chunks = self.layout.forget(state.of(ROWS), step.slice.floor)
         kept = self.layout.add(chunks, new.select(list(self.alive)).filter(pl.col(VE) >= step.slice.floor))
@@ -181,6 +184,10 @@ class Snapshots(Emission):
             after[OCCUPIED], occupied = occupation(state.of(OCCUPIED), step)
             found = found.filter(pl.Series(occupied(found[AT].to_numpy()), dtype=pl.Boolean))
         return State(after), found
+
+    def _old(self, state: State) -> pl.DataFrame:
+        old = frame_of(state.of(ROWS), self.alive)
+        return old if VS in self.alive else old.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
 
     def _is_silent(self, step: Step) -> bool:
         """Whether no instant of the step is reported, whatever the rows are."""
@@ -245,8 +252,7 @@ class Reports(Snapshots):
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         if step.reports is None or not step.reports.height:
             return state, blank(self.columns)
-        old = frame_of(state.of(ROWS), self.alive).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-        runs = positive(together([old, new], self.pieces))
+        runs = positive(together([self._old(state), new], self.pieces))
         low = np.maximum(runs[VS].to_numpy(), step.slice.start)
         row, number = covered(low, np.minimum(runs[VE].to_numpy(), step.slice.stop))
         at = step.reports["at"].to_numpy()[number - step.first_report]

@@ -19,7 +19,7 @@ from windrow.kernels.columns import picked
 from windrow.kernels.general.cells import covered
 from windrow.kernels.general.layouts import Hashed, frame_of
 from windrow.kernels.general.operator import Operator, Step
-from windrow.kernels.general.pieces import FOREVER, VE, VS, Columns, blank, together
+from windrow.kernels.general.pieces import BOUNDS, FOREVER, VE, VS, Columns, blank, together
 from windrow.kernels.general.reporting import last_report
 from windrow.kernels.general.sweeps import positive
 from windrow.kernels.state import State
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 ROWS = "rows"
-BOUNDS: Columns = {"#window_start": pl.Int64(), "#window_end": pl.Int64()}
 
 
 class Extents(Operator):
@@ -45,10 +44,9 @@ class Extents(Operator):
         self.spec = spec
         self.reported = reported
         self.layout = Hashed()
-        own = {n: d for n, d in below.columns.items() if n not in BOUNDS}
-        self.columns = own | dict(BOUNDS)
-        self.rows: Columns = {n: d for n, d in own.items() if n != VS}
-        self.pieces: Columns = own
+        self.columns = dict(below.columns) | BOUNDS
+        self.rows: Columns = {n: d for n, d in below.columns.items() if n != VS}
+        self.pieces: Columns = below.columns
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = inputs[0].select(list(self.pieces))

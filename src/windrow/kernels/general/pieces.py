@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 VS, VE, N, TS, TURN = "#vs", "#ve", "#n", "#ts", "#turn"
 #: prefixes of columns that tell, with INTERNAL windows, what a result is made of and how long its parts last
 ID, STAYS = "#id.", "#stays."
+#: the bounds of the extent a piece is about, for the operator that reads them and no other
+BOUNDS = {"#window_start": pl.Int64(), "#window_end": pl.Int64()}
 #: stands for infinity; begins and ends of what was there before are at its negative
 FOREVER = 1 << 62
 

@@ -109,6 +109,10 @@ class Program:
         step.grids = news.parts.reports if root is self.root else ()
         step.last_end = max(state.meta.get(LAST_END, -FOREVER), _last_change(emit, news, lag_of(emit)))
         (below,) = root.inputs
+        if root.needs_last_end and step.slice.ended:
+            asking = replace(step, slides=[], entered=[])
+            self._advanced(below, f"{path}.0", states, news, {}, asking)
+            step.last_end = asking.last_end
         pieces = self._advanced(below, f"{path}.0", states, news, after, step)
         own, answers = root.advance(state, [pieces], step)
         after[path] = State(own.chunks, {**own.meta, LAST_END: step.last_end})

@@ -11,7 +11,7 @@ from windrow.algebra.expressions import Column
 from windrow.kernels.columns import hidden, polars_type
 from windrow.kernels.expressions import compile_expression, holds
 from windrow.kernels.general.operator import Operator, Stateless
-from windrow.kernels.general.pieces import FOREVER, STAYS, blank, together
+from windrow.kernels.general.pieces import BOUNDS, FOREVER, STAYS, blank, together
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import Filter, Project, Union
@@ -24,12 +24,14 @@ class Filtered(Stateless):
 
     def __init__(self, plan: Filter, below: Operator) -> None:
         self.inputs = (below,)
-        self.columns = below.columns
+        self.columns = {name: dtype for name, dtype in below.columns.items() if name not in BOUNDS}
         self.predicate = compile_expression(plan.predicate)
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         (frame,) = inputs
-        return frame.filter(holds(self.predicate, frame)) if frame.height else frame
+        return (frame.filter(holds(self.predicate, frame)) if frame.height else frame).select(
+            list(self.columns)
+        )
 
 
 class Projected(Stateless):
@@ -41,7 +43,8 @@ class Projected(Stateless):
         self.inputs = (below,)
         self.outputs = [(name, compile_expression(e), polars_type(e.type)) for name, e in plan.outputs]
         own = {name: dtype for name, _, dtype in self.outputs}
-        self.columns = own | {name: d for name, d in below.columns.items() if name.startswith("#")}
+        rest = (name for name in below.columns if name.startswith("#") and name not in BOUNDS)
+        self.columns = own | {name: below.columns[name] for name in rest}
         #: whether its columns are some of those below, and mean the same
         self.only_drops = all(isinstance(e, Column) and e.name == name for name, e in plan.outputs)
 
