@@ -35,6 +35,7 @@ def main() -> int:
     ends = time.monotonic() + asked.minutes * 60
     log = Path(tempfile.mkdtemp(prefix="windrow-search-")) / "log.jsonl"
     log.touch()
+    print(f"a line for each test: {log}", flush=True)
     rounds = 0
     while time.monotonic() < ends and not (asked.once and rounds):
         rounds += 1
@@ -89,16 +90,22 @@ def pytest_process(words: list[str], environment: dict[str, str]) -> subprocess.
 
 
 def tell(entries: list[dict[str, Any]]) -> int:
-    """How many examples each test had, and what failed."""
+    """How many examples each test had and how long they took, and what failed."""
     tried: dict[str, int] = {}
+    took: dict[str, float] = {}
     for entry in entries:
         tried[entry["test"]] = tried.get(entry["test"], 0) + entry["examples"]
-    for test, examples in sorted(tried.items(), key=lambda item: -item[1]):
-        print(f"{examples:9,}  {test}")
+        took[entry["test"]] = took.get(entry["test"], 0) + entry["seconds"]
+    print(" examples  seconds  test")
+    for test, examples in sorted(tried.items(), key=lambda item: (-item[1], item[0])):
+        print(f"{examples:9,}{took[test]:9,.0f}  {test}")
     failed = [entry for entry in entries if entry["failed"]]
     for entry in failed:
         print(f"\n=== {entry['test']}\n{entry['failed']}")
-    print(f"\n{sum(tried.values()):,} examples of {len(tried)} tests; {len(failed)} failures")
+    print(
+        f"\n{sum(tried.values()):,} examples of {len(tried)} tests in {sum(took.values()):,.0f} seconds;"
+        f" {len(failed)} failures"
+    )
     return 1 if failed else 0
 
 

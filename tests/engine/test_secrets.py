@@ -329,7 +329,14 @@ def test_a_reference_is_a_whole_value() -> None:
 
 
 def test_what_is_no_secret_stays_readable() -> None:
-    plain = ("key", "keys", "format", "kafka.ssl.key.location", "kafka.sasl.username", "kafka.compression.type")
+    plain = (
+        "key",
+        "keys",
+        "format",
+        "kafka.ssl.key.location",
+        "kafka.sasl.username",
+        "kafka.compression.type",
+    )
     assert not any(map(is_secret, plain))
     url = "kafka://a:9092,b:9092/t?key=host,port&kafka.ssl.key.location=/k.pem&kafka.sasl.password=${env:P}"
     assert redacted(url) == url

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.effort import examples
+from tests.support.effort import count_inside, examples
 from tests.support.plans import FIRST, LAST, worlds
 
 from windrow.algebra.changes import Change
@@ -70,5 +70,8 @@ def check(
         for other in found:
             assert_same(plan, other, world, clock)
 
-    run()
+    try:
+        run()
+    finally:
+        count_inside(len(fired))
     assert sum(fired) >= share * len(fired), f"fired in {sum(fired)} of {len(fired)} plans"

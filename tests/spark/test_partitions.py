@@ -82,6 +82,7 @@ def histories(draw: st.DrawFn) -> list[Any]:
     return [*steps, ("finish", ()), ("take", ())]
 
 
+@pytest.mark.deep
 @given(plan=queries(), script=histories(), seed=st.integers(0, 1 << 16))
 @settings(max_examples=40)
 def test_rows_that_leave_take_their_own_results_with_them(plan: Emit, script: list[Any], seed: int) -> None:

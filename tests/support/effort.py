@@ -26,7 +26,9 @@ EFFORT = os.environ.get("WINDROW_EFFORT", "")
 _FAST_PART, _MANY_CASES = 5, 15
 
 _SETTINGS = "_hypothesis_internal_use_settings"  # where Hypothesis keeps the settings of a test
-_COUNTED = re.compile(r"(\d+) passing examples?, (\d+) failing")
+#: examples tried by functions that a test runs itself, and that Hypothesis does not count for the test
+_INSIDE: list[int] = []
+_COUNTED = re.compile(r"(\d+) passing(?: examples?)?, (\d+) failing")
 
 # Where a test cannot start a JVM, Java is this script: it says so to whoever tries.
 _NO_JAVA = """\
@@ -70,6 +72,11 @@ def apply_effort(item: pytest.Item) -> None:
     function._effort = EFFORT  # type: ignore[union-attr]  # the cases of a parametrised test share a function
 
 
+def count_inside(tried: int) -> None:
+    """So many examples were tried by a function inside the test that is running."""
+    _INSIDE.append(tried)
+
+
 def chosen(items: list[pytest.Item]) -> list[pytest.Item]:
     """The tests that are run: all of them, or fewer cases of those that have many."""
     if EFFORT != "fast":
@@ -96,9 +103,10 @@ def log_search(item: pytest.Item, report: pytest.TestReport) -> None:
     counted = _COUNTED.findall(getattr(item, "hypothesis_statistics", ""))
     entry = {
         "test": item.nodeid,
-        "examples": sum(int(passing) + int(failing) for passing, failing in counted),
+        "examples": sum(int(passing) + int(failing) for passing, failing in counted) + sum(_INSIDE),
         "seconds": round(report.duration, 1),
         "failed": report.longreprtext if report.failed else None,
     }
+    _INSIDE.clear()
     with Path(os.environ["WINDROW_SEARCH_LOG"]).open("a", encoding="utf-8") as file:
         file.write(json.dumps(entry) + "\n")
