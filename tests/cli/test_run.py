@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from tests.cli.support import EXAMPLES, run
 
-from windrow.errors import QueryError
-
 STREAM = "CREATE STREAM s (a BIGINT, ts TIMESTAMP) WATTR ts ORDERED FROM 'generator:traffic';\n"
 
 
@@ -77,15 +75,14 @@ def test_a_script_without_queries_needs_no_engine(capsys: pytest.CaptureFixture[
     assert not (tmp_path / "state").exists()
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
 def test_what_the_engine_refuses_is_shown_in_the_script(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    def refuse(plan: object) -> None:
-        raise QueryError("this does not run yet", code="unsupported", hint="wait a little")
-
-    monkeypatch.setattr("windrow.cli.declared.runnable", refuse)
     script = tmp_path / "a.cql"
-    script.write_text(STREAM + "CREATE QUERY q AS SELECT a FROM s [NOW]")
-    code, out, err = run(capsys, "run", str(script))
+    script.write_text(STREAM + "CREATE QUERY q AS SELECT a FROM s [NOW] EVERY 5 SECONDS")
+    code, out, err = run(capsys, command, str(script))
     assert (code, out) == (1, "")
-    assert err.startswith(f"error[unsupported]: this does not run yet\n  --> {script}:2:1\n")
+    message = "error[bad-every]: query `q` cannot be refreshed EVERY so often: it is no aggregate"
+    assert err.startswith(message)
+    assert f"\n  --> {script}:2:1\n" in err

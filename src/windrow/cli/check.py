@@ -1,4 +1,4 @@
-"""`windrow check`: does a script mean something? Nothing is run."""
+"""`windrow check`: does a script mean something, and could it run? It is registered, and nothing is run."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def check(
         typer.Argument(metavar="FILE.cql", dir_okay=False, help="A script; - reads from standard input."),
     ],
 ) -> None:
-    """Parse, bind and type every statement of a script."""
-    from windrow.language.compile import Catalog, compile_script
+    """Parse, bind and type every statement of a script, and refuse what an engine would not run."""
+    from windrow.cli.declared import Declared
 
-    with within(name_of(file)):
-        described = [_described(statement) for statement in compile_script(read_script(file), Catalog())]
+    with within(name_of(file)), Declared().keeping(read_script(file)) as (_, bound):
+        described = [_described(statement) for statement in bound]
     widest = max((len(name) for _, name, _ in described), default=0)
     for kind, name, about in described:
         print(f"{kind:<8}{name:<{widest}}  {about}".rstrip())

@@ -1,12 +1,22 @@
-"""Statements that are checked, all that can be checked without Spark, and kept until an engine runs them."""
+"""Statements that are checked, and kept until an engine runs them.
+
+What an engine would refuse is known best by an engine: one of a temporary directory takes all statements in
+the same way as the one that will run them, and is never run.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from windrow.engine import explain_plan
 from windrow.engine.adhoc.snapshot import snapshot_of
-from windrow.engine.running import runnable
+from windrow.engine.core import Engine
+from windrow.engine.declaring import register
 from windrow.errors import QueryError, Span
 from windrow.language.binder.bound import (
     AnalyzeQuery,
@@ -19,10 +29,14 @@ from windrow.language.binder.bound import (
 from windrow.language.compile import Catalog, compile_script
 from windrow.language.parse import parse_script
 from windrow.language.syntax import CreateStream
-from windrow.spark.sinks import check_sink
-from windrow.spark.sources import check_url
+from windrow.spark.here import HereJobs
+from windrow.spark.sinks import MemorySink
+from windrow.state.log import CommitLog
+from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from windrow.language.binder.bound import BoundStatement
     from windrow.language.syntax import Statement
 
@@ -44,6 +58,9 @@ class Declared:
     def __init__(self) -> None:
         self.catalog = Catalog()
         self._texts: list[str] = []
+        folder = Path(mkdtemp(prefix="windrow-check-"))
+        self._engine = Engine(HereJobs(), CommitLog.open(LocalStore(folder)), shards=1)
+        finalize(self, _forget, self._engine, folder)
 
     @property
     def text(self) -> str:
@@ -52,20 +69,38 @@ class Declared:
 
     def sql(self, text: str) -> list[Any]:
         """Check statements, and keep them if all are in order. Gives what SHOW and EXPLAIN show."""
-        working = self.catalog.copy()
-        bound = compile_script(text, working)
-        written = parse_script(text)
-        for statement, source in zip(bound, written, strict=True):
-            try:
-                _check(statement)
-            except QueryError as error:
-                error.located(text, span=_place(statement, source, text))
-                raise
-        self.catalog.adopt(working)
+        with self.keeping(text) as (shown, _):
+            return shown
+
+    @contextmanager
+    def keeping(self, text: str) -> Iterator[tuple[list[Any], list[BoundStatement]]]:
+        """The same, with what the statements mean; if the block fails, they are not kept after all."""
+        before = self.catalog.copy()
+        try:
+            with self._engine.all_or_nothing():
+                bound, written = compile_script(text, self.catalog), parse_script(text)
+                for statement, source in zip(bound, written, strict=True):
+                    try:
+                        self._take(statement)
+                    except QueryError as error:
+                        error.located(text, span=_place(statement, source, text))
+                        raise
+                yield [shown for each in bound if (shown := self._shown(each)) is not None], bound
+        except BaseException:
+            self.catalog.adopt(before)
+            raise
         for statement, source in zip(bound, written, strict=True):
             if not isinstance(statement, ShowAll | ExplainQuery | AnalyzeQuery | RunOnce):
                 self._texts.append(text[source.span.start : source.span.end] + ";")
-        return [shown for each in bound if (shown := self._shown(each)) is not None]
+
+    def _take(self, statement: BoundStatement) -> None:
+        """Refuse what an engine would refuse. Where answers and late rows go to is looked at, not opened."""
+        match statement:
+            case RunOnce(_, once, refusal):
+                if once is None:
+                    raise refusal or QueryError("this cannot be asked once", code="unsupported")
+                snapshot_of(once.plan)
+        register(self._engine, statement, MemorySink())
 
     def asks(self, text: str) -> bool:
         """Whether there is a SELECT by itself among the statements."""
@@ -104,28 +139,17 @@ class Declared:
         return pa.table({"name": pa.array(kinds[kind], pa.string())})
 
 
+def _forget(engine: Engine, folder: Path) -> None:
+    """Nobody looks at the declarations any more. Nothing was committed, so there is nothing to deliver."""
+    engine.archives.close()
+    engine.log.close()
+    rmtree(folder, ignore_errors=True)
+
+
 def _declaration(stream: str, text: str) -> Span | None:
     """Where a stream is declared."""
     found = [each for each in parse_script(text) if isinstance(each, CreateStream) and each.name == stream]
     return found[-1].span if found else None
-
-
-def _check(statement: BoundStatement) -> None:
-    """What an engine would refuse, as far as that can be said without one."""
-    match statement:
-        case DeclareStream(stream):
-            if stream.source is not None:
-                check_url(stream.source)
-            if stream.late_sink is not None:
-                check_sink(stream.late_sink)
-        case RegisterQuery(query):
-            if query.sink is not None:
-                check_sink(query.sink)
-            runnable(query.plan)
-        case RunOnce(_, once, refusal):
-            if once is None:
-                raise refusal or QueryError("this cannot be asked once", code="unsupported")
-            snapshot_of(once.plan)
 
 
 def _place(statement: BoundStatement, source: Statement, text: str) -> Span:

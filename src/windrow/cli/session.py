@@ -83,20 +83,15 @@ class Session:
 
     def _sql(self, text: str) -> None:
         if self._engine is None:
-            trial = Declared()
-            trial.catalog.adopt(self._declared.catalog)
-            if trial.asks(text):
+            if self._declared.asks(text):
                 raise QueryError(
                     "there is nothing to ask yet", code="not-running", hint="run the queries with .start"
                 )
             print_shown(self._declared.sql(text))
             return
-        trial = Declared()
-        trial.catalog.adopt(self._declared.catalog)
-        trial.sql(text)  # errors that show their place
-        shown = self._engine.sql(text)
         before = set(self._declared.catalog.streams)
-        self._declared.sql(text)
+        with self._declared.keeping(text):  # first, for errors that show their place
+            shown = self._engine.sql(text)
         print_shown(shown)
         new = set(self._declared.catalog.streams) - before
         if new and self._engine.is_running:

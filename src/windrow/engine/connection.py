@@ -38,6 +38,7 @@ from windrow.engine.declaring import (
     declared_table,
     options,
     period,
+    register,
 )
 from windrow.engine.explaining import explain_plan
 from windrow.engine.handles import Named, Query, StreamView, TableView
@@ -49,7 +50,6 @@ from windrow.engine.tables import TableUpdate
 from windrow.errors import QueryError, StateError, WindrowError, nearest
 from windrow.language.binder.bound import (
     AnalyzeQuery,
-    DeclareArchive,
     DeclareStream,
     DeclareTable,
     Dropped,
@@ -64,8 +64,8 @@ from windrow.language.once import Once
 from windrow.spark.failures import job_failed
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, parallelism, prepared
-from windrow.spark.sinks import Callback, check_sink
-from windrow.spark.sources import check_url, infer_schema, open_data, open_url
+from windrow.spark.sinks import Callback
+from windrow.spark.sources import infer_schema, open_data, open_url
 from windrow.spark.sources.table_rows import rows_to_change
 from windrow.spark.sources.table_source import CalledContent, FilesContent, GivenContent, files_of
 from windrow.state.log import CommitLog
@@ -73,7 +73,7 @@ from windrow.state.names import CHECKPOINTS, file_name
 from windrow.state.store import LocalStore, remove_folder
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Table
+    from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.language.binder.bound import BoundStatement
     from windrow.spark.frames import SparkSession
@@ -399,17 +399,16 @@ class Windrow:
         return [*ended, *stopped, *failing]
 
     def _do(self, statement: BoundStatement) -> Any:
+        sink: Sink | None = None
         match statement:
-            case DeclareStream(stream):
-                self._add_stream(stream)
-            case DeclareTable(table):
-                self._add_table(table)
+            case DeclareTable(table) if table.source is not None:
+                self._table_sources[table.name] = FilesContent(self.spark, table, files_of(table))
             case RegisterQuery(query):
-                self._start_query(query, None)
-            case DeclareArchive(archive):
-                self._engine.add_archive(archive)
-            case Dropped(kind, name):
-                self._forget(kind, name)
+                sink = self._sink_of(query)
+            case Dropped("STREAM", name):
+                self._sources.pop(name, None)
+            case Dropped("TABLE", name):
+                self._table_sources.pop(name, None)
             case ShowAll(kind):
                 return self._shown(kind)
             case ExplainQuery(plan, once):
@@ -420,21 +419,13 @@ class Windrow:
                 if refusal is not None:
                     raise refusal
                 return once
+        register(self._engine, statement, sink)
         return None
 
-    def _forget(self, kind: str, name: str) -> None:
-        """What is dropped runs no more."""
-        match kind:
-            case "QUERY":
-                self._engine.drop_query(name)
-            case "ARCHIVE":
-                self._engine.drop_archive(name)
-            case "STREAM":
-                self._engine.drop_stream(name)
-                self._sources.pop(name, None)
-            case _:
-                self._engine.drop_table(name)
-                self._table_sources.pop(name, None)
+    def _sink_of(self, query: StandingQuery) -> Sink | None:
+        """Where the answers of a query go that names no sink."""
+        make = self.default_sink
+        return make(query.name) if make is not None and query.sink is None else None
 
     def _explained(self, plan: Emit, once: Once | None) -> Any:
         """The plan as a standing query, and where its rows would come from if it were asked once."""
@@ -447,36 +438,18 @@ class Windrow:
             ways = [f"not to be had: {error.message}"]
         return replace(explanation, runs=(*explanation.runs, *(f"once    {way}" for way in ways)))
 
-    def _declare(self, stream: Any) -> None:
+    def _declare(self, stream: Stream) -> None:
         self._catalog.add(stream)
-        self._add_stream(stream)
-
-    def _add_stream(self, stream: Any) -> None:
-        if stream.source is not None:
-            check_url(stream.source)
-        self._engine.add_stream(stream)
-
-    def _add_table(self, table: Table) -> None:
-        if table.source is not None:
-            with job_failed(f"opening table `{table.name}`"):
-                self._table_sources[table.name] = FilesContent(self.spark, table, files_of(table))
-        self._engine.add_table(table)
+        self._do(DeclareStream(stream))
 
     def _register(self, query: StandingQuery, function: Callable[[pa.Table, int], None] | None) -> None:
         self._catalog.add(query)
+        sink = Callback(query.name, function) if function else self._sink_of(query)
         try:
-            self._start_query(query, function)
+            register(self._engine, RegisterQuery(query), sink)
         except BaseException:
             self._catalog.drop("QUERY", query.name)
             raise
-
-    def _start_query(self, query: StandingQuery, function: Callable[[pa.Table, int], None] | None) -> None:
-        if query.sink is not None:
-            check_sink(query.sink)
-        sink: Sink | None = Callback(query.name, function) if function else None
-        if sink is None and query.sink is None and self.default_sink is not None:
-            sink = self.default_sink(query.name)
-        self._engine.add_query(query, sink)
 
     def _shown(self, kind: str) -> pa.Table:
         match kind:

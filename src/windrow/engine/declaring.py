@@ -1,4 +1,4 @@
-"""Streams, tables and archives from Python: the words of CREATE … as arguments.
+"""Streams, tables and archives from Python: the words of CREATE … as arguments; and what statements register.
 
 >>> options(wattr="ts", slack="5 seconds", late="keep")
 'WATTR `ts` SLACK 5 SECONDS LATE KEEP'
@@ -8,20 +8,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from inspect import signature
 from typing import TYPE_CHECKING
 
 from windrow.engine.arguments import checked
 from windrow.errors import QueryError, nearest
+from windrow.language.binder.bound import (
+    DeclareArchive,
+    DeclareStream,
+    DeclareTable,
+    Dropped,
+    RegisterQuery,
+)
 from windrow.language.compile import declare_stream, declare_table
+from windrow.spark.sinks import check_sink
+from windrow.spark.sources import check_url
+from windrow.spark.sources.table_source import files_of
 from windrow.windows.domain import Domain
 from windrow.windows.units import Quantity
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.schema import Schema
+    from windrow.engine.core import Engine
+    from windrow.language.binder.bound import BoundStatement
+    from windrow.spark.sinks import Sink
 
 _KINDS = ("nrr", "relation")
 
@@ -124,6 +137,43 @@ def declared_stream(name: str, schema: Schema, text: str) -> Stream:
     """The declaration of a stream with these columns and options."""
     columns = ", ".join(f"{_quoted(field.name)} {field.type}" for field in schema)
     return declare_stream(name, columns, text)
+
+
+def register(engine: Engine, statement: BoundStatement, sink: Sink | None = None) -> None:
+    """Have an engine do what a statement registers or drops; refused is what could not run.
+
+    What is merely checked is registered too, with an engine that is never run. `sink`
+    takes the answers of the query, or the late rows of the stream; without it, the one that is declared does.
+    """
+    match statement:
+        case DeclareStream(stream):
+            if stream.source is not None:
+                check_url(stream.source)
+            if stream.late_sink is not None:
+                check_sink(stream.late_sink)
+            engine.add_stream(stream, sink)
+        case DeclareTable(table):
+            if table.source is not None:
+                files_of(table)
+            engine.add_table(table)
+        case RegisterQuery(query):
+            if query.sink is not None:
+                check_sink(query.sink)
+            engine.add_query(query, sink)
+        case DeclareArchive(archive):
+            engine.add_archive(archive)
+        case Dropped(kind, name):
+            _drops(engine)[kind](name)
+
+
+def _drops(engine: Engine) -> dict[str, Callable[[str], None]]:
+    """What is dropped runs no more."""
+    return {
+        "QUERY": engine.drop_query,
+        "ARCHIVE": engine.drop_archive,
+        "STREAM": engine.drop_stream,
+        "TABLE": engine.drop_table,
+    }
 
 
 def _late(late: str) -> str:
