@@ -18,6 +18,9 @@ load_profile()
 # Many short jobs: a Java that compiles quickly and collects on one thread leaves more of the cores to them.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Workers share the cores, and their tables are small: one thread of Polars each is fastest.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
 #: files whose tests start processes of their own and take longest: begun first, they leave no worker idle
 _LONGEST = (
     "test_killed.py",
@@ -35,6 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
     items[:] = chosen(items)
     for item in items:
+        if " at 0x" in item.nodeid:  # several workers would not agree on what there is to run
+            raise pytest.UsageError(f"a test has an address in its name: {item.nodeid}")
         apply_effort(item)
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("jvm")

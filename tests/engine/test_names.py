@@ -81,6 +81,9 @@ class _Feed:
 
     def stop(self) -> None: ...
 
+    def start_again(self) -> bool:
+        return False
+
     def error(self) -> None: ...
 
 

@@ -620,7 +620,7 @@ def why_ended(error: BaseException) -> WindrowError:
     """What a user is told of an error that ended a run."""
     if isinstance(error, WindrowError):
         return error
-    first_line = (str(error).strip().splitlines() or ["no message"])[0]
+    first_line = str(error).strip().partition("\n")[0] or "no message"
     told = WindrowError(
         f"the run has ended: {type(error).__name__}: {first_line}",
         code="run-failed",

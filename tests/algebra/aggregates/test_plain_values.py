@@ -122,7 +122,7 @@ class _Level(IntEnum):
      (int, "type"), (range(3), "range"),
      (np.array([None]), "ndarray"), (np.datetime64(0, "s"), "datetime64"), ({1: [Counter()]}, "Counter"),
      (datetime(2024, 1, 1, tzinfo=timezone(timedelta(0), "mine")), "zone called mine")],
-    ids=repr,
+    ids=lambda each: each if isinstance(each, str) else type(each).__name__,
 )  # fmt: skip
 def test_other_types_are_refused_by_name(value: Any, named: str) -> None:
     with pytest.raises(NotPlainError, match=named):
