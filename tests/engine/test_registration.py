@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +20,7 @@ from tests.support.snapshots import Pair, read_pairs
 from windrow.cli.declared import Declared
 from windrow.errors import QueryError, WindrowError
 from windrow.language.printer import print_query
+from windrow.spark.sources import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -178,6 +179,75 @@ def test_what_only_an_engine_refuses(empty: Both, script: str, code: str) -> Non
     refused = empty.declare(script)
     assert refused is not None
     assert refused[1] == code
+
+
+LIVE = ("files:///data/*.csv", "generator:traffic?rate=10", "kafka://host:9092/topic")
+ENDING = ("files:///data/*.csv?bounded=true", "generator:traffic?rows=100")
+_SEQ = "CREATE STREAM s (a BIGINT, seq BIGINT, ts TIMESTAMP) WATTR ts ORDERED"
+
+
+@pytest.mark.parametrize("source", LIVE)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT COUNT(*) FROM s [RANGE 10 SLIDE 5 WATTR seq]",
+        "SELECT a FROM s [ROWS 10 WATTR seq]",
+        "SELECT COUNT(*) FROM s [RANGE 10 RATTR seq SLIDE 2 ROWS SATTR rank(seq)]",
+        "SELECT x.a FROM s [RANGE 9 WATTR seq] x, s [LANDMARK WATTR row_num] y WHERE x.a = y.a",
+        "SELECT ISTREAM(n) FROM (SELECT COUNT(*) AS n FROM s [RANGE 9 SLIDE 3 WATTR seq]) [RANGE 6]",
+        "SELECT a FROM (SELECT ISTREAM(a) FROM s [NOW WATTR seq] UNION ALL SELECT ISTREAM(a)"
+        " FROM s [LANDMARK WATTR row_num]) [ROWS 4]",
+    ],
+)
+def test_a_query_that_would_be_silent_for_ever_is_refused(empty: Both, source: str, query: str) -> None:
+    assert empty.declare(f"{_SEQ} FROM '{source}'") is None
+    refused = empty.declare(f"CREATE QUERY q AS {query}")
+    assert refused is not None
+    assert refused[1] == "no-progress"
+    assert "window on `seq`" in refused[2]
+    assert "WATTR seq" in str(refused[3])
+    assert (
+        empty.declare(f"{_SEQ.replace(' s ', ' s2 ').replace('WATTR ts', 'WATTR seq')} FROM '{source}'")
+        is None
+    )
+    assert empty.declare(f"CREATE QUERY q AS {query.replace('FROM s ', 'FROM s2 ')}") is None  # the way out
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT COUNT(*) FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS WATTR ts]",
+        "SELECT COUNT(*) FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS WATTR arrival_ts]",
+        "SELECT COUNT(*) FROM s [LANDMARK SLIDE 5 WATTR row_num]",
+        "SELECT a FROM s [ROWS 10 WATTR row_num]",
+    ],
+)
+def test_attributes_that_say_how_far_they_are(empty: Both, query: str) -> None:
+    assert empty.declare(f"{_SEQ} FROM '{LIVE[0]}'; CREATE QUERY q AS {query}") is None
+
+
+@pytest.mark.parametrize("source", [f" FROM '{url}'" for url in ENDING] + [""])
+def test_an_end_is_progress_enough(empty: Both, source: str) -> None:
+    """As is a source that nobody knows yet."""
+    query = "CREATE QUERY q AS SELECT COUNT(*) FROM s [RANGE 10 SLIDE 5 WATTR seq]"
+    assert empty.declare(f"{_SEQ.replace('ORDERED', '')}{source}; {query}") is None
+
+
+@pytest.mark.parametrize("source", LIVE)
+def test_a_stream_that_never_says_how_far_it_is_is_refused(empty: Both, source: str) -> None:
+    refused = empty.declare(f"{_SEQ.replace('ORDERED', '')} FROM '{source}'")
+    assert refused is not None
+    assert refused[1] == "no-progress"
+
+
+def test_a_source_that_comes_later_is_looked_at_then(empty: Both) -> None:
+    frame: Any = None
+    assert empty.declare(f"{_SEQ}; CREATE QUERY q AS SELECT a FROM s [NOW WATTR seq]") is None
+    engine = empty.run.engine
+    with pytest.raises(QueryError, match="could never be answered"):
+        engine.read_from("s", Source(frame, is_bounded=False, fingerprint="a frame"))
+    assert engine.streams["s"].source is None
+    engine.read_from("s", Source(frame, is_bounded=True, fingerprint="a table"))
 
 
 def test_what_was_refused_is_not_declared(empty: Both) -> None:

@@ -1,4 +1,5 @@
-"""How a standing query begins, or goes on: its record, and whether a state is really its own.
+"""How a standing query begins, or goes on: its record, whether a state is really its own, and whether it can
+ever be answered.
 
 A state belongs to a query by its text and by the code of the aggregates that users have defined for it.
 """
@@ -10,13 +11,20 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.user import definitions
 from windrow.algebra.operators import Aggregate
+from windrow.algebra.plan import Scan, Window
 from windrow.engine.records import QueryRecord, query_text
 from windrow.engine.running import runnable
-from windrow.errors import StateError
+from windrow.errors import QueryError, StateError
 from windrow.spark.tasks.bundle import Bundle
+from windrow.windows.domain import IMPLICIT
+from windrow.windows.punctuation import NoPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from windrow.algebra.aggregates.definition import Definition
+    from windrow.algebra.plan import Emit
+    from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingQuery
     from windrow.state.entries import QueryState
 
@@ -35,6 +43,33 @@ def begun(
     bundle = Bundle.of(name, plan, fingerprint, by_group=by_group, aggregates=used)
     record = QueryRecord(query, bundle, text, absorbed=commit)
     return record.resumed(stored, plan) if stored is not None else record
+
+
+def check_stream(record: StreamRecord) -> None:
+    """Refuse a stream that never ends and never says how far it is: nothing could be answered."""
+    if record.is_live and isinstance(record.stream.progress.policy, NoPolicy):
+        raise QueryError(
+            f"stream `{record.stream.name}` never ends and does not say how far it is: nothing could ever be"
+            " answered",
+            code="no-progress",
+            hint="declare it ORDERED, with SLACK, or PUNCTUATED BY",
+        )
+
+
+def check_clock(name: str, plan: Emit, streams: Mapping[str, StreamRecord]) -> None:
+    """Refuse a query whose clock would stand still for ever: it has a window on an attribute of a stream that
+    never ends, and nothing says how far that attribute is."""
+    windows = [node for node in plan.walk() if isinstance(node, Window)]
+    for window, scan in ((w, each) for w in windows for each in w.origins if isinstance(each, Scan)):
+        attribute, stream = window.attribute_of(scan), scan.stream
+        if attribute not in (stream.wattr, *IMPLICIT) and streams[stream.name].is_live:
+            raise QueryError(
+                f"query `{name}` could never be answered: it has a window on `{attribute}`, but stream"
+                f" `{stream.name}` never ends and says how far it is by `{stream.wattr}` only",
+                code="no-progress",
+                hint=f"declare another stream over the same source, with WATTR {attribute} and how it is"
+                f" ordered, and window that; or window `{stream.name}` on `{stream.wattr}`",
+            )
 
 
 def _user_aggregates(query: StandingQuery) -> tuple[Definition, ...]:

@@ -221,15 +221,17 @@ class Windrow:
         already, this is where its rows come from.
         """
         check_known("stream()", how, STREAM_OPTIONS)
-        known = self._catalog.streams
-        if name not in known:
-            self._declare(declared_stream(name, infer_schema(data), options(wattr=wattr, **how)))
-        elif wattr is not None or how:
-            raise QueryError(
-                f"stream `{name}` is declared already", code="duplicate-name", hint="give its rows only"
-            )
-        with job_failed(f"taking the rows of stream `{name}`"):
-            self._sources[name] = open_data(self.spark, self._catalog.streams[name], data)
+        with self._all_or_nothing():
+            if name not in self._catalog.streams:
+                self._declare(declared_stream(name, infer_schema(data), options(wattr=wattr, **how)))
+            elif wattr is not None or how:
+                raise QueryError(
+                    f"stream `{name}` is declared already", code="duplicate-name", hint="give its rows only"
+                )
+            with job_failed(f"taking the rows of stream `{name}`"):
+                source = open_data(self.spark, self._catalog.streams[name], data)
+            self._engine.read_from(name, source)
+            self._sources[name] = source
         self._engine.commit()
         return self.streams[name]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.engine.archiving import Archiving
 from windrow.engine.arranging import Arranging
-from windrow.engine.beginning import begun
+from windrow.engine.beginning import begun, check_clock, check_stream
 from windrow.engine.common import Common
 from windrow.engine.costs import Costs
 from windrow.engine.delivering import Delivering
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from windrow.sharing.plans import SharingPlan
     from windrow.sharing.questions import Question
     from windrow.spark.sinks import Sink
+    from windrow.spark.sources import Source
     from windrow.spark.tasks.close import CloseTask
     from windrow.spark.tasks.reports import Closed, Ingested
     from windrow.spark.tasks.shared import SharedWork
@@ -178,6 +179,7 @@ class Engine:
             place = self.store.place("commits/x").removesuffix("/commits/x")
             fresh = StreamRecord.new(stream)
             record = StreamRecord.from_state(stream, stored, place) if stored else fresh
+            check_stream(record)
             self.streams[stream.name] = record
             if stream.late_sink is not None:
                 late = late_sink or self._opened(stream.late_sink, f"late_{stream.name}")
@@ -234,6 +236,7 @@ class Engine:
         """A standing query, going on where the state directory has it."""
         with self.lock:
             stored = None if query.name in self._dropped else self.last.queries.get(query.name)
+            check_clock(query.name, query.plan, self.streams)
             record = begun(query, self.last.number, stored, by_group=self.by_group)
             plan = runnable(query.plan)
             joined = None if stored else self._joined(record, plan)
@@ -372,6 +375,15 @@ class Engine:
                 self._dropped, self._dropped_streams, self._dropped_tables = dropped
                 self._closing, self.common = closing, common
                 raise
+
+    def read_from(self, name: str, source: Source) -> None:
+        """The rows of a stream come from here. Refused if then something could never be answered."""
+        with self.lock:
+            record = replace(self.streams[name], source=source)
+            check_stream(record)
+            for query in self.queries.values():
+                check_clock(query.query.name, query.query.plan, {**self.streams, name: record})
+            self.streams[name] = record
 
     def shed(self, p: float | None) -> None:
         """Drop this share of the windows of all who agreed, whatever the load; None: as the load demands."""

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
 from windrow.engine.core import Arrival, Engine, Promise
 from windrow.engine.inbox import Inbox, Waiting
-from windrow.errors import DataError, QueryError, SourceError, StateError
+from windrow.errors import DataError, SourceError, StateError
 from windrow.spark.streaming import StreamFeed, check_files, next_read
 from windrow.state.entries import SourceState
 from windrow.state.failures import explained
 from windrow.state.names import file_name
 from windrow.state.store import make_private, remove_folder
 from windrow.windows.domain import INFINITY
-from windrow.windows.punctuation import NoPolicy, OrderedPer
+from windrow.windows.punctuation import OrderedPer
 
 if TYPE_CHECKING:
     from windrow.spark.sources import Source
@@ -93,14 +93,8 @@ class Loop:
                 code="source-changed",
                 hint=f"read it from `{record.read.fingerprint}` again, or use a new state directory",
             )
-        if not source.is_bounded and isinstance(record.stream.progress.policy, NoPolicy):
-            raise QueryError(
-                f"stream `{name}` never ends and does not say how far it is: nothing could ever be answered",
-                code="no-progress",
-                hint="declare it ORDERED, with SLACK, or PUNCTUATED BY",
-            )
         check_files(name, record.read)
-        self.engine.streams[name] = replace(record, source=source)
+        self.engine.read_from(name, source)
 
     def _read_bounded(self) -> None:
         bounded = [name for name, source in self.sources.items() if source.is_bounded]

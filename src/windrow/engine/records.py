@@ -10,6 +10,7 @@ from windrow.engine.teams import Membership, as_member
 from windrow.errors import QueryError, StateError
 from windrow.kernels.intake import Intake, Known
 from windrow.language.printer import print_query
+from windrow.spark.sources import is_bounded
 from windrow.spark.tasks.shared import Seed
 from windrow.state.entries import QueryState, SourceState, StreamState
 from windrow.state.refs import read_instant, write_instant
@@ -45,6 +46,13 @@ class StreamRecord:
     def new(cls, stream: Stream) -> StreamRecord:
         """A stream nobody has seen a row of."""
         return cls(stream, Intake(stream).start(), kept_from=None if stream.keep is None else -INFINITY)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its rows never come to an end; as long as nobody knows where they come from, they may."""
+        if self.source is not None:
+            return not self.source.is_bounded
+        return self.stream.source is not None and not is_bounded(self.stream.source)
 
     def to_state(self) -> StreamState:
         """For the manifest."""

@@ -41,11 +41,14 @@ class Known:
     sealed: bool = False
 
     def progress_on(self, stream: Stream, attribute: str) -> Instant:
-        """P for a window on an attribute: the stream's own, arrival time, or nothing known until the end."""
+        """P for a window on an attribute: the stream's own, the greatest row number or arrival time so far,
+        or nothing known until the end."""
         if self.sealed:
             return INFINITY
         if attribute == stream.wattr:
             return self.progress.progress
+        if attribute == ROW_NUM and self.accepted:
+            return self.accepted
         return self.last_arrival if attribute == ARRIVAL_TS else -INFINITY
 
     def progress_of(self, source: Any) -> Instant:

@@ -89,11 +89,14 @@ class StreamIntake:
         self.progress = self.stream.progress.policy.observe(self.progress, Batch(wattr=()), now)
 
     def progress_on(self, attribute: str) -> Instant:
-        """P for a window on an attribute: the stream's own, arrival time, or nothing known until the end."""
+        """P for a window on an attribute: the stream's own, the greatest row number or arrival time so far,
+        or nothing known until the end."""
         if self.sealed:
             return INFINITY
         if attribute == self.stream.wattr:
             return self.progress.progress
+        if attribute == ROW_NUM and self.rows:
+            return len(self.rows)
         return self._last_arrival if attribute == ARRIVAL_TS else -INFINITY
 
     def punctuate(self, progress: Instant, where: Mapping[str, Any] | None, now: int) -> None:

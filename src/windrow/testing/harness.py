@@ -27,6 +27,12 @@ def _on_spark(emit: Emit) -> Executor:
     return SparkExecutor(emit)
 
 
+def _on_engine(emit: Emit) -> Executor:
+    from windrow.testing.spark_executor import SparkExecutor  # importing Spark takes a while
+
+    return SparkExecutor(emit, spark=False)
+
+
 def _on_kernels(emit: Emit) -> Executor:
     """Aggregates over windows that slide in time have kernels of their own; all else runs on general ones."""
     try:
@@ -37,10 +43,12 @@ def _on_kernels(emit: Emit) -> Executor:
         return GeneralExecutor(emit)
 
 
-#: what a script can run on: the oracle, which is slow and obvious, kernels, or Spark
+#: what a script can run on: the oracle, which is slow and obvious, kernels, the engine without a JVM, or
+#: with Spark
 EXECUTORS: dict[str, Callable[[Emit], Executor]] = {
     "reference": ReferenceExecutor,
     "kernels": _on_kernels,
+    "engine": _on_engine,
     "spark": _on_spark,
 }
 

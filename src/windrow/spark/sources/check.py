@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from windrow.spark.sources.files_url import read_files_url
-from windrow.spark.sources.generator_url import read_generator_url
-from windrow.spark.sources.kafka_url import read_kafka_url
-from windrow.spark.sources.url import parse_url
+from collections.abc import Callable
 
-_READERS = {"files": read_files_url, "generator": read_generator_url, "kafka": read_kafka_url}
+from windrow.spark.sources.files_url import FilesUrl, read_files_url
+from windrow.spark.sources.generator_url import GeneratorUrl, read_generator_url
+from windrow.spark.sources.kafka_url import read_kafka_url
+from windrow.spark.sources.url import SourceUrl, parse_url
+
+_READERS: dict[str, Callable[[SourceUrl], object]] = {
+    "files": read_files_url,
+    "generator": read_generator_url,
+    "kafka": read_kafka_url,
+}
 
 
 def check_url(text: str) -> None:
@@ -17,5 +23,23 @@ def check_url(text: str) -> None:
     Traceback (most recent call last):
     windrow.errors.QueryError: no generator `trafic` (did you mean `traffic`?)
     """
+    _read(text)
+
+
+def is_bounded(text: str) -> bool:
+    """Whether the rows of a source come to an end by themselves.
+
+    >>> is_bounded("generator:traffic?rows=100"), is_bounded("files:///data/*.csv")
+    (True, False)
+    """
+    match _read(text):
+        case FilesUrl(bounded=bounded):
+            return bounded
+        case GeneratorUrl(rate=rate):
+            return rate is None
+    return False
+
+
+def _read(text: str) -> object:
     url = parse_url(text)
-    _READERS[url.scheme](url)
+    return _READERS[url.scheme](url)
