@@ -12,8 +12,9 @@ from tests.engine.world import rows_of
 from windrow.engine.adhoc.on_spark import OnSpark
 from windrow.engine.connection import Windrow
 from windrow.engine.core import Arrival, Promise
-from windrow.errors import QueryError
-from windrow.state.names import DRIVER
+from windrow.errors import QueryError, StateError
+from windrow.spark.tasks.kept_rows import span_of
+from windrow.state.names import DRIVER, KEPT
 from windrow.testing import Harness
 
 if TYPE_CHECKING:
@@ -72,6 +73,23 @@ def test_a_question_on_spark_leaves_nothing(w: Windrow, tmp_path: Path) -> None:
     assert not list((w._folder / "tmp").iterdir())
     assert not w._engine.log.leases._pins
     assert not w.spark.sparkContext._jsc.getPersistentRDDs()
+
+
+def test_spark_reads_no_kept_rows_that_are_damaged(w: Windrow) -> None:
+    """A bit of a value, a place that no decoder of Parquet looks at twice."""
+    before, w._asker.elsewhere = w._asker.elsewhere, _large(w)
+    path = w._folder / max(w._engine.last.chunks[KEPT], key=span_of).name
+    whole = path.read_bytes()
+    try:
+        for at in (len(whole) // 3, len(whole) - 20):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+            with pytest.raises(StateError, match=path.name) as error:
+                w.select(QUERIES[1])
+            assert error.value.code == "damaged"
+    finally:
+        path.write_bytes(whole)
+        w._asker.elsewhere = before
+    assert w.select(QUERIES[1]).num_rows == 7
 
 
 def test_synopses_that_spark_aggregates_answer_too(spark: SparkSession, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ class MemoryStore:
         self.durable: dict[str, bytes] = {}
         self.pending: list[tuple[str, bytes | None]] = []
         self.locked = False
+        self.last_note = 0
 
     def place(self, name: str) -> str:
         return f"memory/{name}"
@@ -90,6 +91,12 @@ class MemoryStore:
     def release(self) -> None:
         self.locked = False
 
+    def note(self, number: int) -> None:
+        self.last_note = number
+
+    def noted(self) -> int:
+        return self.last_note
+
     def clear(self) -> None:
         pass
 
@@ -99,6 +106,7 @@ class MemoryStore:
             if survives():
                 _apply(self.durable, name, data)
         self.visible, self.pending, self.locked = dict(self.durable), [], False
+        self.last_note = 0
 
     def _change(self, name: str, data: bytes | None) -> None:
         _apply(self.visible, name, data)

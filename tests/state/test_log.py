@@ -165,6 +165,27 @@ def test_lost_manifests_are_told_from_the_chunks_that_followed(store: LocalStore
         CommitLog.open(store)
 
 
+@pytest.mark.parametrize("ends", [CommitLog.close, lambda log: log._lock.release()])
+def test_the_loss_of_the_last_manifest_is_told_though_nothing_followed(store: LocalStore, ends: Any) -> None:
+    log = CommitLog.open(store)
+    log.commit(log.last.successor(shards=2))
+    ends(log)
+    store.remove("commits/000000000002.json")
+    with pytest.raises(StateError, match=r"000000000002.json is missing, but the last owner") as caught:
+        CommitLog.open(store)
+    assert caught.value.code == "commit-lost"
+    assert "restore" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("note", [b"", b"000000000002", b"000000000009 00000000\n", b"\xff" * 22])
+def test_a_note_that_is_not_whole_is_not_believed(store: LocalStore, note: bytes) -> None:
+    with CommitLog.open(store) as log:
+        log.commit(log.last.successor(shards=2))
+    Path(store.place("owners/lock")).write_bytes(note)
+    with CommitLog.open(store) as log:
+        assert log.last.shards == 2
+
+
 def test_an_emptied_state_is_not_taken_for_a_new_one(store: LocalStore) -> None:
     three_commits(store)
     CommitLog.open(store).close()

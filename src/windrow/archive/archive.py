@@ -123,6 +123,11 @@ class Archive:
         return self._snapshot().read
 
     @property
+    def commit(self) -> int:
+        """The number of its last commit."""
+        return self._log.last.number
+
+    @property
     def files(self) -> list[str]:
         """The paths of all Parquet files; rows in them are valid while their expiry is after `now`."""
         return self._snapshot().files

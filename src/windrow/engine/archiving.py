@@ -5,7 +5,8 @@ once: when one of its periods has ended, when many commits wait, when a run ends
 the number of the engine's commit they came with, so rows that come again after a crash are known to be there.
 
 Which archives there are is in the engine's manifests, and nowhere else: a folder that none of them names is
-what an interrupted statement has left.
+what an interrupted statement has left. They also tell how far each archive had come: rows that it had need
+not wait in the outbox any more, so an archive that is behind that has lost them.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ from windrow.spark.tasks.archived import archived_section, stream_source
 from windrow.spark.tasks.units import GeneralUnit
 from windrow.state.crash import crash_point
 from windrow.state.entries import SourceState
+from windrow.state.failures import RESTORE
+from windrow.state.history import History
 from windrow.state.names import ARCHIVES, RESERVED, file_name
-from windrow.state.store import folder_in, make_private, remove_folder
+from windrow.state.store import LocalStore, folder_in, make_private, remove_folder
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
 
 if TYPE_CHECKING:
@@ -69,7 +72,8 @@ class Kept:
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
-        return {**_told(self.spec, self.source), "folder": self.folder, "complete_from": self.complete_from}
+        mine = {"folder": self.folder, "complete_from": self.complete_from, "commit": self.archive.commit}
+        return {**_told(self.spec, self.source), **mine}
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ class Archiving:
             kept = self._new(spec, source, shape)
         else:
             self._check_same(spec, source, stored)
-            archive = Archive.open(folder_in(self.root, stored["folder"]), takeover=True)
+            archive = self._opened(spec.name, stored)
             kept = Kept(spec, source, stored["folder"], shape, archive, stored["complete_from"])
         self.kept[spec.name] = kept
 
@@ -167,6 +171,30 @@ class Archiving:
         archive = Archive.create(self.root / folder, shape.schema, shape.declaration, read=read)
         seen = list(self._instants(spec.source))
         return Kept(spec, source, folder, shape, archive, max(seen) + 1 if seen else None)
+
+    def _opened(self, name: str, stored: Mapping[str, Any]) -> Archive:
+        """An archive that was there before, with all that it had."""
+        folder = folder_in(self.root, stored["folder"])
+        try:
+            last = History(LocalStore(folder)).latest() if folder.is_dir() else None
+            had, has = int(stored.get("commit", 0)), last.number if last else 0
+            if has < had:
+                raise _archive_lost(name, folder, had, has)
+            archive = Archive.open(folder, takeover=True)
+        except StateError as error:
+            if error.hint != RESTORE:
+                raise
+            raise StateError(error.message, code=error.code, hint=_anew(name)) from error
+        reached, found = int(archive.read.last_batch or 0), self._engine.log.owner.after
+        if reached > found:
+            archive.close()
+            raise StateError(
+                f"{self.root.parent} has lost commits: its last one was {found}, and archive `{name}` has"
+                f" rows of commit {reached}",
+                code="commit-lost",
+                hint=RESTORE,
+            )
+        return archive
 
     def _check_same(self, spec: StandingArchive, source: str, stored: Mapping[str, Any]) -> None:
         told = _told(spec, source)
@@ -356,6 +384,21 @@ def _told(spec: StandingArchive, source: str) -> dict[str, Any]:
         "partitions": list(spec.partitions),
         "rebuild": spec.rebuild,
     }
+
+
+def _archive_lost(name: str, folder: Path, had: int, has: int) -> StateError:
+    what = f"its commit {had} is missing, and the last it has is {has}" if has else "it has no commits"
+    return StateError(
+        f"archive `{name}` in {folder} has lost rows: {what}", code="archive-lost", hint=_anew(name)
+    )
+
+
+def _anew(name: str) -> str:
+    """The way out if an archive is damaged: it alone can begin anew."""
+    return (
+        "restore the whole state directory from a copy, or drop the archive, and declare it again to keep"
+        f" rows from then on: w.drop('{name}'), or --drop {name}"
+    )
 
 
 def _ends_unknown(query: str) -> QueryError:

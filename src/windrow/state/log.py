@@ -66,9 +66,11 @@ class CommitLog:
         store.prepare()
         lock = _lock(store)
         try:
-            owner = _become_owner(store, locked=lock is not None, takeover=takeover)
+            owner = _become_owner(store, lock, takeover=takeover)
             store.clear()
-            return cls(store, owner, lock, _fence(store, owner))
+            log = cls(store, owner, lock, _fence(store, owner))
+            log._note()
+            return log
         except BaseException:
             if lock:
                 lock.release()
@@ -89,6 +91,7 @@ class CommitLog:
                 self._settle(manifest.number)
                 raise
             self.last = manifest
+            self._note()
             return manifest
 
     @contextmanager
@@ -135,6 +138,11 @@ class CommitLog:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _note(self) -> None:
+        """Leave word of the last commit, should its manifest be lost."""
+        if self._lock:
+            self._lock.note(self.last.number)
 
     def _check(self, manifest: Manifest) -> None:
         """Nothing wrong becomes visible: the number, the owner, and every file named for the first time."""
@@ -186,21 +194,28 @@ def _lock(store: Store) -> Lock | None:
         raise two_owners(_place(store), last_owner(store), alive=True) from None
 
 
-def _become_owner(store: Store, *, locked: bool, takeover: bool) -> Owner:
+def _become_owner(store: Store, lock: Lock | None, *, takeover: bool) -> Owner:
     """The next owner epoch, if the last owner lets go of its own or is gone."""
     history = History(store)
     while True:
         before, last = last_owner(store), history.latest()
         me = Owner.this_process()
-        if before and not was_released(store, before.epoch) and not before.certainly_gone(me, locked):
+        if (
+            before
+            and not was_released(store, before.epoch)
+            and not before.certainly_gone(me, lock is not None)
+        ):
             alive = before.same_machine(me)
             if alive or not takeover:
                 raise two_owners(_place(store), before, alive=alive)
-        if before and before.after > (last.number if last else 0):
-            raise _commits_lost(store, before)
+        number = last.number if last else 0
+        if before and before.after > number:
+            raise _commit_lost(store, before.after, f"{before} has seen it")
+        if lock and (noted := lock.noted()) > number:
+            raise _commit_lost(store, noted, "the last owner has made it")
         history.check_nothing_lost(last)
         epoch = max(before.epoch if before else 0, last.owner if last else 0) + 1
-        me = replace(me, epoch=epoch, after=last.number if last else 0)
+        me = replace(me, epoch=epoch, after=number)
         with suppress(FileExistsError):  # somebody was quicker, and is now the one to ask about
             write_owner(store, me)
             return me
@@ -231,6 +246,6 @@ def _lost_to(store: Store, owner: Owner) -> StateError:
     )
 
 
-def _commits_lost(store: Store, owner: Owner) -> StateError:
-    place = store.place(commit_name(owner.after))
-    return StateError(f"{place} is missing, but {owner} has seen it", code="commit-lost", hint=RESTORE)
+def _commit_lost(store: Store, number: int, evidence: str) -> StateError:
+    place = store.place(commit_name(number))
+    return StateError(f"{place} is missing, but {evidence}", code="commit-lost", hint=RESTORE)

@@ -8,6 +8,8 @@ after a crash, when the state is opened again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,12 +44,15 @@ if TYPE_CHECKING:
     from windrow.engine.adhoc.snapshot import Leaf, Snapshot
     from windrow.engine.adhoc.turns import Turns
     from windrow.engine.adhoc.watch import Watch
+    from windrow.engine.adhoc.ways import Part
     from windrow.spark.frames import DataFrame, SparkSession
     from windrow.state.manifest import Manifest
 
 #: with less than this to read, Spark's jobs would take longer than the reading
 LARGE = 32 << 20
 _QUERY = "select"
+#: files whose checksums are compared at the same time
+_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,8 @@ class OnSpark:
             new = False
             for stream, files in _files(situation).items():
                 missing = sorted(files.keys() - staging.files.get(stream, set()))
-                watch.has_read(sum(files[name] for name in missing))
+                watch.has_read(sum(files[name].bytes for name in missing))
+                _check([files[name] for name in missing])
                 staging.read(situation.streams[stream].stream, missing, hold=is_latest)
                 new = new or bool(missing)
             watch.check()
@@ -130,13 +136,21 @@ def _bytes(situation: Situation) -> int:
     return sum(part.bytes for part in situation.parts)
 
 
-def _files(situation: Situation) -> dict[str, dict[str, int]]:
-    """The files of each stream, with their sizes."""
-    found: dict[str, dict[str, int]] = {}
+def _files(situation: Situation) -> dict[str, dict[str, Part]]:
+    """The files of each stream, by name."""
+    found: dict[str, dict[str, Part]] = {}
     for leaf in situation.question.snapshot.leaves:
         mine = found.setdefault(leaf.stream.name, {})
-        mine |= {part.file: part.bytes for part in situation.ways[leaf.name].parts if part.file is not None}
+        mine |= {part.file: part for part in situation.ways[leaf.name].parts if part.file is not None}
     return found
+
+
+def _check(parts: Sequence[Part]) -> None:
+    """Spark knows nothing of our checksums, so they are compared before it reads; several files at once."""
+    checks = [part.check for part in parts if part.check is not None]
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        for done in [threads.submit(check) for check in checks]:
+            done.result()
 
 
 def _rows(situation: Situation, leaf: Leaf, staging: Staging) -> DataFrame | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from windrow.engine.adhoc.columns import read_columns
 from windrow.engine.keeping import of_stream
-from windrow.spark.tasks.kept_rows import span_of
+from windrow.spark.tasks.kept_rows import kept_bytes, span_of
 from windrow.state.names import KEPT
 from windrow.windows.domain import INFINITY
 
@@ -52,7 +52,7 @@ class Wanted:
 class Part:
     """A sub-window: what it is called, its last instant, what it costs, and how it is read.
 
-    `file` is where it lies, if that is a Parquet file of the stream's rows.
+    `file` is where it lies, if that is a Parquet file of the stream's rows; `check` fails if that is damaged.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Part:
     bytes: int
     fetch: Callable[[], pl.DataFrame] = field(compare=False, repr=False)
     file: str | None = None
+    check: Callable[[], object] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ def kept_sub_windows(wanted: Wanted) -> Way | None:
             ref.bytes,
             partial(read_columns, wanted.store, ref, record.stream, columns),
             wanted.store.place(ref.name),
+            partial(kept_bytes, wanted.store, ref),
         )
         for ref in inside
         if span_of(ref)[1] >= begin

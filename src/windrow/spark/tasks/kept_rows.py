@@ -19,13 +19,14 @@ import pyarrow.parquet as pq
 from windrow.algebra.catalog import PSEUDO_COLUMNS
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import Kind
-from windrow.errors import DataError
+from windrow.errors import DataError, StateError
 from windrow.kernels.columns import frame_from_arrow, polars_type
 from windrow.kernels.intake import Intake
 from windrow.spark.tasks.reports import DONE, Ingested, message, undisturbed
 from windrow.state.crash import crash_point
 from windrow.state.failures import damaged, explained
 from windrow.state.names import CHUNKS, DRIVER, new_chunk_name
+from windrow.state.reading import chunk_missing
 from windrow.state.refs import ChunkRef, Facts
 from windrow.windows.domain import ARRIVAL_TS
 
@@ -135,16 +136,26 @@ def read_kept(
     store: Store, ref: ChunkRef, stream: Stream, columns: Iterable[str] | None = None
 ) -> pl.DataFrame:
     """The rows of a sub-window as kernels have them, `#arrival_ts` among them."""
-    place = store.place(ref.name)
-    data = store.map(ref.name)
-    if data.size != ref.bytes or blake2b(data, digest_size=16).hexdigest() != ref.checksum:
-        raise damaged(place, "it is not the file that was committed under this name")
+    data = kept_bytes(store, ref)
     schema = kept_schema(stream)
     if columns is not None:
         wanted = {*columns, stream.wattr}
         schema = Schema(tuple(field for field in schema if field.name in wanted))
     table = pq.read_table(pa.BufferReader(data), columns=list(schema.names), use_threads=False)
     return frame_from_arrow(table, schema).rename({ARRIVAL_TS: f"#{ARRIVAL_TS}"}, strict=False)
+
+
+def kept_bytes(store: Store, ref: ChunkRef) -> pa.Buffer:
+    """The file of a sub-window, every byte of which is as it was written."""
+    try:
+        data = store.map(ref.name)
+    except StateError as error:
+        if error.code != "file-missing":
+            raise
+        raise chunk_missing(store.place(ref.name)) from error
+    if data.size != ref.bytes or blake2b(data, digest_size=16).hexdigest() != ref.checksum:
+        raise damaged(store.place(ref.name), "it is not the file that was committed under this name")
+    return data
 
 
 def empty_rows(stream: Stream) -> pl.DataFrame:
