@@ -7,22 +7,27 @@ What is declared is written down: in manifests, by SHOW, EXPLAIN and errors. So 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from windrow.errors import QueryError, Span
 from windrow.redaction import BLOT, REFERENCE, has_password, is_reference, is_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from windrow.errors import WindrowError
 
 _WHERE = "an environment variable, or ${file:/path} for a file"
+#: what librdkafka has to say goes here and is not shown, unless the program listens
+_LOG = logging.getLogger("windrow.kafka")
+_LOG.addHandler(logging.NullHandler())
+
 _PIECES = re.compile(r"[\s=,;\"']+")
 #: shorter pieces of a secret than this could be any word
 _TELLING = 4
@@ -89,6 +94,17 @@ class Resolved:
             for form in _forms(self.values[name]):
                 text = text.replace(form, BLOT)
         return text
+
+
+class ScrubbedLog:
+    """The log for a library that is given secrets: what it says of them is left out."""
+
+    def __init__(self, scrubbed: Callable[[str], str]) -> None:
+        self._scrubbed = scrubbed
+
+    def log(self, level: int, message: str, *values: Any) -> None:
+        """As loggers have it."""
+        _LOG.log(level, "%s", self._scrubbed(message % values if values else message))
 
 
 def resolve(settings: Mapping[str, str], failure: type[WindrowError]) -> Resolved:

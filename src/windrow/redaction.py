@@ -43,6 +43,8 @@ _HARMLESS = frozenset(
         "ssl.key.location",
     }
 )
+#: a setting as Python and JSON write it
+_PAIR = re.compile(r"""(["'])([\w.%-]{1,100})\1(\s*:\s*)(["'])((?:\\.|(?!\4)[^\\])*)(?:\4|$)""", re.DOTALL)
 #: an option in a text: its name, and its value up to the next option or the end of the string it stands in
 _OPTION = re.compile(r"(?<=[?&])([^=&?'\s]{1,200}=)((?:\\.|[^&'\\]|'')*)", re.DOTALL)
 _PASSWORD = re.compile(r"(\b[A-Za-z][\w+.-]*://[^/\s'@:?]*:)([^/\s'?@][^/\s'?]*)(?=@)")
@@ -94,6 +96,12 @@ def redacted(text: str, *, keep_width: bool = False) -> str:
             return name + blotted(value)
         return name + (blotted(value) if has_password(known) else value)
 
+    def pair(found: re.Match[str]) -> str:
+        before = text[found.start() : found.start(5)]
+        known = is_secret(found[2]) and not is_reference(found[5])
+        return before + blotted(found[5]) + text[found.end(5) : found.end()] if known else found[0]
+
+    text = _PAIR.sub(pair, text)
     if "=" in text:
         text = _OPTION.sub(option, text)
     if "@" in text or "%40" in text:

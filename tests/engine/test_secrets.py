@@ -6,14 +6,19 @@ are references, the library gets them and nothing else does: neither files, nor 
 
 from __future__ import annotations
 
+import gc
+import inspect
+import json
 import logging
 import traceback
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.cli.support import run
 from tests.engine.driven import STREAM, Driven
-from tests.engine.world import BATCHES, COLUMNS, SUMS
+from tests.engine.world import BATCHES, COLUMNS, SUMS, table_of
 
 from windrow.cli.prompt import _forget_secrets
 from windrow.credentials import refuse_literals, resolve
@@ -31,10 +36,12 @@ from windrow.spark.sources.kafka_url import read_kafka_url
 from windrow.spark.sources.url import parse_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 CANARY = "Canary7yellow"
+#: another, that no statement has in it: it is only referred to
+REFERRED = "Canary9green"
 
 #: options that hold secrets, of librdkafka, Hadoop's file systems and object stores, in many spellings
 OPTIONS = (
@@ -130,13 +137,30 @@ def _told(error: BaseException) -> str:
     return "\n".join(parts)
 
 
+def _everything_of(shown: Any) -> str:
+    """What an object says of itself: its text, and that of all that it offers to be looked at."""
+    names = [name for name, _ in inspect.getmembers(type(shown), lambda each: isinstance(each, property))]
+    return "\n".join(
+        [repr(shown), str(shown), *(repr(getattr(shown, n)) for n in names if not n.startswith("_"))]
+    )
+
+
+def _all_reprs() -> Iterator[str]:
+    """What every object of ours that there is would be in a debugger, a log or a traceback."""
+    for each in gc.get_objects():
+        if str(type(each).__module__).startswith("windrow."):
+            with suppress(Exception):
+                yield repr(each)
+
+
 def _shown(w: Driven, state: Path) -> str:
     """All that an engine shows and keeps, as one text."""
     parts = [
         str(table.to_pylist()) for table in w.sql("SHOW STREAMS; SHOW TABLES; SHOW QUERIES; SHOW ARCHIVES")
     ]
-    for views in (w.streams, w.tables, w.queries):
-        parts += [repr(view) + repr(getattr(view, "progress", "")) for view in views.values()]
+    for views in (w.streams, w.tables, w.queries, w.archives):
+        parts += [repr(views), *(_everything_of(view) for view in views.values())]
+    parts.append(_everything_of(w))
     parts += [
         query.text + str(query.explain()) + str(query.explain(analyze=True)) for query in w.queries.values()
     ]
@@ -238,20 +262,30 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> _Kafka:
     library = _Kafka()
     monkeypatch.setattr("windrow.spark.sinks.kafka.imported", lambda module, extra: library)
     monkeypatch.setattr(kafka_client, "_confluent", lambda: library)
-    monkeypatch.setenv("CANARY", f'principal={CANARY} "quoted"\nand more')
+    monkeypatch.setenv("CANARY", f'principal={REFERRED} "quoted"\nand more')
     return library
 
 
-_REFERENCES = "&".join(
-    f"kafka.{name}=${{env:CANARY}}"
-    for name in ("sasl.password", "sasl.oauthbearer.config", "ssl.key.pem", "client.id")
-)
+def _references(reference: str = "${env:CANARY}") -> str:
+    """Settings that are secrets, one under an encoded name, and one that is none."""
+    names = ("sasl.password", "sasl.oauthbearer.config", "ssl%2Ekey%2Epem", "client.id")
+    return "&".join(f"kafka.{name}={reference}" for name in names)
 
 
+_REFERENCES = _references()
+
+
+@pytest.mark.parametrize("kind", ["env", "file"])
 def test_what_a_reference_leads_to_reaches_the_library_and_nobody_else(
-    kafka: _Kafka, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    kind: str,
+    kafka: _Kafka,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    state, url = tmp_path / "state", f"kafka://h:9092/t?{_REFERENCES}"
+    (tmp_path / "secret").write_text(f"{REFERRED}\n")
+    reference = "${env:CANARY}" if kind == "env" else f"${{file:{tmp_path}/secret}}"
+    state, url = tmp_path / "state", f"kafka://h:9092/t?{_references(reference)}"
     caplog.set_level(logging.DEBUG)
     with Driven(state) as w:
         w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t SLACK 3 LATE TO '{url}'")
@@ -261,12 +295,110 @@ def test_what_a_reference_leads_to_reaches_the_library_and_nobody_else(
         w.end()
         assert {event.name for event in w._engine.events} == {"q", "s"}
         shown = _shown(w, state)
-    assert all(CANARY in settings["sasl.password"] for settings in kafka.given)
-    assert all(CANARY in settings["client.id"] for settings in kafka.given)
-    assert "kafka.sasl.password=${env:CANARY}" in shown
+        reprs = "\n".join(_all_reprs())
+    assert all(REFERRED in settings["sasl.password"] for settings in kafka.given)
+    assert all(REFERRED in settings["client.id"] for settings in kafka.given)
+    assert all(REFERRED in settings["ssl.key.pem"] for settings in kafka.given)
+    assert f"kafka.sasl.password={reference}" in shown
+    assert "KafkaSink" in reprs
     out = capfd.readouterr()
+    for text in (shown, reprs, caplog.text, out.out, out.err):
+        assert REFERRED not in text
+
+
+def test_the_library_itself_tells_nobody(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """It writes all it does to a log, and to standard error if it has none; there is no broker."""
+    monkeypatch.setenv("CANARY", REFERRED)
+    caplog.set_level(logging.DEBUG)
+    login = "kafka.security.protocol=SASL_PLAINTEXT&kafka.sasl.mechanism=PLAIN&kafka.debug=all"
+    names = "&".join(
+        f"kafka.{name}=${{env:CANARY}}" for name in ("sasl.username", "sasl.password", "client.id")
+    )
+    url = f"kafka://127.0.0.1:1/t?{login}&{names}&timeout=1"
+    with Driven(tmp_path / "state") as w:
+        w.sql(f"{STREAM}; CREATE QUERY q AS {SUMS} INTO '{url}'")
+        for batch in BATCHES[:3]:
+            w.push(*batch)
+        assert [event.name for event in w._engine.events] == ["q"]
+        shown = _shown(w, tmp_path / "state")
+    out = capfd.readouterr()
+    assert "FAIL" in caplog.text
     for text in (shown, caplog.text, out.out, out.err):
-        assert CANARY not in text
+        assert REFERRED not in text
+
+
+#: secrets where something else belongs; whoever says what it was given, must not say them
+MISPLACED: dict[str, Any] = {
+    "a dictionary": {"kafka.sasl.password": CANARY, "format": "json"},
+    "JSON": json.dumps({"sasl.oauthbearer.config": CANARY}),
+    "a list": [f"kafka://h:1/t?kafka.sasl.password={CANARY}"],
+    "bytes": f"kafka://me:{CANARY}@h:1/t".encode(),
+    "a text": f"kafka://h:1/t?kafka.ssl.key.pem={CANARY}",
+}
+
+
+@pytest.mark.parametrize("what", MISPLACED)
+def test_a_secret_in_the_place_of_something_else_is_not_repeated(engine: Any, what: str) -> None:
+    w, _ = engine
+    given = MISPLACED[what]
+    calls: list[Callable[[], Any]] = [
+        lambda: w.sql(given),
+        lambda: w.select(given),
+        lambda: w.query("q", given),
+        lambda: w.query("q", SUMS, sink=given),
+        lambda: w.query("q", SUMS, max_gap=given),
+        lambda: w.stream("r", given, wattr="t"),
+        lambda: w.stream("s", given),
+        lambda: w.stream("r", table_of(BATCHES[0]), wattr=given),
+        lambda: w.stream("r", table_of(BATCHES[0]), wattr="t", late=given),
+        lambda: w.table("r", given),
+        lambda: w.update("r", given),
+        lambda: w.archive("a", given, "k", 5),
+        lambda: w.archive("a", "s", "k", given),
+        lambda: w.run(trigger=given),
+        lambda: w.punctuate("s", given),
+        lambda: w.queries[given],
+        lambda: w.drop(given),
+    ]
+    for number, call in enumerate(calls):
+        with pytest.raises(WindrowError) as caught:
+            call()
+        assert CANARY not in _told(caught.value), number
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["explain"], ["explain", "--format", "json"], ["run"]])
+def test_the_command_line_repeats_no_secret(
+    arguments: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WINDROW_TRACEBACK", "1")
+    for number, url in enumerate(URLS[:: 5 if arguments == ["check"] else 17]):
+        how = list(TEXTS)[number % len(TEXTS)]
+        script = tmp_path / "script.cql"
+        script.write_text(f"{STREAM} FROM 'generator:traffic';\n{TEXTS[how](url)}")
+        code, out, err = run(capsys, *arguments, str(script))
+        assert code != 0, url
+        assert "error[" in out + err
+        assert CANARY not in out + err, url
+
+
+@pytest.mark.parametrize("form", ["text", "json", "dot"])
+def test_the_command_line_shows_references_as_they_are(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CANARY", REFERRED)
+    script = tmp_path / "script.cql"
+    script.write_text(f"{STREAM};\nCREATE QUERY q AS {SUMS} INTO 'kafka://h:9092/t?{_REFERENCES}'")
+    code, out, err = run(capsys, "explain", str(script), "--format", form)
+    assert code == 0, err
+    assert REFERRED not in out + err
 
 
 def test_a_library_that_refuses_its_settings_does_not_tell_them(kafka: _Kafka, tmp_path: Path) -> None:
@@ -275,8 +407,8 @@ def test_a_library_that_refuses_its_settings_does_not_tell_them(kafka: _Kafka, t
         w.sql(STREAM)
         with pytest.raises(SinkError, match="do not work: No such thing") as caught:
             w.sql(f"CREATE QUERY q AS {SUMS} INTO 'kafka://h:9092/t?{_REFERENCES}'")
-        assert CANARY not in _told(caught.value)
-        assert CANARY not in _shown(w, tmp_path / "state")
+        assert REFERRED not in _told(caught.value)
+        assert REFERRED not in _shown(w, tmp_path / "state")
 
 
 def test_a_source_does_not_tell_either(kafka: _Kafka, caplog: pytest.LogCaptureFixture) -> None:
@@ -284,17 +416,17 @@ def test_a_source_does_not_tell_either(kafka: _Kafka, caplog: pytest.LogCaptureF
     url = read_kafka_url(parse_url(f"kafka://h:9092/t?{_REFERENCES}"))
     assert "${env:CANARY}" in as_option(url)
     in_use = url.resolved()
-    assert CANARY in as_option(in_use)
-    assert CANARY not in repr(in_use)
+    assert REFERRED in as_option(in_use)
+    assert REFERRED not in repr(in_use)
     with pytest.raises(SourceError, match="no answer") as caught, kafka_client.Topic(in_use) as topic:
         topic.describe()
-    assert CANARY not in _told(caught.value)
+    assert REFERRED not in _told(caught.value)
     kafka.refuses = True
     with pytest.raises(SourceError, match="No such thing") as caught:
         kafka_client.Topic(in_use)
-    assert CANARY not in _told(caught.value)
+    assert REFERRED not in _told(caught.value)
     assert "FAIL [rdkafka]" in caplog.text
-    assert CANARY not in caplog.text
+    assert REFERRED not in caplog.text
 
 
 def test_references_lead_to_variables_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

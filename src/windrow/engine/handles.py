@@ -43,6 +43,9 @@ class Named(dict[str, _View]):
         super().__init__(views)
         self._kind = kind
 
+    def __getitem__(self, name: Any) -> _View:
+        return super().__getitem__(name) if isinstance(name, str) else self.__missing__(name)
+
     def __missing__(self, name: object) -> Never:
         raise QueryError(f"no {self._kind} `{name}`", code="unknown-source", hint=nearest(str(name), self))
 

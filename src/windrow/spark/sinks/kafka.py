@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from windrow.credentials import Resolved, resolve
+from windrow.credentials import Resolved, ScrubbedLog, resolve
 from windrow.errors import SinkError, nearest
 from windrow.spark.sinks.delivery import Sink
 from windrow.spark.sinks.failures import KEPT, imported
@@ -92,7 +92,9 @@ class KafkaSink(Sink):
         self._trouble = ""
         self._resolved = resolve(self._target.settings, SinkError)
         try:
-            return self._library.Producer({**self._resolved.values, "error_cb": self._note})
+            # a log of ours: the library's own goes to standard error, and tells what it was given
+            ours = {"error_cb": self._note, "logger": ScrubbedLog(self._resolved.scrubbed)}
+            return self._library.Producer({**self._resolved.values, **ours})
         except (self._library.KafkaException, TypeError, ValueError) as error:
             reason = self._resolved.scrubbed(_text(error.args[0]))
             raise SinkError(

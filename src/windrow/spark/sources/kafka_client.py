@@ -5,20 +5,16 @@ Every wait has an end, and every failure becomes a SourceError that says what to
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from windrow.credentials import ScrubbedLog
 from windrow.errors import SourceError
 
 if TYPE_CHECKING:
     from windrow.spark.sources.kafka_url import KafkaUrl
-
-#: what librdkafka has to say goes here and is not shown, unless the program listens
-_LOG = logging.getLogger("windrow.kafka")
-_LOG.addHandler(logging.NullHandler())
 
 _MESSAGES_AT_ONCE = 10_000
 _WAIT = 0.2  # seconds; a shorter wait than a slow broker needs is only one more round
@@ -38,17 +34,6 @@ def _confluent() -> Any:
     return confluent_kafka
 
 
-class _Scrubbing:
-    """The log for librdkafka, without the secrets it is given."""
-
-    def __init__(self, url: KafkaUrl) -> None:
-        self._url = url
-
-    def log(self, level: int, message: str, *values: Any) -> None:
-        """As loggers have it."""
-        _LOG.log(level, "%s", self._url.scrubbed(message % values if values else message))
-
-
 class Topic:
     """A topic, connected to. Use it in a `with` statement, which disconnects."""
 
@@ -66,7 +51,7 @@ class Topic:
             "allow.auto.create.topics": False,
         }
         try:
-            self._consumer = self._kafka.Consumer(settings, logger=_Scrubbing(url))
+            self._consumer = self._kafka.Consumer(settings, logger=ScrubbedLog(url.scrubbed))
         except (self._kafka.KafkaException, TypeError, ValueError) as error:
             raise SourceError(
                 f"`{url.place}`: {url.scrubbed(_text(error))}",
