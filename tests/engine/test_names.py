@@ -7,6 +7,7 @@ names for everything that has one, among canaries that lie wherever a name, take
 from __future__ import annotations
 
 import os
+import stat
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.engine.driven import Driven
-from tests.engine.world import BATCHES, COLUMNS, SCHEMA, SUMS, oracle, rows_of
+from tests.engine.world import BATCHES, COLUMNS, COUNTS, SCHEMA, SUMS, oracle, rows_of
 
 from windrow.engine import loop
 from windrow.errors import QueryError, StateError
@@ -61,8 +63,8 @@ HOSTILE = (
 NAMES = st.sampled_from(HOSTILE) | st.text(
     st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=40
 )
-#: a stream, a query, a table and an archive
-FOUR = st.lists(NAMES, min_size=4, max_size=4, unique_by=str.lower).filter(
+#: a stream, a query, a table, an archive, and a query whose answers are rows of a Delta table
+FIVE = st.lists(NAMES, min_size=5, max_size=5, unique_by=str.lower).filter(
     lambda names: "calm" not in map(str.lower, names)
 )
 
@@ -96,7 +98,7 @@ class _Life:
         self.state.parent.mkdir(parents=True)
         outside = root / "outside"
         self.names = [str(outside) if name == ABSOLUTE else name for name in names]
-        self.stream, self.query, self.table, self.archive = self.names
+        self.stream, self.query, self.table, self.archive, self.delta = self.names
         for name in self.names:
             for folder in ("checkpoints", "archives", "chunks", "tmp", "."):
                 self._canary(Path(os.path.normpath(self.state / folder / name)))
@@ -122,12 +124,14 @@ class _Life:
     def open(self) -> Driven:
         w = Driven(self.state)
         quoted = ["`" + name.replace("`", "``") + "`" for name in self.names]
-        stream, query, table, archive = quoted
+        stream, query, table, archive, delta = quoted
         w.sql(f"CREATE STREAM calm ({COLUMNS}) WATTR t SLACK 3")
         w.sql(
             f"CREATE STREAM {stream} ({COLUMNS}) WATTR t SLACK 3 LATE TO 'files://{self.out}' KEEP 1000;"
             f"CREATE TABLE {table} (k BIGINT, label STRING, KEY (k)) RELATION;"
             f"CREATE QUERY {query} AS {SUMS.replace('FROM s', f'FROM {stream}')} INTO 'files://{self.out}';"
+            f"CREATE QUERY {delta} AS {COUNTS.replace('FROM s', f'FROM {stream}')}"
+            f" INTO 'delta://{self.out}/delta';"
             f"CREATE ARCHIVE {archive} ON {stream} KEY k KEEP 1000"
         )
         idle: Any = SimpleNamespace(fingerprint="script", is_bounded=False, order_key=())
@@ -155,31 +159,36 @@ def _lived(root: Path, names: Sequence[str]) -> None:
     w._engine.epoch(seals=[life.stream])
     w._engine.deliver()
     assert life.written(life.query) == oracle(SUMS)
+    assert Counter(rows_of(DeltaTable(f"{life.out}/delta").to_pyarrow_table())) == oracle(COUNTS)
     assert life.written(f"late_{life.stream}") == Counter([(2, 100, 3)])
     assert len(w.archives[life.archive]) == accepted
     assert rows_of(w.tables[life.table].rows()) == [(1, "one")]
-    for kind, name in zip(("ARCHIVE", "QUERY", "TABLE", "STREAM"), _to_drop(life), strict=True):
+    for kind, name in zip(("ARCHIVE", "QUERY", "QUERY", "TABLE", "STREAM"), _to_drop(life), strict=True):
         w.sql(f"DROP {kind} {name}")
     assert [path.name for path in (life.state / "checkpoints").iterdir()] == ["calm"]
     assert list((life.state / "archives").iterdir()) == []
+    for path in life.state.rglob("*"):
+        if "checkpoints" not in path.parts:  # what Spark writes has its modes, in a folder that is closed
+            assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
     w.close()
     assert life.around() == life.before
     Driven(life.state).close()
 
 
 def _to_drop(life: _Life) -> list[str]:
-    return [
-        "`" + name.replace("`", "``") + "`" for name in (life.archive, life.query, life.table, life.stream)
-    ]
+    names = life.archive, life.query, life.delta, life.table, life.stream
+    return ["`" + name.replace("`", "``") + "`" for name in names]
 
 
 @settings(max_examples=6)
-@given(FOUR)
-@example(["../../x", ".", "..", ABSOLUTE])
-@example([ABSOLUTE, "../commits", "../../x", ".."])
-@example([".", "x" * 300, "\U0001f600" * 80, "../archives"])
-@example(["..", "late rows of ..", "archived rows of ..", "a/b"])
-@example(["x@3", "late rows of x", "archived rows of x", "/"])  # as the engine called late rows itself once
+@given(FIVE)
+@example(["../../x", ".", "..", ABSOLUTE, "/"])
+@example([ABSOLUTE, "../commits", "../../x", "..", "."])
+@example([".", "x" * 300, "\U0001f600" * 80, "../archives", "\u2028"])
+@example(["..", "late rows of ..", "archived rows of ..", "a/b", "../../x"])
+@example(
+    ["x@3", "late rows of x", "archived rows of x", "/", "'\"; DROP"]
+)  # as the engine called late rows itself once
 def test_no_name_leads_outside(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "StreamFeed", _Feed)
