@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-input
 UV := uv==0.13.7
 
-.PHONY: help setup demo test test-fast search bench-quick docs lock format clean
+.PHONY: help setup demo test test-all test-fast search bench-quick docs lock format clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -23,6 +23,9 @@ test: setup ## every check: format, lint, types, imports, tests, the examples in
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+test-all: setup ## the tests with all the examples they name
+	WINDROW_EFFORT=all $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-fast: setup ## what needs no JVM, with few examples: a look after each change, in minutes
 	WINDROW_EFFORT=fast $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q -m 'not jvm'

@@ -57,6 +57,7 @@ def test_punctuation_tells_the_truth(extent: Extent) -> None:
     assert found.error(right, until) == 0
 
 
+@pytest.mark.slow
 def test_more_slack_is_later_and_less_wrong() -> None:
     arrivals = delayed(25, 20, 1500)
     right = truth(arrivals, _COUNT)
@@ -71,6 +72,7 @@ def test_more_slack_is_later_and_less_wrong() -> None:
     assert generous.latency(until) == waits[0]
 
 
+@pytest.mark.slow
 def test_where_rows_stall_now_and_then_punctuation_beats_every_slack() -> None:
     trial = disorder.trials(QUICK)[0]
     best, *others = disorder.tried(trial).measurements

@@ -49,6 +49,7 @@ def test_orders_answer_as_the_oracle_does() -> None:
         assert by_steps(plan(join(order)), batches, how) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", [2, 7])
 def test_algorithms_answer_as_the_oracle_does(interval: int) -> None:
     batches = rows(_SHORT, 16).batches(0, 1, 16)
@@ -62,6 +63,7 @@ def test_algorithms_answer_as_the_oracle_does(interval: int) -> None:
     assert len(restoring) >= len(plain)
 
 
+@pytest.mark.slow
 def test_a_run_measures_orders_and_algorithms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joins, "streams", lambda scale=1: _SHORT)
     options = Options(order_steps=2, order_batch=2, intervals=(2,), units=4)

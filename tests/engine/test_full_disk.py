@@ -44,6 +44,7 @@ def writes_of_a_life(folder: Path) -> int:
     return count[0]
 
 
+@pytest.mark.slow
 def test_wherever_the_disk_is_full_a_new_start_with_room_goes_on(tmp_path: Path) -> None:
     total, codes = writes_of_a_life(tmp_path / "whole"), set()
     for writes in range(0, total, 11):

@@ -122,6 +122,7 @@ def test_those_whose_shards_have_no_rows_lately_do_not_tell_of_older_windows(tmp
             assert {row[0] for row in newest} <= {now + 5}
 
 
+@pytest.mark.slow
 def test_under_overload_queries_of_all_kinds_wait_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

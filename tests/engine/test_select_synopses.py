@@ -141,6 +141,7 @@ class Life:
         return "answered"
 
 
+@pytest.mark.slow
 def test_what_synopses_say_is_what_the_oracle_has(tmp_path: Path) -> None:
     answered: Counter[str] = Counter()
     for seed in range(100, 103):

@@ -7,22 +7,28 @@ from the place of a row in its partition, since every partition has a first row.
 
 from __future__ import annotations
 
+import os
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from tests.spark.test_general import assert_engine_agrees, assert_executor_agrees
 from tests.support.plans import refused_is_redrawn
 
+import windrow as wr
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
 from windrow.language.compile import compile_query
+from windrow.testing import Harness
 from windrow.testing.spark_executor import SparkExecutor
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 STREAMS = dict.fromkeys(("r", "s"), ("k BIGINT, v BIGINT, t BIGINT", "WATTR t SLACK 2"))
@@ -143,3 +149,28 @@ def test_partitions_of_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatc
     for text in JOINS:
         assert assert_executor_agrees(SparkExecutor(compiled(text)), scripted(batches=3)) > 5
     assert min(partitions) > 1
+
+
+@pytest.mark.parametrize("files_per_batch", [1, 2])
+def test_files_of_a_micro_batch_on_spark(spark: SparkSession, tmp_path: Path, files_per_batch: int) -> None:
+    """Each file is a partition of its batch."""
+    pushed = [values for verb, values in scripted() if verb == "push"]
+    for number, (name, rows) in enumerate(pushed):
+        path = tmp_path / name / f"{number}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table(dict(zip("kvt", zip(*rows, strict=True), strict=True))), path)
+        os.utime(path, (1e9 + number, 1e9 + number))  # the oldest file is read first
+    with wr.connect(spark, state=None) as w:
+        for name, (columns, options) in STREAMS.items():
+            source = f"files://{tmp_path}/{name}/*.parquet?files_per_batch={files_per_batch}"
+            w.sql(f"CREATE STREAM {name} ({columns}) {options} FROM '{source}'")
+        queries = [w.query(f"q{place}", text) for place, text in enumerate(JOINS)]
+        w.run(once=True, flush=True)
+        found = [each.results().to_pylist() for each in queries]
+    for text, results in zip(JOINS, found, strict=True):
+        harness = Harness(text, STREAMS)
+        for name, each in pushed:
+            harness.push(name, each)
+        harness.finish()
+        told = sorted((row.pop("at"), row.pop("op", "+"), *row.values()) for row in results)
+        assert told == sorted((change.at, change.op, *change.row) for change in harness.take()), text

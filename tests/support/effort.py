@@ -2,8 +2,11 @@
 
 One environment variable decides, WINDROW_EFFORT:
 
-    (not set)   as many examples as a test names, the same every time: `make test`, CI
-    fast        a fifth of them, and of the cases of tests that have many; no JVM may start: `make test-fast`
+    (not set)   as many examples as a test names, but not hundreds, and few in each case of a test that has a
+                hundred cases (marked `cases`); the same every time: `make test`, CI
+    all         as many as a test names: `make test-all`
+    fast        a tenth of them, a few cases of tests that have many, nothing that is marked `slow`; no JVM
+                may start: `make test-fast`
     search      new examples every time, WINDROW_EXAMPLES of them (WINDROW_DEEP_EXAMPLES for tests marked
                 `deep`), and a line for each test in the file WINDROW_SEARCH_LOG: `make search`
 """
@@ -22,8 +25,13 @@ if TYPE_CHECKING:
     import pytest
 
 EFFORT = os.environ.get("WINDROW_EFFORT", "")
-#: of the examples that a test names, this part is tried by `fast`, and of the cases of a test with so many
-_FAST_PART, _MANY_CASES = 5, 15
+#: where nothing else is asked for, a test tries at most so many examples, and so many where it has many cases
+_EXAMPLES, _EXAMPLES_OF_CASES = 60, 5
+#: of the examples that a test names, this part is tried by `fast`
+_FAST_PART = 10
+#: so many cases of a test are tried by `fast` at most, and where a case takes more than milliseconds
+_FAST_CASES, _FAST_LONG_CASES = 20, 2
+_LONG_CASES = {"algebra", "archive", "bench", "engine", "kernels", "sharing", "shedding", "spark", "state"}
 
 _SETTINGS = "_hypothesis_internal_use_settings"  # where Hypothesis keeps the settings of a test
 #: examples tried by functions that a test runs itself, and that Hypothesis does not count for the test
@@ -52,23 +60,26 @@ def load_profile() -> None:
     settings.load_profile("windrow")
 
 
-def examples(named: int, *, deep: bool = False) -> int:
+def examples(named: int, *, deep: bool = False, cases: bool = False) -> int:
     """How many examples are tried where a test names a number."""
     if EFFORT == "fast":
         return max(1, named // _FAST_PART)
     if EFFORT == "search":
         return int(os.environ["WINDROW_DEEP_EXAMPLES" if deep else "WINDROW_EXAMPLES"])
-    return named
+    if EFFORT == "all":
+        return named
+    return min(named, _EXAMPLES_OF_CASES if cases else _EXAMPLES)
 
 
 def apply_effort(item: pytest.Item) -> None:
     """The settings of a property test, with the number of examples that the effort asks for."""
     function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
-    if not EFFORT or not getattr(function, "is_hypothesis_test", False) or hasattr(function, "_effort"):
+    if not getattr(function, "is_hypothesis_test", False) or hasattr(function, "_effort"):
         return
     own = getattr(function, _SETTINGS, settings.default)
-    deep = item.get_closest_marker("deep") is not None
-    setattr(function, _SETTINGS, settings(own, max_examples=examples(own.max_examples, deep=deep)))
+    deep, cases = (item.get_closest_marker(mark) is not None for mark in ("deep", "cases"))
+    tried = examples(own.max_examples, deep=deep, cases=cases)
+    setattr(function, _SETTINGS, settings(own, max_examples=tried))
     function._effort = EFFORT  # type: ignore[union-attr]  # the cases of a parametrised test share a function
 
 
@@ -83,9 +94,12 @@ def chosen(items: list[pytest.Item]) -> list[pytest.Item]:
         return items
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    many = {name for name, each in cases.items() if len(each) >= _MANY_CASES}
-    kept = {id(item) for name in cases for item in cases[name][:: _FAST_PART if name in many else 1]}
+        if item.get_closest_marker("slow") is None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept: set[int] = set()
+    for name, each in cases.items():
+        most = _FAST_CASES if _LONG_CASES.isdisjoint(name.split("/")) else _FAST_LONG_CASES
+        kept.update(map(id, each[:: -(-len(each) // most)]))
     return [item for item in items if id(item) in kept]
 
 

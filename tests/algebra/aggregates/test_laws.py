@@ -7,6 +7,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from windrow.algebra import types as t
 from windrow.algebra.aggregates import Accumulator, Differential, Gray, Size, lookup, names
 from windrow.algebra.aggregates.waved import Waved
 from windrow.errors import DataError
+
+pytestmark = pytest.mark.cases
 
 few = settings(max_examples=10, deadline=None)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.algebra.aggregates import sortable
 from windrow.errors import DataError
 from windrow.reference.aggregates import evaluate
+
+pytestmark = pytest.mark.cases
 
 
 @settings(max_examples=30, deadline=None)
