@@ -15,7 +15,10 @@ from tests.engine.world import BATCHES, SUMS, oracle
 
 import windrow as wr
 from windrow.algebra.aggregates import user
+from windrow.engine.records import StreamRecord
 from windrow.errors import DataError, StateError, WindrowError
+from windrow.language.compile import declare_stream
+from windrow.state.entries import StreamState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -203,6 +206,18 @@ def define(weight: int) -> None:
         merge=lambda a, b: a + b,
         final=lambda state: state,
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(" FORMAT 'epoch_s'", " FORMAT 'epoch_ms'"), (" FORMAT 'epoch_s'", "")]
+)
+def test_times_of_another_unit_are_refused(before: str, after: str) -> None:
+    for old, new in ((before, after), (after, before)):
+        first, second = (declare_stream("s", f"ts TIMESTAMP{form}", "WATTR ts") for form in (old, new))
+        stored = StreamState.from_json(StreamRecord.new(first).to_state().to_json())
+        assert StreamRecord.from_state(first, stored, "it").stream.forms == first.forms
+        with pytest.raises(StateError, match="its forms changed"):
+            StreamRecord.from_state(second, stored, "it")
 
 
 def test_a_stream_declared_otherwise_is_refused(tmp_path: Path) -> None:

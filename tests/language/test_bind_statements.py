@@ -71,6 +71,13 @@ def test_tables_are_nrr_unless_they_say_otherwise() -> None:
     assert declare_table("t", "a INT", "RELATION").kind is TableKind.RELATION
 
 
+def test_times_may_be_numbers_of_a_unit() -> None:
+    written = "ts TIMESTAMP FORMAT 'epoch_ms', `seen at` TIMESTAMP FORMAT 'EPOCH_S', until TIMESTAMP"
+    forms = (("ts", "epoch_ms"), ("seen at", "epoch_s"))
+    assert declare_stream("s", written, "WATTR ts").forms == forms
+    assert declare_table("t", written, "KEY (ts)").forms == forms
+
+
 def test_a_script_sees_what_it_declares() -> None:
     catalog = Catalog()
     bound = compile_script(

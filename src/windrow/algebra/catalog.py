@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 PSEUDO_COLUMNS: dict[str, DataType] = {ROW_NUM: BIGINT, ARRIVAL_TS: TIMESTAMP}
 
 
+#: the forms in which a TIMESTAMP may stand in a source as a number since 1970-01-01 UTC, and their
+#: microseconds
+EPOCHS = {"epoch_s": 1_000_000, "epoch_ms": 1_000, "epoch_us": 1}
+#: columns by name, each with the form that its values have in the source
+Forms = tuple[tuple[str, str], ...]
+
+
 class Late(Enum):
     """What becomes of a row below the punctuation."""
 
@@ -77,6 +84,7 @@ class Stream:
     source: str | None = None
     #: None: rows are forgotten when no standing query needs them
     keep: Keep | None = None
+    forms: Forms = ()
 
     def __post_init__(self) -> None:
         reserved = next((name for name in self.schema.names if name.lower() in PSEUDO_COLUMNS), None)
@@ -132,6 +140,7 @@ class Table:
     kind: TableKind
     key: tuple[str, ...] = ()
     source: str | None = None
+    forms: Forms = ()
 
     def __post_init__(self) -> None:
         for name in self.key:

@@ -11,6 +11,7 @@ import typer
 from windrow.cli.scripts import name_of, read_script, within
 
 if TYPE_CHECKING:
+    from windrow.algebra.catalog import Forms
     from windrow.algebra.schema import Schema
     from windrow.language.binder.bound import BoundStatement
 
@@ -48,9 +49,9 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
 
     match statement:
         case DeclareStream(stream):
-            return "stream", stream.name, _columns(stream.schema)
+            return "stream", stream.name, _columns(stream.schema, stream.forms)
         case DeclareTable(table):
-            return "table", table.name, _columns(table.schema)
+            return "table", table.name, _columns(table.schema, table.forms)
         case RegisterQuery(query):
             return "query", query.name, _columns(query.plan.schema)
         case DeclareArchive(archive):
@@ -64,8 +65,9 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
     return "query", "", _columns(statement.plan.schema)
 
 
-def _columns(schema: Schema) -> str:
-    return ", ".join(f"{field.name} {field.type}" for field in schema)
+def _columns(schema: Schema, forms: Forms = ()) -> str:
+    written = {name: f" FORMAT '{form}'" for name, form in forms}
+    return ", ".join(f"{field.name} {field.type}{written.get(field.name, '')}" for field in schema)
 
 
 def _summary(kinds: list[str]) -> str:

@@ -105,6 +105,7 @@ def declaration(stream: Stream) -> dict[str, Any]:
         "wattr": stream.wattr,
         "progress": repr(stream.progress),
         "late": stream.late.value,
+        **({"forms": [list(form) for form in stream.forms]} if stream.forms else {}),
     }
 
 
@@ -221,7 +222,7 @@ def query_text(query: StandingQuery) -> str:
 
 def _changed_stream(stream: Stream, stored: dict[str, Any], place: str) -> StateError:
     now = declaration(stream)
-    what = next(key for key in now if now[key] != stored.get(key))
+    what = next(key for key in {**now, **stored} if now.get(key) != stored.get(key))
     return StateError(
         f"stream `{stream.name}` was declared otherwise when {place} was written: its {what} changed",
         code="stream-changed",

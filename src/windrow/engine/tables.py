@@ -100,7 +100,7 @@ class TableRecord:
         """As a manifest remembers it; the declaration must be the same."""
         stored, now = state.options["declaration"], table_declaration(table)
         if stored != now:
-            what = next(key for key in now if now[key] != stored.get(key))
+            what = next(key for key in {**now, **stored} if now.get(key) != stored.get(key))
             raise StateError(
                 f"table `{table.name}` was declared otherwise when {place} was written: its {what} changed",
                 code="table-changed",
@@ -124,4 +124,5 @@ def table_declaration(table: Table) -> dict[str, Any]:
         "columns": [[field.name, str(field.type)] for field in table.schema],
         "kind": table.kind.value,
         "key": list(table.key),
+        **({"forms": [list(form) for form in table.forms]} if table.forms else {}),
     }

@@ -71,15 +71,16 @@ def _column(cursor: Cursor) -> ColumnDef:
         _angle_brackets(cursor)
     elif cursor.tokens.word(typed) == "INTERVAL":
         _interval_fields(cursor)
+    span = cursor.span_since(typed)
+    form = cursor.string("a form, as in FORMAT 'epoch_ms',") if cursor.take("FORMAT") else None
     if cursor.word not in ("", ","):
         raise QueryError(
             f"unexpected `{cursor.word}` after the type of `{name}`",
             code="syntax",
             span=cursor.here.span,
-            hint="a column is a name and a type; every column may hold NULL",
+            hint="a column is a name, a type and perhaps a FORMAT; every column may hold NULL",
         )
-    span = cursor.span_since(typed)
-    return ColumnDef(cursor.span_since(begin), name, cursor.tokens.text[span.start : span.end])
+    return ColumnDef(cursor.span_since(begin), name, cursor.tokens.text[span.start : span.end], form)
 
 
 def _interval_fields(cursor: Cursor) -> None:

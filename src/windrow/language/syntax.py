@@ -165,10 +165,11 @@ class Statement(Node):
 
 @dataclass(frozen=True)
 class ColumnDef(Node):
-    """`name TYPE` of a CREATE."""
+    """`name TYPE [FORMAT 'form']` of a CREATE."""
 
     name: str
     type_text: str
+    form: str | None = None
 
 
 @dataclass(frozen=True)

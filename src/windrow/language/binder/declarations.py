@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.algebra.catalog import Keep, Late, ProgressRule, Stream, Table, TableKind, domain_of
+from windrow.algebra.catalog import (
+    EPOCHS,
+    Forms,
+    Keep,
+    Late,
+    ProgressRule,
+    Stream,
+    Table,
+    TableKind,
+    domain_of,
+)
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
@@ -37,6 +47,7 @@ def bind_stream(statement: CreateStream) -> Stream:
         statement.sheddable,
         statement.source,
         _keep(statement, plain),
+        _forms(statement.columns, schema),
     )
 
 
@@ -46,7 +57,8 @@ def bind_table(statement: CreateTable) -> Table:
     with at(statement):
         owner = f"table `{statement.name}`"
         key = tuple(_column(name, schema, owner, "be its KEY") for name in statement.key)
-        return Table(statement.name, schema, TableKind(statement.kind), key, statement.source)
+        forms = _forms(statement.columns, schema)
+        return Table(statement.name, schema, TableKind(statement.kind), key, statement.source, forms)
 
 
 def _schema(columns: tuple[ColumnDef, ...]) -> Schema:
@@ -60,6 +72,25 @@ def _schema(columns: tuple[ColumnDef, ...]) -> Schema:
             refuse(column, f"two columns are called `{column.name}`", "duplicate-column", "rename one")
         fields[column.name.lower()] = Field(column.name, kind)
     return Schema(tuple(fields.values()))
+
+
+def _forms(columns: tuple[ColumnDef, ...], schema: Schema) -> Forms:
+    """How values stand in the source, where that is said."""
+    found: list[tuple[str, str]] = []
+    for column in columns:
+        if column.form is None:
+            continue
+        if schema.column(column.name).type.kind is not Kind.TIMESTAMP:
+            hint = "leave FORMAT out"
+            refuse(column, "FORMAT is for the values of a TIMESTAMP", "bad-format", hint)
+        form = column.form.lower()
+        if form not in EPOCHS:
+            refuse(column, f"no FORMAT '{column.form}'", "bad-format", _FORMS_HINT)
+        found.append((column.name, form))
+    return tuple(found)
+
+
+_FORMS_HINT = "there are 'epoch_s', 'epoch_ms' and 'epoch_us'; text as in 2024-01-31T07:00:00Z needs none"
 
 
 def _declared(name: str, schema: Schema) -> str:
