@@ -46,7 +46,7 @@ def test_a_bad_row_is_refused_and_its_file_may_be_mended(
 def test_a_file_with_bad_rows_may_be_taken_away(tmp_path: Path, spark: SparkSession) -> None:
     files = Files(tmp_path, BATCHES[:3])
     files.write(2, extra=MALFORMED)
-    with pytest.raises(SourceError):
+    with pytest.raises(DataError):
         files.run(spark)
     files.path(2).unlink()
     files.run(spark)
@@ -56,7 +56,7 @@ def test_a_file_with_bad_rows_may_be_taken_away(tmp_path: Path, spark: SparkSess
 def test_bad_rows_may_be_dropped_from_then_on(tmp_path: Path, spark: SparkSession) -> None:
     files = Files(tmp_path, BATCHES[:3])
     files.write(1, extra=MALFORMED)
-    with pytest.raises(SourceError) as refused:
+    with pytest.raises(DataError) as refused:
         files.run(spark)
     assert "malformed=drop" in str(refused.value.hint)
     files.url = "&malformed=drop"
@@ -73,7 +73,7 @@ def test_bad_rows_of_a_csv_file(tmp_path: Path, spark: SparkSession, malformed: 
         w.sql(f"CREATE STREAM s ({COLUMNS}) {OPTIONS} FROM '{source}'")
         w.query("q", SUMS)
         if malformed == "fail":
-            with pytest.raises(SourceError) as refused:
+            with pytest.raises(DataError) as refused:
                 w.run(once=True)
             assert refused.value.code == "malformed-row"
             path.write_text("k,v,t\n1,10,0\n2,20,7\n")

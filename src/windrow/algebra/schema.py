@@ -36,6 +36,13 @@ class Schema:
     fields: tuple[Field, ...]
 
     def __post_init__(self) -> None:
+        for name in self._positions:
+            if name == "*" or (name[:1] == "^" and name[-1:] == "$"):
+                raise QueryError(
+                    f"a column cannot be called `{name}`: that stands for many columns",
+                    code="bad-name",
+                    hint="rename it, with AS or in the source",
+                )
         if len(self._positions) != len(self.fields):
             names = [field.name for field in self.fields]
             twice = next(name for name in names if names.count(name) > 1)

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from windrow.kernels.intake import Observed
 from windrow.spark.native import MOMENT, moment_sql, promised_sql, quoted
 from windrow.spark.place_of_drop import DROPPED
+from windrow.spark.tasks.arrived import plain_names
 from windrow.spark.tasks.reports import Ingested
 from windrow.spark.tasks.shed import shed_sql
 from windrow.windows.progress import Batch
@@ -33,7 +34,10 @@ def thinned(batch: Arrived) -> DataFrame:
     seen = rows.selectExpr(*columns, dropped).observe(
         _name(batch), F.expr(f"count({DROPPED})"), F.expr(f"max({DROPPED})")
     )
-    needed: DataFrame = seen.filter(f"{DROPPED} IS NULL").selectExpr(*columns)
+    sent = [
+        f"{name} AS {plain}" for name, plain in zip(columns, plain_names(batch.stream.schema), strict=True)
+    ]
+    needed: DataFrame = seen.filter(f"{DROPPED} IS NULL").selectExpr(*sent)
     return needed
 
 

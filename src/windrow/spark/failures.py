@@ -12,11 +12,16 @@ from py4j.protocol import Py4JError
 
 from windrow.errors import SourceError, WindrowError
 from windrow.spark.sources.java_errors import SPARK_ERRORS
+from windrow.spark.sources.malformed import told
 
 #: the class and text of an exception in a Java stack trace
 _CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Exception|Error)): (.*)$", re.MULTILINE)
 _READING = re.compile(r"while reading file (?:file://)?(\S+\w)")
 _MALFORMED = re.compile(r"MALFORMED_RECORD|MALFORMED_CSV_RECORD|FAILED_READ_FILE|BadRecordException")
+#: of the lines that Spark writes about it, one says what is wrong and one names the file
+_OTHER_HEADER = re.compile(
+    r"CSV header[^\n]*\n(?:[^\n]*\n){0,2}? *(Expected[^\n]*|Header length[^\n]*)\nCSV file: (?:file://)?([^\n]*)"
+)
 _MISSING = re.compile(r"No module named '([\w.]+)'")
 _OTHER_VERSION = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version")
 
@@ -63,6 +68,16 @@ def translated(text: str, what: str) -> WindrowError:
             f"{what}: {_cause(text, 'File')}",
             code="file-missing",
             hint="put the file back, or start with a new state directory",
+        )
+    malformed = told(text, what)
+    if malformed is not None:
+        return malformed
+    header = _OTHER_HEADER.search(text)
+    if header is not None:
+        return SourceError(
+            f"{what}: {header[2]} has another header than the first file: {header[1].strip()}",
+            code="other-header",
+            hint="give all files the same columns in the same order, or read them as streams of their own",
         )
     if _MALFORMED.search(text):
         return SourceError(

@@ -30,7 +30,7 @@ from windrow.spark.native import (
     together,
 )
 from windrow.spark.place_of_drop import drops_early
-from windrow.spark.tasks.arrived import Arrived
+from windrow.spark.tasks.arrived import Arrived, plain_names
 from windrow.spark.tasks.ingest import FeedTask, RowsTask
 from windrow.spark.tasks.kept_rows import KeepTask
 from windrow.spark.tasks.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
@@ -144,7 +144,7 @@ def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
     if batch.numbers_rows:
         if not batch.order_key:
             raise _no_order(stream.name)
-        frame = frame.coalesce(1).sortWithinPartitions(*batch.order_key)
+        frame = frame.coalesce(1).sortWithinPartitions(*map(quoted, batch.order_key))
     early = drops_early(batch)
     rows = thinned(batch) if early else _columns(batch, frame)
     sink = _late_sink(stream)
@@ -155,9 +155,10 @@ def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
 
 
 def _columns(batch: Arrived, frame: DataFrame | None = None) -> DataFrame:
-    """The columns of the stream, and no others."""
-    names = batch.stream.schema.names
-    return (batch.frame if frame is None else frame).select(*(F.col(quoted(name)) for name in names))
+    """The columns of the stream, and no others, as workers are sent them."""
+    plain = zip(batch.stream.schema.names, plain_names(batch.stream.schema), strict=True)
+    rows = batch.frame if frame is None else frame
+    return rows.select(*(F.col(quoted(name)).alias(sent) for name, sent in plain))
 
 
 def _no_order(stream: str) -> QueryError:

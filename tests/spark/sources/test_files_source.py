@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from windrow.errors import SourceError
+from windrow.errors import DataError, SourceError
+from windrow.language.compile import declare_stream
+from windrow.spark.failures import job_failed
 from windrow.spark.sources import open_url
-from windrow.spark.sources.java_errors import SPARK_ERRORS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,12 +87,32 @@ def test_csv_without_a_header_goes_by_position(spark: SparkSession, declare: Dec
     assert source.frame.select("item").toArrow()["item"].to_pylist() == [7]
 
 
+NEW_YEAR = "2026-01-01"
 MALFORMED = {
-    "csv": "item,ts\n1,2026-01-01\nx,2026-01-01\n",
-    "csv short": "item,ts\n1,2026-01-01\n2\n",
-    "csv long": "item,ts\n1,2026-01-01\n2,2026-01-01,3\n",
-    "csv time": "item,ts\n1,2026-01-01\n2,noon\n",
-    "json": '{"item": 1, "ts": "2026-01-01"}\n{"item": "x", "ts": "2026-01-01"}\n',
+    "csv": (f"item,ts\n1,{NEW_YEAR}\nx,{NEW_YEAR}\n", "line 3, column `item`: `x` is no BIGINT"),
+    "csv short": (f"item,ts\n1,{NEW_YEAR}\n2\n", "line 3: `2` has 1 value, not 2"),
+    "csv long": (f"item,ts\n1,{NEW_YEAR}\n2,{NEW_YEAR},3\n", "line 3: `2,2026-01-01,3` has 3 values, not 2"),
+    "csv time": (f"item,ts\n1,{NEW_YEAR}\n2,noon\n", "line 3, column `ts`: `noon` is no TIMESTAMP"),
+    "csv number": (
+        f"ts,item\n{NEW_YEAR},1\n\n1767225600,2\n",
+        "line 4, column `ts`: the number `1767225600`",
+    ),
+    "csv bytes": (
+        f"item,ts,note\n1,{NEW_YEAR},café\n2,{NEW_YEAR},caf\udce9\n",
+        "line 3, column `note`: `caf\\xe9` is not valid UTF-8",
+    ),
+    "json": (
+        '{"item": 1, "ts": "2026-01-01"}\n\n{"item": "x", "ts": "2026-01-01"}\n',
+        "line 3, column `item`: `x` is no BIGINT",
+    ),
+    "json two": (
+        '{"item": 1, "ts": "2026-01-01"}\n{"item": 2, "ts": null} {"item": 3, "ts": null}\n',
+        'line 2: after the object there is more: `{"item": 3, "ts": null}`',
+    ),
+    "json bytes": (
+        '{"item": 1, "ts": "2026-01-01", "note": "é"}\n{"item": 2, "note": "\udcff"}\n',
+        "line 2, column `note`: `\\xff` is not valid UTF-8",
+    ),
 }
 
 
@@ -99,15 +120,50 @@ MALFORMED = {
 def test_a_malformed_row_is_an_error_or_left_out(
     spark: SparkSession, declare: Declare, tmp_path: Path, name: str
 ) -> None:
-    path = tmp_path / f"a.{name.split()[0]}"
-    path.write_text(MALFORMED[name])
-    stream = "item BIGINT, ts TIMESTAMP"
-    with pytest.raises(SPARK_ERRORS, match="MALFORMED_RECORD"):
-        open_url(spark, declare(stream, f"{path}?bounded=true")).frame.toArrow()
-    rest = open_url(spark, declare(stream, f"{path}?bounded=true&malformed=drop")).frame
+    path = tmp_path / f"a %20b.{name.split()[0]}"
+    text, message = MALFORMED[name]
+    path.write_text(text, errors="surrogateescape")
+    stream = "item BIGINT, ts TIMESTAMP" + ", note STRING" * ("bytes" in name)
+    place = f"{tmp_path}?bounded=true&format={name.split()[0]}"
+    frame = open_url(spark, declare(stream, place)).frame
+    with pytest.raises(DataError) as caught, job_failed("reading stream `s`"):
+        frame.select("item").toArrow()
+    assert caught.value.message.startswith(f"reading stream `s`: {path}, {message}")
+    rest = open_url(spark, declare(stream, f"{place}&malformed=drop")).frame
     assert rest.select("item", "ts").toArrow()["item"].to_pylist() == [1]
     for column in ("item", "ts"):
         assert rest.select(column).toArrow().num_rows == 1
+
+
+def test_text_of_a_parquet_file_that_is_no_text(
+    spark: SparkSession, declare: Declare, tmp_path: Path
+) -> None:
+    raw = pa.array([b"caf\xc3\xa9", b"caf\xe9"])
+    # a column of bytes that says it is text: pyarrow would not write it
+    texts = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
+    pq.write_table(
+        pa.table({"note": texts, "ts": pa.array([0, 1], pa.timestamp("us"))}), tmp_path / "a.parquet"
+    )
+    source = open_url(spark, declare("note STRING, ts TIMESTAMP", f"{tmp_path}/a.parquet?bounded=true"))
+    with pytest.raises(DataError) as caught, job_failed("reading stream `s`"):
+        source.frame.select("ts").toArrow()
+    told = f"{tmp_path}/a.parquet, row 2, column `note`: `caf\\xe9` is not valid UTF-8"
+    assert caught.value.message == f"reading stream `s`: {told}"
+
+
+def test_numbers_of_a_parquet_file_are_times_in_their_unit(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"ts": [1767225600000, None], "d": [0.5, 1e300]}), tmp_path / "a.parquet")
+    place = f"{tmp_path}/a.parquet?bounded=true"
+    stream = declare_stream("s", "ts TIMESTAMP FORMAT 'epoch_ms'", f"WATTR ts FROM '{place}'")
+    assert open_url(spark, stream).frame.select("ts").toArrow()["ts"].to_pylist() == [MIDNIGHT, None]
+    stream = declare_stream("s", "d TIMESTAMP FORMAT 'epoch_s'", f"FROM '{place}'")
+    with (
+        pytest.raises(DataError, match=r"column `d`: `1.0E300` is no time in FORMAT 'epoch_s'"),
+        job_failed("it"),
+    ):
+        open_url(spark, stream).frame.select("d").toArrow()
+    with pytest.raises(SourceError, match=r"declared TIMESTAMP, but .* has BIGINT"):
+        open_url(spark, declare_stream("s", "ts TIMESTAMP", f"FROM '{place}'"))
 
 
 def test_json_lines(spark: SparkSession, declare: Declare, drain: Drain, tmp_path: Path) -> None:
@@ -135,8 +191,10 @@ def test_a_later_csv_file_with_another_header_is_an_error(
     (tmp_path / "a.csv").write_text("item,ts\n1,2026-01-01\n")
     (tmp_path / "b.csv").write_text("other,ts\n1,2026-01-01\n")
     source = open_url(spark, declare("item BIGINT, ts TIMESTAMP", f"{tmp_path}/*.csv?bounded=true"))
-    with pytest.raises(SPARK_ERRORS, match="header"):
+    with pytest.raises(SourceError, match="header") as caught, job_failed("reading stream `s`"):
         source.frame.toArrow()
+    assert f"{tmp_path}/b.csv" in caught.value.message
+    assert caught.value.code == "other-header"
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
-from windrow.algebra.types import INT
 from windrow.errors import SourceError, nearest
 from windrow.spark.sources.files_url import FilesUrl, format_of, read_files_url
-from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names, quoted
+from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
 from windrow.spark.sources.found_files import FoundFiles, find_files
 from windrow.spark.sources.java_errors import SPARK_ERRORS, reason
-from windrow.spark.sources.parsing import TextFormat, check_flat, parse
+from windrow.spark.sources.malformed import file_of, row_of
+from windrow.spark.sources.parsing import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
 from windrow.spark.sources.source import Source
 from windrow.spark.sources.spark_types import from_spark, to_spark
 
@@ -122,7 +122,8 @@ def _open_parquet(reading: Reading, order: list[Column]) -> DataFrame:
                 for f in stream.schema
             ]
         )
-    return fit(reading.load("parquet", schema), stream, order, reading.where)
+    frame = reading.load("parquet", schema)
+    return fit(frame, stream, order, reading.where, row_of(frame))
 
 
 def _read_as(declared: DataType, given: SparkType) -> SparkType:
@@ -137,42 +138,30 @@ def _read_as(declared: DataType, given: SparkType) -> SparkType:
 def _open_csv(reading: Reading, order: list[Column]) -> DataFrame:
     stream, wanted = reading.stream, reading.wanted
     check_flat(stream, "a csv file")
-    header: dict[str, Any] = {"header": wanted.header, "delimiter": wanted.delimiter, "escape": '"'}
-    declared = {field.name: to_spark(field.type) for field in stream.schema}
-    kinds: dict[str, SparkType] = declared
+    options = csv_options(header=wanted.header, delimiter=wanted.delimiter)
+    columns = None
     if wanted.header and reading.sample is not None:
-        columns = reading.spark.read.options(**header).csv(reading.sample).columns
-        names = match_names(stream, columns, reading.where)
-        given = {theirs: declared[ours] for ours, theirs in names.items()}
-        kinds = {name: given.get(name, StringType()) for name in columns}
-    schema = StructType([StructField(name, kind) for name, kind in kinds.items()])
-    mode = "DROPMALFORMED" if wanted.malformed == "drop" else "FAILFAST"
-    strict = {"mode": mode, "enforceSchema": False, "columnPruning": False, "timeZone": "UTC"}
-    rows = fit(reading.load("csv", schema, **header, **strict), stream, order, reading.where)
-    return rows.where(_all_are_read(stream))
-
-
-def _all_are_read(stream: Stream | Table) -> Column:
-    """True of every row, but Spark cannot know it without reading all columns.
-
-    It looks for malformed values only in columns that it needs. Which rows are malformed would then depend on
-    the queries that happen to run.
-    """
-    return F.hash(*(F.col(quoted(name)) for name in stream.schema.names)) >= F.lit(INT.bounds[0])
+        columns = reading.spark.read.options(**options).csv(reading.sample).columns
+    frame = reading.load("csv", csv_schema(stream, columns, reading.where), **options)
+    how = TextFormat("csv", wanted.malformed, wanted.delimiter)
+    return parse_csv(frame, how, stream, order, file_of(frame), reading.where)
 
 
 def _open_json(reading: Reading, order: list[Column]) -> DataFrame:
     lines = reading.load("text", StructType([StructField("value", StringType())]))
     how = TextFormat("json", reading.wanted.malformed)
     rows = lines.where(F.trim("value") != "")
-    return parse(rows, F.col("value"), how, reading.stream, _json_keys(reading), order)
+    return parse(
+        rows, F.col("value"), how, reading.stream, _json_keys(reading), order, file_of(lines), in_files=True
+    )
 
 
 def _json_keys(reading: Reading) -> dict[str, str]:
     """What the declared columns are called in the first file: JSON minds the case of names, SQL does not."""
     if reading.sample is None:
         return {}
-    lines = reading.spark.read.text(reading.sample).limit(_SAMPLE_LINES).toArrow()["value"].to_pylist()
+    raw = reading.spark.read.text(reading.sample).limit(_SAMPLE_LINES).select(F.col("value").cast("binary"))
+    lines = raw.toArrow()["value"].to_pylist()
     keys = [key for line in lines for key in _keys_of(line)]
     found = {**{key.lower(): key for key in keys}, **{key: key for key in keys}}
     names = {name: found.get(name) or found.get(name.lower()) for name in reading.stream.schema.names}
@@ -187,7 +176,7 @@ def _json_keys(reading: Reading) -> dict[str, str]:
     return {name: key for name, key in names.items() if key is not None}
 
 
-def _keys_of(line: str) -> list[str]:
+def _keys_of(line: bytes) -> list[str]:
     try:
         row = json.loads(line)
     except ValueError:

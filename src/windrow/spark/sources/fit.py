@@ -6,13 +6,17 @@ a cast, done by Spark; any other type is refused, because values would change or
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import DateType, TimestampNTZType
+from pyspark.sql.types import ArrayType, DateType, StringType, StructType, TimestampNTZType
 
+from windrow.algebra.catalog import EPOCHS
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, SourceError, nearest
+from windrow.spark.sources.malformed import Shape, raised
 from windrow.spark.sources.spark_types import from_spark, to_spark
 from windrow.spark.sources.widening import holds
 
@@ -20,28 +24,75 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType as SparkType
 
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.schema import Field
+    from windrow.algebra.types import DataType
 
 
-_UTC = {"UTC", "Etc/UTC", "Z", "+00:00", "GMT"}
+#: names of the zone in which times without a zone are taken
+ZONES_OF_UTC = {"UTC", "Etc/UTC", "Z", "+00:00", "GMT"}
 _WITHOUT_ZONE = (DateType, TimestampNTZType)
 
 
 def fit(
-    frame: DataFrame, stream: Stream | Table, order: Sequence[Column] = (), where: str = "the data"
+    frame: DataFrame,
+    stream: Stream | Table,
+    order: Sequence[Column] = (),
+    where: str = "the data",
+    place: Column | None = None,
 ) -> DataFrame:
-    """The stream's columns out of `frame`, and after them those of `order`, which have names of their own."""
+    """The stream's columns out of `frame`, and after them those of `order`, which have names of their own.
+
+    Text that is not valid UTF-8, and a number that is no time in the declared unit, is an error when it is
+    read; `place` says where a row is from.
+    """
     check_types(frame.schema, stream, where)
     names = match_names(stream, frame.columns, where)
     _check_zone(frame, stream, names)
-    chosen = [
-        F.col(quoted(names[field.name])).cast(to_spark(field.type)).alias(field.name)
-        for field in stream.schema
-    ]
-    return frame.select(*chosen, *order)
+    forms = dict(stream.forms)
+    chosen, faults = [], []
+    for field in stream.schema:
+        given = F.col(quoted(names[field.name]))
+        form = forms.get(field.name)
+        value = given.cast(to_spark(field.type)) if form is None else epoch(given.cast("string"), form)
+        chosen.append(value.alias(field.name))
+        if form is not None:
+            faults.append(given.isNotNull() & value.isNull())
+        elif (invalid := _invalid_text(given, frame.schema[names[field.name]].dataType)) is not None:
+            faults.append(invalid)
+    if not faults:
+        return frame.select(*chosen, *order)
+    given_values = [F.col(quoted(names[field.name])) for field in stream.schema]
+    error = raised(Shape.of(stream, "values"), place, values=given_values)
+    sound = F.when(reduce(or_, faults), error.cast("boolean")).otherwise(F.lit(True))
+    return frame.where(sound).select(*chosen, *order)
+
+
+def _invalid_text(value: Column, kind: SparkType) -> Column | None:
+    """Whether a value has text in it that is not valid UTF-8; None if it has no text."""
+    if isinstance(kind, StringType):
+        return F.coalesce(~F.is_valid_utf8(value), F.lit(False))
+    if isinstance(kind, ArrayType):
+        if _invalid_text(value, kind.elementType) is None:
+            return None
+        found = F.exists(value, lambda each: _invalid_text(each, kind.elementType))  # type: ignore[arg-type, return-value]
+        return F.coalesce(found, F.lit(False))
+    if isinstance(kind, StructType):
+        parts = [_invalid_text(value.getField(field.name), field.dataType) for field in kind.fields]
+        known = [part for part in parts if part is not None]
+        return reduce(or_, known) if known else None
+    return None
+
+
+def epoch(text: Column, form: str) -> Column:
+    """The time that a number stands for, written as text; NULL if it is no number, or none that a TIMESTAMP
+    holds. What is smaller than a microsecond is cut off, as in a time that is written out."""
+    unit = EPOCHS[form]
+    whole = F.try_multiply(text.try_cast("bigint"), F.lit(unit).cast("bigint"))
+    digits = text.try_cast("decimal(26,9)") * F.lit(unit).cast("decimal(7,0)")
+    return F.timestamp_micros(F.coalesce(whole, F.floor(digits).try_cast("bigint")))
 
 
 def match_names(stream: Stream | Table, available: Iterable[str], where: str) -> dict[str, str]:
@@ -63,11 +114,26 @@ def match_names(stream: Stream | Table, available: Iterable[str], where: str) ->
 def check_types(schema: StructType, stream: Stream | Table, where: str) -> None:
     """Refuse a column whose values the declared type does not hold."""
     names = match_names(stream, schema.names, where)
+    forms = dict(stream.forms)
     for field in stream.schema:
         given = schema[names[field.name]].dataType
         ours = from_spark(given)
-        if ours is None or not holds(field.type, ours):
+        if field.name in forms:
+            _check_number(stream, field, ours, forms[field.name], where)
+        elif ours is None or not holds(field.type, ours):
             _refuse_type(stream, field, ours or given.simpleString().upper(), where)
+
+
+def _check_number(
+    stream: Stream | Table, field: Field, given: DataType | None, form: str, where: str
+) -> None:
+    if given is None or not (given.is_integer or given.is_fractional or given.kind is Kind.DECIMAL):
+        raise SourceError(
+            f"column `{field.name}` of {stream.title} is declared FORMAT '{form}', a number, but {where} has"
+            f" {given or 'another type'}",
+            code="column-type",
+            hint="leave FORMAT out if it is a TIMESTAMP there",
+        )
 
 
 def _check_zone(frame: DataFrame, stream: Stream | Table, names: Mapping[str, str]) -> None:
@@ -75,7 +141,12 @@ def _check_zone(frame: DataFrame, stream: Stream | Table, names: Mapping[str, st
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
     for field in stream.schema:
         given = frame.schema[names[field.name]].dataType
-        if zone not in _UTC and field.type.kind is Kind.TIMESTAMP and isinstance(given, _WITHOUT_ZONE):
+        # a number with a unit needs no zone, and is no such type
+        if (
+            zone not in ZONES_OF_UTC
+            and field.type.kind is Kind.TIMESTAMP
+            and isinstance(given, _WITHOUT_ZONE)
+        ):
             raise SourceError(
                 f"the times of column `{field.name}` of {stream.title} have no zone and are taken as"
                 f" UTC, but the Spark session's zone is {zone}",

@@ -42,7 +42,8 @@ def open_kafka(spark: SparkSession, stream: Stream, url: SourceUrl) -> Source:
     messages = spark.readStream.format(NAME).schema(SCHEMA).option(OPTION, as_option(wanted)).load()
     how = TextFormat(wanted.format, wanted.malformed, wanted.delimiter)
     order = [F.col(name) for name in order_key]
-    frame = parse(messages, F.col(VALUE).cast("string"), how, stream, order=order)
+    place = F.concat(F.lit(f"topic `{wanted.topic}`, partition "), order[0], F.lit(", offset "), order[1])
+    frame = parse(messages, F.col(VALUE).cast("string"), how, stream, order=order, place=place)
     return Source(frame, False, _fingerprint(wanted, cluster), order_key)
 
 

@@ -6,14 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from windrow.windows.domain import ROW_NUM
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
+    from windrow.algebra.schema import Schema
     from windrow.kernels.intake import Known
     from windrow.kernels.shared.ledger import Ledger
     from windrow.spark.tasks.bundle import Bundle
     from windrow.windows.domain import Instant
+
+
+def plain_names(schema: Schema) -> list[str]:
+    """What columns are called on their way to a worker: Spark looks them up by name there, and takes a name
+    with a dot in it for a field of a struct."""
+    return [f"c{place}" for place in range(len(schema))]
+
+
+def as_declared(rows: pa.RecordBatch, schema: Schema) -> pa.Table:
+    """Rows that came to a worker, under the names of their stream."""
+    table = pa.Table.from_batches([rows])
+    came_plain = table.column_names == plain_names(schema)
+    return table.rename_columns(list(schema.names)) if came_plain else table
 
 
 @dataclass(frozen=True)

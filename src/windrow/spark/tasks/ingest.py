@@ -22,6 +22,7 @@ from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
 from windrow.spark.native import BEGIN, COUNT, GREATEST, SHED, Feed, native_query
 from windrow.spark.tasks.archived import archived_section, stream_rows, stream_source
+from windrow.spark.tasks.arrived import as_declared
 from windrow.spark.tasks.delta_file import FEED, put_tables
 from windrow.spark.tasks.general import RowsGathering
 from windrow.spark.tasks.kept_rows import KeptWriter
@@ -92,7 +93,7 @@ class RowsTask:
         spent: dict[str, float] = {}
         with Spool(place, folder=OUTBOX) as outbox, KeptWriter(place, self.stream) as kept:
             for batch in batches:
-                frame = frame_from_arrow(pa.Table.from_batches([batch]), self.stream.schema)
+                frame = frame_from_arrow(as_declared(batch, self.stream.schema), self.stream.schema)
                 judged = intake.judge(known, frame, self.now)
                 # numbers go on where this piece's rows ended; pieces with numbers are judged one by one
                 known = intake.counted(known, judged.observed)

@@ -22,6 +22,7 @@ from windrow.algebra.types import Kind
 from windrow.errors import DataError, StateError
 from windrow.kernels.columns import frame_from_arrow, polars_type
 from windrow.kernels.intake import Intake
+from windrow.spark.tasks.arrived import as_declared
 from windrow.spark.tasks.reports import DONE, Ingested, message, undisturbed
 from windrow.state.crash import crash_point
 from windrow.state.failures import damaged, explained
@@ -125,7 +126,7 @@ class KeepTask:
         try:
             with KeptWriter(self.place, self.stream) as kept:
                 for batch in batches:
-                    frame = frame_from_arrow(pa.Table.from_batches([batch]), self.stream.schema)
+                    frame = frame_from_arrow(as_declared(batch, self.stream.schema), self.stream.schema)
                     kept.add(intake.judge(self.known, frame, self.now).accepted)
         except DataError as error:
             return Ingested(self.stream.name, refusal=error)
