@@ -109,12 +109,48 @@ def _is_apart(emit: Emit, routed: Mapping[str, str]) -> bool:
         return False
     if emit.meaning is StreamWord.RSTREAM and not emit.reports_extents:
         return False
-    endless = any(leaf.label.pattern is Pattern.MON for leaf in emit.leaves)
-    if emit.is_periodic and endless:
+    if emit.is_periodic and not _knows_its_reports(emit):
         return False
     only_grows = emit.label.pattern is Pattern.MON
     repeats = emit.meaning is StreamWord.RSTREAM or emit.word.restores or only_grows
     return repeats or placed is not None
+
+
+def _knows_its_reports(emit: Emit) -> bool:
+    """Whether the rows of a shard are enough to know when a periodic answer of theirs is told.
+
+    Windows of other shards move when rows are counted there, and the rows of all shards together say which
+    report is the last. A change is told at an instant that its own rows bring. What is told again and again
+    needs all instants for as long as it stays.
+
+    >>> from windrow.engine.explaining import declared
+    >>> from windrow.language.compile import compile_query
+    >>> text = "SELECT {}(k, v) FROM s [ROWS 1 PARTITION BY k SLIDE 1 MINUTE]"
+    >>> catalog = declared({"s": "k BIGINT, v BIGINT, ts TIMESTAMP"}, {})
+    >>> [_knows_its_reports(compile_query(text.format(word), catalog)) for word in ("ISTREAM", "RSTREAM")]
+    [True, False]
+    """
+    if emit.is_internal and not emit.input.has_wattr:  # every report of a value is a result that stays
+        return False
+    is_moved = any(leaf.spec.grid is None for leaf in emit.leaves)
+    is_repeated = emit.meaning in (StreamWord.RSTREAM, StreamWord.RSTREAM_RESTORE) or emit.reads_window_bounds
+    if not is_repeated:
+        return not (is_moved and any(isinstance(n, TableJoin) and n.is_retroactive for n in emit.walk()))
+    if is_moved:  # the extents of one window that counts rows are each reported by themselves
+        return len(emit.leaves) == 1 and not emit.is_internal
+    return not _stays(emit.input)
+
+
+def _stays(plan: Plan) -> bool:
+    """Whether rows of a plan may be there after the last endpoint of their shard."""
+    match plan:
+        case Window():
+            return plan.spec.internal or plan.label.pattern in (Pattern.MON, Pattern.STR)
+        case Join() | Exists(negated=False):
+            return all(map(_stays, plan.children))
+        case Except(left) | Exists(left):
+            return _stays(left)
+    return any(map(_stays, plan.children))
 
 
 class _Together(Exception):  # noqa: N818  a way out of a walk, no error
