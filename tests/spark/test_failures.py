@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark import java_gateway
+from pyspark import SparkContext, java_gateway
 from pyspark.sql import SparkSession
 
 from windrow.errors import StateError, WindrowError
@@ -57,16 +58,23 @@ def test_what_workers_lack(text: str, code: str, part: str) -> None:
 
 
 @pytest.mark.parametrize("sent", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("is_connected", [False, True])
 def test_a_start_that_is_interrupted_leaves_no_process(
-    sent: type[BaseException], monkeypatch: pytest.MonkeyPatch
+    sent: type[BaseException], is_connected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The connection to it goes with it, if it came that far; one to another process stays."""
     started: list[Any] = []
+    other = SimpleNamespace(proc=None)
 
     def interrupted(_: object) -> None:
         started.append(java_gateway.Popen(["sleep", "1000"]))
+        if is_connected:
+            SparkContext._gateway = SimpleNamespace(proc=started[0])
         raise sent
 
     monkeypatch.setattr(module, "_start_environment", dict)
+    monkeypatch.setattr(SparkContext, "_gateway", other)  # not that of the session which other tests have
+    monkeypatch.setattr(SparkContext, "_jvm", other)
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", interrupted)
     before = java_gateway.Popen
@@ -74,6 +82,7 @@ def test_a_start_that_is_interrupted_leaves_no_process(
         module.local_session()
     assert java_gateway.Popen is before
     assert started[0].returncode == -signal.SIGKILL
+    assert SparkContext._gateway is SparkContext._jvm is (None if is_connected else other)
 
 
 def test_a_session_that_was_stopped_is_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,6 +137,7 @@ def _no_orphan() -> Iterator[None]:
         for process in started:
             process.kill()
             process.wait()
+        if getattr(SparkContext._gateway, "proc", None) in started:
             SparkContext._gateway = SparkContext._jvm = None
         raise
     finally:
