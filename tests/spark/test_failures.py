@@ -7,22 +7,20 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pyspark import SparkContext, java_gateway
 from pyspark.sql import SparkSession
 
+import windrow as wr
 from windrow.errors import StateError, WindrowError
 from windrow.spark import session as module
 from windrow.spark.failures import job_failed, translated
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-REPOSITORY = Path(__file__).parents[2]
 #: how long anything may take on a busy machine
 PATIENCE = 240
 
@@ -114,21 +112,27 @@ for act in (w.close, lambda: wr.connect(state=None)):
     except wr.WindrowError as error:
         print(error.code)
 """
-OTHER_PYTHON = """
-import sys
-from pyspark.sql import SparkSession
-import windrow as wr
-from windrow.spark.session import _environment, _start_environment
-with _environment({**_start_environment(), "PYSPARK_PYTHON": sys.argv[1]}):
-    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-spark.sparkContext.setLogLevel("OFF")
-w = wr.connect(spark, state=None)
-w.stream("s", spark.range(5).selectExpr("id AS k", "id AS t"), wattr="t")
-w.query("q", "SELECT MEDIAN(k) AS m FROM s [RANGE 10 SLIDE 10]")
-try:
-    w.run(once=True)
-except wr.WindrowError as error:
-    print(error.render())
+#: a Java that starts whatever it is told to start, and then never says where it listens
+SILENT_JAVA = """\
+#!/bin/sh
+case "$*" in
+  -version) echo 'openjdk version "21.0.8"' >&2 ;;
+  *launcher.Main*) printf '\\0\\n%s\\0' "$0" ;;
+  *) echo $$ > {told}.draft && mv {told}.draft {told} && exec sleep 1000 > /dev/null 2>&1 ;;
+esac
+"""
+#: a Python that knows PySpark and what it needs, and not Windrow
+WITHOUT_WINDROW = """\
+import runpy, sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "windrow":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+del sys.argv[:2]  # this program, and -m
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
 
 
@@ -144,39 +148,38 @@ def python(code: str, *arguments: str, **how: Any) -> subprocess.Popen[str]:
     )
 
 
-def wait_until(happened: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+def executable(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
-def group(leader: int) -> list[str]:
-    """The commands of a process group that are there."""
-    listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True)
-    fields = [line.split(None, 2) for line in listed.stdout.splitlines()]
-    return [args for pgid, stat, args in fields if int(pgid) == leader and not stat.startswith("Z")]
-
-
-@pytest.mark.jvm
-def test_ctrl_c_while_spark_starts_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_ctrl_c_while_spark_starts_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As a terminal sends it: to all processes of the group, while the JVM is coming up."""
+    told = tmp_path / "pid"
+    java = executable(tmp_path / "java" / "bin" / "java", SILENT_JAVA.format(told=told))
+    monkeypatch.setenv("JAVA_HOME", str(java.parents[1]))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "q.cql").write_text(GENERATOR)
     code = "from windrow.cli.main import main; main(['run', 'q.cql'])"
     process = python(code, cwd=tmp_path, start_new_session=True)
+    until = time.monotonic() + PATIENCE
     try:
-        wait_until(
-            lambda: any(
-                "PythonGatewayServer" in each or "pyspark-shell" in each for each in group(process.pid)
-            )
-        )
+        while not told.exists():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < until, "Java was not started"
+            time.sleep(0.05)
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
         assert (process.returncode, out) == (0, ""), err
         assert "Traceback" not in err
-        wait_until(lambda: not group(process.pid))
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(told.read_text()), 0)
     finally:
-        if group(process.pid):
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -186,16 +189,18 @@ def test_a_jvm_that_is_killed_is_told() -> None:
     assert out.splitlines() == ["spark-gone", "spark-gone"], err
 
 
-@pytest.mark.jvm
-def test_workers_of_another_python_are_told(tmp_path: Path) -> None:
-    """A Python that knows PySpark, and neither Windrow nor what it needs."""
-    bare = tmp_path / "python"
-    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -c "$(cat {tmp_path}/daemon.py)" "$@"\n')
-    bare.chmod(0o755)
-    (tmp_path / "daemon.py").write_text(
-        "import runpy, sys; sys.modules['windrow'] = None; sys.argv = sys.argv[1:];"
-        " runpy.run_module(sys.argv[1], run_name='__main__', alter_sys=True)"
-    )
-    out, err = python(OTHER_PYTHON, str(bare)).communicate(timeout=PATIENCE)
-    assert out.startswith("error[other-python]: "), out + err
-    assert f"PYSPARK_PYTHON={sys.executable}" in out
+def test_workers_of_another_python_are_told(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every attempt of the task fails the same way; the cause is told, not the last sign of it."""
+    (tmp_path / "without.py").write_text(WITHOUT_WINDROW)
+    other = executable(tmp_path / "python", f'#!/bin/sh\nexec {sys.executable} {tmp_path}/without.py "$@"\n')
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(other))
+    with wr.connect(spark, state=None) as w:
+        w.stream("s", spark.range(0, 5, 1, 1).selectExpr("id AS k", "id AS t"), wattr="t")
+        w.query("q", "SELECT MEDIAN(k) AS m FROM s [RANGE 10 SLIDE 10]")
+        with pytest.raises(WindrowError) as told:
+            w.run(once=True)
+    assert told.value.code == "other-python"
+    assert "no module `windrow" in told.value.message
+    assert f"PYSPARK_PYTHON={sys.executable}" in str(told.value.hint)
