@@ -66,7 +66,8 @@ class _Placing:
     """Conditions on their way down one query. All that travel `is_movable`."""
 
     def __init__(self, emit: Emit) -> None:
-        whole = emit.meaning is StreamWord.RSTREAM and emit.is_periodic
+        # each extent of a periodic query over INTERNAL windows adds its results, whatever the word
+        whole = emit.is_periodic and (emit.meaning is StreamWord.RSTREAM or emit.is_internal)
         #: an extent of counted rows is reported by itself, and only once
         self.by_report = emit.meaning is StreamWord.RSTREAM and len(emit.leaves) == 1 and not emit.is_internal
         #: no answer is there to be repeated after the last endpoint

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from tests.kernels.general.scripts import assert_agree
 
+from windrow.algebra.changes import Change
 from windrow.engine import declared
 from windrow.kernels.general.executor import GeneralExecutor
 from windrow.kernels.general.options import Options, Strategy
 from windrow.language.compile import compile_query
+from windrow.testing import Harness
 
 STREAMS = dict.fromkeys(("s1", "s2"), "k BIGINT, v BIGINT, x DOUBLE, ts BIGINT")
 
@@ -40,3 +42,13 @@ def test_found_by_search(what: str, strategy: Strategy) -> None:
     script += [("promise", (name, 4)) for name in rows] + [("take", ()), ("finish", ()), ("take", ())]
     plan = compile_query(text, declared(STREAMS, {}))
     assert assert_agree(plan, script, lambda emit: GeneralExecutor(emit, Options(strategy))) > 0
+
+
+def test_the_last_report_of_an_internal_window_counts_rows_that_do_not_qualify() -> None:
+    """A condition was moved below a window whose every extent adds results: the last extents were missing."""
+    text = "SELECT v, COUNT(*) AS n FROM s1 [LANDMARK SLIDE 5 INTERNAL] WHERE x > 0 GROUP BY v"
+    for executor in ("reference", "kernels", "engine"):
+        harness = Harness(text, STREAMS, executor=executor)
+        harness.push("s1", [(0, 1, 1.0, 2), (0, 1, 0.0, 12)])
+        harness.finish()
+        assert harness.take() == [Change("+", (1, 1), at) for at in (5, 10, 15)]
