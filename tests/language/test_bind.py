@@ -276,10 +276,16 @@ def test_unions_are_one_and_their_sides_get_a_common_type() -> None:
     assert plan.schema.names == ("item",)
 
 
-def test_the_same_word_on_all_sides_is_the_word_of_the_whole() -> None:
-    plan = plan_of("SELECT ISTREAM(item) FROM bids [NOW] UNION ALL SELECT ISTREAM(item) FROM asks [NOW]")
+def test_the_same_word_on_both_sides_of_except_is_the_word_of_the_whole() -> None:
+    plan = plan_of("SELECT ISTREAM(item) FROM bids [NOW] EXCEPT ALL SELECT ISTREAM(item) FROM asks [NOW]")
     assert plan.word is StreamWord.ISTREAM
-    assert outline(plan).startswith("Emit(Union(")
+    assert outline(plan).startswith("Emit(Except(")
+
+
+def test_a_word_on_each_side_of_union_makes_each_a_stream() -> None:
+    plan = plan_of("SELECT ISTREAM(item) FROM bids [NOW] UNION ALL SELECT DSTREAM(item) FROM asks [NOW]")
+    assert [branch.word for branch in plan.branches] == [StreamWord.ISTREAM, StreamWord.DSTREAM]
+    assert outline(plan).startswith("Emit(StreamUnion(Emit(")
 
 
 def test_wstream_windows_the_output_of_a_periodic_query_per_extent() -> None:

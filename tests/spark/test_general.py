@@ -17,7 +17,7 @@ from tests.support.plans import Shape, _with_table, plans, refused_is_redrawn, w
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit
 from windrow.kernels.general.placement import placement_of
-from windrow.reference.executor import ReferenceExecutor
+from windrow.testing.harness import EXECUTORS
 from windrow.testing.spark_executor import SparkExecutor
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def assert_engine_agrees(emit: Emit, script: list[Step], seed: int, *, spark: bo
 
 def assert_executor_agrees(executor: Any, script: list[Step], restarts: Random | None = None) -> int:
     """The same with an executor as it is; it does not restart unless it is told when."""
-    oracle, mine = Run(ReferenceExecutor(executor.emit)), Run(executor)
+    oracle, mine = Run(EXECUTORS["reference"](executor.emit)), Run(executor)
     compared = 0
     try:
         for step in script:
@@ -74,6 +74,13 @@ def test_the_engine_in_this_process_agrees_with_the_oracle(plan: Emit, script: l
 @given(case=cases(), seed=st.integers(0, 1 << 16))
 @settings(max_examples=40)
 def test_policies_kept_rows_and_the_rest_in_this_process(case: tuple[Emit, list[Step]], seed: int) -> None:
+    assert_engine_agrees(*case, seed, spark=False)
+
+
+@given(case=cases(union=True), seed=st.integers(0, 1 << 16))
+@settings(max_examples=60)
+def test_unions_of_streams_in_this_process(case: tuple[Emit, list[Step]], seed: int) -> None:
+    """Branches with policies, kept rows, tables and clocks of their own, on shards in common."""
     assert_engine_agrees(*case, seed, spark=False)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from windrow.algebra.plan import Emit
+from windrow.algebra.plan import Emit, Scan, TableScan
 from windrow.algebra.schema import Schema
 from windrow.algebra.types import Kind
-from windrow.reference.executor import ReferenceExecutor
+from windrow.testing.harness import EXECUTORS, Executor
 
 SECOND = 1_000_000
 _DAY = 86_400 * SECOND
@@ -41,12 +41,14 @@ def _value(kind: Kind, scale: int, n: int) -> Any:
             return 1 + n // 2
 
 
-def run_on_samples(plan: Emit) -> ReferenceExecutor:
+def run_on_samples(plan: Emit) -> Executor:
     """The query, run to the end over sample rows of its streams and tables."""
-    executor = ReferenceExecutor(plan)
-    for name, table in executor.tables.items():
-        executor.update(name, 0, sample(table.table.schema, count=2), [])
-    for name, stream in executor.streams.items():
-        executor.push(name, sample(stream.stream.schema))
+    executor = EXECUTORS["reference"](plan)
+    tables = {node.table.name: node.table for node in plan.walk() if isinstance(node, TableScan)}
+    streams = {node.stream.name: node.stream for node in plan.walk() if isinstance(node, Scan)}
+    for name, table in tables.items():
+        executor.update(name, 0, sample(table.schema, count=2), [])
+    for name, stream in streams.items():
+        executor.push(name, sample(stream.schema))
     executor.finish()
     return executor

@@ -201,6 +201,16 @@ def inner_query_is_append_only(subquery: Subquery) -> None:
         )
 
 
+def branches_only_add(branches: Sequence[Emit]) -> None:
+    """The streams of a union are added up: rows of one are not withdrawn for the others."""
+    if any(branch.emits_deletions or branch.is_union for branch in branches):
+        raise QueryError(
+            "a branch of UNION ALL with '+' and '-' rows is a relation, not a stream to be added to others",
+            code="set-words",
+            hint="say ISTREAM(…), DSTREAM(…) or RSTREAM(…) on every branch, or on none",
+        )
+
+
 def window_bounds_are_defined(plan: Plan, expressions: Iterable[Expression]) -> None:
     """`window_start` and `window_end` exist where all windows of their SELECT move together."""
     bound = next((node for e in expressions for node in e.walk() if isinstance(node, WindowBound)), None)
@@ -226,6 +236,8 @@ def window_bounds_are_defined(plan: Plan, expressions: Iterable[Expression]) -> 
 def emission_is_defined(emit: Emit) -> None:
     """Domains agree, and the stream word means something here."""
     _domains_agree(emit)
+    if emit.is_union:  # each branch is defined by itself
+        return
     if emit.word.restores:
         _restore_is_defined(emit)
     if emit.reads_window_bounds:

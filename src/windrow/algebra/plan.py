@@ -280,13 +280,30 @@ class Emit(Plan):
 
     @cached_property
     def label(self) -> Label:
-        if self.is_internal:
+        if self.is_internal and not self.is_union:
             return _internal_label(self.input)
         return self.input.label
 
     @property
+    def is_union(self) -> bool:
+        """Whether it is the union of the streams of several queries."""
+        return isinstance(self.input, StreamUnion)
+
+    @property
+    def branches(self) -> tuple[Emit, ...]:
+        """The queries whose streams are united here; the query itself, if it is one by itself."""
+        return self.input.inputs if isinstance(self.input, StreamUnion) else (self,)
+
+    @property
     def meaning(self) -> StreamWord:
-        """The word that AUTO stands for here; AUTO stays where '+' and '-' rows are told apart."""
+        """The word that AUTO stands for here; AUTO stays where '+' and '-' rows are told apart.
+
+        Of a union of streams it is that of all branches; if they differ, all that can be said is that rows
+        come and stay.
+        """
+        if self.is_union:
+            words = {branch.meaning for branch in self.branches}
+            return words.pop() if len(words) == 1 else StreamWord.ISTREAM
         if self.word is not StreamWord.AUTO:
             return self.word
         if self.label.pattern is patterns.Pattern.MON and (self.is_internal or not self.is_periodic):
@@ -316,12 +333,34 @@ class Emit(Plan):
     @property
     def is_by_extent(self) -> bool:
         """Whether each answer is about a whole window of time: the last one is all that holds now."""
-        return self.meaning is StreamWord.RSTREAM and all(leaf.spec.grid is not None for leaf in self.leaves)
+        one_by_one = all(leaf.spec.grid is not None for leaf in self.leaves) and not self.is_union
+        return self.meaning is StreamWord.RSTREAM and one_by_one
 
     @property
     def emits_deletions(self) -> bool:
         """Whether '-' rows can occur."""
         return self.meaning is StreamWord.AUTO
+
+
+@dataclass(frozen=True)
+class StreamUnion(Plan):
+    """UNION ALL of streams, under the `Emit` of a whole query: each branch has its own clock, reporting
+    instants and last report, and equal rows of two branches have nothing to do with each other."""
+
+    inputs: tuple[Emit, ...]
+
+    def __post_init__(self) -> None:
+        checks.has_inputs(self.inputs, 2, "UNION ALL")
+        checks.same_columns(self.inputs, "UNION ALL")
+        checks.branches_only_add(self.inputs)
+
+    @property
+    def schema(self) -> Schema:
+        return self.inputs[0].schema
+
+    @cached_property
+    def label(self) -> Label:
+        return patterns.merged([branch.label for branch in self.inputs])
 
 
 def _origins(plan: Plan) -> Iterator[Scan | Subquery]:

@@ -36,7 +36,7 @@ from windrow.spark.tasks.archived import archived_section, is_archived
 from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
 from windrow.spark.tasks.shared import SharedWork
-from windrow.spark.tasks.units import GeneralUnit
+from windrow.spark.tasks.units import GeneralUnit, UnionUnit
 from windrow.state.entries import OutboxEntry
 from windrow.state.names import ANSWERS, DRIVER, KEPT
 from windrow.windows.domain import INFINITY, Instant
@@ -160,8 +160,10 @@ class Draft:
         """No more rows of some streams, for ever; tables do not hold the clock back any longer."""
         for query in self.queries.values():
             if not {*query.streams, *query.tables}.isdisjoint(names):
-                reached = query.bundle.unit.reached(*self._inputs(query))
-                if reached is not None:
+                unit = query.bundle.unit
+                if isinstance(unit, UnionUnit):
+                    self._branches_reach(query, unit.branch_clocks(*self._inputs(query)))
+                elif (reached := unit.reached(*self._inputs(query))) is not None:
                     self._reaches(query.id, reached)
         for name in names:
             if name in self.tables:
@@ -237,9 +239,10 @@ class Draft:
             unit = query.bundle.unit
             if table in query.tables and query.is_running and not query.is_fresh:
                 assert isinstance(unit, GeneralUnit)
-                greatest = [self.streams[name].greatest for name in unit.by_wattr]
-                seen = max((moment for moment in greatest if moment is not None), default=-INFINITY)
-                found.append((unit.furthest(*self._inputs(query)), seen))
+                for reader in unit.readers(table):
+                    greatest = [self.streams[name].greatest for name in reader.by_wattr]
+                    seen = max((moment for moment in greatest if moment is not None), default=-INFINITY)
+                    found.append((reader.furthest(*self._inputs(query)), seen))
         return found
 
     # ------------------------------------------------------------ queries
@@ -343,7 +346,7 @@ class Draft:
     def _work(self, record: QueryRecord) -> Work:
         before, held = self._inputs(record, self.before, self.tables_before)
         now, now_held = self._inputs(record)
-        clock = record.bundle.unit.clock(before, now, record.latest, held, now_held)
+        clock = record.bundle.unit.clock(before, now, record.reached or record.latest, held, now_held)
         if record.held is not None and isinstance(clock, Clock):
             clock = replace(clock, before=record.held)
         waiting = [ref for ref in self._deltas if self._awaits(record, ref)]
@@ -454,6 +457,12 @@ class Draft:
         record = self._by_id(query)
         known = latest if record.latest is None else max(latest, record.latest)
         self.queries[record.query.name] = replace(record, latest=known)
+
+    def _branches_reach(self, record: QueryRecord, clocks: tuple[int | None, ...]) -> None:
+        """A branch whose input has ended before stays where its clock was then."""
+        known = record.reached or (None,) * len(clocks)
+        reached = tuple(old if new is None else new for old, new in zip(known, clocks, strict=True))
+        self.queries[record.query.name] = replace(record, reached=reached)
 
     def _by_id(self, query: str) -> QueryRecord:
         return self.queries[self._names[query]]

@@ -120,6 +120,8 @@ class QueryRecord:
     #: deltas up to this commit are taken in
     absorbed: int
     latest: int | None = None
+    #: of a union of streams, how far the clock of each branch had come before its input ended
+    reached: tuple[int | None, ...] = ()
     rows: int = 0
     complete_from: int | None = None
     status: str = "running"
@@ -178,6 +180,7 @@ class QueryRecord:
             known,
             absorbed=stored.options["absorbed"],
             latest=stored.options["latest"],
+            reached=tuple(stored.options.get("reached", ())),
             rows=stored.options["rows"],
             complete_from=None if stored.complete_from == -INFINITY else int(stored.complete_from),
             status=stored.status,
@@ -198,6 +201,7 @@ class QueryRecord:
                 "sink": self.query.sink,
                 "absorbed": self.absorbed,
                 "latest": self.latest,
+                **({"reached": list(self.reached)} if self.reached else {}),
                 "rows": self.rows,
                 "fresh": self.is_fresh,
                 **({"carries_ends": True} if self.bundle.carries_ends else {}),

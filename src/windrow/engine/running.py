@@ -22,7 +22,7 @@ from windrow.kernels.running import RunningTotals
 from windrow.kernels.stacks import TwoStacks
 from windrow.rules.optimise import normalise
 from windrow.spark.native import why_from_rows
-from windrow.spark.tasks.units import GeneralUnit, unit_of
+from windrow.spark.tasks.units import GeneralUnit, UnionUnit, unit_of
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
@@ -65,7 +65,12 @@ def _general(unit: GeneralUnit) -> list[str]:
     where = f"rows are routed: {routed}" if routed else "all rows meet in one shard"
     tables = [f"table   {_table(unit, name)}" for name in unit.tables]
     close = "close   operators over pieces of rows, each step by what is new"
-    return [f"ingest  {where}", *tables, close, *lines_of(unit.program)]
+    lines = [f"ingest  {where}", *tables, close]
+    if not isinstance(unit, UnionUnit):
+        return [*lines, *lines_of(unit.program)]
+    for number, branch in enumerate(unit.branches, start=1):
+        lines += [f"branch {number}: {line}" for line in lines_of(branch.program)]
+    return lines
 
 
 def _table(unit: GeneralUnit, name: str) -> str:

@@ -23,7 +23,7 @@ from windrow.kernels.general.parts import View
 from windrow.rules.trunks import Trunk, can_shorten, chain_of, clustered, common_trunk, likeness, trunk_of
 from windrow.sharing.rules import cs8
 from windrow.spark.tasks.bundle import Team
-from windrow.spark.tasks.units import GeneralUnit
+from windrow.spark.tasks.units import GeneralUnit, UnionUnit
 from windrow.state.names import RESERVED
 from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import RangeWindow
@@ -259,7 +259,7 @@ def _may_join(record: QueryRecord) -> Emit | None:
     Queries that may leave out windows, or are refreshed at their own times, see other rows than others.
     """
     unit, query = record.bundle.unit, record.query
-    if not isinstance(unit, GeneralUnit) or record.bundle.aggregates:
+    if not isinstance(unit, GeneralUnit) or isinstance(unit, UnionUnit) or record.bundle.aggregates:
         return None
     if query.max_gap is not None or query.every is not None:
         return None

@@ -25,7 +25,7 @@ from windrow.algebra.plan import StreamWord
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, TIMESTAMP
 from windrow.errors import QueryError
-from windrow.language.binder.queries import bind_query
+from windrow.language.binder.queries import bind_relation
 from windrow.language.cursor import Cursor
 from windrow.language.sql import read_query
 from windrow.language.syntax import (
@@ -107,9 +107,7 @@ def bind_once(statement: SelectOnce, catalog: Catalog) -> Once:
     query = stand_ins.query(query)
     for stream in stand_ins.streams.values():
         working.add(stream)
-    plan = bind_query(query, working)
-    if plan.word is not StreamWord.RSTREAM:
-        plan = replace(plan, word=StreamWord.RSTREAM)
+    plan = bind_relation(query, working)
     return Once(plan, statement.isolation, statement.priority, stand_ins.answers, stand_ins.tables)
 
 

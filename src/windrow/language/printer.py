@@ -38,13 +38,24 @@ from windrow.language.printing.windows import window_text
 from windrow.language.room import roomy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from windrow.algebra.plan import Emit
 
 
 @roomy
 def print_query(emit: Emit) -> str:
     """The canonical SQL of a plan."""
-    return _relation(emit.input, emit.word)
+    return _streams(emit.branches)
+
+
+def _streams(branches: Sequence[Emit]) -> str:
+    """A query, or the union of several."""
+    first, *others = branches
+    if not others:
+        return _relation(first.input, first.word)
+    sides = [_first_side(first.input, first.word), *(_side(each.input, each.word) for each in others)]
+    return "\nUNION ALL\n".join(sides)
 
 
 def _relation(plan: Plan, word: StreamWord) -> str:
@@ -144,15 +155,24 @@ class _Rows:
             case Scan(stream, alias):
                 columns = columns_under(window, alias)
                 return _aliased(stream.name, alias, window_text(window, Names(columns))), columns
-            case Subquery(query, alias):
-                columns = columns_under(window, alias)
-                text = _nested(_relation(query.input, query.word))
-                return f"{text} {window_text(window, Names(columns))} AS {quoted(alias)}", columns
+            case Subquery(_, alias) as only:
+                return self._windowed_query(window, [only], alias)
+            case Union(inputs):
+                queries = [part for part in inputs if isinstance(part, Subquery)]
+                if len(queries) == len(inputs) and len({part.alias for part in queries}) == 1:
+                    return self._windowed_query(window, queries, queries[0].alias)
         raise QueryError(
             f"a window over a {type(window.input).__name__} has no SQL form",
             code="not-printable",
             hint="print the plan before it is rewritten",
         )
+
+    def _windowed_query(
+        self, window: Window, queries: Sequence[Subquery], alias: str
+    ) -> tuple[str, dict[str, tuple[str, str]]]:
+        columns = columns_under(window, alias)
+        text = _nested(_streams([part.query for part in queries]))
+        return f"{text} {window_text(window, Names(columns))} AS {quoted(alias)}", columns
 
 
 class _Groups:

@@ -19,7 +19,7 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.patterns import Pattern
-from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
+from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.rules.aggregate_flow import aggregate_work
 from windrow.rules.flows import Estimate, Flow, Path, arrivals, combinations, distinct_of, upkeep
 from windrow.rules.selectivity import Values, growing, selectivity
@@ -92,8 +92,9 @@ class Estimator:
         values = {name: combinations(value.columns, flow.values) for name, value in plan.outputs}
         return Estimate(flow.rate, flow.rows, 0, cost), values
 
-    @_of.register
-    def _(self, plan: Union, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    @_of.register(Union)
+    @_of.register(StreamUnion)
+    def _(self, plan: Union | StreamUnion, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         columns = zip(*(flow.values.values() for flow in below), strict=True)
         values = dict(zip(plan.schema.names, map(max, columns), strict=True))
         return Estimate(fsum(flow.rate for flow in below), fsum(flow.rows for flow in below), 0, 0), values
@@ -172,6 +173,8 @@ class Estimator:
     def _(self, plan: Emit, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         """What is delivered: whole answers per extent, or changes; deletions need the answer kept."""
         (flow,) = below
+        if plan.is_union:  # what the branches deliver is counted there
+            return Estimate(flow.rate, flow.rows, 0, 0), flow.values
         grids = {(leaf.spec.grid, leaf.domain) for leaf in plan.leaves}
         if plan.meaning is StreamWord.RSTREAM and all(grid for grid, _ in grids):
             reports = fsum(1 / self.statistics.units(grid.period, domain) for grid, domain in grids if grid)

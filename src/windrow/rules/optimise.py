@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.algebra.plan import Emit, Plan
+from windrow.algebra.plan import Emit, Plan, StreamUnion
 from windrow.errors import QueryError, nearest
 from windrow.rules.alternatives import ALTERNATIVES, alternatives
 from windrow.rules.cost import total_cost
@@ -39,7 +39,7 @@ from windrow.rules.statistics import Statistics
 from windrow.rules.trees import as_query
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
 #: all rules that always help, in the order in which they are tried
 RULES: tuple[tuple[str, Callable[[Plan], Plan]], ...] = (
@@ -72,6 +72,8 @@ class Optimised:
 def optimise(emit: Emit, statistics: Statistics | None = None, disabled: Collection[str] = ()) -> Optimised:
     """The cheapest plan found for a query; rules and alternatives in `disabled` are not tried."""
     _check_names(disabled)
+    if emit.is_union:
+        return _united([optimise(branch, statistics, disabled) for branch in emit.branches])
     known = statistics or Statistics()
     current = normalise(emit, disabled)
     fired, considered = list(current.fired), []
@@ -91,6 +93,8 @@ def optimise(emit: Emit, statistics: Statistics | None = None, disabled: Collect
 
 def normalise(emit: Emit, disabled: Collection[str] = ()) -> Optimised:
     """The rules alone, again and again until none changes anything."""
+    if emit.is_union:
+        return _united([normalise(branch, disabled) for branch in emit.branches])
     fired: list[str] = []
     for _ in range(_MOST_ROUNDS):
         before = emit
@@ -102,6 +106,13 @@ def normalise(emit: Emit, disabled: Collection[str] = ()) -> Optimised:
         if emit == before:
             break
     return Optimised(emit, tuple(dict.fromkeys(fired)))
+
+
+def _united(branches: Sequence[Optimised]) -> Optimised:
+    """A union of streams: nothing moves from one branch to another."""
+    plan = Emit(StreamUnion(tuple(branch.plan for branch in branches)))
+    fired = dict.fromkeys(name for branch in branches for name in branch.fired)
+    return Optimised(plan, tuple(fired), tuple(each for branch in branches for each in branch.considered))
 
 
 def _check_names(names: Collection[str]) -> None:

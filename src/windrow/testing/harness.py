@@ -12,6 +12,7 @@ from windrow.kernels.executor import KernelExecutor
 from windrow.kernels.general.executor import GeneralExecutor
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
+from windrow.testing.union import UnionExecutor
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -33,8 +34,14 @@ def _on_engine(emit: Emit) -> Executor:
     return SparkExecutor(emit, spark=False)
 
 
+def _on_reference(emit: Emit) -> Executor:
+    return UnionExecutor(emit, ReferenceExecutor) if emit.is_union else ReferenceExecutor(emit)
+
+
 def _on_kernels(emit: Emit) -> Executor:
     """Aggregates over windows that slide in time have kernels of their own; all else runs on general ones."""
+    if emit.is_union:
+        return UnionExecutor(emit, _on_kernels)
     try:
         return KernelExecutor(emit)
     except QueryError as error:
@@ -46,7 +53,7 @@ def _on_kernels(emit: Emit) -> Executor:
 #: what a script can run on: the oracle, which is slow and obvious, kernels, the engine without a JVM, or
 #: with Spark
 EXECUTORS: dict[str, Callable[[Emit], Executor]] = {
-    "reference": ReferenceExecutor,
+    "reference": _on_reference,
     "kernels": _on_kernels,
     "engine": _on_engine,
     "spark": _on_spark,

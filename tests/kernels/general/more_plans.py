@@ -32,7 +32,7 @@ from windrow.algebra.operators import (
     TableJoin,
     Union,
 )
-from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
+from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from windrow.errors import QueryError
@@ -308,6 +308,17 @@ class Drawer:
         word = self.pick([StreamWord.AUTO] * 3 + list(StreamWord))
         return Emit(self.bounded(plan) if self.random.random() < 0.3 else plan, word)
 
+    def union(self) -> Emit:
+        """UNION ALL of streams: branches of the same columns, each with its own windows and word."""
+        branches = []
+        for _ in range(self.pick([2, 2, 3])):
+            self.periodic = self.random.random() < 0.6
+            plan = self.shaped(self.relation(self.random.randint(0, 2)))
+            word = self.pick(list(StreamWord))
+            branch = Emit(plan, word)
+            branches.append(Emit(plan, StreamWord.ISTREAM) if branch.emits_deletions else branch)
+        return Emit(StreamUnion(tuple(branches)))
+
     def bounded(self, plan: Plan) -> Plan:
         """With the bounds of its own windows, as columns or in a condition."""
         if not all(leaf.spec.has_bounds for leaf in plan.leaves):
@@ -366,13 +377,13 @@ class Drawer:
 
 
 @st.composite
-def cases(draw: st.DrawFn, own: bool | None = None) -> tuple[Emit, list[Step]]:
+def cases(draw: st.DrawFn, own: bool | None = None, *, union: bool = False) -> tuple[Emit, list[Step]]:
     """A plan and a history; what the algebra refuses is drawn again."""
     seed = draw(st.integers(0, 1 << 48))
     note(f"Drawer({seed})")
     drawer = Drawer(seed)
     try:
-        plan = drawer.query()
+        plan = drawer.union() if union else drawer.query()
     except QueryError:
         assume(False)
         raise

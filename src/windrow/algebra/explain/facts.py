@@ -193,6 +193,7 @@ def _most_state(function: Function) -> str:
 def _step(part: PhysicalPlan, path: Path, spelling: Spelling, sizes: Mapping[Path, Size]) -> Step:
     node = part.node
     inner = Spelling.of(node.query) if isinstance(node, Subquery) else spelling
+    inner = Spelling.of(node) if isinstance(node, Emit) and not node.is_union else inner
     # a window right over a stream is one line: the stream has nothing to say of its own
     below = () if isinstance(node, Window) and isinstance(node.input, Scan) else part.inputs
     label = None if isinstance(node, TableScan) else node.label

@@ -31,6 +31,8 @@ _NO_SINK = "none is named: kept for results(), or printed by `windrow run`"
 
 def word_meaning(emit: Emit) -> str:
     """What the stream word of a query means here."""
+    if emit.is_union:
+        return "; ".join(f"branch {n}: {word_meaning(each)}" for n, each in enumerate(emit.branches, 1))
     if emit.meaning is StreamWord.RSTREAM and emit.reports_sessions:
         return "the answer of each session, when it has ended"
     if emit.meaning is StreamWord.RSTREAM and emit.is_periodic:
@@ -40,6 +42,9 @@ def word_meaning(emit: Emit) -> str:
 
 def why_word(emit: Emit) -> str | None:
     """Why no stream word means this one; None if one is written."""
+    if emit.is_union:
+        found = [why_word(branch) for branch in emit.branches]
+        return found[0] if len(set(found)) == 1 else None
     if emit.word is not StreamWord.AUTO:
         return None
     if emit.reports_extents:
@@ -50,9 +55,19 @@ def why_word(emit: Emit) -> str | None:
 
 
 def finality(emit: Emit) -> str:
-    """When an answer is final and therefore emitted; the clock is the least punctuation of all inputs."""
+    """When an answer is final and therefore emitted; the clock is the least punctuation of all inputs, or of
+    those of a branch."""
+    if emit.is_union:
+        return "; ".join(
+            f"branch {n}, by the clock of {_listed(each)}: {finality(each)}"
+            for n, each in enumerate(emit.branches, 1)
+        )
     per = next((s.progress.per for s in streams_of(emit) if _final_by_group(emit, s)), None)
     return _final(emit) + (f"; each `{per}` has a clock of its own" if per else "")
+
+
+def _listed(emit: Emit) -> str:
+    return ", ".join(name for name, _ in clocks(emit))
 
 
 def _final(emit: Emit) -> str:

@@ -22,7 +22,7 @@ from windrow.algebra.operators import (
     TableJoin,
     Union,
 )
-from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
+from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, Subquery, TableScan, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,14 +57,16 @@ class Spelling:
 
 def word_text(emit: Emit) -> str:
     """The stream word, or what stands for it where rows come and go."""
-    return emit.meaning.value or "'+' and '-'"
+    return " ∪ ".join(dict.fromkeys(branch.meaning.value or "'+' and '-'" for branch in emit.branches))
 
 
 def operator_text(node: Plan, spelling: Spelling) -> str:
     """The operator and its parameters."""
     match node:
         case Emit():
-            return f"emit {word_text(node)}"
+            return "emit the rows of all branches" if node.is_union else f"emit {word_text(node)}"
+        case StreamUnion():
+            return "∪ UNION ALL of streams, each with a clock of its own"
         case Project(outputs=outputs):
             return f"π {_named(outputs, spelling)}"
         case Filter(predicate=predicate):

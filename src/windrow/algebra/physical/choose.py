@@ -58,6 +58,9 @@ def choose(emit: Emit) -> PhysicalPlan:
     >>> [(type(part.node).__name__, part.physical.layout.name) for part in plan.walk()]
     [('Emit', 'NONE'), ('Distinct', 'YOUNGEST'), ('Window', 'NONE'), ('Scan', 'NONE')]
     """
+    if emit.is_union:
+        united = PhysicalPlan(emit.input, _UNITED, tuple(choose(branch) for branch in emit.branches))
+        return PhysicalPlan(emit, _UNITED, (united,))
     below = _chosen(emit.input, Around(emit, (emit,)))
     return PhysicalPlan(emit, _emission(emit), (below,))
 
@@ -122,6 +125,7 @@ def _always(choice: Physical) -> Callable[[Any, Around], Physical]:
 
 
 _NESTED = Physical(Implementation.NESTED, Layout.NONE, "its answers are rows of a stream")
+_UNITED = Physical(Implementation.MERGE, Layout.NONE, "answers of one branch never meet those of another")
 _ROW = Physical(Implementation.PER_ROW, Layout.NONE, "leaves expiry alone")
 _MERGED = Physical(Implementation.MERGE, Layout.NONE, "rows keep their intervals")
 _SOURCE = Physical(Implementation.SOURCE, Layout.NONE, "a stream only grows")

@@ -43,6 +43,8 @@ class Clock:
     column: str | None = None
     sources: Mapping[Any, Moved] = field(default_factory=dict)
     others: Moved = (-FOREVER, -FOREVER)
+    #: those of the branches, of a union of streams
+    branches: tuple[Clock, ...] = ()
 
     @property
     def plain(self) -> Clock:
@@ -52,6 +54,8 @@ class Clock:
     @property
     def stands(self) -> bool:
         """Whether nothing becomes final."""
+        if self.branches:
+            return all(branch.stands for branch in self.branches)
         moved = [(self.before, self.now), *self.sources.values()]
         return all(before >= now for before, now in moved) and (
             self.column is None or self.others[0] >= self.others[1]

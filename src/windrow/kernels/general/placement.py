@@ -49,15 +49,22 @@ _MOST_TRIES = 2000
 def placement_of(emit: Emit) -> Placement:
     """By which columns the rows of each stream are routed; {} if they must stay together."""
     scans = [node for node in emit.walk() if isinstance(node, Scan)]
-    names = [scan.stream.name for scan in scans]
-    if len(set(names)) != len(names) or not scans:
+    streams = {scan.stream.name: scan.stream for scan in scans}
+    if not scans or any(map(_scans_twice, emit.branches)):
         return {}
-    choices = [[column.name for column in scan.stream.schema] for scan in scans]
+    choices = [[column.name for column in stream.schema] for stream in streams.values()]
     for chosen in islice(product(*choices), _MOST_TRIES):
-        routed = dict(zip(names, chosen, strict=True))
-        if _kinds_agree(scans, routed) and _is_apart(emit, routed):
+        routed = dict(zip(streams, chosen, strict=True))
+        apart = all(_is_apart(branch, routed) for branch in emit.branches)
+        if apart and _kinds_agree(scans, routed):
             return {name: (column,) for name, column in routed.items()}
     return {}
+
+
+def _scans_twice(emit: Emit) -> bool:
+    """Whether a stream would have to be routed in two ways."""
+    names = [node.stream.name for node in emit.walk() if isinstance(node, Scan)]
+    return len(set(names)) != len(names)
 
 
 def table_places(emit: Emit, placement: Placement) -> dict[str, str | None]:
@@ -75,7 +82,8 @@ def table_places(emit: Emit, placement: Placement) -> dict[str, str | None]:
     if not placement:
         return dict.fromkeys(tables)
     found = _Apart({name: columns[0] for name, columns in placement.items()})
-    found.of(emit.input)
+    for branch in emit.branches:
+        found.of(branch.input)
     scan = next(node for node in emit.walk() if isinstance(node, Scan))
     hashed = _hashed_as(scan, found.routed[scan.stream.name])
     return {name: _table_place(table, found.compared[name], hashed) for name, table in tables.items()}

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.catalog import Late
-from windrow.algebra.plan import Scan, Window
+from windrow.algebra.plan import Scan, TableScan, Window
 from windrow.kernels.general.clocks import Clock
 from windrow.kernels.general.pieces import finite
 from windrow.kernels.general.rows_below import KEPT, NEVER_LATE
@@ -36,6 +36,7 @@ class Timing:
         self.sources = sources
         self.windows = [node for node in emit.walk() if isinstance(node, Window)]
         self.streams = {stream.name: stream for window in self.windows for stream in window.streams}
+        self.tables = {node.table.name for node in emit.walk() if isinstance(node, TableScan)}
 
     def moved(self, before: Knowns, held: Held, now: Knowns, now_held: Held, reached: Instant) -> Clock:
         """How the clock moves: of all sources together, or of each."""
@@ -66,15 +67,15 @@ class Timing:
         """The least P of all inputs."""
         return self._clock(known, held)
 
-    def kept(self, name: str, known: Knowns, held: Held, rows: pl.DataFrame) -> pl.Series:
-        """How far answers were given for each row that is kept although it is late."""
+    def kept(self, name: str, known: Knowns, held: Held, rows: pl.DataFrame) -> list[pl.Series]:
+        """How far answers were given for each row that is kept although it is late, as a column."""
         stream = self.streams[name]
         if stream.late is not Late.KEEP or not rows.height:
-            return pl.Series(KEPT, [NEVER_LATE], dtype=pl.Int64).new_from_index(0, rows.height)
+            return [pl.Series(KEPT, [NEVER_LATE], dtype=pl.Int64).new_from_index(0, rows.height)]
         promised, clock = self._promised(name, known, held, rows)
         moment = {ROW_NUM: f"#{ROW_NUM}", ARRIVAL_TS: f"#{ARRIVAL_TS}"}.get(stream.wattr, stream.wattr)
         late = rows[moment].cast(pl.Int64).to_numpy() < promised
-        return pl.Series(KEPT, np.where(late, clock, NEVER_LATE), dtype=pl.Int64)
+        return [pl.Series(KEPT, np.where(late, clock, NEVER_LATE), dtype=pl.Int64)]
 
     def _promised(self, name: str, known: Knowns, held: Held, rows: pl.DataFrame) -> tuple[Any, Any]:
         """P and the clock that held for each row, by its source."""
@@ -101,7 +102,7 @@ class Timing:
 
     def _clock(self, known: Knowns, held: Held, own: str | None = None, source: Any = None) -> Instant:
         """The least P of all inputs; of `own`, only what this source promises counts."""
-        found: list[Instant] = list(held.values())
+        found: list[Instant] = [progress for name, progress in held.items() if name in self.tables]
         for window in self.windows:
             for scan in (origin for origin in window.origins if isinstance(origin, Scan)):
                 each, attribute = known[scan.stream.name], window.attribute_of(scan)

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windrow.algebra.plan import Plan, StreamWord
+from windrow.algebra.operators import Union
+from windrow.algebra.plan import Emit, Plan, StreamUnion, StreamWord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +27,36 @@ class Relation:
 
     plan: Plan
     word: StreamWord
+    #: the sides of UNION ALL, each with its own word
+    sides: tuple[Relation, ...] = ()
+
+    @classmethod
+    def of(cls, emit: Emit) -> Relation:
+        """What a query was before it was made a stream."""
+        if not emit.is_union:
+            return cls(emit.input, emit.word)
+        sides = tuple(cls(branch.input, branch.word) for branch in emit.branches)
+        return cls(Union(tuple(side.plan for side in sides)), sides[0].word, sides)
+
+    @property
+    def words(self) -> set[StreamWord]:
+        """The words that are written on it."""
+        return {side.word for side in self.sides} or {self.word}
+
+    @property
+    def streams(self) -> tuple[Emit, ...]:
+        """The streams whose union this is where a stream is wanted: of UNION ALL with a word on each side, or
+        over windows that all have a SLIDE, one for each side."""
+        united = StreamWord.AUTO not in self.words or all(side.plan.is_periodic for side in self.sides)
+        if not self.sides or not united:
+            return (Emit(self.plan, self.word),)
+        return tuple(Emit(side.plan, side.word) for side in self.sides)
+
+    @property
+    def stream(self) -> Emit:
+        """The query that it is where a stream is wanted."""
+        streams = self.streams
+        return streams[0] if len(streams) == 1 else Emit(StreamUnion(streams))
 
 
 @dataclass(frozen=True)

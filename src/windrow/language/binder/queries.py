@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.algebra.plan import Emit
+from windrow.algebra.plan import Emit, StreamWord
 from windrow.language.binder.context import Context, Relation
 from windrow.language.binder.places import at
 from windrow.language.binder.select import bind_select
@@ -20,7 +20,14 @@ def bind_query(query: Query, catalog: Catalog) -> Emit:
     """The plan of a query."""
     relation = _bind_relation(query, Context(catalog, _bind_relation))
     with at(query):
-        return Emit(relation.plan, relation.word)
+        return relation.stream
+
+
+def bind_relation(query: Query, catalog: Catalog) -> Emit:
+    """The plan of a query that is asked for its whole answer at one instant."""
+    relation = _bind_relation(query, Context(catalog, _bind_relation))
+    with at(query):
+        return Emit(relation.plan, StreamWord.RSTREAM)
 
 
 def _bind_relation(query: Query, context: Context) -> Relation:

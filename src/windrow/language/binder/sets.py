@@ -1,6 +1,7 @@
 """UNION ALL and EXCEPT ALL: columns meet by position, as their common type, under the first side's names.
 
-Stream words belong to the whole: all sides say the same one, or none does.
+Where a stream is wanted, sides of UNION ALL with a word each, or over windows that all have a SLIDE, are
+streams of their own (`Relation.streams`); everywhere else a word is about the whole answer.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.operators import Except, Limit, Project, Union
+from windrow.algebra.plan import StreamWord
 from windrow.algebra.types import DataType, common_type
 from windrow.language.binder.context import Context, Relation
 from windrow.language.binder.places import at, refuse
@@ -26,19 +28,37 @@ def bind_set(operation: SetOperation, context: Context) -> Relation:
     """A set operation; a chain of UNION ALL is one union."""
     written = _union_parts(operation) if operation.kind == "UNION" else [operation.left, operation.right]
     parts = [context.bind(query, context) for query in written]
-    for query, part in zip(written[1:], parts[1:], strict=True):
-        if part.word is not parts[0].word:
+    _check_words(operation, written, parts)
+    with at(operation):
+        plans = _aligned(operation.kind, written, [part.plan for part in parts])
+        if operation.kind != "UNION":
+            return Relation(Except(*plans), parts[0].word)
+        names = plans[0].schema.names
+        sides = [Relation(_named(plan, names), part.word) for plan, part in zip(plans, parts, strict=True)]
+        return Relation(Union(tuple(plans)), parts[0].word, tuple(sides))
+
+
+def _check_words(operation: SetOperation, written: list[Query], parts: list[Relation]) -> None:
+    """Each side of UNION ALL has a stream word, or none has; of EXCEPT ALL, both have the same."""
+    for query, part in zip(written, parts, strict=True):
+        said = (parts[0].words | part.words) - {StreamWord.AUTO}
+        some = StreamWord.AUTO in parts[0].words | part.words and bool(said)
+        if operation.kind == "UNION" and some:
             first, other = (relation.word.value or "no stream word" for relation in (parts[0], part))
             refuse(
                 query,
-                f"the sides say {first} and {other}, but a stream word is about the whole answer",
+                f"the sides say {first} and {other}: either each side is a stream, or the whole is",
+                "set-words",
+                "write a stream word on every side, or on none",
+            )
+        if operation.kind != "UNION" and (some or len(said) > 1):
+            words = ", ".join(sorted(word.value for word in said)) + (" and no stream word" if some else "")
+            refuse(
+                query,
+                f"the sides say {words}, but a stream word is about the whole answer of EXCEPT ALL",
                 "set-words",
                 "write the same word on all sides, or none",
             )
-    with at(operation):
-        plans = _aligned(operation.kind, written, [part.plan for part in parts])
-        plan = Union(tuple(plans)) if operation.kind == "UNION" else Except(*plans)
-    return Relation(plan, parts[0].word)
 
 
 def _union_parts(query: Query) -> list[Query]:
@@ -75,6 +95,19 @@ def _as_types(plan: Plan, targets: list[DataType]) -> Plan:
     nested = renamed(plan, NESTED)
     outputs = [(name, nested.schema.column(f"{NESTED}.{name}")) for name in plan.schema.names]
     return Project(nested, _cast_all(outputs, targets))
+
+
+def _named(plan: Plan, names: Sequence[str]) -> Plan:
+    """A side whose columns are called as those of the first."""
+    if tuple(plan.schema.names) == tuple(names):
+        return plan
+    outputs: Sequence[tuple[str, Expression]]
+    if isinstance(plan, Project) and not isinstance(plan.input, Limit):
+        below, outputs = plan.input, plan.outputs
+    else:
+        below = renamed(plan, NESTED)
+        outputs = [(name, below.schema.column(f"{NESTED}.{name}")) for name in plan.schema.names]
+    return Project(below, tuple((name, value) for name, (_, value) in zip(names, outputs, strict=True)))
 
 
 def _cast_all(

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import Stream, Table, TableKind
-from windrow.algebra.operators import Project
-from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan
+from windrow.algebra.operators import Project, Union
+from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, TableScan
 from windrow.language.binder.context import Relation
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.pseudo import Reads, pseudo_of
@@ -107,8 +107,7 @@ class _Binding:
             case Table() as table:
                 return self._table(table, self.source.alias or table.name)
             case query:
-                relation = Relation(query.plan.input, query.plan.word)
-                return self._query(relation, self.source.alias or query.name)
+                return self._query(Relation.of(query.plan), self.source.alias or query.name)
 
     def _inner_context(self) -> Context:
         return self.context.nested(as_stream=self.source.window is not None)
@@ -129,7 +128,8 @@ class _Binding:
 
     def _query(self, relation: Relation, alias: str) -> FromItem:
         if self.source.window is not None:
-            return self._windowed(Subquery(Emit(relation.plan, relation.word), self._free(alias)), alias)
+            inner = [Subquery(stream, self._free(alias)) for stream in relation.streams]
+            return self._windowed(inner[0] if len(inner) == 1 else Union(tuple(inner)), alias)
         if relation.word is not StreamWord.AUTO:
             word = relation.word.value
             refuse(
@@ -140,7 +140,7 @@ class _Binding:
             )
         return self._item(renamed(relation.plan, self._free(alias)), alias)
 
-    def _windowed(self, input: Scan | Subquery, alias: str) -> FromItem:
+    def _windowed(self, input: Scan | Subquery | Union, alias: str) -> FromItem:
         scope = Scope(entries_of(input, self._free(alias), alias))
         return self._item(window(input, self.source.window, scope), alias)
 

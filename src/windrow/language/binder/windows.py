@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from windrow.algebra.operators import Union
 from windrow.algebra.plan import Scan, Subquery, Window
 from windrow.algebra.types import INTERVAL
 from windrow.errors import QueryError, nearest
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 INSTANT = "at"
 
 
-def window(input: Scan | Subquery, written: WindowSyntax | None, scope: Scope) -> Window:
+def window(input: Scan | Subquery | Union, written: WindowSyntax | None, scope: Scope) -> Window:
     """The input under its window; `scope` holds the input's columns, for LIFETIME."""
     if written is None:
         return Window(input, UnboundedWindow())
@@ -62,7 +63,7 @@ def _over_stream(scan: Scan, written: WindowSyntax, scope: Scope) -> Window:
     return Window(scan, resolve(clause, attributes, stream.wattr))
 
 
-def _over_query(subquery: Subquery, written: WindowSyntax, scope: Scope) -> Window:
+def _over_query(input: Subquery | Union, written: WindowSyntax, scope: Scope) -> Window:
     wattr = written.clause.wattr or written.clause.rattr
     if wattr is not None and wattr.lower() not in (ROW_NUM, INSTANT):
         raise QueryError(
@@ -70,10 +71,11 @@ def _over_query(subquery: Subquery, written: WindowSyntax, scope: Scope) -> Wind
             code="window-attribute",
             hint="leave it out, or window the stream inside by it",
         )
+    subquery = next(node for node in input.walk() if isinstance(node, Subquery))
     domain = subquery.query.leaves[0].domain
     clause = _with_columns(written.clause, subquery.query.schema, "the nested query")
     clause = replace(clause, lifetime=_lifetime(written, scope, domain))
-    return Window(subquery, resolve(clause, {INSTANT: domain}, INSTANT))
+    return Window(input, resolve(clause, {INSTANT: domain}, INSTANT))
 
 
 def _with_columns(clause: WindowClause, schema: Schema, owner: str) -> WindowClause:

@@ -20,6 +20,7 @@ from windrow.kernels.general.options import Ends, Options
 from windrow.kernels.general.placement import placement_of, table_places
 from windrow.kernels.general.program import Program as GeneralProgram
 from windrow.kernels.general.timing import Timing
+from windrow.kernels.general.union import UnionProgram, UnionTiming
 from windrow.kernels.program import Program
 from windrow.kernels.query import SlidingQuery
 from windrow.windows.domain import INFINITY, ROW_NUM, Instant
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     Knowns = Mapping[str, Known]
     #: how far each table is
     Held = Mapping[str, Instant]
+    #: how far a query had come before the end: its last window, or its clock, or those of its branches
+    Last = int | tuple[int | None, ...] | None
 
 NO_TABLES: Mapping[str, Instant] = MappingProxyType({})
 
@@ -64,7 +67,7 @@ class SlidingUnit:
         self,
         before: Knowns,
         now: Knowns,
-        last: int | None,
+        last: Last,
         held: Held = NO_TABLES,
         now_held: Held = NO_TABLES,
     ) -> Clock:
@@ -140,16 +143,21 @@ class GeneralUnit:
         self,
         before: Knowns,
         now: Knowns,
-        last: int | None,
+        last: Last,
         held: Held = NO_TABLES,
         now_held: Held = NO_TABLES,
     ) -> GeneralClock:
         """What becomes final as the streams move, and the tables that hold the clock back."""
+        assert not isinstance(last, tuple), "a query by itself has one clock"
         return self.timing.moved(before, held, now, now_held, -INFINITY if last is None else last)
 
     def is_due(self, clock: Any) -> bool:
         """Whether anything becomes final."""
         return not clock.stands
+
+    def readers(self, table: str) -> list[GeneralUnit]:
+        """The queries, each with a clock of its own, that read a table."""
+        return [self] if table in self.tables else []
 
     def furthest(self, known: Knowns, held: Held) -> Instant:
         """How far any answer is given."""
@@ -165,6 +173,56 @@ class GeneralUnit:
         return self.timing.clock(known, held)
 
 
+class UnionUnit(GeneralUnit):
+    """A union of streams: general units beside each other, with their rows in common."""
+
+    program: UnionProgram  # type: ignore[assignment]
+    timing: UnionTiming  # type: ignore[assignment]
+
+    def __init__(self, emit: Emit, *, by_group: bool | None = None, carries_ends: bool = False) -> None:
+        self.branches = [
+            GeneralUnit(each, by_group=by_group, carries_ends=carries_ends) for each in emit.branches
+        ]
+        self.program = UnionProgram(emit, [branch.program for branch in self.branches])
+        self.timing = UnionTiming([branch.timing for branch in self.branches])
+        self.streams = dict(self.timing.streams)
+        self.tables = {name: table for branch in self.branches for name, table in branch.tables.items()}
+        self.stages = 1
+        self.placement = placement_of(emit)
+        self.table_places = table_places(emit, self.placement)
+
+    def clock(
+        self,
+        before: Knowns,
+        now: Knowns,
+        last: Last,
+        held: Held = NO_TABLES,
+        now_held: Held = NO_TABLES,
+    ) -> GeneralClock:
+        reached = last if isinstance(last, tuple) else (None,) * len(self.branches)
+        return self.timing.moved(before, held, now, now_held, reached)
+
+    def misses(self, stream: Stream, column: str) -> bool:
+        return any(branch.misses(stream, column) for branch in self.branches)
+
+    @property
+    def carries_ends(self) -> bool:
+        return all(branch.carries_ends for branch in self.branches)
+
+    @property
+    def memory(self) -> int | None:
+        found = [branch.memory for branch in self.branches]
+        return max(each for each in found if each is not None) if None not in found else None
+
+    def readers(self, table: str) -> list[GeneralUnit]:
+        return [branch for branch in self.branches if table in branch.tables]
+
+    def branch_clocks(self, known: Knowns, held: Held) -> tuple[int | None, ...]:
+        """How far the clock of each branch has come."""
+        found = self.timing.reached(known, held)
+        return tuple(int(each) if abs(each) != INFINITY else None for each in found)
+
+
 Unit = SlidingUnit | GeneralUnit
 
 
@@ -172,6 +230,8 @@ def unit_of(emit: Emit, *, by_group: bool | None = None, carries_ends: bool = Fa
     """The unit that runs a plan; a QueryError if none does. `carries_ends`: its results come with their ends,
     though it takes more to keep them.
     """
+    if emit.is_union:
+        return UnionUnit(emit, by_group=by_group, carries_ends=carries_ends)
     try:
         SlidingQuery.of(emit)
     except QueryError:
