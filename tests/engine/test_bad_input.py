@@ -43,6 +43,17 @@ def test_a_bad_row_is_refused_and_its_file_may_be_mended(
     files.check()
 
 
+@pytest.mark.parametrize("instant", [2**62 + 5, -(2**62) - 5])
+def test_a_row_out_of_reach_is_refused_where_spark_aggregates(
+    tmp_path: Path, spark: SparkSession, instant: int
+) -> None:
+    files = Files(tmp_path, BATCHES[:2])
+    files.write(0, extra=f'{{"k": 1, "v": 1, "t": {instant}}}\n')
+    with pytest.raises(DataError, match=f"`t` of stream `s` is {instant}") as refused:
+        files.run(spark)
+    assert refused.value.code == "instant-range"
+
+
 def test_a_file_with_bad_rows_may_be_taken_away(tmp_path: Path, spark: SparkSession) -> None:
     files = Files(tmp_path, BATCHES[:3])
     files.write(2, extra=MALFORMED)

@@ -234,7 +234,7 @@ def _leaves(kind: type) -> list[type]:
     ("make", "message"),
     [
         (lambda: RangeWindow(0), "RANGE must be positive"),
-        (lambda: RangeWindow(2**63), "does not fit a 64-bit integer"),
+        (lambda: RangeWindow(2**60 + 1), "is out of reach"),
         (lambda: RowsWindow(3, slide_rows=1, slide_time=1), "slides in rows or in time, not both"),
         (lambda: LifetimeWindow("x", 0), "the unit of LIFETIME must be positive"),
         (lambda: SlideByTupleWindow(3, rattr="a", wattr="b"), "over `a` and over `b`"),

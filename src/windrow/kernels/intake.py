@@ -20,7 +20,7 @@ from windrow.errors import DataError
 from windrow.kernels.codes import looked_up
 from windrow.kernels.columns import plain
 from windrow.kernels.expressions import compile_expression, holds
-from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
+from windrow.windows.domain import ARRIVAL_TS, FARTHEST, INFINITY, ROW_NUM, Instant, check_instant, too_far
 from windrow.windows.progress import Batch, Progress
 from windrow.windows.punctuation import SlackRows
 
@@ -111,6 +111,7 @@ class Intake:
         only = holds(self.when, batch) if self.when else pl.Series([False]).new_from_index(0, batch.height)
         moments = self._moments(known, batch, only, now)
         self._refuse_null(moments.filter(~only))
+        check_instants(moments.filter(~only), f"`{self.stream.wattr}` of stream `{self.stream.name}`")
         late = self._late(known, batch, moments) & ~only
         kept = ~only if self.stream.late is Late.KEEP else ~only & ~late
         accepted = self._stamped(known, batch.filter(kept), now)
@@ -138,6 +139,7 @@ class Intake:
 
     def promise(self, known: Known, progress: Instant, where: Mapping[str, Any] | None, now: int) -> Known:
         """A promise from outside: no more rows (with this value in this column) below `progress`."""
+        check_instant(progress, f"punctuation of stream `{self.stream.name}`")
         if where is None:
             return replace(known, progress=known.progress.with_progress(progress))
         if len(where) != 1 or known.per not in (None, *where):
@@ -215,7 +217,15 @@ class Intake:
         if self.mark is None:
             return pl.DataFrame({"source": [], "mark": []})
         marks = pl.DataFrame({"mark": self.mark(batch)}).with_columns(_source(batch, per))
+        check_instants(marks["mark"].cast(pl.Int64), f"punctuation of stream `{self.stream.name}`")
         return marks.group_by("source").agg(pl.col("mark").max())
+
+
+def check_instants(instants: pl.Series, whose: str) -> None:
+    """Refuse instants that windows cannot be told about (`windrow.windows.domain.FARTHEST`)."""
+    outside = (instants > FARTHEST) | (instants < -FARTHEST)
+    if outside.any():
+        raise too_far(int(instants.filter(outside)[0]), whose)
 
 
 def _joined(batches: Sequence[Batch]) -> Batch:

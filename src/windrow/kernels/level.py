@@ -14,6 +14,7 @@ from windrow.algebra.plan import Scan, Subquery
 from windrow.kernels.answers import Answers
 from windrow.kernels.columns import to_frame
 from windrow.kernels.differences import Differences, subtracts
+from windrow.kernels.intake import check_instants
 from windrow.kernels.live_panes import LivePanes
 from windrow.kernels.measures import GROUPS, Measures
 from windrow.kernels.panes import assign_panes, pane_table
@@ -55,6 +56,7 @@ class Level:
         read = (*names, *(name for name in (ROW_NUM, ARRIVAL_TS) if name in scan.pseudo))
         columns = [known[name].alias(f"{scan.alias}.{name}") for name in read]
         columns.append(known[attribute].cast(pl.Int64).alias("#t"))
+        check_instants(columns[-1], f"`{attribute}` of stream `{scan.stream.name}`")
         columns += [known[source].alias("#source")] if source else []
         return self._entered(pl.DataFrame(columns).filter(pl.col("#t").is_not_null()))
 
@@ -64,7 +66,9 @@ class Level:
         assert isinstance(origin, Subquery)
         frame = to_frame(answers)
         columns = [frame[name].alias(f"{origin.alias}.{name}") for name in origin.query.schema.names]
-        return self._entered(pl.DataFrame([*columns, (frame["#at"] - 1).alias("#t")]))
+        instants = (frame["#at"] - 1).alias("#t")
+        check_instants(instants, f"the instant of a row of nested query `{origin.alias}`")
+        return self._entered(pl.DataFrame([*columns, instants]))
 
     def _entered(self, rows: pl.DataFrame) -> pl.DataFrame:
         below, _, _ = self.query.stages

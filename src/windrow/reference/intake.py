@@ -11,7 +11,7 @@ from windrow.algebra.values import canonical, canonical_rows
 from windrow.errors import DataError
 from windrow.reference.expressions import compile_expression
 from windrow.reference.world import Arrival, Values
-from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant, check_instant
 from windrow.windows.progress import Batch, is_late
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ class StreamIntake:
         moments = self._moments(values, only_marks, now)
         data = [(row, t) for row, t, only in zip(values, moments, only_marks, strict=True) if not only]
         self._refuse_missing_moments(data)
+        for _, moment in data:
+            check_instant(moment, f"`{self.stream.wattr}` of stream `{self.stream.name}`")
+        self._refuse_marks_out_of_reach(values)
         self._accept(data, now, clock_of)
         self._observe(values, moments, only_marks, now)
 
@@ -58,6 +61,11 @@ class StreamIntake:
                 code="null-wattr",
                 hint="the windowing attribute cannot be NULL; filter such rows out before",
             )
+
+    def _refuse_marks_out_of_reach(self, values: Sequence[Values]) -> None:
+        for row in values if self.stream.progress.mark else ():
+            mark = self._evaluated(self.stream.progress.mark, row)
+            check_instant(mark, f"punctuation of stream `{self.stream.name}`")
 
     def _accept(
         self, data: Sequence[tuple[Values, int | None]], now: int, clock_of: Callable[[Any], Instant]
@@ -101,6 +109,7 @@ class StreamIntake:
 
     def punctuate(self, progress: Instant, where: Mapping[str, Any] | None, now: int) -> None:
         """A promise from outside: no more rows (with this value in this column) below `progress`."""
+        check_instant(progress, f"punctuation of stream `{self.stream.name}`")
         if where is None:
             self.progress = self.progress.with_progress(progress)
             return

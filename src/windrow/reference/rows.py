@@ -12,7 +12,7 @@ from windrow.algebra.plan import Plan, Scan, Subquery, Window
 from windrow.reference.expressions import compile_expression
 from windrow.reference.sub_windows import sub_windows
 from windrow.reference.world import Fact, Values, World
-from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant, check_instant
 from windrow.windows.element import Element, sort_key
 from windrow.windows.lifetime import LifetimeWindow
 
@@ -80,6 +80,7 @@ class RowsBelow:
             known: dict[str, Any] = dict(zip(plan.stream.schema.names, arrival.values, strict=True))
             known |= {ROW_NUM: arrival.row_num, ARRIVAL_TS: arrival.arrival_ts}
             values = arrival.values + tuple(known[name] for name in PSEUDO_COLUMNS if name in plan.pseudo)
+            check_instant(known[attribute], f"`{attribute}` of stream `{plan.stream.name}`")
             if known[attribute] is not None:
                 turn = arrival.row_num if self.window.spec.counts_arrivals else 0
                 fact = Fact(values, known[attribute], turn)
@@ -88,7 +89,10 @@ class RowsBelow:
 
     @of.register
     def _(self, plan: Subquery) -> list[StreamRow]:
-        return [StreamRow(Fact(change.row, t), change.row, 0) for change, t in self.emitted(plan.query)]
+        emitted = self.emitted(plan.query)
+        for _, t in emitted:
+            check_instant(t, f"the instant of a row of nested query `{plan.alias}`")
+        return [StreamRow(Fact(change.row, t), change.row, 0) for change, t in emitted]
 
     @of.register
     def _(self, plan: Filter) -> list[StreamRow]:
@@ -115,6 +119,7 @@ class RowsBelow:
         lifetime = None
         if isinstance(spec, LifetimeWindow):
             lifetime = compile_expression(spec.expression, schema.names)(row.fact.values, None)
+            check_instant(None if lifetime is None else lifetime * spec.scale, "a LIFETIME")
         return Element(
             t=int(row.fact.ts),
             row_num=row.row_num,

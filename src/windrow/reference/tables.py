@@ -10,7 +10,7 @@ from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError
 from windrow.reference.world import TableChange, Values
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, Instant, check_instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,7 @@ class TableIntake:
 
     def update(self, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]) -> None:
         """Rows leave, then rows come."""
+        check_instant(at, f"a change of table `{self.table.name}`")
         last = self.changes[-1].at if self.changes else -INFINITY
         promised = self.progress if self.progress != INFINITY else last
         if at < max(last, promised):

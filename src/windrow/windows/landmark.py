@@ -14,10 +14,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from windrow.errors import QueryError
-from windrow.windows.domain import FOREVER, INFINITY, Instant
+from windrow.windows.domain import FARTHEST, FOREVER, INFINITY, Instant
 from windrow.windows.element import Element
 from windrow.windows.grid import SlideGrid
-from windrow.windows.spec import OwnInterval, WindowId, changes, require_positive
+from windrow.windows.spec import OwnInterval, WindowId, changes, require_near, require_positive
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,10 @@ class LandmarkWindow(OwnInterval):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive("SLIDE", self.slide)
+        # no RANGE is added to an instant here
+        require_positive("SLIDE", self.slide, 2 * FARTHEST)
+        for part, point in (("FROM", self.start), ("UNTIL", self.until), ("ORIGIN", self.origin)):
+            require_near(part, point, FARTHEST + 1)
         if self.start is not None and self.until is not None and self.start > self.until:
             raise QueryError(
                 f"the window begins at {self.start}, after it ends at {self.until}",

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from windrow.windows.domain import FOREVER, INFINITY, Instant
 from windrow.windows.element import Element
 from windrow.windows.grid import SlideGrid
-from windrow.windows.spec import OwnInterval, WindowId, changes, require_positive
+from windrow.windows.spec import OwnInterval, WindowId, changes, require_near, require_positive
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class RangeWindow(OwnInterval):
         super().__post_init__()
         require_positive("RANGE", self.range)
         require_positive("SLIDE", self.slide)
+        require_near("ORIGIN", self.origin)
 
     @property
     def grid(self) -> SlideGrid | None:

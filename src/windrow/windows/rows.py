@@ -25,7 +25,7 @@ from windrow.windows.domain import FOREVER, INFINITY, Instant
 from windrow.windows.element import Element, Interval, Report, place_of, sort_key, visible
 from windrow.windows.grid import SlideGrid
 from windrow.windows.numbering import Partition, number
-from windrow.windows.spec import WindowId, WindowSpec, require_positive
+from windrow.windows.spec import WindowId, WindowSpec, require_near, require_positive
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class RowsWindow(WindowSpec):
         require_positive("ROWS", self.rows)
         require_positive("SLIDE", self.slide_rows)
         require_positive("SLIDE", self.slide_time)
+        require_near("ORIGIN", self.origin)
         if self.slide_rows and self.slide_time:
             raise QueryError(
                 "a window slides in rows or in time, not both", code="window-slide", hint="give one SLIDE"

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from windrow.errors import QueryError
-from windrow.windows.domain import INFINITY, MAX_INT64, ROW_NUM, Instant
+from windrow.windows.domain import FARTHEST, INFINITY, ROW_NUM, Instant
 from windrow.windows.element import Element, Interval, visible
 from windrow.windows.grid import SlideGrid
 
@@ -164,8 +164,8 @@ class OwnInterval(WindowSpec):
         return self.grid.end(w) <= progress if self.grid else w < progress
 
 
-def require_positive(part: str, value: int | None) -> None:
-    """A size is at least one tick or row, and a 64-bit integer."""
+def require_positive(part: str, value: int | None, most: int = FARTHEST) -> None:
+    """A size is at least one tick or row, and not so large that sums with instants are out of reach."""
     if value is None:
         return
     if value <= 0:
@@ -174,11 +174,16 @@ def require_positive(part: str, value: int | None) -> None:
             code="window-size",
             hint="a window of one instant is [NOW]; one that never ends is [UNBOUNDED]",
         )
-    if value > MAX_INT64:
+    require_near(part, value, most)
+
+
+def require_near(part: str, value: int | None, most: int = FARTHEST) -> None:
+    """Sizes and points of windows lie where instants may."""
+    if value is not None and abs(value) > most:
         raise QueryError(
-            f"{part} {value} does not fit a 64-bit integer",
+            f"{part} {value} is out of reach: instants lie between -2^60 and 2^60",
             code="window-overflow",
-            hint=f"at most {MAX_INT64}",
+            hint=f"at most {most}; a window that never ends is [UNBOUNDED]",
         )
 
 

@@ -16,7 +16,7 @@ from windrow.algebra.operators import Limit, Project, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.engine.adhoc.needs import has_members
 from windrow.errors import QueryError
-from windrow.windows.domain import ROW_NUM
+from windrow.windows.domain import FARTHEST, ROW_NUM
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.session import SessionWindow
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from windrow.windows.spec import WindowSpec
 
 #: all instants that matter are before this one, and none of them is a slide instant
-END = 1 << 60
-EVERYTHING = LandmarkWindow(slide=1 << 61, origin=END)
+END = FARTHEST + 1
+EVERYTHING = LandmarkWindow(slide=2 * FARTHEST, origin=END)
 NO_LIMIT = (1 << 62) - 1
 
 

@@ -37,6 +37,7 @@ from windrow.kernels.general.pieces import (
 )
 from windrow.kernels.general.rows_below import KEPT, NUMBER, ORDER, PER
 from windrow.kernels.state import State
+from windrow.windows.domain import FARTHEST, too_far
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import NowWindow, RangeWindow
@@ -172,8 +173,11 @@ class Intervals(Leaf):
             inside &= True if spec.until is None else t <= spec.until
             return vs, np.where(inside, never, vs)
         if self.lifetime is not None:
-            lives = self.lifetime(rows).cast(pl.Int64).fill_null(0).to_numpy().clip(0, FOREVER // spec.scale)
-            return t, np.minimum(t + lives * spec.scale, FOREVER)
+            lives = self.lifetime(rows).cast(pl.Int64).fill_null(0)
+            outside = lives.filter((lives > FARTHEST // spec.scale) | (lives < -FARTHEST // spec.scale))
+            if len(outside):
+                raise too_far(int(outside[0]) * spec.scale, "a LIFETIME")
+            return t, t + lives.to_numpy().clip(0) * spec.scale
         return t, never
 
 

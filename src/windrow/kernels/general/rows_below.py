@@ -16,6 +16,7 @@ from windrow.algebra.plan import Scan, Subquery
 from windrow.kernels.columns import polars_type
 from windrow.kernels.general.operator import Operator, Step
 from windrow.kernels.general.pieces import TS, blank, columns_of, fitted
+from windrow.kernels.intake import check_instants
 from windrow.kernels.state import State
 from windrow.windows.domain import ARRIVAL_TS, ROW_NUM
 
@@ -53,7 +54,9 @@ class Scanned(Operator):
         known |= {name: rows[f"#{name}"] for name in (ROW_NUM, ARRIVAL_TS)}
         read = (*names, *(name for name in (ROW_NUM, ARRIVAL_TS) if name in self.scan.pseudo))
         columns = [known[name].alias(f"{self.scan.alias}.{name}") for name in read]
-        columns += [known[self.attribute].cast(pl.Int64).alias(TS), known[ROW_NUM].alias(NUMBER), rows[KEPT]]
+        instants = known[self.attribute].cast(pl.Int64).alias(TS)
+        check_instants(instants, f"`{self.attribute}` of stream `{self.scan.stream.name}`")
+        columns += [instants, known[ROW_NUM].alias(NUMBER), rows[KEPT]]
         columns += [known[name].alias(hidden) for hidden, name in self.order]
         columns += [known[name].alias(PER + name) for name in self.sources]
         found = fitted(pl.DataFrame(columns), self.columns)
@@ -82,7 +85,9 @@ class NestedRows(Operator):
         inner, outer = self.subquery.query.schema.names, self.subquery.schema.names
         columns = [answers[a].alias(b) for a, b in zip(inner, outer, strict=True)]
         columns += [answers[name].alias(hidden) for hidden, name in self.order]
-        frame = pl.DataFrame([*columns, (answers["#at"] - self.before).alias(TS)])
+        instants = (answers["#at"] - self.before).alias(TS)
+        check_instants(instants, f"the instant of a row of nested query `{self.subquery.alias}`")
+        frame = pl.DataFrame([*columns, instants])
         first = state.meta.get(COUNT, 0) + 1
         numbers = pl.int_range(first, first + frame.height, dtype=pl.Int64, eager=True).alias(NUMBER)
         frame = frame.with_columns(numbers, pl.lit(NEVER_LATE, pl.Int64).alias(KEPT))

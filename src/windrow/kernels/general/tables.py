@@ -38,7 +38,7 @@ from windrow.kernels.general.pieces import (
     together,
 )
 from windrow.kernels.state import State
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, Instant, check_instant
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Table
@@ -91,6 +91,7 @@ def promised(table: str, before: Instant, progress: Instant, clock: Instant) -> 
 
 def check_order(table: str, at: int, last: Instant, progress: Instant) -> None:
     """Refuse a change before one that is known, or below what the table was punctuated with."""
+    check_instant(at, f"a change of table `{table}`")
     known = max(last, progress) if progress != INFINITY else last
     if at < known:
         raise DataError(

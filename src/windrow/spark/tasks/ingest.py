@@ -33,6 +33,7 @@ from windrow.spark.tasks.shed import without
 from windrow.spark.tasks.spent import timed
 from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
+from windrow.windows.domain import FARTHEST, too_far
 from windrow.windows.progress import Batch
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ class FeedTask:
         table = pa.Table.from_batches(batches)
         frame = self._frame(table)
         late, shed = frame[BEGIN].is_null(), frame[BEGIN].eq(SHED).fill_null(False)
-        refusal = self._refusal(frame.filter(late))
+        refusal = self._refusal(frame.filter(late)) or self._out_of_reach(frame.filter(~shed))
         if refusal is not None:
             return Ingested(self.stream.name, refusal=refusal)
         panes = frame.filter(~late & ~shed)
@@ -261,6 +262,15 @@ class FeedTask:
             return None
         count = int(nowhere[COUNT].sum())
         return Intake(self.stream).no_moment(f"{count} row{'s' if count > 1 else ''} of the batch")
+
+    def _out_of_reach(self, frame: pl.DataFrame) -> WindrowError | None:
+        """Rows whose instants no window can be told about; a pane may begin a window's length before them."""
+        whose = f"`{self.stream.wattr}` of stream `{self.stream.name}`"
+        for instants in (frame[GREATEST], frame[BEGIN].drop_nulls()):
+            outside = instants.filter((instants > FARTHEST) | (instants < -2 * FARTHEST))
+            if len(outside):
+                return too_far(int(outside[0]), whose)
+        return None
 
     def _observed(self, frame: pl.DataFrame, late: pl.Series) -> Observed:
         greatest = frame[GREATEST].max()
