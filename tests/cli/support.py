@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from tests.support.patience import PATIENCE
 
 from windrow.cli.main import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 #: seconds after which a process of its own hangs; starting Spark on a busy machine takes a while
-PATIENCE = 180
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

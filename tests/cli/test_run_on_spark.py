@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import signal
-import time
 from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
@@ -13,7 +12,8 @@ from subprocess import Popen
 from typing import Any
 
 import pytest
-from tests.cli.support import EXAMPLES, PATIENCE, finish, start
+from tests.cli.support import EXAMPLES, finish, start
+from tests.support.patience import wait_until
 
 pytestmark = pytest.mark.jvm
 
@@ -78,11 +78,10 @@ def test_a_query_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None
 
 
 def _wait_for_answers(process: Popen[str], printed: Path) -> None:
-    until = time.monotonic() + PATIENCE
-    while not printed.read_text().count("\n"):
-        assert process.poll() is None, finish(process)
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    def ended() -> str | None:
+        return None if process.poll() is None else str(finish(process))
+
+    wait_until(lambda: bool(printed.read_text().count("\n")), ended)
 
 
 def test_what_was_stopped_goes_on(tmp_path: Path) -> None:

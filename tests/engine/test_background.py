@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.engine.driven import STREAM, Driven
 from tests.engine.world import BATCHES, SUMS, table_of
+from tests.support.patience import PATIENCE
 
 from windrow.cli.session import Session
 from windrow.errors import QueryError, SourceError, StateError, WindrowError
@@ -129,7 +130,7 @@ def failed(folder: Path, step: Callable[[Driven, BaseException], None], error: B
     step(w, error)
     w.start()
     assert w._thread is not None
-    w._thread.join(60)
+    w._thread.join(PATIENCE)
     assert not w.is_running
     w.engine.deliver, w.engine._commit = before  # it can be closed
     return w
@@ -186,7 +187,7 @@ def test_another_start_begins_with_a_clean_sheet(tmp_path: Path) -> None:
     w = failed(tmp_path, read_rows, OURS)
     del w.engine.jobs.ingest  # mended
     w.start()
-    assert w.wait(60)
+    assert w.wait(PATIENCE)
     assert (w.problems, w.exception, w.queries["q"].progress.status) == ([], None, "running")
     w.close()
 
@@ -202,7 +203,7 @@ def test_a_query_that_fails_in_the_background_is_told_at_the_end(tmp_path: Path)
     w.query("bad", "SELECT k, SUM(CAST(CONCAT('x', k) AS INT)) AS n FROM s [RANGE 20 SLIDE 10] GROUP BY k")
     w.start()
     with pytest.raises(WindrowError, match="query `bad` was stopped"):
-        w.wait(60)
+        w.wait(PATIENCE)
     assert [w.queries[name].progress.status for name in ("q", "bad")] == ["running", "failed"]
     w.close()
 
@@ -210,12 +211,12 @@ def test_a_query_that_fails_in_the_background_is_told_at_the_end(tmp_path: Path)
 def test_waiting_for_a_run_that_goes_on(tmp_path: Path) -> None:
     w, go_on = begun(tmp_path), threading.Event()
     ingest = w.engine.jobs.ingest
-    w.engine.jobs.ingest = lambda *arguments: (go_on.wait(60), ingest(*arguments))[1]
+    w.engine.jobs.ingest = lambda *arguments: (go_on.wait(PATIENCE), ingest(*arguments))[1]
     assert w.wait()  # there is none
     w.start()
     assert not w.wait(timeout=0.01)
     go_on.set()
-    assert w.wait(60)
+    assert w.wait(PATIENCE)
     assert w.rows("q")
     w.close()
 
@@ -225,7 +226,7 @@ def test_the_run_cannot_wait_for_itself(tmp_path: Path) -> None:
     w._refreshing.refresh = w.wait  # type: ignore[method-assign, assignment]
     w.start()
     with pytest.raises(StateError, match="cannot wait for its own end"):
-        w.wait(60)
+        w.wait(PATIENCE)
     w.close()
 
 
@@ -252,7 +253,7 @@ def test_the_shell_tells_it(
     w.engine.jobs.ingest = raising(OURS)
     session.take(".start")
     assert w._thread is not None
-    w._thread.join(60)
+    w._thread.join(PATIENCE)
     if session.take(command):
         session.take(".tables")
     session.close()
@@ -274,7 +275,7 @@ def test_the_shell_tells_again_what_fails_again(
     for _ in range(2):
         session.take(".start")
         assert w._thread is not None
-        w._thread.join(60)
+        w._thread.join(PATIENCE)
         session.take(".tables")
     session.close()
     assert capsys.readouterr().err.count("error[fire]") == 2

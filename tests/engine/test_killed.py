@@ -17,6 +17,7 @@ import pytest
 from tests.engine.spark_world import Files
 from tests.engine.victim import EVENT_RATE, ROWS, TOPS, TRAFFIC_COLUMNS, TRAFFIC_OPTIONS
 from tests.engine.world import rows_of
+from tests.support.patience import PATIENCE, wait_until
 
 from windrow.spark.sources.generators.settings import Settings
 from windrow.spark.sources.generators.traffic import TRAFFIC
@@ -43,7 +44,7 @@ def start(kind: str, folder: Path, how: str, crash_at: str = "") -> subprocess.P
 
 
 def run(kind: str, folder: Path, crash_at: str = "") -> int:
-    return start(kind, folder, "once", crash_at).wait(300)
+    return start(kind, folder, "once", crash_at).wait(PATIENCE)
 
 
 def commits(folder: Path) -> int:
@@ -52,11 +53,10 @@ def commits(folder: Path) -> int:
 
 
 def wait_for_commits(process: subprocess.Popen[bytes], folder: Path, wanted: int) -> None:
-    until = time.monotonic() + 240
-    while commits(folder) < wanted:
-        assert process.poll() is None, (folder / "log").read_text()
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    def ended() -> str | None:
+        return None if process.poll() is None else (folder / "log").read_text()
+
+    wait_until(lambda: commits(folder) >= wanted, ended)
 
 
 def test_killed_at_decisive_points_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
@@ -73,12 +73,12 @@ def test_killed_and_interrupted_at_any_moment_nothing_is_lost_or_doubled(tmp_pat
     wait_for_commits(process, tmp_path, 5)
     time.sleep(random.uniform(0, 1))
     process.kill()
-    assert process.wait(60) == -signal.SIGKILL
+    assert process.wait(PATIENCE) == -signal.SIGKILL
 
     process = start("generator", tmp_path, "forever")
     wait_for_commits(process, tmp_path, commits(tmp_path) + 5)
     os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(60) == 0, (tmp_path / "log").read_text()
+    assert process.wait(PATIENCE) == 0, (tmp_path / "log").read_text()
     assert sorted((tmp_path / "now" / "state" / "owners").glob("*.released"))
 
     assert run("generator", tmp_path) == 0, (tmp_path / "log").read_text()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.engine.driven import Driven
 from tests.engine.world import rows_of
+from tests.support.patience import PATIENCE
 
 from windrow.engine.adhoc.turns import Turns
 from windrow.engine.adhoc.watch import Limits, Watch
@@ -70,7 +71,7 @@ def test_a_cancelled_select_ends_and_lets_go_of_its_commit(w: Driven) -> None:
             asked.result(timeout=0.01)
         asked.cancel()
         with pytest.raises(QueryError) as error:
-            asked.result(timeout=10)
+            asked.result(timeout=PATIENCE)
     assert error.value.code == "cancelled"
     assert not turns.waiting
     assert not w.engine.log.leases._pins
@@ -182,7 +183,7 @@ def test_what_runs_elsewhere_is_stopped_when_time_is_up() -> None:
 
     def job() -> None:
         with watch.stopping(stopped.set):
-            assert stopped.wait(5)
+            assert stopped.wait(PATIENCE)
             raise RuntimeError("the job was cancelled")
 
     with pytest.raises(QueryError) as error:

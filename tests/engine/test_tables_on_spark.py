@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.engine.world import rows_of
+from tests.support.patience import wait_until
 
 import windrow as wr
 from windrow.errors import WindrowError
@@ -105,12 +105,12 @@ def test_tables_change_while_a_run_is_under_way(spark: SparkSession, shop: Shop)
         )
         w.query("owned", "SELECT s.k, owner FROM s [RANGE 100], owners WHERE s.k = owners.k")
         w.start()
-        _wait(lambda: w.queries["names"].results().num_rows == 1)
+        wait_until(lambda: w.queries["names"].results().num_rows == 1)
         shop.items("k,name\n1,one\n3,three\n")
         w.update("owners", insert=[{"k": 3, "owner": "cyd"}], delete=[(1, "ann")])
-        _wait(lambda: len(w.tables["items"].rows()) and 3 in w.tables["items"].rows()["k"].to_pylist())
+        wait_until(lambda: len(w.tables["items"].rows()) and 3 in w.tables["items"].rows()["k"].to_pylist())
         shop.bids(1, (3, 20), (1, 30))
-        _wait(lambda: w.queries["names"].results().num_rows == 2)
+        wait_until(lambda: w.queries["names"].results().num_rows == 2)
         w.stop()
         assert sorted(rows_of(w.queries["names"].results())) == [(0, 1, "one"), (20, 3, "three")]
         assert sorted(rows_of(w.queries["owned"].results())) == [
@@ -119,10 +119,3 @@ def test_tables_change_while_a_run_is_under_way(spark: SparkSession, shop: Shop)
             (10, "-", 1, "ann"),
             (20, "+", 3, "cyd"),
         ]
-
-
-def _wait(done: Any, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end, "nothing happens"
-        time.sleep(0.1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.engine.world import COLUMNS, oracle, rows_of, table_of
+from tests.support.patience import wait_until
 
 from windrow.engine.connection import Windrow
 from windrow.engine.core import Arrival
@@ -75,9 +75,7 @@ def test_rows_that_wait_in_a_source_are_told_to_the_engine(spark: SparkSession, 
 
         engine.epoch = epoch
         w.start()
-        give_up = time.monotonic() + 60
-        while len(waiting) < 4 and time.monotonic() < give_up:
-            time.sleep(0.1)
+        wait_until(lambda: len(waiting) >= 4)
         w.stop()
         assert waiting[0] == 0  # nothing is known before the first batch is done
         assert max(waiting) >= 500

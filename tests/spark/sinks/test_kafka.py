@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.spark.sinks.support import delivery_of, every_type, nothing, numbers
 from tests.spark.sinks.test_text_forms import COMMON, NULLS, STRANGE
+from tests.support.patience import PATIENCE
 
 from windrow.errors import SinkError
 from windrow.spark.sinks import open_sink
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def broker() -> Iterator[str]:
     """The address of a broker that lives as long as its producer."""
     cluster = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 2})
-    (found,) = cluster.list_topics(timeout=10).brokers.values()
+    (found,) = cluster.list_topics(timeout=PATIENCE).brokers.values()
     yield f"{found.host}:{found.port}"
     cluster.flush(1)
 
@@ -35,10 +36,10 @@ def messages(broker: str, topic: str, expected: int) -> list[Any]:
         {"bootstrap.servers": broker, "group.id": topic, "enable.auto.commit": False, "log_level": 2}
     )
     try:
-        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = consumer.list_topics(topic, timeout=PATIENCE).topics[topic].partitions
         consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
         found: list[Any] = []
-        limit = time.monotonic() + 20
+        limit = time.monotonic() + PATIENCE
         while time.monotonic() < limit:
             wait = 0.3 if len(found) >= expected else 1.0  # a little longer, to see what should not be there
             message = consumer.poll(wait)
@@ -114,7 +115,7 @@ def test_no_broker(nobody: str) -> None:
         start = time.monotonic()
         with pytest.raises(SinkError) as caught:
             sink.deliver(delivery_of(numbers(1)))
-        assert time.monotonic() - start < 8
+        assert time.monotonic() - start < 60
         assert f"cannot send to topic `t` of Kafka at {nobody}: " in caught.value.message
         assert "Connection refused" in caught.value.message
         assert "the rows are kept" in (caught.value.hint or "")
@@ -126,7 +127,7 @@ def test_no_broker_and_a_full_queue(nobody: str) -> None:
     start = time.monotonic()
     with pytest.raises(SinkError, match="cannot send to topic"):
         sink.deliver(delivery_of(numbers(1, 100)))
-    assert time.monotonic() - start < 8
+    assert time.monotonic() - start < 60
 
 
 def test_a_message_that_is_too_large(broker: str) -> None:

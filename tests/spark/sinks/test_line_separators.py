@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.spark.sinks.support import delivery_of, delta_rows
 from tests.spark.sinks.test_kafka import messages
+from tests.support.patience import PATIENCE
 
 import windrow
 from windrow.spark.sinks import Callback, MemorySink, open_sink
@@ -98,7 +99,7 @@ def test_delta(values: list[str | None]) -> None:
 def broker() -> Iterator[str]:
     """The address of a broker that lives as long as its producer."""
     cluster = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 2})
-    (found,) = cluster.list_topics(timeout=10).brokers.values()
+    (found,) = cluster.list_topics(timeout=PATIENCE).brokers.values()
     yield f"{found.host}:{found.port}"
     cluster.flush(1)
 

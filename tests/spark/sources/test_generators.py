@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.patience import PATIENCE
 
 from windrow.spark.sources.generators.generator import Generator
 from windrow.spark.sources.generators.network import NETWORK
@@ -143,7 +144,7 @@ def test_generators_do_without_spark() -> None:
         "import sys; from windrow.spark.sources import check_url; check_url('generator:traffic');"
         "from windrow.spark.sources.generators.registry import GENERATORS; sys.exit('pyspark' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=PATIENCE).returncode == 0
 
 
 def _micros(rows: pa.RecordBatch) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from tests.support.patience import PATIENCE
 
 from windrow.errors import SourceError
 from windrow.spark.sources import open_url
@@ -34,7 +35,7 @@ def broker() -> tuple[str, Producer]:
     quiet = logging.getLogger("mock broker")
     quiet.addHandler(logging.NullHandler())
     producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused:1"}, logger=quiet)
-    (metadata,) = producer.list_topics(timeout=10).brokers.values()
+    (metadata,) = producer.list_topics(timeout=PATIENCE).brokers.values()
     return f"{metadata.host}:{metadata.port}", producer
 
 
@@ -95,7 +96,7 @@ def test_a_broker_that_is_down_is_not_waited_for_long() -> None:
         pytest.raises(SourceError, match=r"no answer from `kafka://127.0.0.1:1/plain` within 0.5 seconds"),
     ):
         topic.bounds()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
 
 
 def test_an_unknown_setting(server: str) -> None:
