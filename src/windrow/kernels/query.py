@@ -20,7 +20,7 @@ import polars as pl
 
 from windrow.algebra.expressions import WindowBound
 from windrow.algebra.operators import Aggregate, Filter, Project
-from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.columns import hidden
 from windrow.kernels.cuts import Cut, cut_of
@@ -148,7 +148,7 @@ def _stage(node: Filter | Project) -> Stage:
 
 
 def _named(plan: Plan) -> str:
-    return type(plan).__name__
+    return "UNION ALL of streams" if isinstance(plan, StreamUnion) else type(plan).__name__
 
 
 def _refusal(what: str) -> QueryError:
