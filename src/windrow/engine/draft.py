@@ -39,7 +39,7 @@ from windrow.spark.tasks.shared import SharedWork
 from windrow.spark.tasks.units import GeneralUnit, UnionUnit
 from windrow.state.entries import OutboxEntry
 from windrow.state.names import ANSWERS, DRIVER, KEPT
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, Instant, check_instant
 
 if TYPE_CHECKING:
     import polars as pl
@@ -201,6 +201,7 @@ class Draft:
             at = instant_of(record, self._clocks_of(name))
         else:
             at = update.at
+            check_instant(at, f"a change of table `{name}`")
             check_clock(name, at, self.answered(name))
         check_order(name, at, record.changed, record.progress)
         contents.check(gone, new)

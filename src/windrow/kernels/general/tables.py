@@ -67,6 +67,7 @@ class TableIntake:
         self, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
     ) -> pl.DataFrame:
         """Rows leave, then rows come: the changes."""
+        check_instant(at, f"a change of table `{self.table.name}`")
         check_order(self.table.name, at, self.last, self.progress)
         where = f"table `{self.table.name}`"
         gone = canonical_rows(self.table.schema, delete, where)
@@ -91,7 +92,6 @@ def promised(table: str, before: Instant, progress: Instant, clock: Instant) -> 
 
 def check_order(table: str, at: int, last: Instant, progress: Instant) -> None:
     """Refuse a change before one that is known, or below what the table was punctuated with."""
-    check_instant(at, f"a change of table `{table}`")
     known = max(last, progress) if progress != INFINITY else last
     if at < known:
         raise DataError(
