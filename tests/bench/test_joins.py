@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.bench.reference import Answers, by_steps, by_the_reference
 
-from windrow.algebra.physical.join_cost import WindowStats, order_cost
 from windrow.bench.benchmarks.joins import Options
 from windrow.bench.setting import Setting
 from windrow.bench.studies import joins
 from windrow.bench.studies.join_streams import join, rows, streams
 from windrow.bench.studies.joins import ORDER_WAYS, algorithms, orders_tried, plan
+from windrow.kernels.general.join_cost import WindowStats, order_cost
 
 
 def test_costs_of_the_orders_are_those_of_the_thesis() -> None:

@@ -41,7 +41,7 @@ def test_one_query(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "-e", DISTINCT, "--stream", BIDS)
     assert (code, err) == (0, "")
     assert out.startswith("emit '+' and '-' · WK\n└─ δ DISTINCT\n")
-    assert "method  δ*" in out
+    assert "method  δ, told: each value" in out
     assert "clock       bids: SLACK 5 SECONDS" in out
 
 
@@ -73,7 +73,7 @@ def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
     code, out, _ = run(capsys, "-")
     assert code == 0
-    assert "δ*" in out
+    assert "δ, told" in out
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from windrow.algebra.aggregates import user
 from windrow.engine.analysing import observed
 from windrow.engine.core import Arrival, Engine
 from windrow.engine.explaining import explain_script
-from windrow.engine.running import runnable
 from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.running import Running
 from windrow.kernels.measures import Argument
@@ -505,7 +504,7 @@ def test_a_query_with_an_archive_has_ends_of_its_own(tmp_path: Path, monkeypatch
         life.add(name, text)
     life.engine.epoch()  # they are a team before anything comes
     record = life.engine.queries["kept"]
-    life.engine.queries["kept"] = record.carrying(runnable(record.query.plan))
+    life.engine.queries["kept"] = record.carrying()
     for batch in BATCHES:
         life.push(batch)
     assert len({id(each) for each in joins}) == 2

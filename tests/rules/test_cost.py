@@ -11,13 +11,14 @@ from windrow.algebra.catalog import Stream, Table, TableKind
 from windrow.algebra.expressions import Literal
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Exists, Filter, Join, TableJoin
-from windrow.algebra.physical.join_cost import WindowStats, join_size, order_cost
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, TableScan, Window
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, TIMESTAMP
+from windrow.kernels.general.join_cost import WindowStats, join_size, order_cost
 from windrow.rules.cost import Estimate, Statistics, estimate, flow_of, total_cost
 from windrow.rules.optimise import optimise
 from windrow.rules.reorder_joins import reorder_joins
+from windrow.rules.statistics import Model
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
@@ -81,6 +82,7 @@ def test_a_join_costs_what_the_thesis_says(parameters: list[tuple[int, int, int]
     known = Statistics(
         rates={each.name: each.rate for each in stats},
         distinct={f"{each.name}.k": each.distinct for each in stats},
+        model=Model.PAPERS,
     )
     plan = joined(*(window(each.name, int(each.length)) for each in stats))
     found = own_cost(plan, known)

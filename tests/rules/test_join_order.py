@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.algebra.physical.join_cost import (
+from windrow.kernels.general.join_cost import (
     JoinOrder,
     WindowStats,
     arrival_cost,
@@ -20,7 +20,7 @@ from windrow.algebra.physical.join_cost import (
     order_cost,
     probing_order,
 )
-from windrow.algebra.physical.join_order import (
+from windrow.kernels.general.join_order import (
     MOST_WINDOWS_SURVEYED,
     augmented_order,
     candidate_orders,

@@ -23,7 +23,7 @@ from windrow.rules.cost import estimate, total_cost
 from windrow.rules.optimise import optimise
 from windrow.rules.pane_cost import SlidingWork
 from windrow.rules.pane_parts import decomposed
-from windrow.rules.statistics import Extents, Statistics
+from windrow.rules.statistics import Model, Statistics
 from windrow.rules.use_panes import use_panes
 from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow
@@ -144,7 +144,7 @@ def test_the_cost_of_plans_is_the_papers_cost_per_extent(name: str, size: int, s
     panes = Panes.of(spec)
     if panes.per_window == 1 or slide >= size:
         return
-    statistics = Statistics(rates={"bids": rate}, extents=Extents.PAPER)
+    statistics = Statistics(rates={"bids": rate}, model=Model.PAPERS)
     plain = aggregated(name, spec)
     (paned,) = use_panes(plain)
     work = SlidingWork(panes, rows=rate * size, groups=1)
@@ -158,8 +158,8 @@ def test_the_cost_of_plans_is_the_papers_cost_per_extent(name: str, size: int, s
 
 def test_by_the_papers_costs_panes_are_chosen_for_many_rows_and_few_groups() -> None:
     plan = aggregated("max", RangeWindow(60, 5), groups=True)
-    busy = Statistics(rates={"bids": 1000}, distinct={"bids.g": 10}, extents=Extents.PAPER)
-    idle = Statistics(rates={"bids": 1}, distinct={"bids.g": 10_000}, extents=Extents.PAPER)
+    busy = Statistics(rates={"bids": 1000}, distinct={"bids.g": 10}, model=Model.PAPERS)
+    idle = Statistics(rates={"bids": 1}, distinct={"bids.g": 10_000}, model=Model.PAPERS)
     assert is_paned(optimise(plan, busy).plan)
     assert not is_paned(optimise(plan, idle).plan)
     assert not is_paned(optimise(plan, busy, disabled=["use_panes"]).plan)

@@ -25,8 +25,8 @@ from windrow.algebra.plan import Emit, Plan, Subquery, Window
 from windrow.algebra.types import BIGINT
 from windrow.errors import DataError
 from windrow.kernels.program import Program
+from windrow.physical.native_sql import native_query
 from windrow.reference.executor import ReferenceExecutor
-from windrow.spark.native import native_query
 from windrow.testing.spark_executor import SparkExecutor
 from windrow.windows.punctuation import NoPolicy, Ordered, Policy, Slack
 from windrow.windows.ranges import RangeWindow

@@ -11,7 +11,7 @@ from tests.support.patience import wait_until
 
 from windrow.engine.connection import Windrow
 from windrow.engine.core import Arrival
-from windrow.spark.native import native_query
+from windrow.physical.native_sql import native_query
 
 if TYPE_CHECKING:
     from pathlib import Path

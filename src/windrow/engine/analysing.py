@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.explain.operators import Spelling
 from windrow.kernels.differences import CELLS, DISTINCT, Differences, is_buffered
 from windrow.kernels.shared.sums import seen_of
-from windrow.spark.tasks.units import GeneralUnit
+from windrow.physical.units import GeneralUnit
 from windrow.state.shard import Shard
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from windrow.engine.records import QueryRecord
     from windrow.kernels.level import Level
-    from windrow.spark.tasks.units import Unit
+    from windrow.physical.units import Unit
     from windrow.state.manifest import Manifest
     from windrow.state.refs import Facts
     from windrow.state.store import Store

@@ -23,11 +23,10 @@ from windrow.archive.archive import Archive
 from windrow.archive.searching import Reading
 from windrow.engine.archive_rows import Shape
 from windrow.engine.outgoing import pending
-from windrow.engine.running import runnable
 from windrow.errors import QueryError, StateError
 from windrow.language.binder.archives import check_lifetimes
+from windrow.physical.units import GeneralUnit
 from windrow.spark.tasks.archived import archived_section, stream_source
-from windrow.spark.tasks.units import GeneralUnit
 from windrow.state.crash import crash_point
 from windrow.state.entries import SourceState
 from windrow.state.failures import RESTORE
@@ -162,7 +161,7 @@ class Archiving:
         at_others = record.member is not None and record.member.pace is not None
         if (at_others and has_rows) or any(name.partition("\0")[0] == record.id for name in kept):
             raise _ends_unknown(record.query.name)
-        self._engine.queries[record.query.name] = record.carrying(runnable(record.query.plan))
+        self._engine.queries[record.query.name] = record.carrying()
 
     def _new(self, spec: StandingArchive, source: str, shape: Shape) -> Kept:
         folder = f"{file_name(spec.name)}-{token_hex(4)}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.engine.running import runnable
 from windrow.engine.teams import teamed
 from windrow.state.names import DRIVER
 from windrow.windows.domain import INFINITY
@@ -53,7 +52,7 @@ class Arranging:
         for record in found:
             member = members.get(record.id)
             if member != record.member:
-                engine.queries[record.query.name] = record.joining(runnable(record.query.plan), member)
+                engine.queries[record.query.name] = record.joining(member)
 
     def _plan_anew(self) -> None:
         """Find out which synopses serve queries best of streams that had no rows yet."""

@@ -13,8 +13,8 @@ from windrow.algebra.aggregates.user import definitions
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Scan, Window
 from windrow.engine.records import QueryRecord, query_text
-from windrow.engine.running import runnable
 from windrow.errors import QueryError, StateError
+from windrow.physical import plan_query
 from windrow.spark.tasks.bundle import Bundle
 from windrow.windows.domain import IMPLICIT
 from windrow.windows.punctuation import NoPolicy
@@ -26,23 +26,29 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingQuery
+    from windrow.rules.statistics import Statistics
     from windrow.state.entries import QueryState
 
 
 def begun(
-    query: StandingQuery, commit: int, stored: QueryState | None = None, *, by_group: bool | None = None
+    query: StandingQuery,
+    commit: int,
+    stored: QueryState | None = None,
+    *,
+    statistics: Statistics | None = None,
+    by_group: bool | None = None,
 ) -> QueryRecord:
     """A query's record after a commit: a new one, or the one whose state is stored, under its old id."""
-    plan, text = runnable(query.plan), query_text(query)
+    physical, text = plan_query(query.plan, statistics, by_group=by_group), query_text(query)
     used = _user_aggregates(query)
     code = "\0".join(definition.fingerprint for definition in used)
     fingerprint = blake2b(f"{text}\0{code}".encode(), digest_size=16).hexdigest()
     if stored is not None and stored.fingerprint != fingerprint:
         raise _changed(query.name, stored.text, text)
     name = stored.options["id"] if stored else f"{query.name}@{commit + 1}"
-    bundle = Bundle.of(name, plan, fingerprint, by_group=by_group, aggregates=used)
-    record = QueryRecord(query, bundle, text, absorbed=commit)
-    return record.resumed(stored, plan) if stored is not None else record
+    bundle = Bundle.of(name, physical, fingerprint, aggregates=used)
+    record = QueryRecord(query, physical, bundle, text, absorbed=commit)
+    return record.resumed(stored) if stored is not None else record
 
 
 def check_stream(record: StreamRecord) -> None:

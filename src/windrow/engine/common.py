@@ -23,6 +23,7 @@ from windrow.kernels.shared.asking import Asker
 from windrow.kernels.shared.ledger import Entry, Ledger, Sheet
 from windrow.kernels.shared.tallies import Tally
 from windrow.kernels.user_states import UserState
+from windrow.physical.units import SlidingUnit
 from windrow.sharing.covering import recipe, relevant_of
 from windrow.sharing.data import Datum
 from windrow.sharing.grids import Grid
@@ -32,7 +33,6 @@ from windrow.sharing.predicates.terms import predicate_of
 from windrow.sharing.questions import question_of
 from windrow.sharing.rules import cs8
 from windrow.spark.tasks.shared import Seed
-from windrow.spark.tasks.units import SlidingUnit
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ from windrow.engine.monitoring import both, check_every
 from windrow.engine.overload import Effort
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.refreshes import Refreshes
-from windrow.engine.running import runnable
 from windrow.engine.shedding import Shedding
 from windrow.engine.tables import Shelf, TableRecord
 from windrow.errors import DataError, QueryError, WindrowError
@@ -238,7 +237,7 @@ class Engine:
             stored = None if query.name in self._dropped else self.last.queries.get(query.name)
             check_clock(query.name, query.plan, self.streams)
             record = begun(query, self.last.number, stored, by_group=self.by_group)
-            plan = runnable(query.plan)
+            plan = record.physical.emit
             joined = None if stored else self._joined(record, plan)
             if stored is not None:
                 if record.shares and record.is_running:

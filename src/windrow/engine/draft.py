@@ -31,12 +31,12 @@ from windrow.kernels.clocks import Clock
 from windrow.kernels.general.tables import changes_at, check_order, promised
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.shared.turn import Turn
+from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding import load
 from windrow.spark.tasks.archived import archived_section, is_archived
 from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
 from windrow.spark.tasks.shared import SharedWork
-from windrow.spark.tasks.units import GeneralUnit, UnionUnit
 from windrow.state.entries import OutboxEntry
 from windrow.state.names import ANSWERS, DRIVER, KEPT
 from windrow.windows.domain import INFINITY, Instant, check_instant

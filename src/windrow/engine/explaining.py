@@ -1,10 +1,10 @@
-"""The way of a query, put together: text becomes a plan, a better plan, and an explanation of it.
+"""The way of a query, put together: text becomes a plan, a physical plan, and an explanation of it.
 
 Every step is one call of the package that knows how:
 
-    compile     windrow.language    text -> plan
-    optimise    windrow.rules       plan -> better plan, and how it came about
-    explain     windrow.algebra     plan -> facts for people
+    compile_query   windrow.language    text -> plan
+    plan_query      windrow.physical    plan -> the physical plan that runs, and why it does
+    explained       windrow.physical    physical plan -> facts for people
 """
 
 from __future__ import annotations
@@ -12,26 +12,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.algebra.explain import Alternative, Explanation, gather
-from windrow.engine.expecting import sizes_of
 from windrow.engine.may_shed import what_is_shed
-from windrow.engine.running import how_it_runs
 from windrow.engine.sharing import what_is_common
 from windrow.errors import QueryError
 from windrow.language.binder.bound import ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
+from windrow.physical import plan_query
+from windrow.physical.describe import explained, how_it_runs
 from windrow.redaction import redacted
-from windrow.rules.cost import total_cost
-from windrow.rules.optimise import normalise, optimise
 from windrow.spark.sinks import check_sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from windrow.algebra.explain import Explanation
     from windrow.algebra.plan import Emit
     from windrow.language.binder.bound import BoundStatement
-    from windrow.rules.optimise import Optimised
+    from windrow.physical import PhysicalPlan
     from windrow.rules.statistics import Statistics
 
 #: columns, or columns and options, as they stand in CREATE STREAM or CREATE TABLE
@@ -50,11 +48,11 @@ def explain(
 
     >>> found = explain("SELECT DISTINCT a, ts FROM s [ROWS 9]", streams={"s": "a BIGINT, ts TIMESTAMP"})
     >>> for step in found.plan.walk():
-    ...     print(f"{step.operator:<20}{step.pattern!s:<5}{step.physical.layout.value}")
-    emit '+' and '-'    STR  none
-    δ DISTINCT          STR  count per value, negative rows
-    π a, ts             STR  none
-    window s [ROWS 9]   STR  FIFO by position, negative rows
+    ...     print(f"{step.operator:<20}{step.pattern!s:<5}{step.method}")
+    emit '+' and '-'    STR  changes
+    δ DISTINCT          STR  counting δ
+    π a, ts             STR  row by row
+    window s [ROWS 9]   STR  numbered rows
     """
     emit = compile_query(query, declared(streams or {}, tables or {}))
     return explain_plan(emit, sink=sink, statistics=statistics)
@@ -103,19 +101,26 @@ def explain_plan(
     observed: Sequence[str] = (),
     max_gap: int | None = None,
 ) -> Explanation:
-    """The explanation of a query, with the plan it is optimised to."""
-    chosen = optimise(emit, statistics)
-    return gather(
-        emit,
-        chosen=chosen.plan,
+    """The explanation of a query, as it would run."""
+    return described(plan_query(emit, statistics), name=name, sink=sink, observed=observed, max_gap=max_gap)
+
+
+def described(
+    plan: PhysicalPlan,
+    *,
+    name: str | None = None,
+    sink: str | None = None,
+    observed: Sequence[str] = (),
+    max_gap: int | None = None,
+) -> Explanation:
+    """The explanation of a physical plan, with what becomes of its answers."""
+    return explained(
+        plan,
         name=name,
         sink=redacted(sink) if sink else None,
         promised=check_sink(sink) if sink else None,
-        runs=[*how_it_runs(emit), *what_is_shed(emit, max_gap)],
+        runs=[*how_it_runs(plan), *what_is_shed(plan, max_gap)],
         observed=observed,
-        fired=chosen.fired,
-        considered=_alternatives(emit, chosen, statistics),
-        sizes=sizes_of(chosen.plan, statistics) if statistics else {},
     )
 
 
@@ -127,17 +132,6 @@ def _queries(statements: list[BoundStatement]) -> Iterator[StandingQuery]:
             yield statement.query
         else:
             yield StandingQuery(f"#{number}" if len(plans) > 1 else "", statement.plan)
-
-
-def _alternatives(emit: Emit, chosen: Optimised, statistics: Statistics | None) -> list[Alternative]:
-    """What was costed, and the plan that the rules alone give; none if there was no choice."""
-    if not chosen.considered:
-        return []
-    plain = total_cost(normalise(emit).plan, statistics)
-    least = total_cost(chosen.plan, statistics)
-    plans = dict.fromkeys([("the rules alone", plain), *chosen.considered])
-    winner = next((plan for plan in plans if plan[1] == least), None)
-    return [Alternative(name, cost, (name, cost) == winner) for name, cost in plans]
 
 
 def _as_tuple(parts: Declared) -> tuple[str, ...]:

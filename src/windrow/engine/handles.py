@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 from windrow.engine.analysing import observed
 from windrow.engine.arguments import checked
-from windrow.engine.explaining import explain_plan
+from windrow.engine.explaining import described
 from windrow.engine.missing import gap_table, with_gaps
 from windrow.engine.published import published, published_schema, rows_schema
 from windrow.engine.sharing import with_sharing
@@ -196,8 +196,8 @@ class Query:
         known = self._engine.store, self._engine.last, self._record
         seen = observed(*known, ledger, tallied) if analyze else ()
         seen += tuple(self._engine.costs.lines(self._record.id)) if analyze else ()
-        found = explain_plan(
-            query.plan, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
+        found = described(
+            self._record.running, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
         )
         return replace(found, runs=tuple(with_sharing(found.runs, self._engine, self._record)))
 

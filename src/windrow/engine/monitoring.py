@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from windrow.engine.refreshes import Group
 from windrow.errors import QueryError
+from windrow.physical.units import SlidingUnit
 from windrow.sharing.scheduling.tasks import Query, by_period
-from windrow.spark.tasks.units import SlidingUnit
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:

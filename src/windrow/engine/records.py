@@ -19,8 +19,8 @@ from windrow.windows.progress import Progress
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.plan import Emit
     from windrow.language.catalog import StandingQuery
+    from windrow.physical import PhysicalPlan
     from windrow.spark.sinks import Sink
     from windrow.spark.sources import Source
     from windrow.spark.tasks.bundle import Bundle
@@ -115,6 +115,8 @@ class QueryRecord:
     dropped and created again is another one."""
 
     query: StandingQuery
+    #: how it runs
+    physical: PhysicalPlan
     bundle: Bundle
     text: str
     #: deltas up to this commit are taken in
@@ -160,22 +162,27 @@ class QueryRecord:
         """The same, stopped for good."""
         return replace(self, status="failed", error=error, shares=(), seed=None)
 
-    def carrying(self, plan: Emit) -> QueryRecord:
+    @property
+    def running(self) -> PhysicalPlan:
+        """How it runs, as it is among other queries."""
+        return self.physical.running(self.bundle.unit, is_shared=bool(self.shares))
+
+    def carrying(self) -> QueryRecord:
         """The same, with results that come with their ends, which no part that others have tells."""
         bundle = replace(self.bundle, carries_ends=True)
         if self.member is None:
             return replace(self, bundle=bundle)
-        return replace(self, bundle=bundle).joining(plan, self.member.by_itself)
+        return replace(self, bundle=bundle).joining(self.member.by_itself)
 
-    def joining(self, plan: Emit, member: Membership | None) -> QueryRecord:
+    def joining(self, member: Membership | None) -> QueryRecord:
         """The same in a team, or by itself."""
-        return replace(self, bundle=as_member(self.bundle, plan, member), member=member)
+        return replace(self, bundle=as_member(self.bundle, self.physical.emit, member), member=member)
 
-    def resumed(self, stored: QueryState, plan: Emit) -> QueryRecord:
+    def resumed(self, stored: QueryState) -> QueryRecord:
         """The same, where a manifest has it."""
-        known = self.carrying(plan) if stored.options.get("carries_ends") else self
+        known = self.carrying() if stored.options.get("carries_ends") else self
         if "member" in stored.options:
-            known = known.joining(plan, Membership.from_json(stored.options["member"]))
+            known = known.joining(Membership.from_json(stored.options["member"]))
         return replace(
             known,
             absorbed=stored.options["absorbed"],

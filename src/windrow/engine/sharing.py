@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 from windrow.algebra.explain.brackets import quantity
 from windrow.engine.beginning import begun
 from windrow.engine.in_common import shared_parts
-from windrow.engine.running import runnable
 from windrow.engine.teams import teamed
 from windrow.errors import QueryError
 from windrow.language.binder.bound import RegisterQuery
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_script
+from windrow.physical import plan_query
 from windrow.sharing import SharingPlan, share
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def what_is_common(queries: Sequence[StandingQuery]) -> dict[str, list[str]]:
     }
     records = [record for query in queries if (record := _beginning(query)) is not None]
     members = teamed(records, 0)
-    together = [each.joining(runnable(each.query.plan), members.get(each.id)) for each in records]
+    together = [each.joining(members.get(each.id)) for each in records]
     for record in together:
         parts = [f"share   {_in_common(part)}" for part in shared_parts(record, together)]
         found[record.query.name] += parts
@@ -123,6 +123,6 @@ def _in_common(part: InCommon) -> str:
 
 def _runnable(emit: Emit) -> Emit:
     try:
-        return runnable(emit)
+        return plan_query(emit).emit
     except QueryError:
         return emit

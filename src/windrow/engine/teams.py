@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 from windrow.algebra.plan import Emit, Scan
 from windrow.algebra.shipping import packed
 from windrow.engine.paces import Beginner, Pace, paces
-from windrow.engine.running import runnable
 from windrow.kernels.general.parts import View
+from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.rules.trunks import Trunk, can_shorten, chain_of, clustered, common_trunk, likeness, trunk_of
 from windrow.sharing.rules import cs8
 from windrow.spark.tasks.bundle import Team
-from windrow.spark.tasks.units import GeneralUnit, UnionUnit
 from windrow.state.names import RESERVED
 from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import RangeWindow
@@ -266,7 +265,7 @@ def _may_join(record: QueryRecord) -> Emit | None:
     emit = unit.program.emit
     if emit.is_internal or emit.word.restores or unit.program.root.needs_last_end:
         return None
-    return runnable(query.plan)
+    return record.physical.emit
 
 
 def _sight_of(unit: GeneralUnit) -> str:

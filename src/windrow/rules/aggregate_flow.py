@@ -2,7 +2,7 @@
 
 Extents that do not overlap take each row once. Overlapping ones of a single window do so too, on the kernels
 there are: these have panes built in, so that a plan rewritten to panes only does the same work twice. By
-paper 002, section 3.3, which `Extents.PAPER` asks for, overlapping extents are computed from the extent
+paper 002, section 3.3, which `Model.PAPERS` asks for, overlapping extents are computed from the extent
 before, if all aggregates are full-differential (rows that came, rows that went), else from all their rows;
 extents above joins are costed that way in any case.
 """
@@ -17,7 +17,7 @@ from windrow.algebra.operators import Filter, Project
 from windrow.algebra.plan import Window
 from windrow.rules.flows import Estimate, Flow, arrivals, combinations, distinct_of
 from windrow.rules.pane_cost import SlidingWork
-from windrow.rules.statistics import Extents
+from windrow.rules.statistics import Model
 from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow
 
@@ -38,7 +38,7 @@ def aggregate_work(plan: Aggregate, flow: Flow, statistics: Statistics) -> tuple
     slide = statistics.units(spec.slide, plan.leaves[0].domain)
     if spec.slide >= spec.range:
         return Estimate(groups / slide, groups, groups, flow.rows / slide), values
-    if statistics.extents is Extents.KERNELS and _is_of_one_window(plan):
+    if statistics.model is Model.KERNELS and _is_of_one_window(plan):
         panes = Panes.of(spec)
         cost = SlidingWork(panes, flow.rows, groups).built_in() / slide
         return Estimate(groups / slide, groups, min(flow.rows, groups * panes.per_window), cost), values

@@ -3,8 +3,8 @@
 The unit is one row touched. Three things cost (thesis, 3.5.3): processing what arrives, twice where the
 input's pattern is STR, because every row comes again as a negative one (2.3.3); keeping state, by the
 pattern of what is kept, since it decides how an expired row is found; and reporting. Joins are costed as
-nested loops (5.3.1), aggregates over sliding extents as the kernels do them, or on demand as in paper 002
-(see `windrow.rules.pane_cost`).
+kernels do them, by hash tables where columns are equated, aggregates over sliding extents by panes; or, if
+`Model.PAPERS` is asked for, as nested loops (5.3.1), and on demand as in paper 002 (`pane_cost`).
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.plan import Emit, Scan, Window

@@ -22,12 +22,18 @@ from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.rules.aggregate_flow import aggregate_work
 from windrow.rules.flows import Estimate, Flow, Path, arrivals, combinations, distinct_of, upkeep
-from windrow.rules.selectivity import Values, growing, selectivity
+from windrow.rules.selectivity import Values, equal_columns, growing, selectivity
+from windrow.rules.statistics import Model
 from windrow.rules.trees import is_renaming
 from windrow.rules.window_flow import counts_rows, covered, rows_within
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from windrow.rules.statistics import Statistics
+
+#: rates are at least this
+_LEAST = 1e-9
 
 
 class Estimator:
@@ -106,15 +112,21 @@ class Estimator:
         for place, (part, flow) in enumerate(zip(plan.inputs, below, strict=True)):
             others = [*below[:place], *below[place + 1 :]]
             factors = growing([flow.part, *(other.part for other in others)], plan.predicate, self.statistics)
-            partial = 1.0
+            partial, met = 1.0, set(part.schema.names)
             for other, factor in zip(others, factors, strict=True):
-                cost += arrivals(part, flow) * partial * other.rows
-                partial *= factor
+                cost += arrivals(part, flow) * partial * self._looked_at(plan, met, other, factor)
+                partial, met = partial * factor, met | other.values.keys()
             rate += flow.rate * partial
         kept = fsum(flow.rows for flow in below)
         cost += fsum(upkeep(part, flow.rate) for part, flow in zip(plan.inputs, below, strict=True))
         rows = below[0].rows * prod(growing([flow.part for flow in below], plan.predicate, self.statistics))
         return Estimate(rate, rows, kept, cost), _together(*below)
+
+    def _looked_at(self, plan: Join | Exists, met: Collection[str], other: Flow, found: float) -> float:
+        """How many rows of an input are touched to find the partners of one: by a hash table those alone."""
+        classes = equal_columns(plan.predicate)
+        linked = any(same & set(met) and same & other.values.keys() for same in classes)
+        return 1 + found if linked and self.statistics.model is Model.KERNELS else other.rows
 
     @_of.register
     def _(self, plan: TableJoin, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
@@ -152,16 +164,28 @@ class Estimator:
 
     @_of.register
     def _(self, plan: Exists, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
-        """Rows of the left look for a match; rows of the right, coming or going, for whom they concern."""
+        """Rows of the left look for a match; keys of the right, coming or going, for whom they concern. A key
+        that is there already, or still is there in another row, concerns nobody."""
         left, right = below
         (matches,) = growing([left.part, right.part], plan.predicate, self.statistics)
         without_match = exp(-matches)
         share = without_match if plan.negated else 1 - without_match
-        concerned = right.rate * left.rows * (matches / right.rows if right.rows else 0.0)
-        cost = arrivals(plan.left, left) * right.rows + 2 * right.rate * left.rows
+        news = right.rate * self._is_news(plan, left, right)
+        concerned = left.rows * (matches / right.rows if right.rows else 0.0)
+        at_left = self._looked_at(plan, left.values.keys(), right, min(1.0, matches))
+        at_right = self._looked_at(plan, right.values.keys(), left, concerned)
+        cost = arrivals(plan.left, left) * at_left + 2 * (right.rate + news * at_right)
         cost += upkeep(plan.left, left.rate) + upkeep(plan.right, right.rate)
-        rate = left.rate * share + concerned
+        rate = left.rate * share + news * concerned
         return Estimate(rate, left.rows * share, left.rows + right.rows, cost), left.values
+
+    def _is_news(self, plan: Exists, left: Flow, right: Flow) -> float:
+        """The share of rows of the right whose key no other row has at that time."""
+        classes = [same for same in equal_columns(plan.predicate) if same & left.values.keys()]
+        keys = [name for same in classes for name in same if name in right.values]
+        if not keys or self.statistics.model is Model.PAPERS:
+            return 1.0
+        return exp(-right.rows / combinations(keys, right.values))
 
     @_of.register
     def _(self, plan: Limit, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:

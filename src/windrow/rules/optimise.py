@@ -54,6 +54,8 @@ RULES: tuple[tuple[str, Callable[[Plan], Plan]], ...] = (
     ("merge_windows", merge_windows),
     ("prune_columns", prune_columns),
 )
+#: the plan that no alternative has changed
+RULES_ALONE = "the rules alone"
 _MOST_ROUNDS = 12
 _MOST_STEPS = 12
 #: a plan has to be this much cheaper to be worth a change
@@ -69,26 +71,73 @@ class Optimised:
     considered: tuple[tuple[str, float], ...] = ()
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A plan that means the same, what was done to get it, and what it costs."""
+
+    name: str
+    plan: Emit
+    cost: float
+    fired: tuple[str, ...] = ()
+
+
 def optimise(emit: Emit, statistics: Statistics | None = None, disabled: Collection[str] = ()) -> Optimised:
     """The cheapest plan found for a query; rules and alternatives in `disabled` are not tried."""
+    found = candidates(emit, statistics, disabled)
+    best = min(found, key=lambda each: each.cost)
+    return Optimised(best.plan, best.fired, tuple((each.name, each.cost) for each in found[1:]))
+
+
+def candidates(
+    emit: Emit,
+    statistics: Statistics | None = None,
+    disabled: Collection[str] = (),
+    is_settled: Callable[[Emit], bool] = lambda plan: False,
+) -> list[Candidate]:
+    """What the rules make of a query, and all plans that were tried on the way to the cheapest; no others if
+    what the rules make of it `is_settled`."""
     _check_names(disabled)
-    if emit.is_union:
-        return _united([optimise(branch, statistics, disabled) for branch in emit.branches])
     known = statistics or Statistics()
-    current = normalise(emit, disabled)
-    fired, considered = list(current.fired), []
-    cost = total_cost(current.plan, known)
-    for _ in range(_MOST_STEPS):
-        steps = alternatives(current.plan, known, disabled)
-        found = [(name, normalise(other, disabled)) for name, other in steps]
-        costs = [(total_cost(other.plan, known), name, other) for name, other in found]
-        considered += [(name, each) for each, name, _ in costs]
-        least, name, best = min(costs, key=lambda each: each[0], default=(cost, "", current))
-        if least >= cost * _GAIN:
+    if emit.is_union:
+        return _of_branches([candidates(each, known, disabled, is_settled) for each in emit.branches])
+    plain = normalise(emit, disabled)
+    current = Candidate(RULES_ALONE, plain.plan, total_cost(plain.plan, known), plain.fired)
+    found = {current.plan: current}
+    for _ in () if is_settled(plain.plan) else range(_MOST_STEPS):
+        tried = alternatives(current.plan, known, disabled)
+        steps = [_stepped(current, name, other, known, disabled) for name, other in tried]
+        for each in steps:
+            found.setdefault(each.plan, each)
+        best = min(steps, key=lambda each: each.cost, default=current)
+        if best.cost >= current.cost * _GAIN:
             break
-        current, cost = best, least
-        fired += [name, *best.fired]
-    return Optimised(current.plan, tuple(dict.fromkeys(fired)), tuple(considered))
+        current = best
+    return list(found.values())
+
+
+def _of_branches(found: Sequence[Sequence[Candidate]]) -> list[Candidate]:
+    """A union of streams: what the rules make of every branch, and the cheapest plan of each."""
+    united = [_joined([each[0] for each in found])]
+    if any(len(each) > 1 for each in found):
+        united.append(_joined([min(each, key=lambda one: one.cost) for each in found]))
+    return [each for place, each in enumerate(united) if each.plan not in [u.plan for u in united[:place]]]
+
+
+def _joined(branches: Sequence[Candidate]) -> Candidate:
+    plan = Emit(StreamUnion(tuple(branch.plan for branch in branches)))
+    names = dict.fromkeys(branch.name for branch in branches if branch.name != RULES_ALONE)
+    fired = dict.fromkeys(name for branch in branches for name in branch.fired)
+    cost = sum(branch.cost for branch in branches)
+    return Candidate(", ".join(names) or RULES_ALONE, plan, cost, tuple(fired))
+
+
+def _stepped(
+    before: Candidate, name: str, plan: Emit, known: Statistics, disabled: Collection[str]
+) -> Candidate:
+    after = normalise(plan, disabled)
+    steps = name if before.name == RULES_ALONE else f"{before.name}, {name}"
+    fired = tuple(dict.fromkeys((*before.fired, name, *after.fired)))
+    return Candidate(steps, after.plan, total_cost(after.plan, known), fired)
 
 
 def normalise(emit: Emit, disabled: Collection[str] = ()) -> Optimised:

@@ -10,7 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import Size
-from windrow.algebra.physical.grouping import function_of
+from windrow.algebra.aggregates.calls import function_of
 from windrow.algebra.plan import Scan
 from windrow.rules.flows import distinct_of
 

@@ -27,8 +27,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Join
-from windrow.algebra.physical.join_cost import WindowStats
-from windrow.algebra.physical.join_order import augmented_order
+from windrow.kernels.general.join_cost import WindowStats
+from windrow.kernels.general.join_order import augmented_order
 from windrow.rules.cost import flow_of
 from windrow.rules.movable import can_fail
 from windrow.rules.selectivity import equal_columns

@@ -19,13 +19,13 @@ from windrow.algebra.expressions import Expression
 from windrow.windows.domain import Domain
 
 
-class Extents(Enum):
-    """How overlapping extents of one window are aggregated, which decides what they cost."""
+class Model(Enum):
+    """How operators are taken to work, which decides what they cost."""
 
-    #: as the kernels do: each row goes into the state of its pane once, and extents are made of these
+    #: as the kernels do: partners are found by hash tables, each row goes into the state of its pane once
     KERNELS = "kernels"
-    #: as in paper 002: each extent by itself, from its rows or from the extent before
-    PAPER = "paper"
+    #: as the papers have it: joins by nested loops, each extent by itself from its rows or the extent before
+    PAPERS = "papers"
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Statistics:
     #: rows, and changes per unit of time, by table
     table_rows: Mapping[str, float] = field(default_factory=dict)
     table_changes: Mapping[str, float] = field(default_factory=dict)
-    #: which way γ over overlapping extents is taken to run
-    extents: Extents = Extents.KERNELS
+    #: how operators are taken to work
+    model: Model = Model.KERNELS
     #: microseconds in a unit of time
     ticks: int = 1_000_000
     #: for how long a state that only grows is looked at, and how long rows with LIFETIME live, in units

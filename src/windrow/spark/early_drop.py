@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.kernels.intake import Observed
-from windrow.spark.native import MOMENT, moment_sql, promised_sql, quoted
+from windrow.physical.native_sql import MOMENT, moment_sql, promised_sql, quoted
 from windrow.spark.place_of_drop import DROPPED
 from windrow.spark.tasks.arrived import plain_names
 from windrow.spark.tasks.reports import Ingested

@@ -16,10 +16,7 @@ from pyspark import TaskContext
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from windrow.errors import QueryError
-from windrow.spark.early_drop import thinned, told_by_dropped
-from windrow.spark.failures import job_failed
-from windrow.spark.here import SMALL_FEED, close_here, is_small
-from windrow.spark.native import (
+from windrow.physical.native_sql import (
     MOMENT,
     MOST_FEEDS,
     aggregation_sql,
@@ -29,6 +26,9 @@ from windrow.spark.native import (
     quoted,
     together,
 )
+from windrow.spark.early_drop import thinned, told_by_dropped
+from windrow.spark.failures import job_failed
+from windrow.spark.here import SMALL_FEED, close_here, is_small
 from windrow.spark.place_of_drop import drops_early
 from windrow.spark.tasks.arrived import Arrived, plain_names
 from windrow.spark.tasks.ingest import FeedTask, RowsTask
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.algebra.catalog import Stream
-    from windrow.spark.native import Feed
+    from windrow.physical.native_sql import Feed
     from windrow.spark.tasks.close import CloseTask
     from windrow.spark.tasks.place import Place
 

@@ -17,8 +17,8 @@ from pyspark import StorageLevel
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
+from windrow.physical.native_sql import moment_sql, quoted
 from windrow.spark.failures import job_failed
-from windrow.spark.native import moment_sql, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import Late
-from windrow.spark.native import MOMENT, follows_greatest
+from windrow.physical.native_sql import MOMENT, follows_greatest
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
+    from windrow.physical.units import Unit
     from windrow.spark.tasks.arrived import Arrived
-    from windrow.spark.tasks.units import Unit
 
 #: the moment of a row that is dropped, NULL for all others
 DROPPED = "__dropped"

@@ -25,12 +25,12 @@ from windrow.errors import DataError, nearest
 from windrow.kernels.columns import frame_from_arrow, frame_of, rows_of
 from windrow.kernels.intake import Intake
 from windrow.language.catalog import StandingQuery
+from windrow.physical.units import SlidingUnit
 from windrow.spark.here import HereJobs
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, prepared
 from windrow.spark.sinks import Delivery
 from windrow.spark.sources import open_data
-from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
 from windrow.windows.domain import INFINITY, Domain

@@ -1,4 +1,4 @@
-"""Golden plans: each file of `golden/` is a query, a line of dashes, and its plan as written, explained.
+"""Golden plans: each file of `golden/` is a query, a line of dashes, and its physical plan, explained.
 
 `WINDROW_UPDATE_SNAPSHOTS=1` writes the lower halves anew; read them before you keep them.
 """
@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.algebra.explain.cases import planned
 
-from windrow.algebra.explain import gather
+from windrow.physical import plan_query
+from windrow.physical.describe import explained
 
 FILES = sorted((Path(__file__).parent / "golden").glob("*.txt"))
 LINE = "-" * 40
@@ -20,7 +21,7 @@ LINE = "-" * 40
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_golden(file: Path) -> None:
     query, _, expected = file.read_text(encoding="utf-8").partition(f"\n{LINE}\n")
-    shown = f"{gather(planned(query))}\n"
+    shown = f"{explained(plan_query(planned(query)))}\n"
     if os.environ.get("WINDROW_UPDATE_SNAPSHOTS"):
         file.write_text(f"{query.strip()}\n\n{LINE}\n{shown}", encoding="utf-8")
         return

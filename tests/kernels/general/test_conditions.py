@@ -14,8 +14,8 @@ from windrow.algebra.functions.registry import catalogue
 from windrow.algebra.operators import Exists, Filter, Join, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, TableScan, Window
 from windrow.algebra.types import BIGINT, BOOLEAN
-from windrow.engine.running import runnable
 from windrow.kernels.general.executor import GeneralExecutor
+from windrow.physical import plan_query
 from windrow.windows.ranges import RangeWindow
 
 ONE = Literal(1, BIGINT)
@@ -72,7 +72,7 @@ def test_a_condition_of_any_number_of_parts(kind: str, data: st.DataObject) -> N
     emit, script = data.draw(_matches(kind)), data.draw(cuts())
     steps: list[Step] = script
     assert_agree(emit, steps, GeneralExecutor)
-    runnable(emit)
+    plan_query(emit)
 
 
 def test_a_call_has_as_many_arguments_as_its_function_takes() -> None:

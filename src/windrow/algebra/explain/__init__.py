@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from windrow.algebra.explain.as_json import as_dict, as_json
 from windrow.algebra.explain.dot import as_dot
-from windrow.algebra.explain.facts import Alternative, Explanation, Path, Size, Step, gather
+from windrow.algebra.explain.facts import Alternative, Explanation, Step, gather
 from windrow.algebra.explain.text import as_text
 
-__all__ = ["FORMATS", "Alternative", "Explanation", "Path", "Size", "Step", "as_dict", "gather", "render"]
+__all__ = ["FORMATS", "Alternative", "Explanation", "Step", "as_dict", "gather", "render"]
 
 #: every form, by its name on the command line
 FORMATS: dict[str, Callable[[Explanation], str]] = {"text": as_text, "json": as_json, "dot": as_dot}

@@ -1,4 +1,5 @@
-"""EXPLAIN as JSON: the same facts under stable names. New keys may come; none is renamed or dropped."""
+"""EXPLAIN as JSON: the same facts under stable names. New keys may come; none is renamed or dropped
+without a new version."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     from windrow.algebra.explain.facts import Explanation, Step
 
 #: raised when the meaning of a key changes
-VERSION = 1
+VERSION = 2
 
 
 def as_json(explanation: Explanation) -> str:
@@ -57,12 +58,11 @@ def _step(step: Step) -> dict[str, Any]:
         "operator": step.operator,
         "pattern": None if step.pattern is None else step.pattern.name,
         "expiry": step.expiry or None,
-        "layout": step.physical.layout.name,
-        "state": step.physical.layout.value,
+        "implementation": step.kind,
+        "place": step.place,
+        "method": step.method,
+        "reason": step.reason or None,
+        "state": step.state or None,
         "state_rows": step.state_rows,
-        "implementation": step.physical.implementation.name,
-        "method": step.physical.implementation.value,
-        "detail": step.physical.detail or None,
-        "reason": step.physical.reason,
         "inputs": [_step(part) for part in step.inputs],
     }

@@ -57,7 +57,7 @@ def _graph(plan: Step) -> Iterator[str]:
 
 
 def _label(step: Step) -> str:
-    return f"{step.operator}\n{step.physical.layout.value}" if step.physical.keeps_state else step.operator
+    return f"{step.operator}\n{step.state}" if step.state else step.operator
 
 
 def quoted(text: str) -> str:

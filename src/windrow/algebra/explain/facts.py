@@ -1,23 +1,22 @@
 """All facts of an explanation, gathered once; the text, the JSON and the picture only lay them out.
 
-What is above the algebra comes as plain arguments: the rules that fired and the plans considered from the
-optimiser, estimated rows from the cost model, by a node's place in the plan.
+What is above the algebra comes as plain arguments: the steps as a physical plan has them, the rules that
+fired, the plans considered, and what was seen while it ran.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windrow.algebra.aggregates.calls import function_of
 from windrow.algebra.explain.brackets import quantity
 from windrow.algebra.explain.meaning import clocks, finality, guarantee, why_word, word_meaning
-from windrow.algebra.explain.operators import Spelling, call_text, operator_text, window_text, word_text
+from windrow.algebra.explain.operators import Spelling, call_text, window_text, word_text
 from windrow.algebra.explain.text import as_text
 from windrow.algebra.operators import Aggregate
-from windrow.algebra.physical import Layout, choose
-from windrow.algebra.physical.grouping import function_of
-from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
+from windrow.algebra.plan import Emit, Subquery
 from windrow.errors import QueryError
 from windrow.windows.classes import WindowClass, classify
 from windrow.windows.domain import Domain
@@ -27,40 +26,6 @@ from windrow.windows.spec import WindowSpec
 if TYPE_CHECKING:
     from windrow.algebra.aggregates import Aggregate as Function
     from windrow.algebra.patterns import Pattern
-    from windrow.algebra.physical import Physical, PhysicalPlan
-
-#: the place of a node: the number of the child, from the root down
-Path = tuple[int, ...]
-
-
-#: layouts that hold the operator's answer, row by row or value by value
-_OF_ANSWERS = frozenset(
-    {
-        Layout.APPEND,
-        Layout.FIFO,
-        Layout.CALENDAR,
-        Layout.POSITIONS,
-        Layout.HASH,
-        Layout.CATALOGUES,
-        Layout.CALENDAR_NEGATIVE,
-        Layout.VALUES,
-        Layout.COUNTS,
-        Layout.GROUPS,
-        Layout.TABLE,
-    }
-)
-#: layouts of which the cost model knows the size
-_OF_STATES = frozenset({Layout.YOUNGEST})
-
-
-@dataclass(frozen=True)
-class Size:
-    """What a cost model expects of an operator: rows of its answer, rows that it has to work with, and, if it
-    has panes, rows of state for each pane and group."""
-
-    answer: float
-    state: float
-    cells: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -70,8 +35,17 @@ class Step:
     operator: str
     pattern: Pattern | None
     expiry: str
-    physical: Physical
+    #: how it works, and why so
+    method: str
+    reason: str = ""
+    #: what it keeps; empty: nothing
+    state: str = ""
     state_rows: float | None = None
+    #: its durable name, and its place among the operators that run; None: another one does its work
+    kind: str | None = None
+    place: str | None = None
+    #: rows go through one by one: there is nothing to know about it but its pattern
+    passes_on: bool = False
     inputs: tuple[Step, ...] = ()
 
     def walk(self) -> Iterator[Step]:
@@ -93,7 +67,7 @@ class WindowFact:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A plan the optimiser considered: what was done to get it, and what it costs per unit of time."""
+    """A plan that the planner considered: what was done to get it, and what it costs per unit of time."""
 
     name: str
     cost: float
@@ -134,22 +108,20 @@ class Explanation:
 
 def gather(
     emit: Emit,
+    plan: Step,
     *,
-    chosen: Emit | None = None,
     name: str | None = None,
     sink: str | None = None,
     fired: Sequence[str] | None = None,
     considered: Sequence[Alternative] = (),
-    sizes: Mapping[Path, Size] | None = None,
     promised: str | None = None,
     runs: Sequence[str] = (),
     observed: Sequence[str] = (),
 ) -> Explanation:
-    """The explanation of a query: of its answers by the plan as written, of its steps by the chosen one."""
-    run = chosen or emit
+    """The explanation of a query: of its answers by the plan as written, of its steps as they run."""
     return Explanation(
         name=name,
-        plan=_step(choose(run), (), Spelling.of(run), sizes or {}),
+        plan=plan,
         columns=tuple((field.name, str(field.type)) for field in emit.schema),
         word=word_text(emit),
         word_because=why_word(emit),
@@ -161,7 +133,7 @@ def gather(
         guarantee=promised or guarantee(sink),
         fired=None if fired is None else tuple(fired),
         considered=tuple(considered),
-        errors=tuple(_errors(run)),
+        errors=tuple(_errors(emit)),
         runs=tuple(runs),
         observed=tuple(observed),
     )
@@ -188,32 +160,6 @@ def _most_state(function: Function) -> str:
         if size < 100
         else f"; state at most {function.most_cells} cells, {size / 1024:.2g} MB, per pane and group"
     )
-
-
-def _step(part: PhysicalPlan, path: Path, spelling: Spelling, sizes: Mapping[Path, Size]) -> Step:
-    node = part.node
-    inner = Spelling.of(node.query) if isinstance(node, Subquery) else spelling
-    inner = Spelling.of(node) if isinstance(node, Emit) and not node.is_union else inner
-    # a window right over a stream is one line: the stream has nothing to say of its own
-    below = () if isinstance(node, Window) and isinstance(node.input, Scan) else part.inputs
-    label = None if isinstance(node, TableScan) else node.label
-    return Step(
-        operator=operator_text(node, spelling),
-        pattern=label.pattern if label else None,
-        expiry=label.reason if label else "",
-        physical=part.physical,
-        state_rows=_state_rows(node, part.physical.layout, sizes.get(path)),
-        inputs=tuple(_step(each, (*path, place), inner, sizes) for place, each in enumerate(below)),
-    )
-
-
-def _state_rows(node: Plan, layout: Layout, size: Size | None) -> float | None:
-    """How many rows a layout is expected to hold; None where nothing is known, or nothing kept."""
-    if size is None:
-        return None
-    if layout is Layout.PANES:
-        return size.answer * Panes.of(node.leaves[0].spec).per_window * size.cells
-    return size.answer if layout in _OF_ANSWERS else size.state if layout in _OF_STATES else None
 
 
 def _windows(emit: Emit) -> Iterator[WindowFact]:

@@ -33,14 +33,13 @@ def _tree(step: Step, first: str, rest: str) -> Iterator[str]:
 
 def _details(step: Step) -> Iterator[str]:
     """Expiry, state and method; operators that only pass rows on have nothing to say but their pattern."""
-    physical = step.physical
-    if physical.passes_on:
+    if step.passes_on:
         return
     if step.pattern is not None:
         yield f"expiry  {step.pattern}: {step.expiry}"
-    rows = "" if step.state_rows is None else f", {_about(step.state_rows)}"
-    yield f"state   {physical.layout.value}{rows}: {physical.reason}"
-    yield f"method  {physical.implementation.value} {physical.detail}"
+    rows = "" if step.state_rows is None or not step.state else f", {_about(step.state_rows)}"
+    yield f"state   {step.state or 'none'}{rows}"
+    yield f"method  {step.method}" + (f": {step.reason}" if step.reason else "")
 
 
 def _sections(explanation: Explanation) -> Iterator[str]:

@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 import polars as pl
 
-from windrow.algebra.physical.join_cost import WindowStats
 from windrow.bench.studies.connections import Links
+from windrow.kernels.general.join_cost import WindowStats
 
 COLUMNS = "k BIGINT, ts BIGINT"
 _RATES = (10, 1, 1, 1)

@@ -12,8 +12,6 @@ from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from windrow.algebra.physical.join_cost import WindowStats, order_cost
-from windrow.algebra.physical.join_order import augmented_order, selectivity_order
 from windrow.bench.benchmark import Findings
 from windrow.bench.rounds import Case, Measured, measure
 from windrow.bench.statistics import ratio
@@ -24,6 +22,8 @@ from windrow.bench.table import Table
 from windrow.bench.targets import Target
 from windrow.bench.times import ABSENT
 from windrow.engine import declared
+from windrow.kernels.general.join_cost import WindowStats, order_cost
+from windrow.kernels.general.join_order import augmented_order, selectivity_order
 from windrow.kernels.general.options import Evaluation, Tables
 from windrow.kernels.general.options import Options as Physical
 from windrow.language.compile import compile_query

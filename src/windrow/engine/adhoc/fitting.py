@@ -17,8 +17,8 @@ from windrow.algebra.expressions import Column, Expression, conjunction, conjunc
 from windrow.algebra.operators import Limit
 from windrow.algebra.plan import Emit, Plan, StreamWord, Window
 from windrow.engine.adhoc.snapshot import NO_LIMIT, without_order
-from windrow.engine.running import runnable
 from windrow.errors import QueryError
+from windrow.physical import plan_query
 from windrow.sharing.predicates.terms import predicate_of
 from windrow.sharing.questions import question_of
 from windrow.windows.domain import INFINITY, Instant
@@ -91,7 +91,7 @@ def asked_of(emit: Emit) -> Asked | None:
     if not isinstance(spec, RangeWindow) or spec.internal or emit.reads_window_bounds:
         return None
     try:
-        question = question_of("", runnable(_tumbling(plan, spec)))
+        question = question_of("", plan_query(_tumbling(plan, spec)).emit)
     except QueryError:
         return None
     if any(need.datum.is_complex for need in question.needs):

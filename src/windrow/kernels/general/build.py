@@ -8,6 +8,7 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates import Size
+from windrow.algebra.aggregates.calls import function_of
 from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
 from windrow.algebra.operators import (
     Aggregate,
@@ -22,7 +23,6 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.patterns import Pattern
-from windrow.algebra.physical.grouping import function_of
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.expressions import can_fail
@@ -129,6 +129,8 @@ class Builder:
         self.needs_last_end = False
         #: the operator of each node, as it was built
         self.built: dict[int, Operator] = {}
+        #: the same of streams, below windows, and of tables
+        self.sources_built: dict[int, Operator] = {}
 
     @property
     def by_source(self) -> bool:
@@ -387,6 +389,7 @@ class Builder:
             return LookedUp(plan, below, self._reach(plan))
         table = TablePieces(plan.table, 0 if self.restores or self.reported else self.lag)
         self.choice.label(table, plan.table.label)
+        self.sources_built[id(plan.table)] = table
         names = [plan.input.schema.names, plan.table.schema.names]
         return Joined([below, table], plan.predicate, names, self.choice)
 
@@ -436,6 +439,11 @@ class Builder:
     # Streams below a window.
 
     def _stream(self, plan: Plan, window: Window, ordered: bool) -> Operator:
+        built = self._streamed(plan, window, ordered)
+        self.sources_built[id(plan)] = built
+        return built
+
+    def _streamed(self, plan: Plan, window: Window, ordered: bool) -> Operator:
         match plan:
             case Scan():
                 return Scanned(plan, window, ordered, self.sources.get(plan.stream.name, ()))
@@ -443,6 +451,7 @@ class Builder:
                 builder = Builder(inner, Choice(self.choice.options), nested=True)
                 inside = builder.root()
                 self.built |= {**builder.built, id(inner): inside}
+                self.sources_built |= builder.sources_built
                 before = int(inner.is_periodic and bool(lag_of(inner)))
                 return NestedRows(plan, inside, before, ordered)
             case Filter():

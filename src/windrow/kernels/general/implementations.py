@@ -20,12 +20,13 @@ results WK, their ends told when they come, since changes keep no results
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import singledispatchmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import singledispatch, singledispatchmethod
 from typing import TYPE_CHECKING
 
-from windrow.algebra.plan import Emit, Plan, Subquery
+from windrow.algebra.patterns import Pattern
+from windrow.algebra.plan import Emit, Plan
 from windrow.kernels.differences import Differences
 from windrow.kernels.general.ahead import Held
 from windrow.kernels.general.binned import Binned
@@ -36,12 +37,13 @@ from windrow.kernels.general.catalogues import Catalogued
 from windrow.kernels.general.counted import Numbering
 from windrow.kernels.general.differences import Difference
 from windrow.kernels.general.distinct import CountingDelta, DeltaStar
-from windrow.kernels.general.emission import Changes, Snapshots
+from windrow.kernels.general.emission import Changes, Reports, Snapshots
 from windrow.kernels.general.ends import ENDS_TOLD
 from windrow.kernels.general.extents import Extents
 from windrow.kernels.general.grouping import Grouped
 from windrow.kernels.general.identity import Identified
 from windrow.kernels.general.joins import Joined
+from windrow.kernels.general.kinds import kind_of
 from windrow.kernels.general.layouts import Calendar, Fifo, Hashed, Layout, Listed, Sorted
 from windrow.kernels.general.leaves import Intervals
 from windrow.kernels.general.limits import Limited
@@ -53,11 +55,12 @@ from windrow.kernels.general.outliving_operators import Recomputed
 from windrow.kernels.general.outliving_runs import Runs
 from windrow.kernels.general.presence import Presence
 from windrow.kernels.general.program import Program
-from windrow.kernels.general.restore import Restored
+from windrow.kernels.general.restore import ByCount, Restored
 from windrow.kernels.general.row_panes import RowPanes
 from windrow.kernels.general.running import Running
 from windrow.kernels.general.sessions import Sessions
-from windrow.kernels.general.tables import LookedUp
+from windrow.kernels.general.staying import Staying
+from windrow.kernels.general.tables import LookedUp, TablePieces
 from windrow.kernels.stacks import TwoStacks
 
 if TYPE_CHECKING:
@@ -69,10 +72,13 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """How an operator of a plan works, and why so."""
+    """How an operator of a plan works, why so, and what it keeps: nothing, if that is empty."""
 
     name: str
     reason: str
+    state: str = ""
+    #: its durable name
+    kind: str = ""
 
     def __str__(self) -> str:
         return f"{self.name}; {self.reason}" if self.reason else self.name
@@ -86,27 +92,30 @@ def implementation_of(node: Plan, options: Options | None = None) -> Implementat
 
 def implementations_of(program: Program) -> dict[Path, Implementation]:
     """How each operator of a query runs, by its place in the plan; nested queries included."""
-    return {path: Reading(program, node).of(operator) for path, node, operator in _built(program)}
+    return {
+        path: report(program, node, operator)
+        for path, node, _, operator in placed(program)
+        if operator is not None
+    }
 
 
-def lines_of(program: Program) -> list[str]:
-    """The same for people, operators from the root down: streams and what looks at single rows left out."""
-    return [
-        f"{operator.name}: {Reading(program, node).of(operator)}"
-        for _, node, operator in _built(program)
-        if not isinstance(operator, Stateless)
-    ]
+def report(program: Program, node: Plan, operator: Operator) -> Implementation:
+    """What an operator says of itself."""
+    return replace(Reading(program, node).of(operator), kind=kind_of(operator), state=kept_by(operator))
 
 
-def _built(program: Program) -> Iterator[tuple[Path, Plan, Operator]]:
+def placed(program: Program) -> Iterator[tuple[Path, Plan, str | None, Operator | None]]:
+    """Every node of a query with its place in the plan, and the operator that it became with that one's place
+    among the operators; None for one that an operator above has taken in. Nested queries included."""
+    places = {id(operator): place for place, operator in program.operators()}
+    built = {**program.builder.sources_built, **program.builder.built, id(program.emit): program.root}
     waiting: list[tuple[Path, Plan]] = [((), program.emit)]
     while waiting:
         path, node = waiting.pop(0)
-        operator = program.root if node is program.emit else program.builder.built.get(id(node))
-        if operator is not None:
-            yield path, node, operator
-        below = (node.query,) if isinstance(node, Subquery) else node.children
-        waiting += [((*path, place), child) for place, child in enumerate(below)]
+        operator = built.get(id(node))
+        place = None if operator is None else places.get(id(operator))
+        yield path, node, place, operator
+        waiting += [((*path, number), child) for number, child in enumerate(node.children)]
 
 
 def _tells(operator: Operator) -> bool:
@@ -328,3 +337,115 @@ class Reading:
     @of.register
     def _(self, operator: LookedUp) -> Implementation:
         return Implementation("lookup on arrival", "the table as of each row's instant")
+
+    @of.register
+    def _(self, operator: TablePieces) -> Implementation:
+        return Implementation("rows of the table", "a change withdraws or adds results of rows before it")
+
+
+# What is kept, from one step to the next.
+
+
+@singledispatch
+def kept_by(operator: Operator) -> str:
+    """What an operator keeps, in a few words; nothing, if that is empty."""
+    return ""
+
+
+@kept_by.register
+def _(operator: Changes) -> str:
+    if operator.emit.label.pattern is Pattern.MON or all(map(_tells, operator.inputs)):
+        return ""
+    return f"answers with their ends, {_in(operator.layout)}"
+
+
+@kept_by.register
+def _(operator: Snapshots) -> str:
+    return f"the rows alive, {_in(operator.layout)}"
+
+
+@kept_by.register
+def _(operator: Intervals) -> str:
+    return "" if operator.ahead else "rows that begin later"
+
+
+@kept_by.register
+def _(operator: NegativeRows) -> str:
+    return f"the window, {_in(operator.layout)}"
+
+
+@kept_by.register
+def _(operator: Identified) -> str:
+    return kept_by(operator.leaf)
+
+
+@kept_by.register
+def _(operator: Joined) -> str:
+    return f"the rows of each input, {' and '.join(dict.fromkeys(map(_in, operator.layouts)))}"
+
+
+@kept_by.register
+def _(operator: Matched) -> str:
+    layouts = dict.fromkeys(map(_in, operator.kept.layouts))
+    return f"the rows of the left side and the distinct keys of the right, {' and '.join(layouts)}"
+
+
+@kept_by.register
+def _(operator: CountingDelta) -> str:
+    return f"the count of each value, known ends {_in(operator.calendar)}"
+
+
+@kept_by.register
+def _(operator: Running) -> str:
+    if operator.only_selected:
+        return "candidates per group"
+    return "a total per group" + (" and candidates" if operator.selected else "")
+
+
+@kept_by.register
+def _(operator: ByEnd) -> str:
+    return f"a state per group and instant of leaving, {_in(operator.layout)}"
+
+
+@kept_by.register
+def _(operator: Candidates) -> str:
+    return f"candidates per group, {_in(operator.layout)}"
+
+
+@kept_by.register
+def _(operator: Grouped) -> str:
+    return f"the rows of each group, {_in(operator.layout)}"
+
+
+def _in(layout: Layout) -> str:
+    return f"in {layout_text(layout)}"
+
+
+def _always(state: str) -> Callable[[Operator], str]:
+    return lambda operator: state
+
+
+for _kind, _state in {
+    Reports: "the rows alive, until their extent is reported",
+    Restored: "results since the last refresh",
+    ByCount: "the count of each result",
+    Numbering: "the rows of the window by number",
+    ByTuple: "the rows of the window, and the moves that are not final",
+    Sessions: "the rows of open sessions",
+    Extents: "rows until their extents are known",
+    DeltaStar: "each value with its youngest copy",
+    Presence: "each value with its youngest copy",
+    Binned: "a state per group and value that moves the window",
+    RowPanes: "a state per pane and group",
+    Catalogued: "the rows of each input, and results in a catalogue per window",
+    Held: "results until they begin",
+    Difference: "the rows of both sides, counted by value",
+    Limited: "all rows below",
+    Staying: "results that outlive their rows",
+    Outliving: "the rows below, whole",
+    Runs: "the rows below, whole",
+    Recomputed: "results until they end",
+    TablePieces: "the changes of the table that rows may still ask for",
+    LookedUp: "the changes of the table that rows may still ask for",
+}.items():
+    kept_by.register(_kind, _always(_state))

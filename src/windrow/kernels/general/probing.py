@@ -4,15 +4,15 @@ There is one global order; the arrivals of an input follow it, their own input l
 except that an input which an equality links to what is there goes before one that is not linked. Rates, sizes
 and numbers of values are observed as rows come, and looked at again after as many arrivals as half the rows
 kept, so that this costs a fraction of the join. The order changes only for one that is clearly cheaper by
-the model of `windrow.algebra.physical.join_cost`: two orders that cost about the same do not take turns.
+the model of `windrow.kernels.general.join_cost`: two orders that cost about the same do not take turns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from windrow.algebra.physical.join_cost import WindowStats, order_cost
-from windrow.algebra.physical.join_order import augmented_order
+from windrow.kernels.general.join_cost import WindowStats, order_cost
+from windrow.kernels.general.join_order import augmented_order
 from windrow.kernels.general.pieces import FOREVER
 
 Order = tuple[int, ...]

@@ -24,8 +24,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.base import Size
+from windrow.algebra.aggregates.calls import function_of
 from windrow.algebra.operators import Aggregate
-from windrow.algebra.physical.grouping import function_of
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import RangeWindow

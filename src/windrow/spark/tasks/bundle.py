@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from windrow.algebra.aggregates.user import install_version
 from windrow.algebra.shipping import packed, unpacked
 from windrow.kernels.general.parts import View
-from windrow.spark.tasks.units import SlidingUnit, Unit, unit_of
+from windrow.physical.units import SlidingUnit, Unit, unit_of
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.definition import Definition
-    from windrow.algebra.plan import Emit
     from windrow.kernels.program import Program
+    from windrow.physical import PhysicalPlan
     from windrow.windows.grid import SlideGrid
 
 
@@ -61,14 +61,13 @@ class Bundle:
     def of(
         cls,
         name: str,
-        plan: Emit,
+        plan: PhysicalPlan,
         fingerprint: str,
         *,
-        by_group: bool | None = None,
         aggregates: tuple[Definition, ...] = (),
     ) -> Bundle:
         """A plan, ready to travel."""
-        return cls(name, fingerprint, packed(plan), by_group, aggregates)
+        return cls(name, fingerprint, packed(plan.emit), plan.by_group, aggregates)
 
     @property
     def files(self) -> str:

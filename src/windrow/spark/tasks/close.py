@@ -22,6 +22,7 @@ from windrow.kernels.shards import split
 from windrow.kernels.shared import kernel as shared_kernel
 from windrow.kernels.shared.following import instants
 from windrow.kernels.state import Delta, State, without
+from windrow.physical.units import SlidingUnit
 from windrow.spark.tasks.archived import archived_section, lived_rows
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
 from windrow.spark.tasks.general import OF, Moving, Turn, advance
@@ -29,17 +30,16 @@ from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, contents, fault_of, message, undisturbed
 from windrow.spark.tasks.shared import operator_of, sheets_of
 from windrow.spark.tasks.spent import timed
-from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.state.shard import Shard, change_shard
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     from windrow.kernels.level import Level
+    from windrow.physical.units import GeneralUnit
     from windrow.spark.tasks.bundle import Bundle
     from windrow.spark.tasks.place import Place
     from windrow.spark.tasks.shared import Seed, SharedWork
-    from windrow.spark.tasks.units import GeneralUnit
     from windrow.state.refs import ChunkRef
 
 

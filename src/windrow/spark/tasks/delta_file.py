@@ -18,7 +18,7 @@ from windrow.kernels.layout import PANE
 from windrow.kernels.measures import GROUPS
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
-from windrow.spark.native import native_query
+from windrow.physical.native_sql import native_query
 from windrow.state.reading import open_chunk
 
 if TYPE_CHECKING:

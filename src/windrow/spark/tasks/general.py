@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from windrow.kernels.general.parts import Part
     from windrow.kernels.intake import Known
     from windrow.kernels.state import State
+    from windrow.physical.units import GeneralUnit
     from windrow.spark.tasks.bundle import Bundle, Team
     from windrow.spark.tasks.place import Spool
     from windrow.spark.tasks.reports import Fault
-    from windrow.spark.tasks.units import GeneralUnit
     from windrow.state.chunk import Key
     from windrow.state.reading import Chunk
     from windrow.state.shard import Shard

@@ -20,7 +20,8 @@ from windrow.kernels.columns import frame_from_arrow
 from windrow.kernels.intake import Intake, Observed
 from windrow.kernels.panes import merge_panes
 from windrow.kernels.shards import split
-from windrow.spark.native import BEGIN, COUNT, GREATEST, SHED, Feed, native_query
+from windrow.physical.native_sql import BEGIN, COUNT, GREATEST, SHED, Feed, native_query
+from windrow.physical.units import SlidingUnit
 from windrow.spark.tasks.archived import archived_section, stream_rows, stream_source
 from windrow.spark.tasks.arrived import as_declared
 from windrow.spark.tasks.delta_file import FEED, put_tables
@@ -31,7 +32,6 @@ from windrow.spark.tasks.reports import DONE, Fault, Ingested, fault_of, message
 from windrow.spark.tasks.shared import LedgerGathering
 from windrow.spark.tasks.shed import without
 from windrow.spark.tasks.spent import timed
-from windrow.spark.tasks.units import SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.windows.domain import FARTHEST, too_far
 from windrow.windows.progress import Batch

@@ -22,7 +22,7 @@ from windrow.kernels.shards import split
 from windrow.kernels.shared.keeping import CLOSED, OPEN
 from windrow.kernels.shared.ledger import Entry, Sheet
 from windrow.kernels.shared.lifting import Lifting
-from windrow.spark.native import native_ledger
+from windrow.physical.native_sql import native_ledger
 from windrow.spark.tasks.delta_file import FEED, QUERY
 from windrow.spark.tasks.reports import Fault, fault_of
 

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
-from windrow.algebra.physical.join_cost import JoinOrder, WindowStats, join_size, order_cost
+from windrow.kernels.general.join_cost import JoinOrder, WindowStats, join_size, order_cost
 
 MOST_WINDOWS_SURVEYED = 8
 

@@ -1,0 +1,77 @@
+"""A physical plan: everything that is decided about how a query runs, in one object that never changes.
+
+The logical form after the rules and the cost model, the operators it becomes, each with its kernel, its state
+and its reasons, how rows come in, and how they are kept apart. The operators are read off those that run, so
+that a plan cannot say anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from windrow.algebra.explain import Alternative
+from windrow.physical.operators import PhysicalOperator, operators_of
+from windrow.physical.units import GeneralUnit, SlidingUnit, unit_of
+from windrow.rules.statistics import Statistics
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Emit
+    from windrow.physical.units import Unit
+
+__all__ = ["PhysicalOperator", "PhysicalPlan"]
+
+
+@dataclass(frozen=True)
+class PhysicalPlan:
+    """How one query runs."""
+
+    #: the query as it was written
+    asked: Emit
+    #: the form of it that runs
+    emit: Emit
+    #: the rules and alternatives that made the one of the other
+    fired: tuple[str, ...] = ()
+    #: the plans that were costed, one of them chosen; none if there was no choice
+    considered: tuple[Alternative, ...] = ()
+    #: what it was chosen by
+    statistics: Statistics = field(default_factory=Statistics)
+    #: promises about single groups may come from outside
+    by_group: bool | None = None
+    #: its results come with their ends, which an archive wants to know
+    carries_ends: bool = False
+    #: it is answered from the state of its stream and grouping, which all queries of these share
+    is_shared: bool = False
+
+    @cached_property
+    def unit(self) -> Unit:
+        """What runs it, compiled."""
+        return unit_of(self.emit, by_group=self.by_group, carries_ends=self.carries_ends)
+
+    @cached_property
+    def root(self) -> PhysicalOperator:
+        """The operators, from the root down, each at its node of the logical form."""
+        return operators_of(self.unit, is_shared=self.is_shared)
+
+    def walk(self) -> Iterator[PhysicalOperator]:
+        """All operators, parents first."""
+        return self.root.walk()
+
+    @property
+    def chosen(self) -> Alternative | None:
+        """The alternative that was taken; None if there was no choice."""
+        return next((each for each in self.considered if each.chosen), None)
+
+    def running(self, unit: Unit, *, is_shared: bool = False) -> PhysicalPlan:
+        """The same decisions, in the form that a query has among others: a unit that is compiled already."""
+        carries_ends = isinstance(unit, GeneralUnit) and unit.carries_ends
+        found = replace(self, emit=unit.program.emit, carries_ends=carries_ends, is_shared=is_shared)
+        found.__dict__["unit"] = unit
+        return found
+
+    @property
+    def is_paned(self) -> bool:
+        """Whether it is answered from states of panes."""
+        return isinstance(self.unit, SlidingUnit)

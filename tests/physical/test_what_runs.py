@@ -1,0 +1,168 @@
+"""What is drawn is what runs: operators are asked while they run, and compared with EXPLAIN's steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from tests.algebra.explain.cases import STREAMS, TABLES
+from tests.language.corpus import market, queries
+from tests.language.paper_queries import PAPER_QUERIES
+from tests.support.sample_rows import sample
+
+from windrow.algebra.explain import Step
+from windrow.algebra.plan import Emit
+from windrow.engine import declared
+from windrow.engine.core import Engine
+from windrow.engine.explaining import described
+from windrow.errors import WindrowError
+from windrow.kernels.general.kinds import KERNELS, kind_of
+from windrow.kernels.general.layouts import count_of
+from windrow.kernels.general.program import Program
+from windrow.kernels.state import State
+from windrow.language.compile import compile_query
+from windrow.physical.operators import SHARED
+from windrow.testing.spark_executor import QUERY, SparkExecutor
+
+GOLDEN = Path(__file__).parents[1] / "algebra" / "explain" / "golden"
+NAMED = {
+    "Figure 3.5": (
+        "SELECT b.item, s.price FROM bids [RANGE 1 MINUTE] b, sales [RANGE 1 MINUTE] s WHERE b.item = s.item"
+        " AND NOT EXISTS (SELECT * FROM sensors [RANGE 1 MINUTE] z WHERE z.value = b.item)"
+    ),
+    "three-way join": (
+        "SELECT b.item FROM bids [RANGE 1 MINUTE] b, sales [RANGE 2 MINUTES] s, sensors [RANGE 1 MINUTE] z"
+        " WHERE b.item = s.item AND s.item = z.value"
+    ),
+    "DISTINCT over a join": (
+        "SELECT DISTINCT b.item FROM bids [RANGE 1 MINUTE] b, sales [RANGE 1 MINUTE] s WHERE b.item = s.item"
+    ),
+    "nested aggregate": (
+        "SELECT MAX(n) AS most FROM (SELECT item, COUNT(*) AS n FROM bids [RANGE 1 MINUTE SLIDE 1 MINUTE]"
+        " GROUP BY item) [RANGE 2 MINUTES SLIDE 1 MINUTE]"
+    ),
+}
+#: the operators that were seen to keep rows
+KEEPING: set[str] = set()
+
+
+def corpus() -> Iterator[Any]:
+    for name, text in NAMED.items():
+        yield pytest.param(compile_query(text, declared(STREAMS, TABLES)), id=name)
+    for file in sorted(GOLDEN.glob("*.txt")):
+        text = file.read_text(encoding="utf-8").partition("\n----")[0]
+        yield pytest.param(compile_query(text, declared(STREAMS, TABLES)), id=file.stem)
+    for query in PAPER_QUERIES:
+        yield pytest.param(compile_query(query.sql, declared(query.streams, query.tables)), id=query.name)
+    for number, text in enumerate(queries()):
+        yield pytest.param(compile_query(text, market()), id=f"corpus {number}")
+
+
+@dataclass
+class Seen:
+    """What ran: durable names of operators by their places, and those that were seen to keep rows."""
+
+    kinds: dict[str, str] = field(default_factory=dict)
+    keeping: set[str] = field(default_factory=set)
+    kernels: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def watching() -> Iterator[Seen]:
+    """Every operator that is run says what it is, and its state is looked at."""
+    seen = Seen()
+    advanced = Program.advance
+
+    def advance(program: Program, states: Any, news: Any) -> Any:
+        after = advanced(program, states, news)
+        for place, operator in program.operators():
+            if place in after[0]:
+                seen.kinds[place] = kind_of(operator)
+                seen.keeping |= {place} if _rows(after[0][place]) else set()
+        return after
+
+    def of_kernel(kind: type) -> Any:
+        known = kind.advance  # type: ignore[attr-defined]
+
+        def advance(kernel: Any, *args: Any, **options: Any) -> Any:
+            seen.kernels.append(kind_of(kernel))
+            return known(kernel, *args, **options)
+
+        return patch.object(kind, "advance", advance)
+
+    patches = [patch.object(Program, "advance", advance), *map(of_kernel, KERNELS)]
+    for each in patches:
+        each.start()
+    try:
+        yield seen
+    finally:
+        for each in patches:
+            each.stop()
+
+
+def _rows(state: State) -> int:
+    return sum(count_of(chunks) for chunks in state.chunks.values())
+
+
+def ran(emit: Emit, *, shares: bool) -> tuple[Step, Seen]:
+    """A query on an engine, over sample rows: what EXPLAIN draws of it, and what was seen."""
+    alone = nullcontext() if shares else patch.object(Engine, "_joined", return_value=None)
+    with watching() as seen, alone:
+        life = SparkExecutor(emit, spark=False)
+        record = life.engine.queries[QUERY]
+        try:
+            for name, table in record.tables.items():
+                life.update(name, 0, sample(table.schema, count=2), [])
+            for start in range(0, 12, 4):
+                for name, stream in record.streams.items():
+                    life.push(name, sample(stream.schema, count=12)[start : start + 4])
+            life.finish()
+        except WindrowError:
+            pass  # a query that fails on its rows has run all the same
+        drawn = described(life.engine.queries[QUERY].running).plan
+        life.close()
+    return drawn, seen
+
+
+@pytest.mark.parametrize("emit", [*corpus()])
+def test_what_is_drawn_is_what_runs(emit: Emit) -> None:
+    drawn, seen = ran(emit, shares=False)
+    steps = [step for step in drawn.walk() if step.place is not None]
+    assert steps
+    if seen.kinds:
+        shown = {step.place: step.kind for step in steps}
+        assert shown.items() <= seen.kinds.items()
+        # whatever keeps rows is drawn, or is inside of an operator that is
+        assert all(_belongs(place, shown) for place in seen.keeping)
+        assert seen.keeping & shown.keys() <= {step.place for step in steps if step.state}
+    else:
+        assert set(seen.kernels) <= {step.kind for step in steps}
+        assert all(step.state for step in steps)
+    KEEPING.update(seen.kinds[place] for place in seen.keeping)
+
+
+def _belongs(place: str, shown: Any) -> bool:
+    """Whether an operator is drawn, or in one: held results, bounds of extents, numbers of rows."""
+    return place in shown or (place != "0" and _belongs(place.rpartition(".")[0], shown))
+
+
+def test_most_operators_were_seen_to_keep_rows() -> None:
+    if len(KEEPING) < 12:  # the test before has not run in this process
+        for parameters in corpus():
+            test_what_is_drawn_is_what_runs(*parameters.values)
+    assert len(KEEPING) > 12
+
+
+def test_a_query_that_shares_its_state_is_drawn_so() -> None:
+    emit = compile_query(
+        "SELECT MAX(price) AS top FROM sales [RANGE 1 MINUTE SLIDE 10 SECONDS]", declared(STREAMS, TABLES)
+    )
+    drawn, seen = ran(emit, shares=True)
+    assert not seen.kinds
+    assert not seen.kernels
+    assert [step.kind for step in drawn.walk() if step.state] == [SHARED]
