@@ -1,11 +1,14 @@
 """How a standing query begins, or goes on: its record, whether a state is really its own, and whether it can
 ever be answered.
 
-A state belongs to a query by its text and by the code of the aggregates that users have defined for it.
+A state belongs to a query by its text, by the code of the aggregates that users have defined for it, and by
+its physical plan, which the manifest has recorded and which is run again as it was.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -15,19 +18,32 @@ from windrow.algebra.plan import Scan, Window
 from windrow.engine.records import QueryRecord, query_text
 from windrow.errors import QueryError, StateError
 from windrow.physical import plan_query
+from windrow.physical.identity import RecordedPlan
 from windrow.spark.tasks.bundle import Bundle
 from windrow.windows.domain import IMPLICIT
 from windrow.windows.punctuation import NoPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from windrow.algebra.aggregates.definition import Definition
+    from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingQuery
+    from windrow.physical import PhysicalPlan
     from windrow.rules.statistics import Statistics
     from windrow.state.entries import QueryState
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a query is planned by: the streams and tables there are, and what is known of them."""
+
+    streams: Mapping[str, Stream] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    statistics: Statistics | None = None
+
+
+NOTHING = Basis()
 
 
 def begun(
@@ -35,20 +51,37 @@ def begun(
     commit: int,
     stored: QueryState | None = None,
     *,
-    statistics: Statistics | None = None,
+    basis: Basis = NOTHING,
     by_group: bool | None = None,
 ) -> QueryRecord:
-    """A query's record after a commit: a new one, or the one whose state is stored, under its old id."""
-    physical, text = plan_query(query.plan, statistics, by_group=by_group), query_text(query)
+    """A query's record after a commit: a new one, planned by a basis; or the one whose state is stored, under
+    its old id and by its old plan."""
+    text = query_text(query)
     used = _user_aggregates(query)
     code = "\0".join(definition.fingerprint for definition in used)
     fingerprint = blake2b(f"{text}\0{code}".encode(), digest_size=16).hexdigest()
     if stored is not None and stored.fingerprint != fingerprint:
         raise _changed(query.name, stored.text, text)
     name = stored.options["id"] if stored else f"{query.name}@{commit + 1}"
+    if stored is None:
+        physical = plan_query(query.plan, basis.statistics, by_group=by_group)
+        return _recorded(
+            query, physical, Bundle.of(name, physical, fingerprint, aggregates=used), text, commit
+        )
+    plan = RecordedPlan.from_json(stored.options["plan"])
+    physical = plan.resumed(query.name, query.plan, basis.streams, basis.tables, by_group)
     bundle = Bundle.of(name, physical, fingerprint, aggregates=used)
-    record = QueryRecord(query, physical, bundle, text, absorbed=commit)
-    return record.resumed(stored) if stored is not None else record
+    record = _recorded(query, physical, bundle, text, commit).resumed(stored)
+    if record.is_running:
+        plan.check(query.name, record.bundle.unit)
+    return record
+
+
+def _recorded(
+    query: StandingQuery, physical: PhysicalPlan, bundle: Bundle, text: str, commit: int
+) -> QueryRecord:
+    recorded = RecordedPlan.of(physical, bundle.unit)
+    return QueryRecord(query, physical, bundle, text, absorbed=commit, recorded=recorded)
 
 
 def check_stream(record: StreamRecord) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.engine.archiving import Archiving
 from windrow.engine.arranging import Arranging
-from windrow.engine.beginning import begun, check_clock, check_stream
+from windrow.engine.beginning import Basis, begun, check_clock, check_stream
 from windrow.engine.common import Common
 from windrow.engine.costs import Costs
 from windrow.engine.delivering import Delivering
@@ -236,7 +236,7 @@ class Engine:
         with self.lock:
             stored = None if query.name in self._dropped else self.last.queries.get(query.name)
             check_clock(query.name, query.plan, self.streams)
-            record = begun(query, self.last.number, stored, by_group=self.by_group)
+            record = begun(query, self.last.number, stored, basis=self._basis(), by_group=self.by_group)
             plan = record.physical.emit
             joined = None if stored else self._joined(record, plan)
             if stored is not None:
@@ -255,6 +255,11 @@ class Engine:
             self.queries[query.name] = replace(record, sink=opened)
             self._registered = True
             return self.queries[query.name]
+
+    def _basis(self) -> Basis:
+        """What a query is planned by."""
+        streams = {name: each.stream for name, each in self.streams.items()}
+        return Basis(streams, {name: each.table for name, each in self.tables.items()})
 
     @property
     def shares_elsewhere(self) -> set[str]:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.canonical import canonical_text
 from windrow.engine.teams import Membership, as_member
 from windrow.errors import QueryError, StateError
 from windrow.kernels.intake import Intake, Known
 from windrow.language.printer import print_query
+from windrow.physical.identity import RecordedPlan
 from windrow.spark.sources import is_bounded
 from windrow.spark.tasks.shared import Seed
 from windrow.state.entries import QueryState, SourceState, StreamState
@@ -103,7 +105,7 @@ def declaration(stream: Stream) -> dict[str, Any]:
     return {
         "columns": [[field.name, str(field.type)] for field in stream.schema],
         "wattr": stream.wattr,
-        "progress": repr(stream.progress),
+        "progress": canonical_text(stream.progress),
         "late": stream.late.value,
         **({"forms": [list(form) for form in stream.forms]} if stream.forms else {}),
     }
@@ -139,6 +141,8 @@ class QueryRecord:
     held: Instant | None = None
     #: its place among queries that see the same rows; None if it is by itself
     member: Membership | None = None
+    #: its plan as a manifest records it
+    recorded: RecordedPlan | None = None
 
     @property
     def id(self) -> str:
@@ -163,6 +167,11 @@ class QueryRecord:
         return replace(self, status="failed", error=error, shares=(), seed=None)
 
     @property
+    def plan(self) -> RecordedPlan:
+        """Its plan as a manifest records it."""
+        return self.recorded or RecordedPlan.of(self.physical, self.bundle.unit)
+
+    @property
     def running(self) -> PhysicalPlan:
         """How it runs, as it is among other queries."""
         return self.physical.running(self.bundle.unit, is_shared=bool(self.shares))
@@ -171,12 +180,17 @@ class QueryRecord:
         """The same, with results that come with their ends, which no part that others have tells."""
         bundle = replace(self.bundle, carries_ends=True)
         if self.member is None:
-            return replace(self, bundle=bundle)
+            return replace(self, bundle=bundle)._written()
         return replace(self, bundle=bundle).joining(self.member.by_itself)
 
     def joining(self, member: Membership | None) -> QueryRecord:
         """The same in a team, or by itself."""
-        return replace(self, bundle=as_member(self.bundle, self.physical.emit, member), member=member)
+        bundle = as_member(self.bundle, self.physical.emit, member)
+        return replace(self, bundle=bundle, member=member)._written()
+
+    def _written(self) -> QueryRecord:
+        """The same, with its plan as it runs now."""
+        return replace(self, recorded=RecordedPlan.of(self.physical, self.bundle.unit))
 
     def resumed(self, stored: QueryState) -> QueryRecord:
         """The same, where a manifest has it."""
@@ -211,6 +225,7 @@ class QueryRecord:
                 **({"reached": list(self.reached)} if self.reached else {}),
                 "rows": self.rows,
                 "fresh": self.is_fresh,
+                "plan": self.plan.to_json(),
                 **({"carries_ends": True} if self.bundle.carries_ends else {}),
                 **({"shares": list(self.shares)} if self.shares else {}),
                 **({"seed": self.seed.to_json()} if self.seed is not None else {}),
@@ -228,7 +243,7 @@ def query_text(query: StandingQuery) -> str:
     try:
         return print_query(query.plan)
     except QueryError:
-        return repr(query.plan)
+        return canonical_text(query.plan)
 
 
 def _changed_stream(stream: Stream, stored: dict[str, Any], place: str) -> StateError:

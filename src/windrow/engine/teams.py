@@ -15,9 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.canonical import canonical_text
 from windrow.algebra.plan import Emit, Scan
 from windrow.algebra.shipping import packed
 from windrow.engine.paces import Beginner, Pace, paces
+from windrow.kernels.general.kinds import kind_of
 from windrow.kernels.general.parts import View
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.rules.trunks import Trunk, can_shorten, chain_of, clustered, common_trunk, likeness, trunk_of
@@ -243,12 +245,16 @@ def _chain(unit: GeneralUnit, view: View) -> dict[str, str]:
             told = [id(each) in builder.telling for each in node.walk()]
             seen = View() if node is trunk_of(emit) else view
             built = _built(builder.built[id(node)])
-            found[place] = _digest(f"{node!r} {told} {built} {seen}")
+            found[place] = _digest(canonical_text([node, told, built, _seen_as(seen)]))
     return found
 
 
+def _seen_as(view: View) -> list[Any]:
+    return [view.sooner, [[grid.period, grid.origin] for grid in view.instants]]
+
+
 def _built(operator: Operator) -> list[Any]:
-    kind = type(operator).__name__, list(operator.columns)
+    kind = kind_of(operator), list(operator.columns)
     return [kind, *map(_built, operator.inputs)]
 
 
@@ -274,10 +280,13 @@ def _sight_of(unit: GeneralUnit) -> str:
     windows = [
         (_moves(window), [_seen(window, each) for each in window.origins]) for window in timing.windows
     ]
-    seen = windows, unit.placement, unit.table_places, sorted(unit.streams), sorted(unit.tables)
-    builder = program.builder
-    how = builder.lag, builder.reported, program.emit.is_periodic, program.why_not_lazy, program.options
-    return repr((seen, how, builder.sources))
+    routed = sorted((name, *columns) for name, columns in unit.placement.items())
+    tables = sorted((name, column or "") for name, column in unit.table_places.items())
+    seen = windows, routed, tables, sorted(unit.streams), sorted(unit.tables)
+    builder, ends = program.builder, program.options.ends
+    how = builder.lag, builder.reported, program.emit.is_periodic, program.why_not_lazy, ends and ends.value
+    sources = sorted((name, *columns) for name, columns in builder.sources.items())
+    return canonical_text([*seen, *how, sources])
 
 
 def _moves(window: Window) -> WindowSpec:
