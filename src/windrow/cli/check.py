@@ -43,6 +43,7 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
         DeclareStream,
         DeclareTable,
         Dropped,
+        RefreshQuery,
         RegisterQuery,
         ShowAll,
     )
@@ -62,6 +63,8 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
             return "show", "", kind.lower()
         case AnalyzeQuery(query):
             return "analyze", query.name, ""
+        case RefreshQuery(query):
+            return "refresh", query.name, ""
     return "query", "", _columns(statement.plan.schema)
 
 

@@ -22,6 +22,7 @@ from windrow.language.binder.bound import (
     AnalyzeQuery,
     DeclareStream,
     ExplainQuery,
+    RefreshQuery,
     RegisterQuery,
     RunOnce,
     ShowAll,
@@ -90,7 +91,7 @@ class Declared:
             self.catalog.adopt(before)
             raise
         for statement, source in zip(bound, written, strict=True):
-            if not isinstance(statement, ShowAll | ExplainQuery | AnalyzeQuery | RunOnce):
+            if not isinstance(statement, ShowAll | ExplainQuery | AnalyzeQuery | RefreshQuery | RunOnce):
                 self._texts.append(text[source.span.start : source.span.end] + ";")
 
     def _take(self, statement: BoundStatement) -> None:

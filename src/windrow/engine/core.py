@@ -28,9 +28,12 @@ from windrow.engine.monitoring import both, check_every
 from windrow.engine.overload import Effort
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.refreshes import Refreshes
+from windrow.engine.replanning import replan
 from windrow.engine.shedding import Shedding
+from windrow.engine.statistics import Observed
 from windrow.engine.tables import Shelf, TableRecord
 from windrow.errors import DataError, QueryError, WindrowError
+from windrow.physical import plan_query
 from windrow.spark.sinks import MemorySink, open_sink
 from windrow.spark.tasks.archived import archived_section, stream_source
 from windrow.spark.tasks.arrived import Arrived
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
     from windrow.errors import SinkError
     from windrow.kernels.general.contents import Contents
     from windrow.language.catalog import StandingArchive, StandingQuery
+    from windrow.physical import PhysicalPlan
+    from windrow.rules.statistics import Statistics
     from windrow.sharing.plans import SharingPlan
     from windrow.sharing.questions import Question
     from windrow.spark.sinks import Sink
@@ -142,6 +147,7 @@ class Engine:
         self.shedding = Shedding.of(self.last.decisions, self._state_id)
         self.common = Common.of(self.last.decisions)
         self.refreshes = Refreshes.of(self.last.decisions)
+        self.observed = Observed.of(self.last.decisions)
         #: how long each query took since this process runs
         self.seconds: dict[str, float] = {}
         self.costs = Costs()
@@ -259,7 +265,23 @@ class Engine:
     def _basis(self) -> Basis:
         """What a query is planned by."""
         streams = {name: each.stream for name, each in self.streams.items()}
-        return Basis(streams, {name: each.table for name, each in self.tables.items()})
+        tables = {name: each.table for name, each in self.tables.items()}
+        return Basis(streams, tables, self.statistics)
+
+    @property
+    def statistics(self) -> Statistics:
+        """What is known of streams and tables."""
+        return self.observed.statistics({name: each.rows for name, each in self.tables.items()})
+
+    def would_run(self, query: StandingQuery) -> PhysicalPlan:
+        """How a query would run if it were planned now."""
+        return plan_query(query.plan, self.statistics, by_group=self.by_group)
+
+    def refresh_query(self, name: str) -> bool:
+        """Plan a query anew, by what is known now; whether its plan is another one from now on. Refused if
+        its state cannot become that of the better plan."""
+        with self.lock:
+            return replan(self, name)
 
     @property
     def shares_elsewhere(self) -> set[str]:
@@ -537,7 +559,10 @@ class Engine:
 
     def _commit(self, draft: Draft) -> None:
         shedding = self.shedding.after(draft, self._effort, self.limit)
-        draft.decisions |= shedding.decisions | self.refreshes.decisions(draft.known)
+        self.observed = self.observed.after(draft.streams)
+        draft.decisions |= (
+            shedding.decisions | self.refreshes.decisions(draft.known) | self.observed.decisions
+        )
         crash_point("before-commit")
         self.log.commit(draft.manifest(self.shards))
         crash_point("after-commit")

@@ -20,6 +20,7 @@ from windrow.language.binder.bound import (
     DeclareStream,
     DeclareTable,
     Dropped,
+    RefreshQuery,
     RegisterQuery,
 )
 from windrow.language.compile import declare_stream, declare_table
@@ -162,6 +163,8 @@ def register(engine: Engine, statement: BoundStatement, sink: Sink | None = None
             engine.add_query(query, sink)
         case DeclareArchive(archive):
             engine.add_archive(archive)
+        case RefreshQuery(query):
+            engine.refresh_query(query.name)
         case Dropped(kind, name):
             _drops(engine)[kind](name)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Never, TypeVar
 
+from windrow.algebra.canonical import canonical_text
 from windrow.engine.analysing import observed
 from windrow.engine.arguments import checked
 from windrow.engine.explaining import described
@@ -15,6 +16,7 @@ from windrow.engine.sharing import with_sharing
 from windrow.engine.tables import BEGINNING
 from windrow.errors import QueryError, nearest
 from windrow.kernels.columns import frame_of
+from windrow.rules.cost import total_cost
 from windrow.spark.failures import job_failed
 from windrow.spark.sinks import MemorySink
 
@@ -199,7 +201,19 @@ class Query:
         found = described(
             self._record.running, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
         )
-        return replace(found, runs=tuple(with_sharing(found.runs, self._engine, self._record)))
+        runs = with_sharing(found.runs, self._engine, self._record)
+        return replace(found, runs=(*runs, *self._would_run()))
+
+    def _would_run(self) -> list[str]:
+        """What would be chosen now, if that is another plan than the one that runs."""
+        record = self._record
+        now = self._engine.would_run(record.query)
+        if canonical_text(now.emit) == canonical_text(record.physical.emit):
+            return []
+        costs = [total_cost(plan, now.statistics) for plan in (now.emit, record.physical.emit)]
+        step = now.chosen.name if now.chosen is not None else "another form"
+        least, cost = (f"{each:.3g}" for each in costs)
+        return [f"plan    now it would be: {step}, cost {least} instead of {cost}; REFRESH QUERY {self.name}"]
 
 
 class TableView:

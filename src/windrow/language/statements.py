@@ -1,4 +1,4 @@
-"""Statements: CREATE STREAM, TABLE, QUERY and ARCHIVE, DROP, SHOW, EXPLAIN, and a SELECT by itself.
+"""Statements: CREATE STREAM, TABLE, QUERY and ARCHIVE, DROP, REFRESH, SHOW, EXPLAIN, and a SELECT by itself.
 
 `_STATEMENTS` says which word begins which statement; the SELECT inside one is handed to `sql`.
 """
@@ -23,6 +23,7 @@ from windrow.language.syntax import (
     CreateTable,
     Drop,
     Explain,
+    Refresh,
     Show,
     Statement,
 )
@@ -57,7 +58,7 @@ def _unknown(tokens: Tokens) -> QueryError:
         f"no statement begins with `{first.text}`",
         code="syntax",
         span=first.span,
-        hint=hint or "statements begin with CREATE, DROP, SHOW, EXPLAIN or SELECT",
+        hint=hint or "statements begin with CREATE, DROP, REFRESH, SHOW, EXPLAIN or SELECT",
     )
 
 
@@ -190,6 +191,14 @@ def _drop(cursor: Cursor) -> Statement:
     return Drop(cursor.tokens.span, kind, name)
 
 
+def _refresh(cursor: Cursor) -> Statement:
+    cursor.expect("REFRESH")
+    cursor.choose(("QUERY",), "QUERY")
+    name = cursor.name("the name of the query")
+    cursor.finish()
+    return Refresh(cursor.tokens.span, name)
+
+
 def _show(cursor: Cursor) -> Statement:
     cursor.expect("SHOW")
     kinds = ("QUERIES", "STREAMS", "TABLES", "ARCHIVES", "GAPS")
@@ -219,6 +228,7 @@ def _select(cursor: Cursor) -> Statement:
 _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": _create,
     "DROP": _drop,
+    "REFRESH": _refresh,
     "SHOW": _show,
     "EXPLAIN": _explain,
     "SELECT": _select,

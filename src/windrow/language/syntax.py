@@ -253,6 +253,13 @@ class Analyze(Statement):
 
 
 @dataclass(frozen=True)
+class Refresh(Statement):
+    """REFRESH QUERY name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class SelectOnce(Statement):
     """A bare SELECT: run once over the live windows. `isolation` is LATEST or WINDOW, if it is given."""
 

@@ -90,7 +90,8 @@ class Joined(Operator):
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         old = [frame_of(state.of(str(i)), side) for i, side in enumerate(self.sides)]
         found = self.found(*self._with_ends(inputs, old, step), order_of(state.meta, len(old)))
-        floor = last_of(step.slice, told=self.tells)
+        # rows that end right now are kept by all, so that another plan can be started from them
+        floor = last_of(step.slice, told=True)
         chunks = {}
         for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
             kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)

@@ -120,7 +120,7 @@ class Semijoin(Operator):
         found = together(met, self.columns)
         if self.negated:
             found = consolidated(together([left, negated(found)], self.columns))
-        chunks, floor = {}, last_of(step.slice, told=self.tells)
+        chunks, floor = {}, last_of(step.slice, told=True)
         for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
             new = inputs[i].select(list(side)).filter(pl.col(VE) > floor)
             kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)

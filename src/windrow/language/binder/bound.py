@@ -72,6 +72,13 @@ class AnalyzeQuery:
 
 
 @dataclass(frozen=True)
+class RefreshQuery:
+    """REFRESH QUERY: plan a standing query anew, by what is known now."""
+
+    query: StandingQuery
+
+
+@dataclass(frozen=True)
 class RunOnce:
     """A bare SELECT: answer it once, over the live windows. `plan` is that of the same query standing.
 
@@ -92,5 +99,6 @@ BoundStatement: TypeAlias = (
     | ShowAll
     | ExplainQuery
     | AnalyzeQuery
+    | RefreshQuery
     | RunOnce
 )

@@ -15,6 +15,7 @@ from windrow.language.binder.bound import (
     DeclareTable,
     Dropped,
     ExplainQuery,
+    RefreshQuery,
     RegisterQuery,
     RunOnce,
     ShowAll,
@@ -31,6 +32,7 @@ from windrow.language.syntax import (
     CreateTable,
     Drop,
     Explain,
+    Refresh,
     SelectOnce,
     Show,
     Statement,
@@ -72,6 +74,8 @@ def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
                 return ExplainQuery(asked.plan, asked.once)
             case Analyze():
                 return AnalyzeQuery(_registered(statement, catalog))
+            case Refresh():
+                return RefreshQuery(_registered(statement, catalog))
             case SelectOnce():
                 return _asked(statement, catalog)
     raise TypeError(f"no statement {type(statement).__name__}")
@@ -92,14 +96,14 @@ def _asked(statement: SelectOnce, catalog: Catalog) -> RunOnce:
         return RunOnce(once.plan, once)
 
 
-def _registered(statement: Analyze, catalog: Catalog) -> StandingQuery:
+def _registered(statement: Analyze | Refresh, catalog: Catalog) -> StandingQuery:
     found = {name.lower(): query for name, query in catalog.queries.items()}.get(statement.name.lower())
     if found is None:
         raise QueryError(
             f"no query `{statement.name}`",
             code="unknown-source",
             hint=nearest(statement.name, catalog.queries)
-            or "EXPLAIN ANALYZE shows a query that runs: CREATE QUERY name AS … first",
+            or "EXPLAIN ANALYZE and REFRESH are about a query that runs: CREATE QUERY name AS … first",
         )
     return found
 

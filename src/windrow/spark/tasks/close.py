@@ -25,7 +25,7 @@ from windrow.kernels.state import Delta, State, without
 from windrow.physical.units import SlidingUnit
 from windrow.spark.tasks.archived import archived_section, lived_rows
 from windrow.spark.tasks.delta_file import key_types, open_files, tables_of
-from windrow.spark.tasks.general import OF, Moving, Turn, advance
+from windrow.spark.tasks.general import OF, Moving, Turn, advance, replanned
 from windrow.spark.tasks.place import Spool
 from windrow.spark.tasks.reports import DONE, ROUTED, Closed, Fault, contents, fault_of, message, undisturbed
 from windrow.spark.tasks.shared import operator_of, sheets_of
@@ -62,6 +62,8 @@ class Work:
     lifetimes: bool = False
     #: what it takes along from a ledger that it leaves
     seed: Seed | None = None
+    #: the same query by another plan, whose states are made those of this one; nothing else is done
+    replaced: Bundle | None = None
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,9 @@ class _Run:
             for work in task.work:
                 if work.query.unit.stages > task.stage:
                     with timed(self.seconds, work.query.name):
+                        for operator in before.operators if work.replaced is not None else ():
+                            if operator.partition(OF)[0] == work.query.name:
+                                change.drop(operator)
                         for operator, state in self._moved(work, before, outbox).items():
                             change.put(operator, state)
             for moving in self.moving.values():
@@ -164,6 +169,8 @@ class _Run:
         """The next states of a query's operators; a fault, and none, if it cannot go on."""
         unit = work.query.unit
         try:
+            if work.replaced is not None:
+                return replanned(work.replaced, work.query, before, work.clock.now)
             if isinstance(unit, SlidingUnit):
                 return self._slid(work, unit, before, outbox)
             return self._advanced(work, unit, before, outbox)

@@ -12,7 +12,8 @@ import polars as pl
 
 from windrow.kernels.columns import to_frame
 from windrow.kernels.general.parts import Parts
-from windrow.kernels.general.program import News
+from windrow.kernels.general.program import News, Program
+from windrow.kernels.general.rebuild import rebuilt
 from windrow.kernels.general.waiting import WAITING
 from windrow.kernels.shards import split
 from windrow.spark.tasks.delta_file import QUERY, TABLE
@@ -123,7 +124,7 @@ def advance(
     parts = _parts(team, moving.done)
     news = replace(moving.news, parts=parts)
     try:
-        after, answers, pieces = unit.program.advance(_states(turn.query, before), news)
+        after, answers, pieces = unit.program.advance(states_of(turn.query, before), news)
     finally:
         for name in moving.done:
             moving.by.setdefault(name, turn.query.name)
@@ -136,6 +137,15 @@ def advance(
         elif parts.part_of(path) is None:
             own[f"{turn.query.name}{OF}{path}"] = state
     return own, answers.select(columns).to_arrow(), pieces
+
+
+def replanned(old: Bundle, new: Bundle, before: Shard, now: int) -> Mapping[str, State]:
+    """The states of a query by its new plan, made of those by its old one."""
+    one, other = old.unit.program, new.unit.program
+    assert isinstance(one, Program)
+    assert isinstance(other, Program)
+    found = rebuilt(one, states_of(old, before), other, now)
+    return {f"{new.name}{OF}{path}": state for path, state in found.items()}
 
 
 def _parts(team: Team | None, done: dict[str, Part]) -> Parts:
@@ -156,7 +166,7 @@ def _news(unit: GeneralUnit, turn: Turn, files: Sequence[Chunk]) -> News:
     )
 
 
-def _states(query: Bundle, before: Shard) -> dict[str, State]:
+def states_of(query: Bundle, before: Shard) -> dict[str, State]:
     """The states of a query's operators by their places, those that it has in common with others too."""
     places = query.places
     found: dict[str, State] = {}
