@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from windrow.algebra.aggregates.user import definitions
 from windrow.algebra.operators import Aggregate
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
     from windrow.state.entries import QueryState
 
 
+class Planner(Protocol):
+    """Plans a query; it is `windrow.physical.plan_query`, unless plans are compared."""
+
+    def __call__(
+        self, plan: Emit, statistics: Statistics | None = None, *, by_group: bool | None = None
+    ) -> PhysicalPlan:
+        """How a query runs."""
+
+
 @dataclass(frozen=True)
 class Basis:
     """What a query is planned by: the streams and tables there are, and what is known of them."""
@@ -41,6 +50,7 @@ class Basis:
     streams: Mapping[str, Stream] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     statistics: Statistics | None = None
+    planner: Planner = plan_query
 
 
 NOTHING = Basis()
@@ -64,7 +74,7 @@ def begun(
         raise _changed(query.name, stored.text, text)
     name = stored.options["id"] if stored else f"{query.name}@{commit + 1}"
     if stored is None:
-        physical = plan_query(query.plan, basis.statistics, by_group=by_group)
+        physical = basis.planner(query.plan, basis.statistics, by_group=by_group)
         return _recorded(
             query, physical, Bundle.of(name, physical, fingerprint, aggregates=used), text, commit
         )

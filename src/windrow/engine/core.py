@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.engine.archiving import Archiving
 from windrow.engine.arranging import Arranging
-from windrow.engine.beginning import Basis, begun, check_clock, check_stream
+from windrow.engine.beginning import Basis, Planner, begun, check_clock, check_stream
 from windrow.engine.common import Common
 from windrow.engine.costs import Costs
 from windrow.engine.delivering import Delivering
@@ -131,6 +131,8 @@ class Engine:
     limit: float | None = None
     #: whether new queries share what they keep
     shares: bool = True
+    #: what plans new queries
+    planner: Planner = plan_query
     #: why the last run has ended by itself; None if it has not
     ended: WindrowError | None = None
 
@@ -266,7 +268,7 @@ class Engine:
         """What a query is planned by."""
         streams = {name: each.stream for name, each in self.streams.items()}
         tables = {name: each.table for name, each in self.tables.items()}
-        return Basis(streams, tables, self.statistics)
+        return Basis(streams, tables, self.statistics, self.planner)
 
     @property
     def statistics(self) -> Statistics:
@@ -275,7 +277,7 @@ class Engine:
 
     def would_run(self, query: StandingQuery) -> PhysicalPlan:
         """How a query would run if it were planned now."""
-        return plan_query(query.plan, self.statistics, by_group=self.by_group)
+        return self.planner(query.plan, self.statistics, by_group=self.by_group)
 
     def refresh_query(self, name: str) -> bool:
         """Plan a query anew, by what is known now; whether its plan is another one from now on. Refused if

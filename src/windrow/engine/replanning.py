@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from windrow.algebra.canonical import canonical_text
 from windrow.errors import QueryError
 from windrow.kernels.general.rebuild import why_not_rebuilt
-from windrow.physical import plan_query
 from windrow.physical.identity import RecordedPlan
 from windrow.physical.units import GeneralUnit
 from windrow.spark.tasks.bundle import Bundle
@@ -26,7 +25,7 @@ def replan(engine: Engine, name: str) -> bool:
     """Give a query the plan that is the cheapest now; whether that is another one. Then a commit has it."""
     record = engine.queries[name]
     engine.observed = engine.observed.looking_at(engine.store, engine.last, record)
-    physical = plan_query(record.query.plan, engine.statistics, by_group=engine.by_group)
+    physical = engine.would_run(record.query)
     if canonical_text(physical.emit) == canonical_text(record.physical.emit):
         return False
     bundle = Bundle.of(record.id, physical, record.bundle.fingerprint, aggregates=record.bundle.aggregates)

@@ -281,7 +281,7 @@ class Reading:
     def _(self, operator: Joined) -> Implementation:
         how = "hash tables per window" if operator.hashes else "nested loops"
         lazy = self.program.why_not_lazy is None
-        order = " → ".join(self._aliases(operator))
+        order = " → ".join(self._aliases(operator)) + (" at first, then as seen" if operator.reorders else "")
         where = " and ".join(dict.fromkeys(map(layout_text, operator.layouts)))
         return Implementation(
             f"{how}, {'lazy' if lazy else 'eager'}, probing order {order}",
