@@ -71,6 +71,15 @@ class Keep:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What a declaration says of a stream for the planner: rows per second, or per unit of a number, and how
+    many different values columns have."""
+
+    rate: float
+    values: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
 class Stream:
     """A declared stream."""
 
@@ -85,6 +94,8 @@ class Stream:
     #: None: rows are forgotten when no standing query needs them
     keep: Keep | None = None
     forms: Forms = ()
+    #: what is known beforehand; it changes which plan is chosen, and nothing else
+    expected: Expected | None = None
 
     def __post_init__(self) -> None:
         reserved = next((name for name in self.schema.names if name.lower() in PSEUDO_COLUMNS), None)

@@ -103,6 +103,7 @@ def _create_stream(cursor: Cursor) -> Statement:
         sheddable=options.sheddable,
         source=options.source,
         keep=options.keep,
+        expected=options.expected,
     )
 
 

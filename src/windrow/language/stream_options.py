@@ -1,4 +1,5 @@
-"""What follows the columns of CREATE STREAM: WATTR, how it makes progress, LATE, SHEDDABLE, KEEP, FROM."""
+"""What follows the columns of CREATE STREAM: WATTR, how it makes progress, LATE, SHEDDABLE,
+KEEP, EXPECT, FROM."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ class StreamOptions(Node):
     sheddable: bool = False
     source: str | None = None
     keep: Quantity | None = None
+    expected: tuple[int, tuple[tuple[str, int], ...]] | None = None
 
 
 def read_stream_options(cursor: Cursor) -> StreamOptions:
@@ -33,7 +35,9 @@ def read_stream_options(cursor: Cursor) -> StreamOptions:
     begin, found = cursor.index, dict[str, Any]()
     while not cursor.done:
         start = cursor.index
-        word = cursor.choose(_READERS, "WATTR, SLACK, ORDERED, PUNCTUATED, LATE, SHEDDABLE, KEEP or FROM")
+        word = cursor.choose(
+            _READERS, "WATTR, SLACK, ORDERED, PUNCTUATED, LATE, SHEDDABLE, KEEP, EXPECT or FROM"
+        )
         fields = _READERS[word](cursor)
         twice = next((field for field in fields if field in found), None)
         if twice is not None:
@@ -102,6 +106,19 @@ def _keep(cursor: Cursor) -> dict[str, Any]:
     return {"keep": cursor.quantity("how much, as in KEEP 1 HOUR or KEEP 1000 ROWS,", _AFTER_EXPRESSION)}
 
 
+def _expect(cursor: Cursor) -> dict[str, Any]:
+    rate = cursor.whole("how many rows come per second, as in EXPECT 500 ROWS,")
+    cursor.expect("ROWS")
+    values: list[tuple[str, int]] = []
+    more = cursor.take("(")
+    while more:
+        values.append((cursor.name("a column"), cursor.whole("how many different values it has")))
+        more = cursor.take(",")
+        if not more:
+            cursor.expect(")")
+    return {"expected": (rate, tuple(values))}
+
+
 def _from(cursor: Cursor) -> dict[str, Any]:
     return {"source": cursor.url("the source")}
 
@@ -114,6 +131,7 @@ _READERS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "LATE": _late,
     "SHEDDABLE": lambda cursor: {"sheddable": True},
     "KEEP": _keep,
+    "EXPECT": _expect,
     "FROM": _from,
 }
 _AFTER_EXPRESSION = frozenset({"PER", "WHEN", "IDLE", *_READERS})

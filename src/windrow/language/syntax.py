@@ -197,6 +197,8 @@ class CreateStream(Statement):
     sheddable: bool
     source: str | None
     keep: Quantity | None = None
+    #: rows per second, and how many different values columns have
+    expected: tuple[int, tuple[tuple[str, int], ...]] | None = None
 
 
 @dataclass(frozen=True)

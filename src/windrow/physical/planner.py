@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain import Alternative
+from windrow.algebra.plan import Scan
 from windrow.errors import QueryError
 from windrow.kernels.query import SlidingQuery
 from windrow.physical.plan import PhysicalPlan
@@ -40,7 +41,8 @@ def plan_query(
     disabled: Collection[str] = (),
 ) -> PhysicalPlan:
     """How a query runs; a QueryError if no kernel runs it. What is `disabled` is not tried."""
-    known = statistics or Statistics()
+    streams = (node.stream for node in plan.walk() if isinstance(node, Scan))
+    known = (statistics or Statistics()).with_declared(streams)
     found = candidates(plan, known, disabled, _is_settled)
     for each in sorted(found, key=lambda each: each.cost):
         try:

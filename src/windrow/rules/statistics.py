@@ -11,10 +11,11 @@ predict seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Expression
 from windrow.windows.domain import Domain
 
@@ -67,6 +68,15 @@ class Statistics:
             self.table_rows.get(name, self.default_table_rows),
             self.table_changes.get(name, self.default_table_changes),
         )
+
+    def with_declared(self, streams: Iterable[Stream]) -> Statistics:
+        """The same, but for what the declarations of streams say."""
+        told = {stream.name: stream.expected for stream in streams if stream.expected is not None}
+        rates = {name: expected.rate for name, expected in told.items()}
+        values = {f"{name}.{column}": n for name, each in told.items() for column, n in each.values}
+        if not told:
+            return self
+        return replace(self, rates={**self.rates, **rates}, distinct={**self.distinct, **values})
 
     def units(self, ticks: float, domain: Domain) -> float:
         """A length in ticks as units of time.

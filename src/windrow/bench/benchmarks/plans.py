@@ -70,8 +70,8 @@ WORKLOADS: Mapping[str, Workload] = {
     "Query 4, the thesis' keys": Workload(QUERY_4, (1, 1, 1), (1650, 1650, 1650)),
     "Query 4, few are dropped": Workload(QUERY_4, (1, 0.01, 1), (50_000, 50_000, 50_000)),
     "Query 4, many results": Workload(QUERY_4, (1, 0.01, 1), (1650, 1650, 1650)),
-    "join, all alike": Workload(JOIN, (1, 1, 1), (20_000, 20_000, 20_000)),
-    "join, one is slow": Workload(JOIN, (2, 0.05, 1), (20_000, 5_000, 20_000)),
+    "join, all alike": Workload(JOIN, (1, 1, 1), (200_000, 200_000, 200_000)),
+    "join, one is slow": Workload(JOIN, (2, 0.05, 1), (200_000, 50_000, 200_000)),
 }
 
 

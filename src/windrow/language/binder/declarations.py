@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import (
     EPOCHS,
+    Expected,
     Forms,
     Keep,
     Late,
@@ -48,6 +49,7 @@ def bind_stream(statement: CreateStream) -> Stream:
         statement.source,
         _keep(statement, plain),
         _forms(statement.columns, schema),
+        _expected(statement, plain),
     )
 
 
@@ -139,6 +141,22 @@ def _progress(written: ProgressSyntax | None, stream: Stream) -> ProgressRule:
         mark = _mark(written.mark, values, stream) if written.mark is not None else None
         when = Values(values.scope, "WHEN").condition(written.when) if written.when is not None else None
         return ProgressRule(_policy(written, stream.domain), per, mark, when)
+
+
+def _expected(statement: CreateStream, stream: Stream) -> Expected | None:
+    """What the planner is told; it is about columns that there are."""
+    if statement.expected is None:
+        return None
+    rate, values = statement.expected
+    with at(statement):
+        if rate < 1 or any(count < 1 for _, count in values):
+            raise QueryError(
+                "EXPECT is about rows that come and values that there are",
+                code="bad-value",
+                hint="numbers are whole, from 1 on; leave EXPECT out to let the engine see for itself",
+            )
+        named = [(_column(name, stream.schema, stream.title, "be counted"), n) for name, n in values]
+        return Expected(float(rate), tuple(named))
 
 
 def _keep(statement: CreateStream, stream: Stream) -> Keep | None:
