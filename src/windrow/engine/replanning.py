@@ -13,7 +13,7 @@ from windrow.algebra.canonical import canonical_text
 from windrow.errors import QueryError
 from windrow.kernels.general.rebuild import why_not_rebuilt
 from windrow.physical.identity import RecordedPlan
-from windrow.physical.units import GeneralUnit
+from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.spark.tasks.bundle import Bundle
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def _why_not(before: QueryRecord, after: QueryRecord) -> str | None:
     one, other = before.bundle.unit, after.bundle.unit
     if not isinstance(one, GeneralUnit) or not isinstance(other, GeneralUnit):
         return "it is answered from panes"
+    if isinstance(one, UnionUnit) or isinstance(other, UnionUnit):
+        return "it is a union of streams"
     if one.placement != other.placement:
         return "its rows would have to move between shards"
     return why_not_rebuilt(one.program, other.program)

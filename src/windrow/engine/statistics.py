@@ -15,7 +15,7 @@ import polars as pl
 from windrow.algebra.plan import Scan
 from windrow.algebra.types import Kind
 from windrow.kernels.general.rebuild import held_rows
-from windrow.physical.units import GeneralUnit
+from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.rules.statistics import Statistics
 from windrow.spark.tasks.general import states_of
 from windrow.state.shard import Shard
@@ -76,7 +76,7 @@ class Observed:
     def looking_at(self, store: Store, last: Manifest, record: QueryRecord) -> Observed:
         """The same, with the distinct values among the rows that a query holds."""
         unit = record.bundle.unit
-        if not isinstance(unit, GeneralUnit):
+        if not isinstance(unit, GeneralUnit) or isinstance(unit, UnionUnit):
             return self
         seen: dict[str, list[pl.Series]] = {}
         for shard in (Shard(store, files) for number, files in last.chunks.items() if number >= 0):

@@ -21,7 +21,7 @@ from windrow.kernels.general.kinds import kind_of, parts_of
 from windrow.kernels.general.operator import Stateless
 from windrow.kernels.general.rows_below import NestedRows, Scanned
 from windrow.physical.plan import PhysicalPlan
-from windrow.physical.units import GeneralUnit
+from windrow.physical.units import GeneralUnit, UnionUnit
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: the place of what is true of all operators of a query
 WHOLE = ""
-_GENERAL, _PANES = "rows.1", "panes.1"
+_GENERAL, _PANES, _UNION = "rows.1", "panes.1", "branches.1"
 
 
 @dataclass(frozen=True)
@@ -105,15 +105,28 @@ class RecordedPlan:
 
 def identities(unit: Unit) -> dict[str, tuple[str, str]]:
     """The durable name and the hash of each operator of a unit that keeps a state, and of the whole."""
+    if isinstance(unit, UnionUnit):
+        return {
+            f"{number}:{place}": each
+            for number, branch in enumerate(unit.branches)
+            for place, each in identities(branch).items()
+        } | {WHOLE: (_UNION, digest_of(_text(_routed(unit))))}
     return _of_rows(unit) if isinstance(unit, GeneralUnit) else _of_panes(unit)
+
+
+def _routed(unit: GeneralUnit) -> dict[str, Any]:
+    """By which columns rows and tables are kept apart."""
+    return {
+        "routed": sorted([name, *columns] for name, columns in unit.placement.items()),
+        "tables": sorted([name, column or ""] for name, column in unit.table_places.items()),
+    }
 
 
 def _of_rows(unit: GeneralUnit) -> dict[str, tuple[str, str]]:
     program = unit.program
     nodes = {place: node for _, node, place, _ in placed(program) if place is not None}
     whole = {
-        "routed": sorted([name, *columns] for name, columns in unit.placement.items()),
-        "tables": sorted([name, column or ""] for name, column in unit.table_places.items()),
+        **_routed(unit),
         "by source": sorted([name, *columns] for name, columns in program.builder.sources.items()),
         "waits": program.why_not_lazy is None,
     }
