@@ -24,6 +24,7 @@ from windrow.errors import WindrowError
 from windrow.kernels.general.kinds import KERNELS, kind_of
 from windrow.kernels.general.layouts import count_of
 from windrow.kernels.general.program import Program
+from windrow.kernels.general.union import UnionProgram
 from windrow.kernels.state import State
 from windrow.language.compile import compile_query
 from windrow.physical.operators import SHARED
@@ -76,15 +77,22 @@ class Seen:
 def watching() -> Iterator[Seen]:
     """Every operator that is run says what it is, and its state is looked at."""
     seen = Seen()
-    advanced = Program.advance
 
-    def advance(program: Program, states: Any, news: Any) -> Any:
-        after = advanced(program, states, news)
-        for place, operator in program.operators():
-            if place in after[0]:
-                seen.kinds[place] = kind_of(operator)
-                seen.keeping |= {place} if _rows(after[0][place]) else set()
-        return after
+    def of_program(kind: type) -> Any:
+        known = kind.advance  # type: ignore[attr-defined]
+
+        def advance(program: Any, states: Any, news: Any) -> Any:
+            after = known(program, states, news)
+            if isinstance(program, UnionProgram):  # its branches have told places of their own
+                seen.kinds.clear()
+                seen.keeping.clear()
+            for place, operator in program.operators():
+                if place in after[0]:
+                    seen.kinds[place] = kind_of(operator)
+                    seen.keeping |= {place} if _rows(after[0][place]) else set()
+            return after
+
+        return patch.object(kind, "advance", advance)
 
     def of_kernel(kind: type) -> Any:
         known = kind.advance  # type: ignore[attr-defined]
@@ -95,7 +103,7 @@ def watching() -> Iterator[Seen]:
 
         return patch.object(kind, "advance", advance)
 
-    patches = [patch.object(Program, "advance", advance), *map(of_kernel, KERNELS)]
+    patches = [*map(of_program, (Program, UnionProgram)), *map(of_kernel, KERNELS)]
     for each in patches:
         each.start()
     try:
@@ -148,7 +156,7 @@ def test_what_is_drawn_is_what_runs(emit: Emit) -> None:
 
 def _belongs(place: str, shown: Any) -> bool:
     """Whether an operator is drawn, or in one: held results, bounds of extents, numbers of rows."""
-    return place in shown or (place != "0" and _belongs(place.rpartition(".")[0], shown))
+    return place in shown or ("." in place and _belongs(place.rpartition(".")[0], shown))
 
 
 def test_most_operators_were_seen_to_keep_rows() -> None:

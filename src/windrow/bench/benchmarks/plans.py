@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import permutations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from windrow.bench.benchmark import Benchmark, Findings
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from windrow.algebra.plan import Emit
+    from windrow.algebra.plan import Emit, Plan
     from windrow.bench.rounds import Case, Measured
     from windrow.bench.setting import Setting
     from windrow.bench.table import Table
@@ -122,11 +123,35 @@ def _lives(
     best = plan_query(emit, known).chosen
     agreed: dict[int, bytes] = {}
     lives = []
-    for number, plan in enumerate(candidates(emit, known)):
+    found = candidates(emit, known)
+    plans = {each.plan: each for each in [*found, *_orders(found[0], known)]}
+    for number, plan in enumerate({**plans, **{each.plan: each for each in found}}.values()):
         folder = setting.fresh(f"plans-{len(name)}-{window}-{number}")
         lives.append(Life(plan, emit, workload, window, options, str(folder), agreed))
         lives[-1].begin()
     return lives, best.name if best is not None else lives[0].plan.name
+
+
+def _orders(plan: Candidate, known: Statistics) -> list[Candidate]:
+    """The same with the inputs of its join of three windows in every order."""
+    from windrow.algebra.operators import Join
+    from windrow.rules.cost import total_cost
+    from windrow.rules.optimise import Candidate, normalise
+    from windrow.rules.trees import as_query, kept
+
+    found = []
+    joins = [node for node in plan.plan.walk() if isinstance(node, Join) and len(node.inputs) > 2]
+    for join in joins:
+        for inputs in permutations(join.inputs):
+            other = kept(replace(join, inputs=inputs), join.schema.names)
+            better = normalise(as_query(_replaced(plan.plan, join, other))).plan
+            order = ", ".join(each.leaves[0].origins[0].alias for each in inputs)
+            found.append(Candidate(f"order {order}", better, total_cost(better, known)))
+    return found
+
+
+def _replaced(plan: Plan, old: Plan, new: Plan) -> Plan:
+    return plan.rewrite(lambda node: new if node == old else node)
 
 
 @dataclass
@@ -167,7 +192,7 @@ class Life:
         for node in self.emit.walk():
             if isinstance(node, Scan) and node.stream.name not in self.engine.streams:
                 self.engine.add_stream(node.stream)
-        self.sink = MemorySink("q")
+        self.sink = MemorySink()
         self.engine.add_query(StandingQuery("q", self.emit), self.sink)
         self._epoch(self.window)
         for _ in range(2):
