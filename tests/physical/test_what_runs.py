@@ -160,10 +160,10 @@ def _belongs(place: str, shown: Any) -> bool:
 
 
 def test_most_operators_were_seen_to_keep_rows() -> None:
-    if len(KEEPING) < 12:  # the test before has not run in this process
+    if len(KEEPING) < 10:  # the test before has not run in this process
         for parameters in corpus():
             test_what_is_drawn_is_what_runs(*parameters.values)
-    assert len(KEEPING) > 12
+    assert len(KEEPING) >= 10
 
 
 def test_a_query_that_shares_its_state_is_drawn_so() -> None:

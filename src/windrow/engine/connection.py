@@ -431,7 +431,7 @@ class Windrow:
 
     def _explained(self, plan: Emit, once: Once | None) -> Any:
         """The plan as a standing query, and where its rows would come from if it were asked once."""
-        explanation = explain_plan(plan)
+        explanation = explain_plan(plan, statistics=self._engine.statistics)
         if once is None:
             return explanation
         try:

@@ -24,7 +24,7 @@ from windrow.algebra.plan import Scan
 from windrow.errors import QueryError
 from windrow.kernels.query import SlidingQuery
 from windrow.physical.plan import PhysicalPlan
-from windrow.rules.optimise import Candidate, candidates
+from windrow.rules.optimise import Candidate, by_preference, candidates
 from windrow.rules.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def plan_query(
     streams = (node.stream for node in plan.walk() if isinstance(node, Scan))
     known = (statistics or Statistics()).with_declared(streams)
     found = candidates(plan, known, disabled, _is_settled)
-    for each in sorted(found, key=lambda each: each.cost):
+    for each in by_preference(found):
         try:
             return _built(plan, each, found, known, by_group)
         except QueryError:

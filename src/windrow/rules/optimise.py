@@ -59,7 +59,7 @@ RULES_ALONE = "the rules alone"
 _MOST_ROUNDS = 12
 _MOST_STEPS = 12
 #: a plan has to be this much cheaper to be worth a change
-_GAIN = 0.99
+_GAIN = 0.95
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,20 @@ class Candidate:
 def optimise(emit: Emit, statistics: Statistics | None = None, disabled: Collection[str] = ()) -> Optimised:
     """The cheapest plan found for a query; rules and alternatives in `disabled` are not tried."""
     found = candidates(emit, statistics, disabled)
-    best = min(found, key=lambda each: each.cost)
+    best = by_preference(found)[0]
     return Optimised(best.plan, best.fired, tuple((each.name, each.cost) for each in found[1:]))
+
+
+def by_preference(found: Sequence[Candidate]) -> list[Candidate]:
+    """The cheapest first; what is hardly cheaper than what the rules alone make comes after that."""
+    plain = found[0]
+    better = [each for each in found[1:] if each.cost < plain.cost * _GAIN]
+    others = [each for each in found[1:] if each.cost >= plain.cost * _GAIN]
+    return [*sorted(better, key=_cost), plain, *sorted(others, key=_cost)]
+
+
+def _cost(candidate: Candidate) -> float:
+    return candidate.cost
 
 
 def candidates(

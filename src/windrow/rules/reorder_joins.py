@@ -1,8 +1,9 @@
-"""The inputs of an n-way join in the order of the thesis' heuristic (5.3.2): the order is the plan.
+"""The inputs of an n-way join in the cheapest order: the order is the plan.
 
-Each arrival scans the other inputs in this order, so it decides how many partial results there are. The
-heuristic is for joins on one common attribute, and is offered only for those; a π on top restores the
-order of columns, which ties of FIRST, LAST and LIMIT depend on.
+Each arrival looks through the other inputs in this order, so it decides how many partial results there are.
+Of few inputs all orders are costed; of more, and with nested loops, it is that of the thesis' heuristic
+(5.3.2), which is for joins on one common attribute. An order is offered only for those; a π on top
+restores the order of columns, which ties of FIRST, LAST and LIMIT depend on.
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
@@ -24,23 +25,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Join
 from windrow.kernels.general.join_cost import WindowStats
 from windrow.kernels.general.join_order import augmented_order
-from windrow.rules.cost import flow_of
+from windrow.rules.cost import estimate, flow_of
 from windrow.rules.movable import can_fail
 from windrow.rules.selectivity import equal_columns
-from windrow.rules.statistics import Statistics
+from windrow.rules.statistics import Model, Statistics
 from windrow.rules.trees import kept, variants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from windrow.algebra.plan import Plan
 
 _FEWEST = 3
+#: of so many inputs all orders are costed
+_MOST_ORDERED = 4
 _LEAST = 1e-9
 
 
@@ -55,10 +59,29 @@ def _reordered(plan: Plan, statistics: Statistics) -> Iterator[Plan]:
     common = _common_attribute(plan)
     if common is None:
         return
-    windows = [_stats(part, name, statistics) for part, name in zip(plan.inputs, common, strict=True)]
-    order = [common.index(window.name) for window in augmented_order(windows).order]
+    order = (
+        _cheapest(plan, statistics) if _is_small(plan, statistics) else _heuristic(plan, common, statistics)
+    )
     if order != sorted(order):
         yield kept(replace(plan, inputs=tuple(plan.inputs[place] for place in order)), plan.schema.names)
+
+
+def _is_small(plan: Join, statistics: Statistics) -> bool:
+    return statistics.model is Model.KERNELS and len(plan.inputs) <= _MOST_ORDERED
+
+
+def _cheapest(plan: Join, statistics: Statistics) -> list[int]:
+    """The order that costs least; as it is, unless another one is cheaper."""
+
+    def cost(order: Iterable[int]) -> float:
+        return estimate(replace(plan, inputs=tuple(plan.inputs[n] for n in order)), statistics)[()].cost
+
+    return list(min(permutations(range(len(plan.inputs))), key=cost))
+
+
+def _heuristic(plan: Join, common: list[str], statistics: Statistics) -> list[int]:
+    windows = [_stats(part, name, statistics) for part, name in zip(plan.inputs, common, strict=True)]
+    return [common.index(window.name) for window in augmented_order(windows).order]
 
 
 def _common_attribute(plan: Join) -> list[str] | None:
