@@ -125,7 +125,10 @@ def test_refresh_is_a_statement(tmp_path: Path) -> None:
         first = "push_down_negation" in str(w.queries["q"].explain()).partition("rules")[2].partition("\n")[0]
         w.engine.observed = SEEN[1 if first else 0]
         assert "REFRESH QUERY q" in str(w.queries["q"].explain())
+        before = w.sql("SHOW QUERIES")[0]["plan"].to_pylist()
         w.sql("REFRESH QUERY q")
+        after = w.sql("SHOW QUERIES")[0]["plan"].to_pylist()
+        assert {*before, *after} == {"rows", "rows by push_down_negation"}
         assert "REFRESH QUERY q" not in str(w.queries["q"].explain())
         with pytest.raises(QueryError, match="no query `p`"):
             w.sql("REFRESH QUERY p")

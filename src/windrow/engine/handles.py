@@ -17,6 +17,7 @@ from windrow.engine.tables import BEGINNING
 from windrow.errors import QueryError, nearest
 from windrow.kernels.columns import frame_of
 from windrow.rules.cost import total_cost
+from windrow.rules.optimise import RULES_ALONE
 from windrow.spark.failures import job_failed
 from windrow.spark.sinks import MemorySink
 
@@ -188,6 +189,14 @@ class Query:
         results = self.results()
         with job_failed(f"handing over the answers of query `{self.name}`"):
             return self._spark.createDataFrame(results)
+
+    @property
+    def plan(self) -> str:
+        """How it runs, in a few words: from what, and what made its plan another one than the rules alone."""
+        physical = self._record.physical
+        chosen = "" if physical.chosen is None else physical.chosen.name
+        by = f" by {chosen}" if chosen not in ("", RULES_ALONE) else ""
+        return ("panes" if physical.is_paned else "rows") + by
 
     @checked
     def explain(self, analyze: bool = False) -> Explanation:

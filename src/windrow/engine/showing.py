@@ -25,6 +25,7 @@ _QUERIES = pa.schema(
         ("had", pa.float64()),
         ("late", pa.float64()),
         ("cost", pa.float64()),
+        ("plan", pa.string()),
     ]
 )
 _TABLES = pa.schema(
@@ -74,13 +75,14 @@ def show_gaps(queries: Mapping[str, Query]) -> pa.Table:
 
 
 def show_queries(queries: Mapping[str, Query]) -> pa.Table:
-    """The standing queries, and how they do: what they share, how often they are refreshed, their cost."""
+    """The standing queries, and how they do: what they share, how often they are refreshed, their cost, and
+    how they run."""
     found = []
     for name, query in queries.items():
         known = query.progress
         row = {"name": name, "status": known.status, "rows": known.rows, "query": query.text}
         row |= {"shares": known.shares, "every": known.period, "had": known.had, "late": known.late}
-        found.append({**row, "cost": known.cost})
+        found.append({**row, "cost": known.cost, "plan": query.plan})
     return pa.Table.from_pylist(found, schema=_QUERIES)
 
 
