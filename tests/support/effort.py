@@ -31,7 +31,17 @@ _EXAMPLES, _EXAMPLES_OF_CASES = 60, 5
 _FAST_PART = 10
 #: so many cases of a test are tried by `fast` at most, and where a case takes more than milliseconds
 _FAST_CASES, _FAST_LONG_CASES = 20, 2
-_LONG_CASES = {"algebra", "archive", "bench", "engine", "kernels", "sharing", "shedding", "spark", "state"}
+_LONG_CASES = {
+    "algebra",
+    "archive",
+    "benchmarks",
+    "engine",
+    "kernels",
+    "sharing",
+    "shedding",
+    "spark",
+    "state",
+}
 
 _SETTINGS = "_hypothesis_internal_use_settings"  # where Hypothesis keeps the settings of a test
 #: examples tried by functions that a test runs itself, and that Hypothesis does not count for the test
