@@ -35,7 +35,7 @@ from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
-    from windrow.archive.isolation.policies import Policy
+    from windrow.archive.isolation import Policy
     from windrow.language.once import Once
 
 _SECOND = 1_000_000

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from windrow.archive.isolation.attempt import Query
-from windrow.archive.isolation.operations import Abort, Commit, Operation, Read, Unread, Write
-from windrow.archive.isolation.scheduler import Scheduler
+from benchmarks.theory.isolation.attempt import Query
+from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Read, Unread, Write
+from benchmarks.theory.isolation.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from windrow.archive.isolation.policies import Policy
+    from windrow.archive.isolation import Policy
 
 _SWING = 10
 _ONE_TIME = "O"

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from benchmarks.theory.synopsis import BasicIntervalSynopsis
 from windrow.algebra.aggregates import make
 from windrow.algebra.types import BIGINT
 from windrow.kernels.frequencies import of_counts
 from windrow.kernels.layout import PANE, Layout
 from windrow.sharing.scheduling.costs import Costs
 from windrow.sharing.scheduling.tasks import Query
-from windrow.sharing.synopses.basic_interval import BasicIntervalSynopsis
-from windrow.sharing.synopses.states import States
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +64,7 @@ def measured_costs(rows: int, distinct: int) -> Costs:
 
 def _filled(rows: int, distinct: int) -> BasicIntervalSynopsis:
     values = np.random.default_rng(7)
-    synopsis = BasicIntervalSynopsis(States(Layout(("k0",)), counts_rows=True), LONGEST, 0)
+    synopsis = BasicIntervalSynopsis(Layout(("k0",)), LONGEST)
     for _ in range(LONGEST):
         found, counts = np.unique(values.integers(0, distinct, rows), return_counts=True)
         zeros = np.zeros(len(found), dtype=np.int64)

@@ -11,10 +11,10 @@ from benchmarks.scheduled_queries import RATES, measured_costs, random_groups
 from benchmarks.statistics import ratio, summary
 from benchmarks.table import Table
 from benchmarks.targets import Target
+from benchmarks.theory.scheduling.simulation import Played, simulate
+from benchmarks.theory.scheduling.techniques import TECHNIQUES
 from windrow.sharing.scheduling.scheduler import Scheduler
-from windrow.sharing.scheduling.simulation import Played, simulate
 from windrow.sharing.scheduling.tasks import by_period
-from windrow.sharing.scheduling.techniques import TECHNIQUES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,10 +17,11 @@ from benchmarks.rounds import Measurement
 from benchmarks.statistics import Summary, ratio, summary
 from benchmarks.table import Table
 from benchmarks.targets import Target
+from benchmarks.theory.isolation.attempt import Query
+from benchmarks.theory.isolation.policies import FIXED_ORDER, SERIAL, TIME_TO_UPDATE
+from benchmarks.theory.isolation.scheduler import Scheduler
 from benchmarks.times import ABSENT
-from windrow.archive.isolation.attempt import Query
-from windrow.archive.isolation.policies import FIXED_ORDER, SERIAL, SNAPSHOT, TIME_TO_UPDATE
-from windrow.archive.isolation.scheduler import Scheduler
+from windrow.archive.isolation import SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.kept_windows import RealWork, measure
-from windrow.archive.isolation.policies import FIXED_ORDER, SERIAL, SNAPSHOT, TIME_TO_UPDATE, UNDOING
+from benchmarks.theory.isolation.policies import FIXED_ORDER, SERIAL, TIME_TO_UPDATE
+from windrow.archive.isolation import SNAPSHOT, UNDOING
 
 WORK = RealWork(subwindows=4, seconds=0.2, periodic=2, per_second=4.0, rows=50, lasting=1.0)
 

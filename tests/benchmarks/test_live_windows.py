@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.live_windows import Workload, simulate
-from windrow.archive.isolation.policies import FIXED_ORDER, SERIAL, SNAPSHOT, TIME_TO_UPDATE
+from benchmarks.theory.isolation.policies import FIXED_ORDER, SERIAL, TIME_TO_UPDATE
+from windrow.archive.isolation import SNAPSHOT
 
 BUSY = Workload(
     subwindows=30,

@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.scheduled_queries import GROUPS, LONGEST, SHORTEST, measured_costs, random_groups
 from benchmarks.setting import Setting
 from benchmarks.suite.scheduling import Options, run
-from windrow.sharing.scheduling.techniques import TECHNIQUES
+from benchmarks.theory.scheduling.techniques import TECHNIQUES
 
 
 def test_all_techniques_play_all_workloads(tmp_path: Path) -> None:

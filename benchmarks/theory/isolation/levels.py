@@ -16,27 +16,27 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum, auto
 
-from windrow.archive.isolation.graph import SerialisationGraph, conflicts
-from windrow.archive.isolation.history import History
+from benchmarks.theory.isolation.graph import SerialisationGraph, conflicts
+from benchmarks.theory.isolation.history import History
+from windrow.archive.isolation import LATEST, WINDOW, Level
 
 
-class Level(Enum):
-    """A level of isolation."""
+class Serialisability(Enum):
+    """Levels of whole histories, which no query can ask for."""
 
     SERIALISABLE = auto()
-    WINDOW = auto()
-    LATEST = auto()
     COMMIT_ORDER = auto()
 
 
-SERIALISABLE, WINDOW, LATEST, COMMIT_ORDER = Level
+SERIALISABLE, COMMIT_ORDER = Serialisability
 
 
-def levels(history: History) -> frozenset[Level]:
+def levels(history: History) -> frozenset[Level | Serialisability]:
     """All levels that a history is on."""
-    tests = {
+    tests: dict[Level | Serialisability, Callable[[History], bool]] = {
         SERIALISABLE: is_serialisable,
         WINDOW: is_window_serialisable,
         LATEST: is_latest_window_serialisable,

@@ -12,25 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.archive.isolation.attempt import Query
-from windrow.archive.isolation.history import History
-from windrow.archive.isolation.levels import (
-    LATEST,
-    WINDOW,
-    is_latest_window_serialisable,
-    is_window_serialisable,
-)
-from windrow.archive.isolation.operations import Abort, Commit, Operation, Pass, Read, Unread, Write
-from windrow.archive.isolation.orders import oldest_first, youngest_first
-from windrow.archive.isolation.policies import (
-    FIXED_ORDER,
-    SERIAL,
-    SNAPSHOT,
-    TIME_TO_UPDATE,
-    UNDOING,
-    Policy,
-)
-from windrow.archive.isolation.scheduler import Scheduler
+from benchmarks.theory.isolation.attempt import Query
+from benchmarks.theory.isolation.history import History
+from benchmarks.theory.isolation.levels import is_latest_window_serialisable, is_window_serialisable
+from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Pass, Read, Unread, Write
+from benchmarks.theory.isolation.policies import FIXED_ORDER, SERIAL, TIME_TO_UPDATE
+from benchmarks.theory.isolation.scheduler import Scheduler
+from windrow.archive.isolation import LATEST, SNAPSHOT, UNDOING, WINDOW, Policy, oldest_first, youngest_first
 
 POLICIES = (SERIAL, SNAPSHOT, FIXED_ORDER, TIME_TO_UPDATE, UNDOING)
 

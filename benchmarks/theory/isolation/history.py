@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from windrow.archive.isolation.operations import (
+from benchmarks.theory.isolation.operations import (
     Abort,
     Commit,
     Operation,

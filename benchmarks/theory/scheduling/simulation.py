@@ -2,8 +2,9 @@
 
 >>> from windrow.sharing.scheduling.costs import Costs
 >>> from windrow.sharing.scheduling.scheduler import Scheduler
->>> from windrow.sharing.scheduling.conservative import due_together
->>> from windrow.sharing.scheduling.tasks import EXAMPLE, by_period
+>>> from benchmarks.theory.scheduling.techniques import due_together
+>>> from benchmarks.theory.scheduling.techniques import EXAMPLE
+>>> from windrow.sharing.scheduling.tasks import by_period
 >>> relaxed = simulate(Scheduler(by_period({"G1": EXAMPLE}), due_together), Costs().joint, 300, every=30.0)
 >>> relaxed.latency, round(relaxed.load, 2)
 (0.0, 0.4)

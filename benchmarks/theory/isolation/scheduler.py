@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.archive.isolation.attempt import Attempt, Effect, Query
-from windrow.archive.isolation.history import History
-from windrow.archive.isolation.levels import LATEST
-from windrow.archive.isolation.operations import Abort, Commit, Operation, Pass, Read, Unread, Write
-from windrow.archive.isolation.policies import TIME_TO_UPDATE, Policy
+from benchmarks.theory.isolation.attempt import Attempt, Effect, Query
+from benchmarks.theory.isolation.history import History
+from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Pass, Read, Unread, Write
+from benchmarks.theory.isolation.policies import TIME_TO_UPDATE
+from windrow.archive.isolation import LATEST, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
-from windrow.archive.isolation.operations import Abort, Operation, Read, Unread, Write
+from benchmarks.theory.isolation.operations import Abort, Operation, Read, Unread, Write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windrow.archive.isolation.history import Answer, History
+    from benchmarks.theory.isolation.history import Answer, History
 
 #: queries have names, updates have numbers
 Transaction: TypeAlias = str | int
