@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.shedding_marks import Tuple, Windows, decode, decode_as_printed, mark, select
 
-from windrow.reference.shedding_marks import Tuple, Windows, decode, decode_as_printed, mark, select
 from windrow.shedding.reach import Level, Reach
 from windrow.shedding.rules import WinDrop, pipeline
 from windrow.windows.grid import SlideGrid

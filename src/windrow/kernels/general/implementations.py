@@ -3,17 +3,16 @@
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.operators import Join
->>> from windrow.algebra.plan import Scan, Window
+>>> from windrow.algebra.plan import Emit, Scan, Window
 >>> from windrow.algebra.schema import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> schema = Schema((Field("k", BIGINT), Field("ts", BIGINT)))
 >>> bids, asks = (Window(Scan(Stream(n, schema, "ts"), n), RangeWindow(60)) for n in ("bids", "asks"))
 >>> same = call("=", [bids.schema.column("bids.k"), asks.schema.column("asks.k")])
->>> found = implementation_of(Join((bids, asks), same))
->>> found.name
-'hash tables per window, eager, probing order bids → asks'
->>> print(found.reason.replace("; ", "\\n"))
+>>> join = next(line for line in lines_of(Program(Emit(Join((bids, asks), same)))) if line.startswith("⋈"))
+>>> print(join.replace("; ", "\\n"))
+⋈: hash tables per window, eager, probing order bids → asks
 inputs in FIFO chunks, expired rows leave by chunks
 results WK, their ends told when they come, since changes keep no results
 """
@@ -23,9 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import singledispatchmethod
-from typing import TYPE_CHECKING
 
-from windrow.algebra.plan import Emit, Plan, Subquery
+from windrow.algebra.plan import Plan, Subquery
 from windrow.kernels.differences import Differences
 from windrow.kernels.general.ahead import Held
 from windrow.kernels.general.binned import Binned
@@ -60,12 +58,6 @@ from windrow.kernels.general.sessions import Sessions
 from windrow.kernels.general.tables import LookedUp
 from windrow.kernels.stacks import TwoStacks
 
-if TYPE_CHECKING:
-    from windrow.kernels.general.options import Options
-
-#: the place of a node: the number of the child, from the root down
-Path = tuple[int, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
@@ -78,35 +70,23 @@ class Implementation:
         return f"{self.name}; {self.reason}" if self.reason else self.name
 
 
-def implementation_of(node: Plan, options: Options | None = None) -> Implementation:
-    """How one operator runs, if it is what a query asks for."""
-    emit = node if isinstance(node, Emit) else Emit(node)
-    return implementations_of(Program(emit, options))[() if node is emit else (0,)]
-
-
-def implementations_of(program: Program) -> dict[Path, Implementation]:
-    """How each operator of a query runs, by its place in the plan; nested queries included."""
-    return {path: Reading(program, node).of(operator) for path, node, operator in _built(program)}
-
-
 def lines_of(program: Program) -> list[str]:
-    """The same for people, operators from the root down: streams and what looks at single rows left out."""
+    """How each operator of a query runs, from the root down, but for what looks at single rows."""
     return [
         f"{operator.name}: {Reading(program, node).of(operator)}"
-        for _, node, operator in _built(program)
+        for node, operator in _built(program)
         if not isinstance(operator, Stateless)
     ]
 
 
-def _built(program: Program) -> Iterator[tuple[Path, Plan, Operator]]:
-    waiting: list[tuple[Path, Plan]] = [((), program.emit)]
+def _built(program: Program) -> Iterator[tuple[Plan, Operator]]:
+    waiting: list[Plan] = [program.emit]
     while waiting:
-        path, node = waiting.pop(0)
+        node = waiting.pop(0)
         operator = program.root if node is program.emit else program.builder.built.get(id(node))
         if operator is not None:
-            yield path, node, operator
-        below = (node.query,) if isinstance(node, Subquery) else node.children
-        waiting += [((*path, place), child) for place, child in enumerate(below)]
+            yield node, operator
+        waiting += (node.query,) if isinstance(node, Subquery) else node.children
 
 
 def _tells(operator: Operator) -> bool:

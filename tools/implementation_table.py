@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tools.pattern_table import OPERATORS, WINDOWS, built
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Exists, Join
-from windrow.algebra.pattern_table import OPERATORS, WINDOWS, built
-from windrow.algebra.plan import Plan
-from windrow.kernels.general.implementations import implementation_of
+from windrow.algebra.plan import Emit, Plan
+from windrow.kernels.general.implementations import Reading
+from windrow.kernels.general.program import Program
 
 
 def markdown() -> str:
@@ -24,11 +25,17 @@ def markdown() -> str:
         alike: dict[tuple[str, str], list[str]] = {}
         for name, spec in WINDOWS.items():
             plan = _on_equal_keys(built(operator, spec))
-            alike.setdefault((str(plan.label.pattern), str(implementation_of(plan))), []).append(name)
+            alike.setdefault((str(plan.label.pattern), _implementation_of(plan)), []).append(name)
         lines += [
             f"| {operator} | {label} | {'; '.join(names)} | {how} |" for (label, how), names in alike.items()
         ]
     return "\n".join(lines)
+
+
+def _implementation_of(plan: Plan) -> str:
+    """How an operator runs, if it is what a query asks for."""
+    program = Program(Emit(plan))
+    return str(Reading(program, plan).of(program.builder.built[id(plan)]))
 
 
 def _on_equal_keys(plan: Plan) -> Plan:
