@@ -6,9 +6,9 @@ import pytest
 from tests.kernels.general.more_plans import Drawer
 from tests.kernels.general.test_choices import join, negated
 
-from windrow.algebra.plan import Emit, Window
+from windrow.algebra.plan import Emit, Plan, Window
 from windrow.errors import QueryError
-from windrow.kernels.general.implementations import implementation_of, implementations_of, lines_of
+from windrow.kernels.general.implementations import Implementation, Reading, lines_of, operators_of
 from windrow.kernels.general.options import Counted, Ends, Evaluation, Negation, Options, Strategy, Tables
 from windrow.kernels.general.program import Program
 from windrow.windows.ranges import RangeWindow
@@ -18,6 +18,17 @@ CONTINUOUS = join(RangeWindow(60), RangeWindow(30), RangeWindow(30))
 PERIODIC = join(RangeWindow(60, 10), RangeWindow(30, 10))
 SINGLE = next(node for node in CONTINUOUS.walk() if isinstance(node, Window))
 COUNTED = join(RowsWindow(5), RowsWindow(5))
+
+
+def implementations_of(program: Program) -> list[Implementation]:
+    """How each operator of a query runs, the root first."""
+    return [Reading(program, node).of(operator) for node, operator in operators_of(program)]
+
+
+def implementation_of(plan: Plan, options: Options | None = None) -> Implementation:
+    """How one operator runs, if it is what a query asks for."""
+    _, found, *_ = implementations_of(Program(Emit(plan), options))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -55,11 +66,11 @@ def test_joins_say_what_was_chosen(emit: Emit, options: Options, words: list[str
 def test_the_root_keeps_what_is_to_end_as_strategy_and_pattern_say(
     emit: Emit, options: Options, words: str
 ) -> None:
-    assert implementations_of(Program(emit, options))[()].reason.endswith(f"known times {words}")
+    assert implementations_of(Program(emit, options))[0].reason.endswith(f"known times {words}")
 
 
 def test_the_root_keeps_nothing_where_ends_are_told() -> None:
-    assert "nothing is kept" in implementations_of(Program(CONTINUOUS))[()].reason
+    assert "nothing is kept" in implementations_of(Program(CONTINUOUS))[0].reason
 
 
 @pytest.mark.parametrize("kind", ["NOT EXISTS", "EXCEPT"])
@@ -83,9 +94,8 @@ def test_every_operator_of_random_plans_is_described() -> None:
         except QueryError:
             continue
         found = implementations_of(program)
-        assert () in found
         assert len(found) == 1 + len(program.builder.built)
-        stateful = [each for path, each in found.items() if path and each.name != "row by row"]
+        stateful = [each for each in found[1:] if each.name != "row by row"]
         assert all(each.name and each.reason for each in stateful), found
         assert len(lines_of(program)) <= len(found)
         described += len(found)

@@ -74,12 +74,13 @@ def lines_of(program: Program) -> list[str]:
     """How each operator of a query runs, from the root down, but for what looks at single rows."""
     return [
         f"{operator.name}: {Reading(program, node).of(operator)}"
-        for node, operator in _built(program)
+        for node, operator in operators_of(program)
         if not isinstance(operator, Stateless)
     ]
 
 
-def _built(program: Program) -> Iterator[tuple[Plan, Operator]]:
+def operators_of(program: Program) -> Iterator[tuple[Plan, Operator]]:
+    """The operators of a query with their nodes, from the root down; nested queries included."""
     waiting: list[Plan] = [program.emit]
     while waiting:
         node = waiting.pop(0)
