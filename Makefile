@@ -24,6 +24,7 @@ test: setup ## every check: format, lint, types, imports, tests, the examples in
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
+	$(PY) tools/unreached.py
 	$(PYTEST)
 
 test-all: setup ## what `make test` leaves out: all the examples that property tests name, and what takes long

@@ -152,7 +152,8 @@ def run_archive(folder: Path, layout: Layout, rows: Rows, updates: int, probes: 
     done: list[Updated] = []
     found = [0, 0]
     with Archive.create(folder, rows.schema, told, keep_commits=1) as archive:
-        archive.build(0, ((period * _PERIOD, rows.batch(period)) for period in range(1 - rows.span, 1)))
+        for period in range(1 - rows.span, 1):
+            archive.update(period * _PERIOD, rows.batch(period))
         for period in range(1, updates + 1):
             batch = rows.batch(period)
             with _timed(spent["update"]), _timed(spent["processor"], process_time):

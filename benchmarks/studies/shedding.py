@@ -31,8 +31,8 @@ from benchmarks.studies.delays import (
 from benchmarks.studies.shedding_overhead import overhead
 from benchmarks.table import Table
 from benchmarks.targets import Target
+from benchmarks.theory.shedding import Plan
 from benchmarks.times import ABSENT
-from windrow.shedding.model import Plan
 from windrow.shedding.rules import WinDrop
 from windrow.shedding.strategies import RDROP, ROW_DROP, WINDROP, Promise
 

@@ -10,12 +10,12 @@ import pytest
 from tests.archive.support import temporary
 from tests.engine.archived import Definition, values_of
 from tests.engine.world import BATCHES, SUMS, World
+from tests.support.crashes import Crash, crashing_at
 
 from windrow.archive.archive import Archive
 from windrow.engine import archiving, core
 from windrow.engine.archive_view import ArchiveView
 from windrow.language.catalog import StandingArchive
-from windrow.state.crash import Crash, crashing_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS, OPTIONS, rows_of
+from tests.support.crashes import Crash, crashing_at
 
 from windrow.engine import core, draft, history
 from windrow.engine.tables import TableUpdate
-from windrow.state.crash import Crash, crashing_at
 from windrow.state.entries import SourceState
 from windrow.testing import Harness
 

@@ -48,11 +48,6 @@ class Datum:
         """Whether states of the rows of two conditions are that of the rows of either."""
         return not isinstance(self.shape, Listed)
 
-    @property
-    def is_count(self) -> bool:
-        """Whether it counts the rows of a group, by which the group exists."""
-        return isinstance(self.shape, Counted) and not self.args
-
     @cached_property
     def is_subtractable(self) -> bool:
         """Is f(X − Y) = f(X) − f(Y), exactly? Not if merging leaves anything out."""

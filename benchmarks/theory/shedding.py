@@ -17,16 +17,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.shedding.rules import WinDrop
+from windrow.shedding.rules import WinDrop, early_share
 
 
-def early_share(drop: WinDrop, p: float) -> float:
-    """The share of rows that is dropped early.
+def drops_early(drop: WinDrop) -> bool:
+    """Whether a dropped batch leaves rows that no kept window needs: batch >= floor(window / slide).
 
-    >>> early_share(WinDrop(20, 2, batch=10), 0.5)
-    0.05
+    >>> [drops_early(WinDrop(20, 2, batch=size)) for size in (9, 10)]
+    [False, True]
     """
-    return p * drop.early_ticks / (drop.batch * drop.slide) if drop.batch else 0.0
+    return drop.batch >= drop.window // drop.slide
+
+
+def pipeline(*arrangement: WinDrop) -> WinDrop:
+    """One before a sequence of aggregates, from the input to the output.
+
+    The inner aggregate's answer about [E-r, E) is a row of instant E-1: one tick of each inner window is
+    counted by the window after it already. Composites are made in either order:
+
+    >>> from windrow.shedding.rules import fan_out
+    >>> a0, a1, a2 = WinDrop(4, 1), WinDrop(3, 2, batch=6), WinDrop(3, 3, batch=4)
+    >>> pipeline(WinDrop(3, 2), WinDrop(3, 3, batch=4))
+    WinDrop(window=5, slide=3, batch=4)
+    >>> pipeline(a0, fan_out(a1, a2)) == fan_out(pipeline(a0, a1), pipeline(a0, a2))
+    True
+    """
+    *inner, last = arrangement
+    window = last.window + sum(each.window - 1 for each in inner)
+    return WinDrop(window, last.slide, last.batch)
 
 
 def kept_share(drop: WinDrop, p: float) -> float:
@@ -36,7 +54,7 @@ def kept_share(drop: WinDrop, p: float) -> float:
 
 def marked_share(drop: WinDrop, p: float) -> float:
     """sel_w2, on a stream with one row per tick."""
-    if not drop.drops_early:
+    if not drops_early(drop):
         return 0.0
     return p * (drop.batch + 1 - drop.window // drop.slide) / (drop.batch * drop.slide)
 
