@@ -249,7 +249,8 @@ class Reach:
             each = ".".join(parts[:count])
             if each in self._all and each not in self.modules:
                 self.modules.add(each)
-                self._waiting.append((each, ""))
+                known = self._all[each].definitions
+                self._waiting += [(each, name) for name in ("", "__getattr__", "__dir__") if name in known]
 
     def _reach(self, module: str, name: str) -> None:
         if (module, name) not in self.names:
@@ -390,7 +391,7 @@ def unreached(modules: dict[str, Module], *, private: bool = False) -> Iterator[
 def _names(reach: Reach, name: str, module: Module, *, private: bool) -> Iterator[tuple[str, int]]:
     for made in module.definitions.values():
         if (name, made.name) not in reach.names:
-            if made.name and (private or not made.name.startswith("_")):
+            if made.name not in ("", "__all__") and (private or not made.name.startswith("_")):
                 yield made.name, made.line
             continue
         for method, nodes in made.methods.items():

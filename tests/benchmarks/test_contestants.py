@@ -41,6 +41,7 @@ def test_windrow_and_spark_agree_in_a_tiny_run(spark: SparkSession, tmp_path: Pa
     assert any("PyFlink was left out" in note for note in report.notes)
 
 
+@pytest.mark.thorough
 def test_many_queries_of_windrow_and_spark_agree_in_a_tiny_run(spark: SparkSession, tmp_path: Path) -> None:
     options = replace(
         queries.QUICK,
@@ -103,6 +104,7 @@ def test_a_pyflink_that_gives_no_answer_is_left_and_started_anew(
         flink.close()
 
 
+@pytest.mark.thorough
 def test_joins_of_links_by_windrow_and_spark_agree(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def test_more_slack_is_later_and_less_wrong() -> None:
     assert generous.latency(until) == waits[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_where_rows_stall_now_and_then_punctuation_beats_every_slack() -> None:
     trial = disorder.trials(QUICK)[0]

@@ -63,6 +63,7 @@ def test_algorithms_answer_as_the_oracle_does(interval: int) -> None:
     assert len(restoring) >= len(plain)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_run_measures_orders_and_algorithms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joins, "streams", lambda scale=1: _SHORT)

@@ -36,6 +36,7 @@ def test_links_have_sources_of_their_own() -> None:
     assert sum(frame.height for frame in log.rows.values()) == 3 * 3000
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_run_measures_everyone_at_every_window(tmp_path: Path) -> None:
     options = Options(windows=(50,), telnet_windows=(50,), rows_per_batch=25, steps=2)

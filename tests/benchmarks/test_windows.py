@@ -31,6 +31,7 @@ def test_operators_answer_as_the_oracle_does(figure: object) -> None:
         assert by_steps(emit, batches, HOW.get(who)) == expected, who
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_run_has_every_figure(tmp_path: Path) -> None:
     findings = run(Setting(data=tmp_path, scratch=tmp_path, rounds=1), _OPTIONS)

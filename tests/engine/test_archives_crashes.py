@@ -108,6 +108,7 @@ def test_a_crash_around_commits(directory: Path, point: str, passage: int) -> No
     world.check()
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("update", [2, 11])
 @pytest.mark.parametrize("point", POINTS)
 def test_a_crash_within_an_update(

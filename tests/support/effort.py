@@ -2,10 +2,11 @@
 
 One environment variable decides, WINDROW_EFFORT:
 
-    (not set)   few examples, fewer in each case of a test that has a hundred cases (marked `cases`), and
-                nothing that is marked `thorough`; the same every time: `make test`
+    (not set)   few examples, fewer in each case of a test that has a hundred cases (marked `cases`), one case
+                in n where a test is marked `part(n)`, and nothing that is marked `thorough`; the same every
+                time: `make test`
     all         what that leaves out: property tests with as many examples as they name, if these are more,
-                and what is marked `thorough`; the same every time: `make test-all`
+                the other cases, and what is marked `thorough`; the same every time: `make test-all`
     fast        a tenth of them, a few cases of tests that have many, nothing that is marked `slow`; no JVM
                 may start: `make test-fast`
     search      new examples every time, WINDROW_EXAMPLES of them (WINDROW_DEEP_EXAMPLES for tests marked
@@ -17,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 EFFORT = os.environ.get("WINDROW_EFFORT", "")
 #: where nothing else is asked for, a test tries at most so many examples, and so many where it has many cases
-_EXAMPLES, _EXAMPLES_OF_CASES = 60, 5
+_EXAMPLES, _EXAMPLES_OF_CASES = 20, 5
 #: of the examples that a test names, this part is tried by `fast`
 _FAST_PART = 10
 #: so many cases of a test are tried by `fast` at most, and where a case takes more than milliseconds
@@ -112,11 +114,25 @@ def chosen(items: list[pytest.Item]) -> list[pytest.Item]:
     """The tests that are run with the effort that is asked for."""
     if EFFORT == "fast":
         return _a_few_cases(items)
-    if EFFORT == "all":
-        return [item for item in items if _is_thorough(item) or _has_more_examples(item)]
     if EFFORT == "search":
         return items
-    return [item for item in items if not _is_thorough(item)]
+    left_out = _left_out(items)
+    if EFFORT == "all":
+        return [item for item in items if id(item) in left_out or _has_more_examples(item)]
+    return [item for item in items if id(item) not in left_out]
+
+
+def _left_out(items: list[pytest.Item]) -> set[int]:
+    """What is run if all is asked for, and not otherwise."""
+    found = {id(item) for item in items if _is_thorough(item)}
+    cases: Counter[str] = Counter()
+    for item in items:
+        if (mark := item.get_closest_marker("part")) is not None:
+            name = item.nodeid.partition("[")[0]
+            if cases[name] % mark.args[0]:
+                found.add(id(item))
+            cases[name] += 1
+    return found
 
 
 def _is_thorough(item: pytest.Item) -> bool:
