@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-input
 UV := uv==0.13.7
 # Two workers; tests of one file stay together, and so do all that share the one Spark session.
-PYTEST := $(PY) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo test test-all test-fast search bench-quick docs lock format clean
 .DEFAULT_GOAL := help

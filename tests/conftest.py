@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.support.effort import EFFORT, apply_effort, chosen, forbid_java, load_profile, log_search
+from tests.support.workers import OneSpark, uses_spark
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -44,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if id(item) in kept]
     places = {name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
-    items.sort(key=_is_on_spark, reverse=True)
+    items.sort(key=lambda item: not uses_spark(item.path))
     for item in items:
         apply_effort(item)
 
@@ -54,12 +55,12 @@ def _mark(item: pytest.Item) -> None:
         item.add_marker("jvm")
     if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         item.add_marker("property")
-    # All that use a Spark in the test's own process go to one worker, where they share one session.
-    item.add_marker(pytest.mark.xdist_group("spark" if _is_on_spark(item) else str(item.path)))
 
 
-def _is_on_spark(item: pytest.Item) -> bool:
-    return item.get_closest_marker("jvm") is not None and item.get_closest_marker("process") is None
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
+    """Where there are several workers, one of them has the Spark session."""
+    return OneSpark(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
