@@ -53,7 +53,7 @@ lock: setup ## choose the newest versions pyproject.toml allows, and write them 
 
 clean: ## remove everything make has made
 	rm -rf $(VENV) site dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup: $(STAMP) ## the environment only; the other targets do it by themselves
 

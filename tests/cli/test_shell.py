@@ -8,7 +8,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.cli.support import PATIENCE, run
+from tests.cli.support import run
+from tests.support.patience import PATIENCE
 
 from windrow.cli.prompt import Lines
 
