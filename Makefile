@@ -1,5 +1,5 @@
 # Everything a developer runs. It needs Python 3.11 or newer and make; the rest is installed into .venv,
-# including a Java for Spark where the machine has none. CI runs `make test` and nothing else.
+# including a Java for Spark where the machine has none. CI runs `make test` and `make test-all` and nothing else.
 
 PYTHON ?=
 VENV := .venv
@@ -7,6 +7,8 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-input
 UV := uv==0.13.7
+# Two workers; tests of one file stay together, and so do all that share the one Spark session.
+PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo test test-all test-fast search bench-quick docs lock format clean
 .DEFAULT_GOAL := help
@@ -22,13 +24,14 @@ test: setup ## every check: format, lint, types, imports, tests, the examples in
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
-	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(PY) tools/unreached.py
+	$(PYTEST)
 
-test-all: setup ## the tests with all the examples they name
-	WINDROW_EFFORT=all $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+test-all: setup ## what `make test` leaves out: all the examples that property tests name, and what takes long
+	WINDROW_EFFORT=all $(PYTEST)
 
 test-fast: setup ## what needs no JVM, with few examples: a look after each change, in minutes
-	WINDROW_EFFORT=fast $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q -m 'not jvm'
+	WINDROW_EFFORT=fast $(PYTEST) -q -m 'not jvm'
 
 search: setup ## new examples for the property tests: MINUTES=10 of them, over PATHS=tests
 	$(PY) tools/search.py --minutes $(or $(MINUTES),10) --processes 2 $(or $(PATHS),tests)
@@ -50,7 +53,7 @@ lock: setup ## choose the newest versions pyproject.toml allows, and write them 
 
 clean: ## remove everything make has made
 	rm -rf $(VENV) site dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup: $(STAMP) ## the environment only; the other targets do it by themselves
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.support.effort import EFFORT, apply_effort, chosen, forbid_java, load_profile, log_search
+from tests.support.workers import OneSpark, uses_spark
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -32,19 +33,34 @@ _LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, everything else as it was; marks for what needs a JVM or tries examples."""
-    places = {name: place for place, name in enumerate(_LONGEST)}
-    items.sort(key=lambda item: places.get(item.path.name, len(places)))
-    items[:] = chosen(items)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks for what needs a JVM or tries examples; what the effort leaves out; the longest files first."""
     for item in items:
         if " at 0x" in item.nodeid:  # several workers would not agree on what there is to run
             raise pytest.UsageError(f"a test has an address in its name: {item.nodeid}")
+        _mark(item)
+    if not any("::" in argument for argument in config.args):  # who names a test gets it
+        kept = {id(item) for item in chosen(items)}
+        config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+        items[:] = [item for item in items if id(item) in kept]
+    places = {name: place for place, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    items.sort(key=lambda item: not uses_spark(item.path))
+    for item in items:
         apply_effort(item)
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker("jvm")
-        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-            item.add_marker("property")
+
+
+def _mark(item: pytest.Item) -> None:
+    if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("process"):
+        item.add_marker("jvm")
+    if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        item.add_marker("property")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
+    """Where there are several workers, one of them has the Spark session."""
+    return OneSpark(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.algebra.pattern_table import pattern_table
+from tools.pattern_table import pattern_table
 
 PAPER = {
     "sliding": {"σ": "WKS", "π": "WKS", "∪": "WKS", "δ": "WK", "⋈": "WK", "γ": "WK", "−": "STR"},

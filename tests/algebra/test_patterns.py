@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from tests.support.observation import is_fifo, pieces_of, refutes
 from tests.support.plans import STREAMS, named, plans, worlds
 
 from windrow.algebra.catalog import Late, Stream
@@ -13,7 +14,6 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import BIGINT
-from windrow.reference.observation import is_fifo, pieces_of, refutes
 from windrow.reference.world import Arrival, World
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow

@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 from tests.archive.conftest import MEMORY
 
+from windrow.archive import read_archive
+
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string()), ("valid_to", pa.int64())])
 
 #: key, value, expiry
@@ -27,6 +29,14 @@ def table(rows: Iterable[Row]) -> pa.Table:
 def rows_of(found: pa.Table) -> Counter[tuple[Any, ...]]:
     """What was found, in no order."""
     return Counter(tuple(row[name] for name in SCHEMA.names) for row in found.to_pylist())
+
+
+def rows_on_disk(folder: Path) -> dict[int, int]:
+    """How many rows each sub-index of an archive has on the disk, expired ones too."""
+    snapshot = read_archive(folder)
+    chunks = snapshot.manifest.chunks
+    count = snapshot.declaration.partitioning.count
+    return {number: sum(ref.rows for ref in chunks.get(number, ())) for number in range(count)}
 
 
 def temporary() -> TemporaryDirectory[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.archive.support import SCHEMA, Row, rows_of, table
+from tests.support.crashes import Crash, crashing_at
 
 from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration
@@ -19,7 +20,7 @@ from windrow.archive.partitioning import DoublyPartitioned
 from windrow.archive.snapshot import read_archive
 from windrow.archive.upkeep import Upkeep
 from windrow.errors import StateError
-from windrow.state.crash import STATE_POINTS, VARIABLE, Crash, crashing_at
+from windrow.state.crash import STATE_POINTS, VARIABLE
 
 POINTS = [point for point in STATE_POINTS if point != "compaction-written"]
 UPDATES = range(10, 70, 10)

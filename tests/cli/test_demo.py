@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.cli.support import finish, run, start
+from tests.cli.support import run
 
 from windrow.cli.declared import Declared
 from windrow.cli.demo import Source, script, summary
 from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.mark.parametrize("rate", [30, 3000, 100_000])
@@ -37,9 +41,14 @@ def test_the_summary() -> None:
     )
 
 
-@pytest.mark.jvm
-def test_it_runs_and_ends_by_itself(tmp_path: Path) -> None:
-    code, out, err = finish(start("demo", "traffic", "--seconds", "8", folder=tmp_path))
+def test_it_runs_and_ends_by_itself(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "demo", "traffic", "--seconds", "5")
     assert code == 0, err
     assert "error" not in err
     assert "CREATE QUERY average_speed" in out
@@ -47,4 +56,4 @@ def test_it_runs_and_ends_by_itself(tmp_path: Path) -> None:
     assert "\n  segment  speed" in out
     assert " rows in, " in out
     assert "try next:" in out
-    assert [path.name for path in tmp_path.iterdir()] == ["examples"]  # nothing is left behind
+    assert not list(tmp_path.iterdir())  # nothing is left behind

@@ -1,4 +1,4 @@
-"""`windrow run` as users run it: a process of its own, with Spark, in a pipe."""
+"""`windrow run` as users run it: with Spark, in a pipe, and where that matters in a process of its own."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
 from subprocess import Popen
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.cli.support import EXAMPLES, finish, start
+from tests.cli.support import EXAMPLES, finish, run, start
 from tests.support.patience import wait_until
 
-pytestmark = pytest.mark.jvm
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FAILS = """\
 CREATE STREAM orders (item STRING, quantity INT, ts TIMESTAMP)
@@ -55,9 +56,17 @@ def slow_windows() -> list[tuple[int, str, float]]:
     return [(end, segment, round(mean, 6)) for end, segment, mean in means if mean < 40]
 
 
-def test_a_script_over_files(tmp_path: Path) -> None:
-    code, out, err = finish(start("run", "examples/speeds.cql", "--flush", folder=tmp_path))
+def test_a_script_over_files(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("examples").symlink_to(EXAMPLES)
+    code, out, err = run(capsys, "run", "examples/speeds.cql", "--flush")
     assert code == 0, err
+    assert "error" not in err
     found = [(minute_of(row["at"]), row["segment"], round(row["speed"], 6)) for row in answers(out, "slow")]
     assert found == slow_windows()
     written = sorted((tmp_path / "per_minute").glob("*.csv"))
@@ -65,6 +74,7 @@ def test_a_script_over_files(tmp_path: Path) -> None:
     assert (tmp_path / "state").is_dir()
 
 
+@pytest.mark.process
 def test_a_query_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     (tmp_path / "fails.cql").write_text(FAILS)
     code, out, err = finish(start("run", "fails.cql", "--flush", folder=tmp_path))
@@ -72,6 +82,8 @@ def test_a_query_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None
     assert [row["orders"] for row in answers(out, "sound")] == [150]
     assert out.startswith("name    rows  late  shed  source\norders  0 ")
     assert err.count("error[") == 1
+    told = [line for line in err.splitlines() if " commit " not in line]
+    assert told[0].startswith("error["), err  # Spark and Java have printed nothing
     assert "query `broken` was stopped: " in err
     assert "Traceback" not in err
     assert "\tat " not in err  # no trace of Java's either
@@ -84,6 +96,8 @@ def _wait_for_answers(process: Popen[str], printed: Path) -> None:
     wait_until(lambda: bool(printed.read_text().count("\n")), ended)
 
 
+@pytest.mark.process
+@pytest.mark.thorough
 def test_what_was_stopped_goes_on(tmp_path: Path) -> None:
     (tmp_path / "goes_on.cql").write_text(GOES_ON)
     ends: list[str] = []

@@ -11,16 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from windrow.algebra import pattern_table
-from windrow.algebra.functions import tables
-from windrow.kernels.general import implementation_table
+from tools import function_tables, implementation_table, pattern_table
 
 ROOT = Path(__file__).parents[2]
 GENERATED = {
     "pattern-table": (ROOT / "docs" / "semantics.md", pattern_table.markdown),
     "implementation-table": (ROOT / "docs" / "semantics.md", implementation_table.markdown),
-    "functions": (ROOT / "docs" / "language.md", tables.functions_markdown),
-    "aggregates": (ROOT / "docs" / "language.md", tables.aggregates_markdown),
+    "functions": (ROOT / "docs" / "language.md", function_tables.functions_markdown),
+    "aggregates": (ROOT / "docs" / "language.md", function_tables.aggregates_markdown),
 }
 
 

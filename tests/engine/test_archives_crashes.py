@@ -10,12 +10,12 @@ import pytest
 from tests.archive.support import temporary
 from tests.engine.archived import Definition, values_of
 from tests.engine.world import BATCHES, SUMS, World
+from tests.support.crashes import Crash, crashing_at
 
 from windrow.archive.archive import Archive
 from windrow.engine import archiving, core
 from windrow.engine.archive_view import ArchiveView
 from windrow.language.catalog import StandingArchive
-from windrow.state.crash import Crash, crashing_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,6 +108,7 @@ def test_a_crash_around_commits(directory: Path, point: str, passage: int) -> No
     world.check()
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("update", [2, 11])
 @pytest.mark.parametrize("point", POINTS)
 def test_a_crash_within_an_update(

@@ -38,6 +38,7 @@ def test_without_a_crash_every_sink_has_what_the_oracle_says(tmp_path: Path) -> 
     world.check()
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("passage", PASSAGES)
 @pytest.mark.parametrize("point", HERE)
 def test_after_a_crash_every_sink_has_what_the_oracle_says(tmp_path: Path, point: str, passage: int) -> None:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.world import BATCHES, COUNTS, SUMS, oracle, rows_of
+from tests.support.crashes import Crash
 
 from windrow.errors import DataError, SinkError, StateError
 from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query
 from windrow.spark.sinks.delivery import Sink
-from windrow.state.crash import Crash
 
 if TYPE_CHECKING:
     from pathlib import Path

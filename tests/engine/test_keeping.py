@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engine.driven import Driven
 from tests.engine.world import rows_of
+from tests.support.crashes import Crash, crashing_at
 
 from windrow.engine.keeping import TOGETHER, tidied
 from windrow.engine.records import StreamRecord
@@ -21,7 +22,6 @@ from windrow.errors import QueryError
 from windrow.language.compile import declare_stream
 from windrow.spark.tasks.kept_rows import KeptWriter, read_kept
 from windrow.spark.tasks.place import Place
-from windrow.state.crash import Crash, crashing_at
 from windrow.state.names import ANSWERS, KEPT
 from windrow.state.store import LocalStore
 from windrow.state.sweep import sweep

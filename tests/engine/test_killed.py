@@ -24,11 +24,13 @@ from windrow.spark.sources.generators.traffic import TRAFFIC
 from windrow.state.crash import VARIABLE
 from windrow.testing import Harness
 
-pytestmark = pytest.mark.jvm
+pytestmark = pytest.mark.process
 
 REPOSITORY = Path(__file__).parents[2]
 #: before a commit, between it and Spark's, and after a delivery; all other points are passed in one process
 POINTS = ("manifest-temp-written:4", "before-spark-commit:2", "sink-delivered:2")
+#: this one is tried always
+ONE_POINT = POINTS[1:2]
 #: eight batches: each moves the clock by ten, and one row of each is before the last of the one before
 BATCHES = tuple(((1, n, 10 * n), (2, 2 * n, 10 * n + 4), (3, 1, 10 * n - 2)) for n in range(8))
 
@@ -59,14 +61,20 @@ def wait_for_commits(process: subprocess.Popen[bytes], folder: Path, wanted: int
     wait_until(lambda: commits(folder) >= wanted, ended)
 
 
-def test_killed_at_decisive_points_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "points", [pytest.param(POINTS, marks=pytest.mark.thorough), ONE_POINT], ids=["all", "one"]
+)
+def test_killed_at_decisive_points_nothing_is_lost_or_doubled(
+    points: tuple[str, ...], tmp_path: Path
+) -> None:
     files = Files(tmp_path, BATCHES)
-    for point in POINTS:
+    for point in points:
         assert run("files", tmp_path, point) != 0, f"{point} was not reached"
     assert run("files", tmp_path) == 0, (tmp_path / "log").read_text()
     files.check()
 
 
+@pytest.mark.thorough
 def test_killed_and_interrupted_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
     """SIGKILL at a random moment; Ctrl-C, which ends in order; then to the end."""
     process = start("generator", tmp_path, "forever")

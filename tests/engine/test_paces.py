@@ -61,6 +61,7 @@ def followers(life: Life) -> set[str]:
     return {name for name, team in teams.items() if team is not None and team.reports}
 
 
+@pytest.mark.part(6)
 @pytest.mark.parametrize("seed", range(48))
 def test_queries_of_any_pace_answer_as_by_themselves(tmp_path: Path, seed: int) -> None:
     random = Random(seed)

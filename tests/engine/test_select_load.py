@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from tests.engine.driven import Driven
 from tests.engine.world import rows_of
 
-from windrow.archive.isolation.policies import FIXED_ORDER, SNAPSHOT, TIME_TO_UPDATE, UNDOING
+from benchmarks.theory.isolation.policies import FIXED_ORDER, TIME_TO_UPDATE
+from windrow.archive.isolation import SNAPSHOT, UNDOING
 from windrow.engine.adhoc.asking import Asker
 from windrow.engine.adhoc.reading import PATIENCE, Memory, Read, Reader
 from windrow.engine.adhoc.turns import Turns
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from windrow.archive.isolation.policies import Policy
+    from windrow.archive.isolation import Policy
     from windrow.language.once import Once
 
 READS = int(os.environ.get("WINDROW_READS", "200"))
@@ -72,6 +73,7 @@ class Sliding:
             self.push()
 
 
+@pytest.mark.part(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["LATEST", "WINDOW"])
 def test_every_read_is_the_window_of_the_commit_it_names(tmp_path: Path, isolation: str) -> None:

@@ -307,6 +307,7 @@ def live(folder: Path, seed: int, most: int, query: Callable[[Random], str] = ra
     return found
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_queries_that_share_answer_as_each_would_by_itself(tmp_path: Path, seed: int) -> None:
     found = live(tmp_path / "state", seed, 12)
@@ -325,6 +326,7 @@ def test_queries_that_are_made_of_others_answer_as_each_would_by_itself(
     assert found.answers
 
 
+@pytest.mark.part(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 13))
 def test_what_grows_too_large_is_kept_by_each_query_for_itself(
@@ -344,6 +346,7 @@ def test_what_was_combined_is_taken_along_when_it_grows_too_large(
     assert live(tmp_path / "state", 30, 14, related_query).combined
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_fifty_queries(tmp_path: Path) -> None:
     found = live(tmp_path / "state", 50, 50)

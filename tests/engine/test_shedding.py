@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS, oracle, table_of
+from tests.support.crashes import Crash, crashing_at
 
 from windrow.engine.core import Arrival
 from windrow.engine.overload import WARM_UP, Effort
 from windrow.errors import QueryError
 from windrow.spark.tasks.general import RowsGathering
 from windrow.spark.tasks.ingest import _Gathering
-from windrow.state.crash import Crash, crashing_at
 
 pytestmark = pytest.mark.deep
 

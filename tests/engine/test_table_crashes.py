@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS, OPTIONS, rows_of
+from tests.support.crashes import Crash, crashing_at
 
 from windrow.engine import core, draft, history
 from windrow.engine.tables import TableUpdate
-from windrow.state.crash import Crash, crashing_at
 from windrow.state.entries import SourceState
 from windrow.testing import Harness
 
@@ -150,6 +150,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[int, int | 
     return world.instants, answers
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("passage", [1, 6])
 @pytest.mark.parametrize("point", POINTS)
 def test_after_a_crash_every_change_is_seen_once(

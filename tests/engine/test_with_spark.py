@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.engine.spark_world import Files
 from tests.engine.world import BATCHES, SUMS, oracle
+from tests.support.crashes import Crash, crashing_at
 
 from windrow.errors import DataError, SourceError, StateError, WindrowError
-from windrow.state.crash import Crash, crashing_at
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -103,6 +103,7 @@ def _families() -> dict[str, list[Measured]]:
 FAMILIES = _families()
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("kind", SPECS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_aggregate_over_every_window_kind(kind: str, family: str) -> None:

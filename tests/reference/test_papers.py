@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.observation import pieces_of
 
-from windrow.reference.observation import pieces_of
 from windrow.reference.world import Arrival, World
 from windrow.testing import Change, Harness
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.shedding_marks import Tuple, Windows, decode, decode_as_printed, mark, select
 
-from windrow.reference.shedding_marks import Tuple, Windows, decode, decode_as_printed, mark, select
+from benchmarks.theory.shedding import pipeline
 from windrow.shedding.reach import Level, Reach
-from windrow.shedding.rules import WinDrop, pipeline
+from windrow.shedding.rules import WinDrop
 from windrow.windows.grid import SlideGrid
 
 FIRST, LAST = 1, 90

@@ -9,15 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.sharing.scheduling.conservative import due_together
+from benchmarks.theory.scheduling.simulation import simulate
+from benchmarks.theory.scheduling.techniques import (
+    EXAMPLE,
+    TECHNIQUES,
+    by_group,
+    due_together,
+    late_and_pending,
+    separate,
+)
 from windrow.sharing.scheduling.costs import Costs
 from windrow.sharing.scheduling.earliest import alone
 from windrow.sharing.scheduling.hybrid import alternatives, hybrid
-from windrow.sharing.scheduling.late_pending import late_and_pending
 from windrow.sharing.scheduling.scheduler import Scheduler
-from windrow.sharing.scheduling.simulation import simulate
-from windrow.sharing.scheduling.tasks import EXAMPLE, Query, Task, by_group, by_period, separate
-from windrow.sharing.scheduling.techniques import TECHNIQUES
+from windrow.sharing.scheduling.tasks import Query, Task, by_period
 
 G1 = {"G1": EXAMPLE}
 

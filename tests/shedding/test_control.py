@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.shedding.live import Live
 
+from benchmarks.theory.shedding import Plan
 from windrow.shedding.controller import Controller, Settings
 from windrow.shedding.line import Line
 from windrow.shedding.load import TIMES_FIXED, Monitor, Sample, Work
-from windrow.shedding.model import Plan
 from windrow.shedding.outlook import Outlook
 from windrow.shedding.rules import WinDrop
 

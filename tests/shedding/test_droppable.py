@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.shedding.asked import Nested, Size, candidate, nested, sizes
 from tests.shedding.test_reach import depends
 
+from benchmarks.theory.shedding import drops_early
 from windrow.shedding import droppable as rule
 from windrow.shedding.droppable import Interval, droppable, overlap
 from windrow.shedding.phases import Phases
@@ -87,7 +88,7 @@ def test_the_rule_of_the_paper_for_early_drops():
         sharing = share([candidate("q0", query.sql, batch)])
         (group,) = sharing.groups
         world = Shared((query,), sharing, {"q0": Phases().then(-100, group.cycles, group.drop.most, seed=1)})
-        assert group.drop.drops_early == bool(world.rows())
+        assert drops_early(group.drop) == bool(world.rows())
         cycles = LAST // group.cycles.span
         full = [t for t in world.rows() if t < cycles * group.cycles.span]
         assert len(full) == cycles * group.drop.early_ticks

@@ -1,4 +1,4 @@
-"""The model of section 3.6, corrected, against what is dropped in fact; and where to drop."""
+"""The model of section 3.6, corrected, against what is dropped in fact."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.shedding.asked import Nested, Size, candidate
 
+from benchmarks.theory.shedding import Overhead, Plan, drops_early, kept_share, marked_share
 from windrow.shedding.droppable import needless
-from windrow.shedding.model import Overhead, Plan, early_share, kept_share, marked_share
 from windrow.shedding.phases import Phases
-from windrow.shedding.placement import Stage, best_point, points
-from windrow.shedding.rules import WinDrop
+from windrow.shedding.rules import WinDrop, early_share
 from windrow.shedding.sharing import share
 
 PLAN = Plan(cost1=5.0, sel1=1.0, cost2=1.0, sel2=0.1, cost3=5.0)
@@ -47,7 +46,7 @@ def test_the_printed_formula_is_off_by_two_where_windows_overlap():
 def test_shares_are_shares(drop: WinDrop, p: float):
     assert 0 <= kept_share(drop, p) <= 1
     assert 0 <= marked_share(drop, p) <= 1
-    assert (early_share(drop, 1.0) > 0) == drop.drops_early
+    assert (early_share(drop, 1.0) > 0) == drops_early(drop)
 
 
 @given(drops, st.floats(0, 1), st.floats(0.1, 10))
@@ -96,27 +95,3 @@ def test_tumbling_windows_need_less_shedding_than_sliding_ones():
     many = second.needed(1.25 * capacity / second.load(1.0), sliding, capacity)
     assert few == pytest.approx(0.2)
     assert many == pytest.approx(0.4)
-
-
-def test_nested_tumbling_windows_drop_at_the_input():
-    """Windows of 10 and 100 with delays around them, a batch of 10: the earlier the better."""
-    stages = [
-        Stage(5.0),
-        Stage(0.1, 0.1, WinDrop(10, 10)),
-        Stage(50.0),
-        Stage(0.1, 0.1, WinDrop(100, 100)),
-        Stage(500.0),
-    ]
-    found = points(stages, batch=10, p=0.5)
-    assert [point.before for point in found] == [0, 1, 2, 3]
-    saves = [point.saves for point in found]
-    assert saves == sorted(saves, reverse=True)
-    assert best_point(stages, 10, 0.5).before == 0
-    assert found[0].drop == WinDrop(109, 100, batch=10)
-
-
-@given(drops, st.floats(0.1, 10), st.floats(0.01, 1))
-def test_without_early_drops_it_stays_at_the_aggregate(drop: WinDrop, cost: float, p: float):
-    stages = [Stage(cost), Stage(cost), Stage(cost, 1 / drop.slide, drop), Stage(cost)]
-    best = best_point(stages, drop.batch, p)
-    assert best.before == (0 if drop.drops_early else 2)

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.shedding.asked import Nested, Size, candidate, nested
 
+from benchmarks.theory.shedding import pipeline
 from windrow.shedding.agreement import agree
 from windrow.shedding.reach import Reach
-from windrow.shedding.rules import WinDrop, pipeline
+from windrow.shedding.rules import WinDrop
 
 
 def depends(levels: tuple[Size, ...], end: int) -> set[int]:

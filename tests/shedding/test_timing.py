@@ -8,9 +8,8 @@ from math import lcm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.shedding.model import early_share
 from windrow.shedding.phases import Cycles, Phases
-from windrow.shedding.rules import WinDrop
+from windrow.shedding.rules import WinDrop, early_share
 from windrow.shedding.timing import next_cycles, shortest, steady
 
 drops = st.builds(WinDrop, st.integers(1, 30), st.integers(1, 10), st.integers(1, 9))

@@ -222,6 +222,7 @@ def test_frequent_values_on_spark(spark: SparkSession, spec: WindowSpec) -> None
     assert assert_engine_agrees(emit, scripted(5, batches=4, size=12), 1, spark=True) > 5
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_aggregate_over_many_kinds_of_windows(family: str) -> None:
     """Through files and restarts, in this process; each kind of window with every second aggregate."""

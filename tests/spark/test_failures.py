@@ -183,7 +183,8 @@ def test_ctrl_c_while_spark_starts_leaves_nothing_behind(
             os.killpg(process.pid, signal.SIGKILL)
 
 
-@pytest.mark.jvm
+@pytest.mark.process
+@pytest.mark.thorough
 def test_a_jvm_that_is_killed_is_told() -> None:
     out, err = python(KILLED).communicate(timeout=PATIENCE)
     assert out.splitlines() == ["spark-gone", "spark-gone"], err

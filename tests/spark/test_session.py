@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,13 +15,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
-
-START_AND_COUNT = """
-from windrow.spark.session import local_session
-spark = local_session(cores=1)
-print(spark.range(10).count())
-spark.stop()
-"""
 
 
 def test_settings(spark: SparkSession) -> None:
@@ -46,15 +37,6 @@ def test_python_workers_run(spark: SparkSession) -> None:
 
 def test_a_second_call_gives_the_same_session(spark: SparkSession) -> None:
     assert local_session() is spark
-
-
-@pytest.mark.jvm
-def test_nothing_but_the_result_is_printed() -> None:
-    answer = subprocess.run(
-        [sys.executable, "-c", START_AND_COUNT], capture_output=True, text=True, check=True, timeout=300
-    )
-    assert answer.stdout == "10\n"
-    assert answer.stderr == ""
 
 
 def test_the_environment_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from windrow.state.chunk import chunk_writer
+from windrow.state.crash import crash_point
 from windrow.state.names import new_chunk_name
 from windrow.state.reading import open_chunk
+from windrow.state.refs import Facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
+    from windrow.state.chunk import Key, Section
     from windrow.state.log import CommitLog
     from windrow.state.manifest import Manifest
+    from windrow.state.reading import Chunk
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
 
@@ -36,7 +41,7 @@ def write_next(log: CommitLog, values: Iterable[int], shard: int = 0, folder: st
 def commit_values(log: CommitLog, values: Iterable[int], shard: int = 0) -> Manifest:
     """One more commit, with one more chunk."""
     ref = write_next(log, values, shard)
-    return log.commit(log.last.successor(chunks=log.last.with_chunks(shard, added=[ref])))
+    return log.commit(log.last.successor(chunks=with_chunk(log.last, ref, shard)))
 
 
 def values_of(store: Store, manifest: Manifest) -> list[int]:
@@ -46,3 +51,39 @@ def values_of(store: Store, manifest: Manifest) -> list[int]:
         for ref in refs:
             found += open_chunk(store, ref).read(("sum", 0))["n"].to_pylist()
     return sorted(found)
+
+
+def write_chunk(store: Store, name: str, sections: Iterable[tuple[Key | str, pa.Table]]) -> ChunkRef:
+    """Write tables that need no facts, all at once."""
+    with chunk_writer(store, name) as writer:
+        for key, table in sections:
+            writer.add(key, table)
+    return writer.ref
+
+
+def with_chunk(manifest: Manifest, added: ChunkRef, shard: int = 0) -> dict[int, tuple[ChunkRef, ...]]:
+    """The chunks of a manifest and a new one, the youngest, for `successor(chunks=…)`."""
+    return {**manifest.chunks, shard: (*manifest.chunks.get(shard, ()), added)}
+
+
+def merge_chunks(
+    store: Store, group: Sequence[ChunkRef], name: str, keep: Callable[[Section], bool] | None = None
+) -> ChunkRef:
+    """One chunk with what is live in a group: per key one section, its rows in the order of the group.
+
+    Left out are the parts of operators that the refs no longer name, and the sections that `keep` refuses. Of
+    chunks with packs there is nothing to merge: these are made to be read once.
+    """
+    pieces: dict[Key, list[tuple[Chunk, Section]]] = {}
+    for ref in group:
+        chunk = open_chunk(store, ref)
+        for section in chunk.sections:
+            if str(section.key[0]) in ref.operators and (keep is None or keep(section)):
+                pieces.setdefault(section.key, []).append((chunk, section))
+    with chunk_writer(store, name, {"merged": [ref.name for ref in group]}) as writer:
+        for key, found in pieces.items():
+            table = pa.concat_tables([chunk.table(section) for chunk, section in found])
+            facts = reduce(Facts.merged, (section.facts for _, section in found))
+            writer.add(key, table.combine_chunks(), facts.lowest, facts.highest, facts.tombstones)
+    crash_point("compaction-written")
+    return writer.ref

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.memory_store import MemoryStore
-from tests.state.support import numbers
+from tests.state.support import numbers, write_chunk
 
 from windrow.errors import StateError
-from windrow.state.chunk import chunk_writer, write_chunk
+from windrow.state.chunk import chunk_writer
 from windrow.state.reading import open_chunk
 from windrow.state.refs import ChunkRef, Facts
 from windrow.state.store import LocalStore

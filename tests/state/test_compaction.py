@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.memory_store import MemoryStore
-from tests.state.support import numbers
+from tests.state.support import merge_chunks, numbers
 
 from windrow.state.chunk import chunk_writer
-from windrow.state.compaction import merge_chunks, plan_compaction
+from windrow.state.compaction import plan_compaction
 from windrow.state.reading import open_chunk
 from windrow.state.refs import ChunkRef, Facts
 

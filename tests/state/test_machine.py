@@ -15,10 +15,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.state.memory_store import Crash, MemoryStore
-from tests.state.support import values_of, write_next
+from tests.state.support import merge_chunks, values_of, write_next
 
 from windrow.state import crash
-from windrow.state.compaction import merge_chunks, plan_compaction
+from windrow.state.compaction import plan_compaction
 from windrow.state.history import History
 from windrow.state.log import CommitLog
 from windrow.state.names import new_chunk_name
@@ -79,7 +79,7 @@ class StateMachine(RuleBasedStateMachine):
 
     def attempt(self, action: Callable[[], None], crash_at: str | None, data: Any) -> None:
         """Do it; if the process dies on the way, lose power and start again."""
-        crash.forget()
+        crash._passed.clear()
         with mock.patch.dict(os.environ, {crash.VARIABLE: crash_at} if crash_at else {}):
             try:
                 action()

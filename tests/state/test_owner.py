@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.state.processes import CONTEXT, run, start
-from tests.state.support import commit_values, values_of, write_next
+from tests.state.support import commit_values, values_of, with_chunk, write_next
 from tests.state.victim import fork_and_reopen, hold
 
 from windrow.errors import StateError
@@ -142,7 +142,7 @@ def test_an_owner_that_comes_back_commits_and_sweeps_no_more(
     prepared = write_next(old, [2])
     with CommitLog.open(store, takeover=True) as new:
         commit_values(new, [3])
-        next_of_old = old.last.successor(chunks=old.last.with_chunks(0, added=[prepared]))
+        next_of_old = old.last.successor(chunks=with_chunk(old.last, prepared))
         for _ in range(2):
             with pytest.raises(StateError, match=r"taken over by process .* commits no more") as caught:
                 old.commit(next_of_old)

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.state.support import commit_values, write_next
+from tests.state.support import commit_values, merge_chunks, with_chunk, write_next
 
-from windrow.state.compaction import merge_chunks, plan_compaction
+from windrow.state.compaction import plan_compaction
 from windrow.state.crash import VARIABLE
 from windrow.state.log import CommitLog
 from windrow.state.names import new_chunk_name
@@ -63,7 +63,7 @@ def noted(root: str) -> int:
 
 def _round(log: CommitLog, number: int) -> None:
     added = write_next(log, [number])
-    chunks = log.last.with_chunks(0, added=[added])
+    chunks = with_chunk(log.last, added)
     for group in plan_compaction(chunks[0], most_files=2):
         name = new_chunk_name(log.last.number + 1, log.owner.epoch, 0)
         merged = merge_chunks(log.store, group, name)

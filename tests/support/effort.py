@@ -2,9 +2,11 @@
 
 One environment variable decides, WINDROW_EFFORT:
 
-    (not set)   as many examples as a test names, but not hundreds, and few in each case of a test that has a
-                hundred cases (marked `cases`); the same every time: `make test`, CI
-    all         as many as a test names: `make test-all`
+    (not set)   few examples, fewer in each case of a test that has a hundred cases (marked `cases`), one case
+                in n where a test is marked `part(n)`, and nothing that is marked `thorough`; the same every
+                time: `make test`
+    all         what that leaves out: property tests with as many examples as they name, if these are more,
+                the other cases, and what is marked `thorough`; the same every time: `make test-all`
     fast        a tenth of them, a few cases of tests that have many, nothing that is marked `slow`; no JVM
                 may start: `make test-fast`
     search      new examples every time, WINDROW_EXAMPLES of them (WINDROW_DEEP_EXAMPLES for tests marked
@@ -16,8 +18,9 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, settings
 
@@ -26,12 +29,22 @@ if TYPE_CHECKING:
 
 EFFORT = os.environ.get("WINDROW_EFFORT", "")
 #: where nothing else is asked for, a test tries at most so many examples, and so many where it has many cases
-_EXAMPLES, _EXAMPLES_OF_CASES = 60, 5
+_EXAMPLES, _EXAMPLES_OF_CASES = 20, 5
 #: of the examples that a test names, this part is tried by `fast`
 _FAST_PART = 10
 #: so many cases of a test are tried by `fast` at most, and where a case takes more than milliseconds
 _FAST_CASES, _FAST_LONG_CASES = 20, 2
-_LONG_CASES = {"algebra", "archive", "bench", "engine", "kernels", "sharing", "shedding", "spark", "state"}
+_LONG_CASES = {
+    "algebra",
+    "archive",
+    "benchmarks",
+    "engine",
+    "kernels",
+    "sharing",
+    "shedding",
+    "spark",
+    "state",
+}
 
 _SETTINGS = "_hypothesis_internal_use_settings"  # where Hypothesis keeps the settings of a test
 #: examples tried by functions that a test runs itself, and that Hypothesis does not count for the test
@@ -68,19 +81,28 @@ def examples(named: int, *, deep: bool = False, cases: bool = False) -> int:
         return int(os.environ["WINDROW_DEEP_EXAMPLES" if deep else "WINDROW_EXAMPLES"])
     if EFFORT == "all":
         return named
+    return _usual(named, cases=cases)
+
+
+def _usual(named: int, *, cases: bool) -> int:
     return min(named, _EXAMPLES_OF_CASES if cases else _EXAMPLES)
 
 
 def apply_effort(item: pytest.Item) -> None:
     """The settings of a property test, with the number of examples that the effort asks for."""
-    function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+    function = _function(item)
     if not getattr(function, "is_hypothesis_test", False) or hasattr(function, "_effort"):
         return
     own = getattr(function, _SETTINGS, settings.default)
     deep, cases = (item.get_closest_marker(mark) is not None for mark in ("deep", "cases"))
     tried = examples(own.max_examples, deep=deep, cases=cases)
     setattr(function, _SETTINGS, settings(own, max_examples=tried))
-    function._effort = EFFORT  # type: ignore[union-attr]  # the cases of a parametrised test share a function
+    function._effort = EFFORT  # the cases of a parametrised test share a function
+
+
+def _function(item: pytest.Item) -> Any:
+    """The function of a test, that of a method."""
+    return getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
 
 
 def count_inside(tried: int) -> None:
@@ -89,12 +111,47 @@ def count_inside(tried: int) -> None:
 
 
 def chosen(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The tests that are run: all of them, or fewer cases of those that have many."""
-    if EFFORT != "fast":
+    """The tests that are run with the effort that is asked for."""
+    if EFFORT == "fast":
+        return _a_few_cases(items)
+    if EFFORT == "search":
         return items
+    left_out = _left_out(items)
+    if EFFORT == "all":
+        return [item for item in items if id(item) in left_out or _has_more_examples(item)]
+    return [item for item in items if id(item) not in left_out]
+
+
+def _left_out(items: list[pytest.Item]) -> set[int]:
+    """What is run if all is asked for, and not otherwise."""
+    found = {id(item) for item in items if _is_thorough(item)}
+    cases: Counter[str] = Counter()
+    for item in items:
+        if (mark := item.get_closest_marker("part")) is not None:
+            name = item.nodeid.partition("[")[0]
+            if cases[name] % mark.args[0]:
+                found.add(id(item))
+            cases[name] += 1
+    return found
+
+
+def _is_thorough(item: pytest.Item) -> bool:
+    return item.get_closest_marker("thorough") is not None
+
+
+def _has_more_examples(item: pytest.Item) -> bool:
+    """Whether a test names more examples than it tries where nothing else is asked for."""
+    function = _function(item)
+    if not getattr(function, "is_hypothesis_test", False):
+        return False
+    named: int = getattr(function, _SETTINGS, settings.default).max_examples
+    return named > _usual(named, cases=item.get_closest_marker("cases") is not None)
+
+
+def _a_few_cases(items: list[pytest.Item]) -> list[pytest.Item]:
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("slow") is None:
+        if item.get_closest_marker("slow") is None and not _is_thorough(item):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     kept: set[int] = set()
     for name, each in cases.items():

@@ -90,11 +90,6 @@ def test_arrival_order_needs_positions() -> None:
         RowsWindow(2, arrival_order=True).intervals([Element(1), Element(2)])
 
 
-def test_positions_are_not_complete_by_an_instant() -> None:
-    with pytest.raises(QueryError, match="complete when its rows are counted"):
-        RowsWindow(2, 1).is_complete((2,), 100)
-
-
 def test_only_row_slides_report_by_position() -> None:
     with pytest.raises(QueryError, match="only SLIDE n ROWS"):
         RowsWindow(2, slide_time=10).reports(arrivals(1))

@@ -7,7 +7,7 @@ or the other. Files that no kept commit names are removed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,11 +132,6 @@ class Archive:
         """The paths of all Parquet files; rows in them are valid while their expiry is after `now`."""
         return self._snapshot().files
 
-    @property
-    def rows_ever(self) -> int:
-        """How many rows were ever put in."""
-        return self._log.last.streams[STREAM].accepted
-
     def update(
         self,
         now: int,
@@ -164,29 +159,6 @@ class Archive:
         }
         self._commit(now, table.num_rows, {number: refs for number, (refs, _) in changes.items()}, read)
         return self._report(before, table.num_rows, changes)
-
-    def build(self, now: int, batches: Iterable[tuple[int, pa.Table]]) -> None:
-        """Fill an archive that was never updated, at once: batches of rows, each with the instant it came.
-
-        Rows are where they would be if each batch had been an update of its own.
-        """
-        if self.rows_ever or self._log.last.files:
-            hint = "build an archive before its first update"
-            raise DataError("only a new archive can be built at once", code="archive-exists", hint=hint)
-        parts: dict[int, list[pa.Table]] = {}
-        rows = 0
-        for came, batch in batches:
-            table = living(
-                accepted(batch, self.schema, self.declaration, came), self.declaration.expires, now
-            )
-            rows += table.num_rows
-            for number, part in self._dealt(table, came).items():
-                parts.setdefault(number, []).append(part)
-        written = {
-            number: (self._write(number, clustered(pa.concat_tables(tables), self.declaration)),)
-            for number, tables in sorted(parts.items())
-        }
-        self._commit(now, rows, written)
 
     def find(self, key: Any, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The valid rows with this key."""

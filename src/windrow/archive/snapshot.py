@@ -98,12 +98,6 @@ class Snapshot:
         wanted = Wanted.between(told.key, low, high, self.schema.field(told.key).type)
         return sum(piece.rows_to_read(wanted) for piece in self._pieces())
 
-    def rows_by_sub_index(self) -> dict[int, int]:
-        """How many rows each sub-index has on the disk, expired ones too."""
-        count = self.declaration.partitioning.count
-        chunks = self.manifest.chunks
-        return {number: sum(ref.rows for ref in chunks.get(number, ())) for number in range(count)}
-
     @property
     def _refs(self) -> list[ChunkRef]:
         return [ref for _, refs in sorted(self.manifest.chunks.items()) for ref in refs]

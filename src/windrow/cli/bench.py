@@ -1,223 +1,46 @@
-"""`windrow bench NAME`: one command per benchmark, its options those that the benchmark declares."""
+"""`windrow bench NAME`: a door to the benchmarks, which are in the repository and not in the package."""
 
 from __future__ import annotations
 
-import inspect
-import os
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from windrow.bench.benchmark import Benchmark
-from windrow.bench.registry import all_benchmarks
+import windrow
+from windrow.errors import WindrowError
 
-if TYPE_CHECKING:
-    from windrow.bench.report import Report
-
-_ROUNDS, _QUICK_ROUNDS = 3, 1
-_QUICK_WARNING = "This was a --quick run: it shows that the benchmark works. Its figures mean nothing."
-
-
-def run_benchmark(
-    benchmark: Benchmark,
-    chosen: dict[str, Any],
-    *,
-    quick: Annotated[bool, typer.Option("--quick", help="A small form, to see that it works.")] = False,
-    rounds: Annotated[
-        int | None, typer.Option(min=1, help=f"How often each case runs ({_ROUNDS}; quick: {_QUICK_ROUNDS}).")
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where rows are kept (~/.cache/windrow/bench).")
-    ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the JSON and the plots go.")] = Path(
-        "bench"
-    ),
-    cores: Annotated[str, typer.Option(metavar="N", help="Cores for everyone; * is all.")] = "*",
-    memory: Annotated[str, typer.Option(metavar="SIZE", help="Java's heap.")] = "4g",
-    extra: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with", metavar="NAME", help="A contestant to include: pyflink, which is installed; spark."
-        ),
-    ] = None,
-    patience: Annotated[
-        int, typer.Option(metavar="MINUTES", min=1, help="After these, another contestant's run is stopped.")
-    ] = 20,
-    told: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="JSON",
-            exists=True,
-            dir_okay=False,
-            help="Run nothing: take the results of a run before.",
-        ),
-    ] = None,
-    write_docs: Annotated[
-        Path | None, typer.Option(metavar="FILE.md", help="Put the tables into their place on this page.")
-    ] = None,
-) -> None:
-    """Run a benchmark, or take up a run of it; print, save and document what it found."""
-    from windrow.bench.docs import write_docs as fill
-    from windrow.bench.report import Report
-    from windrow.bench.running import publish, run
-    from windrow.bench.setting import Setting
-
-    if told is not None:
-        report, written = Report.load(told), []
-    else:
-        options = replace(benchmark.quick if quick else benchmark.options(), **chosen)
-        with tempfile.TemporaryDirectory(prefix="windrow-bench-") as scratch:
-            setting = Setting(
-                data=_cache(data),
-                scratch=Path(scratch),
-                rounds=rounds or (_QUICK_ROUNDS if quick else _ROUNDS),
-                cores=cores,
-                memory=memory,
-                extras=_extras(extra or []),
-                patience=60.0 * patience,
-                say=_say,
-            )
-            report = run(benchmark, options, setting, is_quick=quick)
-        written = publish(report, out)
-    show(report)
-    if write_docs is not None:
-        written += fill(report, write_docs)
-    for path in written:
-        print(f"wrote {path}")
+#: what stands in a checkout of the repository, and nowhere else
+_COMMAND = Path("benchmarks", "command.py")
+#: how typer is to declare the command: every word after `bench` is for the benchmarks, `--help` too
+PASSED_ON = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "allow_interspersed_args": False,
+    "help_option_names": [],
+}
 
 
-def show(report: Report) -> None:
-    """Print a report: what it ran on and with, then what it found."""
-    from windrow.bench.running import settings_table
-
-    print(f"{report.benchmark}: {report.about}\n")
-    facts = {**report.machine, "rounds": report.rounds, **report.options}
-    print("\n".join(f"{name}: {value}" for name, value in facts.items()), end="\n\n")
-    for table in (settings_table(report), *report.tables):
-        print(table.text(), end="\n\n")
-    for note in report.notes:
-        print(note)
-    if report.is_quick:
-        print(_QUICK_WARNING)
-
-
-def _extras(names: list[str]) -> frozenset[str]:
-    if unknown := set(names) - {"pyflink", "spark"}:
-        raise typer.BadParameter(f"no contestant {', '.join(sorted(unknown))}; there are pyflink and spark")
-    return frozenset(names)
-
-
-def _cache(given: Path | None) -> Path:
-    """Where rows are kept: as said, or in the user's cache, or where it is not, with temporary files."""
-    if given is None:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        given = home / "windrow" / "bench"
-        try:
-            given.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            given = Path(tempfile.gettempdir()) / "windrow-bench"
-    given.mkdir(parents=True, exist_ok=True)
-    return given.resolve()
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-# ------------------------------------------------------------ options of benchmarks
-
-
-def _command(benchmark: Benchmark) -> Callable[..., None]:
-    """The function typer makes a command of: its parameters are everyone's and the benchmark's own."""
-    own = {parameter.name: parameter for parameter in _own_parameters(benchmark)}
-
-    def command(**given: Any) -> None:
-        chosen = {name: given.pop(name) for name in own}
-        chosen = {name: _value(benchmark, name, text) for name, text in chosen.items() if text is not None}
-        run_benchmark(benchmark, chosen, **given)
-
-    return _declared(command, [*own.values(), *_common_parameters()], benchmark.about)
-
-
-def _all(benchmarks: Mapping[str, Benchmark]) -> Callable[..., None]:
-    """The same for all benchmarks, one after the other."""
-
-    def command(**given: Any) -> None:
-        took: dict[str, float] = {}
-        for name, benchmark in benchmarks.items():
-            began = time.perf_counter()
-            run_benchmark(benchmark, {}, **given)
-            took[name] = time.perf_counter() - began
-        for name, seconds in (*took.items(), ("all of them", sum(took.values()))):
-            print(f"{name:<12} {seconds:7.1f} s")
-
-    shared = [parameter for parameter in _common_parameters() if parameter.name != "told"]
-    return _declared(command, shared, "All of them, one after the other.")
-
-
-def _declared(
-    command: Callable[..., None], parameters: list[inspect.Parameter], about: str
-) -> Callable[..., None]:
-    """A function with the parameters and the help that typer is to see."""
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    command.__doc__ = about
-    return command
-
-
-def _common_parameters() -> list[inspect.Parameter]:
-    return list(inspect.signature(run_benchmark, eval_str=True).parameters.values())[2:]
-
-
-def _own_parameters(benchmark: Benchmark) -> list[inspect.Parameter]:
-    hints = get_type_hints(benchmark.options, include_extras=True)
-    parameters = []
-    for each in fields(benchmark.options):
-        kind, text = get_args(hints[each.name])
-        taken, metavar = (str, "N,N,…") if get_origin(kind) is tuple else (kind, None)
-        about = f"{text} ({_text(each.default)}; quick: {_text(getattr(benchmark.quick, each.name))})"
-        option = typer.Option(help=about, metavar=metavar, show_default=False)
-        parameters.append(
-            inspect.Parameter(
-                each.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[taken | None, option],
-            )
+def bench(context: typer.Context) -> None:
+    """Measure Windrow against others: same rows, same answers. From a checkout of the repository."""
+    found = checkout(Path(windrow.__file__).parents[2], Path.cwd())
+    if found is None:
+        raise WindrowError(
+            "the benchmarks are not part of the installed package",
+            code="no-benchmarks",
+            hint="clone Windrow's repository, run `pip install -e '.[bench]'` in it, and call `windrow bench`"
+            " there",
         )
-    return parameters
+    if str(found) not in sys.path:
+        sys.path.insert(0, str(found))
+    import_module("benchmarks.command").main(context.args)
 
 
-def _text(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+def checkout(*folders: Path) -> Path | None:
+    """The first folder that holds the repository.
 
-
-def _value(benchmark: Benchmark, name: str, given: Any) -> Any:
-    """What is given, as the benchmark wants it: numbers of a list become one."""
-    if not isinstance(getattr(benchmark.quick, name), tuple):
-        return given
-    try:
-        return tuple(int(part) for part in given.split(","))
-    except ValueError:
-        raise typer.BadParameter(f"--{name.replace('_', '-')} takes whole numbers: 1,10,100") from None
-
-
-def _build(benchmarks: Mapping[str, Benchmark]) -> typer.Typer:
-    """A command for each, and one for all."""
-    built = typer.Typer(
-        name="bench", help="Measure Windrow against others: same rows, same answers.", no_args_is_help=True
-    )
-    for each in benchmarks.values():
-        built.command(each.name)(_command(each))
-    built.command("all")(_all(benchmarks))
-    return built
-
-
-bench = _build(all_benchmarks())
+    >>> checkout(Path("/proc/none")) is None
+    True
+    """
+    return next((each for each in folders if (each / _COMMAND).is_file()), None)

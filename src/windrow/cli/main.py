@@ -25,7 +25,7 @@ from typing import Annotated
 
 import typer
 
-from windrow.cli.bench import bench
+from windrow.cli.bench import PASSED_ON, bench
 from windrow.cli.check import check
 from windrow.cli.demo import demo
 from windrow.cli.explain import explain
@@ -94,4 +94,4 @@ def build(commands: Sequence[Callable[..., None]]) -> typer.Typer:
 
 
 app = build(COMMANDS)
-app.add_typer(bench)
+app.command(context_settings=PASSED_ON)(bench)

@@ -16,7 +16,7 @@ from windrow.shedding.admission import Admission, Costs
 from windrow.shedding.controller import Controller
 from windrow.shedding.load import Monitor, Sample, Work
 from windrow.shedding.losses import Bill, Member
-from windrow.shedding.model import early_share
+from windrow.shedding.rules import early_share
 from windrow.shedding.sharing import Group, Sharing
 
 #: epochs after a start in which nothing is dropped, as everything is done for the first time; unless they

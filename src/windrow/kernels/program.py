@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.finality import group_place, is_final_by_group
+from windrow.algebra.finality import is_final_by_group
 from windrow.kernels.clocks import Clock
 from windrow.kernels.level import Level
 from windrow.kernels.query import SlidingQuery
@@ -71,12 +71,6 @@ class Program:
         places = range(len(self.query.aggregate.keys))
         own = next(p for p in places if is_final_by_group(self.query.by_key(p), self.stream, column))
         return f"k{own}"
-
-    def place_of(self, column: str) -> int:
-        """The place of the source in the answer."""
-        place = group_place(self.emit, self.stream, column)
-        assert place is not None
-        return place
 
     def __reduce__(self) -> Any:
         """Compiled parts are functions; another process compiles the plan again."""

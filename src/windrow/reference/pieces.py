@@ -327,8 +327,3 @@ def counted(pieces: Iterable[Piece]) -> list[Piece]:
         if start in piece
     ]
     return levelled(cut)
-
-
-def snapshot_of(pieces: Iterable[Piece], instant: int) -> Counter[Values]:
-    """The rows valid at an instant."""
-    return Counter(piece.fact.values for piece in pieces if instant in piece)

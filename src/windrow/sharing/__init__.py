@@ -2,12 +2,10 @@
 
 questions   a plan -> the data it needs, over which rows and windows
 planner     queries -> synopses, who uses which by which rules, who is computed together
-pool        rows and progress -> answers of all queries, from shared synopses
 scheduling  who is refreshed when, if there is not time for all
 """
 
 from windrow.sharing.planner import Planner, share
 from windrow.sharing.plans import SharingPlan
-from windrow.sharing.pool import Pool
 
-__all__ = ["Planner", "Pool", "SharingPlan", "share"]
+__all__ = ["Planner", "SharingPlan", "share"]

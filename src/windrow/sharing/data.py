@@ -11,24 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
-
-import polars as pl
 
 from windrow.algebra.expressions import Expression
 from windrow.algebra.functions.printing import to_sql
 from windrow.kernels.cells import Buckets, Cells, Counters, Listed, Ordered, Ranks, Values, layout_of
-from windrow.kernels.columns import without_negative_zero
-from windrow.kernels.expressions import compile_expression
-from windrow.kernels.layout import PANE, Layout
-from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Part, Partial, Rows
+from windrow.kernels.layout import Layout
+from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Part, Partial
 from windrow.kernels.selections import Edge, Extreme
 from windrow.kernels.user_states import UserState
 from windrow.sharing.grids import Grid
-from windrow.sharing.synopses.states import States
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: what the columns of a datum are called, before the number
 LABEL = "d"
@@ -57,41 +48,16 @@ class Datum:
         """Whether states of the rows of two conditions are that of the rows of either."""
         return not isinstance(self.shape, Listed)
 
-    @property
-    def is_count(self) -> bool:
-        """Whether it counts the rows of a group, by which the group exists."""
-        return isinstance(self.shape, Counted) and not self.args
+    @cached_property
+    def is_subtractable(self) -> bool:
+        """Is f(X − Y) = f(X) − f(Y), exactly? Not if merging leaves anything out."""
+        layout = Layout((), (self.shape,)) if isinstance(self.shape, Partial) else self._layout_of_cells()
+        return layout.prune is None and all(each.invertible for each in layout.combiners)
 
-    def states(self, keys: int) -> States:
-        """The algebra of its tables, for so many keys."""
-        names = tuple(f"k{place}" for place in range(keys))
-        if isinstance(self.shape, Cells):
-            width = len(self.args) + (1 + len(self.order) if isinstance(self.shape, Ordered) else 0)
-            return States(layout_of(self.shape, names, width), counts_rows=True)
-        return States(Layout(names, (self.shape,)), counts_rows=self.is_count)
-
-    def tables(self, rows: pl.DataFrame, keys: Sequence[Expression]) -> pl.DataFrame:
-        """Rows of the stream with their intervals (`#pane`) and instants (`#t`), as states by interval."""
-        everyone = pl.Series([True]).new_from_index(0, rows.height)
-        args = tuple(compile_expression(arg)(rows) for arg in self.args)
-        lifted = Rows(args, everyone, self._order(rows), rows["#pane"])
-        known = [rows["#pane"].alias(PANE)]
-        for place, key in enumerate(keys):
-            known.append(without_negative_zero(compile_expression(key)(rows)).alias(f"k{place}"))
-        layout = self.states(len(keys)).layout
-        if isinstance(self.shape, Cells):
-            ones = pl.Series("rows.0", [1], dtype=pl.Int64).new_from_index(0, rows.height)
-            frame = self.shape.table([*known, ones], lifted)
-            frame = frame.select(PANE, *layout.keys, pl.exclude(PANE, "^[kv][0-9]+$"))
-        else:
-            frame = pl.DataFrame([*known, *self.shape.lift(lifted)])
-        return layout.merge(frame, [PANE, *layout.keys])
-
-    def _order(self, rows: pl.DataFrame) -> pl.DataFrame:
-        if not self.order:
-            return pl.DataFrame()
-        columns = [compile_expression(part)(rows).alias(f"o{n}") for n, part in enumerate(self.order)]
-        return pl.DataFrame([rows["#t"], *columns])
+    def _layout_of_cells(self) -> Layout:
+        assert isinstance(self.shape, Cells)
+        width = len(self.args) + (1 + len(self.order) if isinstance(self.shape, Ordered) else 0)
+        return layout_of(self.shape, (), width)
 
     @cached_property
     def text(self) -> str:

@@ -277,7 +277,7 @@ def _chosen(held: Held, uses: Sequence[Use]) -> Held:
     """Of the kind that is best for its users."""
     datum = held.family.datum
     assert isinstance(datum, Datum)
-    simple = datum.states(len(held.family.keys)).is_subtractable and not datum.is_complex
+    simple = datum.is_subtractable and not datum.is_complex
     periods = {use.query: use.period for use in uses}
     kind = choose(held.b, expected_together(list(periods.values())), subtractable=simple)
     return replace(held, kind=kind.of_join if held.kind.is_join else kind)

@@ -90,7 +90,7 @@ class Question:
                 self.origin,
                 need.predicate,
                 need.is_sensitive,
-                need.datum.states(len(self.keys)).is_subtractable,
+                need.datum.is_subtractable,
                 need.datum.adds_up,
             )
             for need in self.needs

@@ -18,14 +18,11 @@ window.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from windrow.shedding.chance import spread
-from windrow.windows.domain import FOREVER
-
-ALWAYS = -FOREVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +232,3 @@ class Phases:
     def from_json(cls, stored: Sequence[Any]) -> Self:
         """What `to_json` wrote."""
         return cls(tuple(Phase.from_json(each) for each in stored))
-
-
-def phases_from_json(stored: Mapping[str, Sequence[Any]]) -> dict[str, Phases]:
-    """The phases of each query by name."""
-    return {name: Phases.from_json(each) for name, each in stored.items()}

@@ -3,20 +3,14 @@
 A WinDrop decides about windows of `window` ticks, one every `slide` ticks, at most `batch` of which may be
 missing in a row. It is derived from the aggregates after it:
 
-    pipeline   A1 -> A2 -> ... -> Ak    window = sum of all windows - (k-1), slide and batch of the last
     fan-out    A1, A2, ..., Ak          slide = lcm of the slides, window = slide + the greatest extent,
                                         batch = the least batch, counted in slots of the common slide
 
 The paper anchors windows at their beginning, Windrow at their end; sizes are the same in both, and
-`windrow.shedding.reach` says where they lie here. Composites are made in either order:
+`windrow.shedding.reach` says where they lie here.
 
->>> a0, a1, a2 = WinDrop(4, 1), WinDrop(3, 2, batch=6), WinDrop(3, 3, batch=4)
->>> pipeline(WinDrop(3, 2), WinDrop(3, 3, batch=4))
-WinDrop(window=5, slide=3, batch=4)
->>> fan_out(a1, a2)
+>>> fan_out(WinDrop(3, 2, batch=6), WinDrop(3, 3, batch=4))
 WinDrop(window=7, slide=6, batch=2)
->>> pipeline(a0, fan_out(a1, a2)) == fan_out(pipeline(a0, a1), pipeline(a0, a2)) == WinDrop(10, 6, batch=2)
-True
 """
 
 from __future__ import annotations
@@ -48,15 +42,6 @@ class WinDrop:
         return self.batch / (self.batch + 1)
 
     @property
-    def drops_early(self) -> bool:
-        """Whether a dropped batch leaves rows that no kept window needs: batch >= floor(window / slide).
-
-        >>> [WinDrop(20, 2, batch=size).drops_early for size in (9, 10)]
-        [False, True]
-        """
-        return self.batch >= self.window // self.slide
-
-    @property
     def early_ticks(self) -> int:
         """How many ticks of rows a dropped batch makes needless.
 
@@ -64,17 +49,6 @@ class WinDrop:
         2
         """
         return max(0, (self.batch + 1) * self.slide - self.window)
-
-
-def pipeline(*arrangement: WinDrop) -> WinDrop:
-    """One before a sequence of aggregates, from the input to the output.
-
-    The inner aggregate's answer about [E-r, E) is a row of instant E-1: one tick of each inner window is
-    counted by the window after it already.
-    """
-    *inner, last = arrangement
-    window = last.window + sum(each.window - 1 for each in inner)
-    return WinDrop(window, last.slide, last.batch)
 
 
 def fan_out(*arrangement: WinDrop) -> WinDrop:
@@ -88,3 +62,12 @@ def fan_out(*arrangement: WinDrop) -> WinDrop:
     slide = lcm(*(each.slide for each in arrangement))
     window = slide + max(each.extent for each in arrangement)
     return WinDrop(window, slide, min(each.batch * each.slide // slide for each in arrangement))
+
+
+def early_share(drop: WinDrop, p: float) -> float:
+    """The share of rows that is dropped early, where p of the windows are dropped.
+
+    >>> early_share(WinDrop(20, 2, batch=10), 0.5)
+    0.05
+    """
+    return p * drop.early_ticks / (drop.batch * drop.slide) if drop.batch else 0.0

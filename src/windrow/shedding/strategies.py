@@ -8,13 +8,7 @@ RowDrop     drops rows at random, before the aggregates
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
-
-from windrow.shedding.chance import chance
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +40,3 @@ class Promise:
 WINDROP = Promise(subset=True, bounded_gaps=True, saves_aggregates=True)
 RDROP = Promise(subset=True, bounded_gaps=False, saves_aggregates=False)
 ROW_DROP = Promise(subset=False, bounded_gaps=False, saves_aggregates=True)
-
-
-def at_random(rows: Iterable[T], p: float, seed: int) -> Iterator[T]:
-    """RDrop of answers, or RowDrop of rows: each is dropped with probability p, by its place.
-
-    >>> len(list(at_random(range(1000), 0.3, seed=1)))
-    718
-    """
-    return (row for place, row in enumerate(rows) if chance(seed, place) >= p)
-
-
-def whole_windows(
-    answers: Iterable[T], end_of: Callable[[T], int], drops: Callable[[int], bool]
-) -> Iterator[T]:
-    """WinDrop of answers: those of kept windows."""
-    return (answer for answer in answers if not drops(end_of(answer)))

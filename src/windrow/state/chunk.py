@@ -197,26 +197,6 @@ def chunk_writer(store: Store, name: str, metadata: Mapping[str, Any] | None = N
     crash_point("chunk-written")
 
 
-def write_chunk(
-    store: Store, name: str, sections: Iterable[tuple[Key | str, pa.Table]], **metadata: Any
-) -> ChunkRef:
-    """Write tables that need no facts, all at once.
-
-    >>> from pathlib import Path; from tempfile import TemporaryDirectory
-    >>> from windrow.state.reading import open_chunk; from windrow.state.store import LocalStore
-    >>> with TemporaryDirectory() as folder:
-    ...     store = LocalStore(Path(folder)); store.prepare()
-    ...     ref = write_chunk(store, "chunks/a", [(("sum", 0), pa.table({"n": [1, 2]}))], epoch=4)
-    ...     with_facts = open_chunk(store, ref)
-    ...     print(ref.rows, with_facts.keys, with_facts.read(("sum", 0))["n"].to_pylist())
-    2 (('sum', 0),) [1, 2]
-    """
-    with chunk_writer(store, name, metadata) as writer:
-        for key, table in sections:
-            writer.add(key, table)
-    return writer.ref
-
-
 def root_checksum(directory: bytes, offset: int, length: int) -> bytes:
     """The checksum that stands for the whole file."""
     ends = struct.pack("<QQQ", offset, len(directory), length)

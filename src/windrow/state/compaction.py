@@ -7,23 +7,14 @@ once per epoch.
 
 from __future__ import annotations
 
-from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, TypeAlias
 
-import pyarrow as pa
-
-from windrow.state.chunk import chunk_writer
-from windrow.state.crash import crash_point
-from windrow.state.reading import open_chunk
-from windrow.state.refs import ChunkRef, Facts
+from windrow.state.refs import ChunkRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from windrow.state.chunk import Key, Section
-    from windrow.state.reading import Chunk
-    from windrow.state.store import Store
 
 Group: TypeAlias = tuple[ChunkRef, ...]
 
@@ -54,26 +45,3 @@ def plan_compaction(chunks: Sequence[ChunkRef], most_files: int = 64) -> list[Gr
 def _cost(ref: ChunkRef) -> int:
     """What of a file would be written again."""
     return ref.live_bytes or ref.bytes
-
-
-def merge_chunks(
-    store: Store, group: Sequence[ChunkRef], name: str, keep: Callable[[Section], bool] | None = None
-) -> ChunkRef:
-    """One chunk with what is live in a group: per key one section, its rows in the order of the group.
-
-    Left out are the parts of operators that the refs no longer name, and the sections that `keep` refuses. Of
-    chunks with packs there is nothing to merge: these are made to be read once.
-    """
-    pieces: dict[Key, list[tuple[Chunk, Section]]] = {}
-    for ref in group:
-        chunk = open_chunk(store, ref)
-        for section in chunk.sections:
-            if str(section.key[0]) in ref.operators and (keep is None or keep(section)):
-                pieces.setdefault(section.key, []).append((chunk, section))
-    with chunk_writer(store, name, {"merged": [ref.name for ref in group]}) as writer:
-        for key, found in pieces.items():
-            table = pa.concat_tables([chunk.table(section) for chunk, section in found])
-            facts = reduce(Facts.merged, (section.facts for _, section in found))
-            writer.add(key, table.combine_chunks(), facts.lowest, facts.highest, facts.tombstones)
-    crash_point("compaction-written")
-    return writer.ref

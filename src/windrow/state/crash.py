@@ -2,8 +2,6 @@
 
 A crash point does nothing, unless the environment variable `WINDROW_CRASH_AT` names it. Then the process is
 killed right there by SIGKILL: no `finally`, no buffers written. `name:3` means the third passage.
-
-Inside of `crashing_at` a point raises `Crash` instead, for tests that cannot afford a process each.
 """
 
 from __future__ import annotations
@@ -11,10 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from threading import Lock
+from collections.abc import Callable
 
 from windrow.errors import StateError, nearest
 
@@ -48,84 +43,29 @@ POINTS = (
 _passed: Counter[str] = Counter()
 
 
-class Crash(BaseException):
-    """The end of a life, where the process has to live on."""
-
-
-@dataclass
-class Crashing:
-    """A crash to come, and whether it came."""
-
-    point: str
-    passage: int
-    last_words: Callable[[], None]
-    passed: int = 0
-
-    @property
-    def happened(self) -> bool:
-        return self.passed >= self.passage
-
-    def reach(self, name: str) -> None:
-        """Pass a point. The dead do nothing any more: after the crash every point is one."""
-        with _turn:
-            before = self.passed
-            self.passed += name == self.point
-            if before < self.passage == self.passed:
-                self.last_words()
-            if self.happened:
-                raise Crash(name)
-
-
-_turn = Lock()
-_crashing: list[Crashing] = []
-
-
-@contextmanager
-def crashing_at(
-    point: str, passage: int = 1, last_words: Callable[[], None] = lambda: None
-) -> Iterator[Crashing]:
-    """Raise `Crash` at a passage of a point, and at every point after that, to the end of the block.
-
-    `last_words` are said at the crash, before any `finally`: a copy of the directories made there is what a
-    killed process would have left.
-
-    >>> with crashing_at("after-commit", 2) as crash:
-    ...     crash_point("after-commit")
-    ...     crash.happened
-    False
-    """
-    _refuse_unknown(point)
-    crash = Crashing(point, passage, last_words)
-    _crashing.append(crash)
-    try:
-        yield crash
-    finally:
-        _crashing.remove(crash)
+#: told of every point that is passed, for tests that cannot afford a process each
+watching: list[Callable[[str], None]] = []
 
 
 def crash_point(name: str) -> None:
     """Kill the process if the environment names this point; do nothing otherwise."""
-    for crash in _crashing:
-        crash.reach(name)
+    for watch in watching:
+        watch(name)
     wanted = os.environ.get(VARIABLE)
     if wanted:
         _pass(name, wanted)
 
 
-def forget() -> None:
-    """Count the passages from zero again."""
-    _passed.clear()
-
-
 def _pass(name: str, wanted: str) -> None:
     point, _, count = wanted.partition(":")
-    _refuse_unknown(point)
+    refuse_unknown(point)
     _passed[name] += 1
     if name == point and _passed[name] == int(count or 1):
         _kill()
 
 
-def _refuse_unknown(point: str) -> None:
+def refuse_unknown(point: str) -> None:
+    """Say so where a name is no point."""
     if point not in POINTS:
         raise StateError(f"no crash point `{point}` in {VARIABLE}", hint=nearest(point, POINTS))
 

@@ -22,7 +22,7 @@ from windrow.state.failures import damaged, too_new, too_old
 from windrow.state.refs import ChunkRef
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    pass
 
 #: 2: states of users' aggregates are plain values; 3: names of folders and of what the engine files itself;
 #: 4: the physical plan of every query, and declarations, in canonical text
@@ -56,21 +56,6 @@ class Manifest:
     def successor(self, **changes: Any) -> Manifest:
         """The next manifest: the same but for the changes, and for the decisions, which are of one epoch."""
         return replace(self, **{"number": self.number + 1, "decisions": {}, **changes})
-
-    def with_chunks(
-        self, shard: int, added: Iterable[ChunkRef] = (), removed: Iterable[str] = ()
-    ) -> Mapping[int, tuple[ChunkRef, ...]]:
-        """The chunks after a change in one shard, for `successor(chunks=…)`; new ones are the youngest.
-
-        >>> old, new = ChunkRef("chunks/old", 1, "", 1), ChunkRef("chunks/new", 1, "", 1)
-        >>> state = Manifest(chunks={0: (old,)})
-        >>> [ref.name for ref in state.with_chunks(0, added=[new], removed=["chunks/old"])[0]]
-        ['chunks/new']
-        """
-        gone = set(removed)
-        kept = tuple(ref for ref in self.chunks.get(shard, ()) if ref.name not in gone)
-        changed = {**self.chunks, shard: (*kept, *added)}
-        return {number: refs for number, refs in changed.items() if refs}
 
     @property
     def files(self) -> dict[str, ChunkRef]:

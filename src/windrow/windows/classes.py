@@ -38,16 +38,6 @@ class WindowClass(Enum):
     FCB = "forward-context bounded: later rows within a range of values can change its extents"
     FCU = "forward-context unbounded: any later row can change its extents"
 
-    @property
-    def is_fcf(self) -> bool:
-        """A row's extents are known when it arrives."""
-        return self in (WindowClass.CF, WindowClass.FCF)
-
-    @property
-    def is_fca(self) -> bool:
-        """A row's extents are known only after rows that come later."""
-        return not self.is_fcf
-
 
 def classify(spec: WindowSpec) -> WindowClass:
     """The class of a window, from the context its *wids* needs."""

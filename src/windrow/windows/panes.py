@@ -18,7 +18,6 @@ from typing import Self
 
 from windrow.errors import QueryError
 from windrow.windows.element import Interval
-from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.spec import WindowSpec, require_positive
@@ -31,8 +30,8 @@ class Panes:
     >>> panes = Panes(range=6, slide=4)
     >>> panes.width, panes.per_window, panes.per_slide
     (2, 3, 2)
-    >>> panes.pane_of(5), panes.span(2), list(panes.of_window(1)), list(panes.windows_of(2))
-    (2, Interval(vs=4, ve=6), [1, 2, 3], [1])
+    >>> panes.span(2), list(panes.of_window(1))
+    (Interval(vs=4, ve=6), [1, 2, 3])
     """
 
     range: int
@@ -47,8 +46,8 @@ class Panes:
     def of(cls, spec: WindowSpec) -> Self:
         """The panes of a window that has RANGE and SLIDE on one attribute; for ROWS that is the position.
 
-        >>> Panes.of(RowsWindow(1000, 10)).pane_of(10)
-        0
+        >>> Panes.of(RowsWindow(1000, 10)).span(0)
+        Interval(vs=1, ve=11)
         """
         if isinstance(spec, RangeWindow) and spec.slide is not None:
             return cls(spec.range, spec.slide, spec.origin)
@@ -74,10 +73,6 @@ class Panes:
         """How far, in panes, one extent is from the next."""
         return self.slide // self.width
 
-    def pane_of(self, t: int) -> int:
-        """The pane of an attribute value."""
-        return (t - self.origin) // self.width
-
     def span(self, pane: int) -> Interval:
         """The attribute values of a pane."""
         start = self.origin + pane * self.width
@@ -87,11 +82,3 @@ class Panes:
         """The panes that make up the extent `w`."""
         stop = (w + 1) * self.per_slide
         return range(stop - self.per_window, stop)
-
-    def windows_of(self, pane: int) -> Sequence[int]:
-        """The extents that a pane is part of; none, if it lies in a gap."""
-        return SlideGrid(self.per_slide).ending_in(pane, pane + self.per_window)
-
-    def window_count(self, t: int) -> int:
-        """The number of extents of a row: #{E : t < E <= t + range}."""
-        return len(SlideGrid(self.slide, self.origin).ending_in(t, t + self.range))

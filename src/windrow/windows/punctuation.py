@@ -1,4 +1,4 @@
-"""Policies that make punctuation out of rows, and what punctuation says about extents (WID 5.1, 5.2.1, 7.2).
+"""Policies that make punctuation out of rows (WID 5.1, 7.2).
 
 All knowledge of disorder is here; everything downstream only sees P. A policy looks at whole batches,
 and what counts as late was settled before the batch, so the order of rows inside it does not matter.
@@ -9,12 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from windrow.errors import QueryError
 from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.progress import Batch, Progress, Seen, Source, is_late
-from windrow.windows.spec import WindowSpec, require_positive
+from windrow.windows.progress import Batch, Progress, Seen, is_late
+from windrow.windows.spec import require_positive
 
 __all__ = [
     "Batch",
@@ -27,9 +26,7 @@ __all__ = [
     "Seen",
     "Slack",
     "SlackRows",
-    "WidPunctuation",
     "is_late",
-    "punctuate_wids",
 ]
 
 
@@ -152,43 +149,6 @@ class Punctuated(Policy):
         sources = batch.sources if batch.sources is not None else ()
         state = state.with_sources(zip(sources, known, strict=True), now)
         return state.with_progress(_least(state.sources.values()))
-
-
-@dataclass(frozen=True)
-class WidPunctuation:
-    """Punctuation on window-ids: which extents get no more rows, of one source or (None) of all."""
-
-    spec: WindowSpec
-    progress: Instant
-    source: Source = None
-
-    def completes(self, w: Any) -> bool:
-        """Whether the extent `w` is complete."""
-        return self.spec.is_complete(w, self.progress)
-
-    @property
-    def last(self) -> Instant:
-        """The last complete extent of a window that slides in time."""
-        grid = self.spec.grid
-        if grid is None:
-            raise QueryError(
-                "only a window that slides in time has a last complete extent", code="window-slide"
-            )
-        return self.progress if abs(self.progress) == INFINITY else grid.last_ending(int(self.progress))
-
-
-def punctuate_wids(spec: WindowSpec, progress: Instant, source: Source = None) -> WidPunctuation:
-    """What "no more rows with WATTR < progress" says about the extents of a window (WID 5.2.1).
-
-    Segment s6 is done up to 12:11; the extents of Q1 began at 12:00 (in seconds: 43200).
-
-    >>> from windrow.windows.ranges import RangeWindow
-    >>> q1 = RangeWindow(300, 60, origin=43200)
-    >>> done = punctuate_wids(q1, 43200 + 11 * 60, "s6")
-    >>> done.last, done.completes(10), done.completes(11)
-    (10, True, False)
-    """
-    return WidPunctuation(spec, progress, source)
 
 
 def _least(sources: Iterable[Seen]) -> Instant:

@@ -150,15 +150,6 @@ class RowsWindow(WindowSpec):
                 found.append(Report(at, end - self.rows, end, part.key, members))
         return sorted(found, key=lambda report: (report.at, report.end, sort_key(report.key)))
 
-    def is_complete(self, w: Any, progress: Instant) -> bool:
-        if self.grid is None:
-            raise QueryError(
-                "an extent of positions is complete when its rows are counted, not by an instant",
-                code="window-slide",
-                hint="see reports",
-            )
-        return self.grid.end(w) <= progress
-
     def partitions(self, rows: Sequence[Element]) -> list[Partition]:
         """The rows numbered, by key."""
         return number(rows, by_key=bool(self.partition_by), by_arrival=self.arrival_order)

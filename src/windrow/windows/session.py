@@ -76,9 +76,6 @@ class SessionWindow(WindowSpec):
         ends = {(row.t, report.key): report.end for report in self.sessions(rows) for row in report.elements}
         return [visible(row, row.t, ends[row.t, self._key(row)]) for row in rows]
 
-    def is_complete(self, w: Any, progress: Instant) -> bool:
-        return bool(w[0] <= progress)
-
     def _key(self, row: Element) -> tuple[Any, ...]:
         return row.key if self.partition_by else ()
 

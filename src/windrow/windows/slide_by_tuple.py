@@ -92,6 +92,3 @@ class SlideByTupleWindow(WindowSpec):
     def _interval(self, row: Element, ids: Sequence[Instant]) -> Interval | None:
         enters, leaves = (ids[bisect_left(ids, t)] for t in (row.t, row.t + self.range))
         return None if enters == INFINITY else visible(row, int(enters), leaves)
-
-    def is_complete(self, w: int, progress: Instant) -> bool:
-        return w < progress

@@ -116,10 +116,6 @@ class WindowSpec(ABC):
         """The values [lo, hi) with which a later arrival can change `wids` of the row; None if none can."""
         return None
 
-    @abstractmethod
-    def is_complete(self, w: Any, progress: Instant) -> bool:
-        """Whether no row with an attribute value of at least `progress` can enter or move the extent `w`."""
-
     def first_after(self, instant: int) -> int:
         """The first slide instant later than `instant`."""
         return self._sliding().first_after(instant)
@@ -159,9 +155,6 @@ class OwnInterval(WindowSpec):
 
     def intervals(self, rows: Sequence[Element]) -> list[Interval | None]:
         return [self.interval(row) for row in rows]
-
-    def is_complete(self, w: int, progress: Instant) -> bool:
-        return self.grid.end(w) <= progress if self.grid else w < progress
 
 
 def require_positive(part: str, value: int | None, most: int = FARTHEST) -> None:

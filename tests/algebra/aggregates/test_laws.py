@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.algebra import types as t
-from windrow.algebra.aggregates import Accumulator, Differential, Gray, Size, lookup, names
+from windrow.algebra.aggregates import Differential, Gray, Size, lookup, names
 from windrow.algebra.aggregates.waved import Waved
-from windrow.errors import DataError
 
 pytestmark = pytest.mark.cases
 
@@ -118,31 +117,9 @@ def test_states_can_be_pickled_and_hashed(case: Any, data: st.DataObject) -> Non
         assert copy == a, "a NaN must be found again"
 
 
-@few
-@given(data=st.data())
-def test_an_accumulator_is_a_fold(case: Any, data: st.DataObject) -> None:
-    aggregate = case.aggregate
-    start, rows, gone = (list(map(case.lift, data.draw(case.rows))) for _ in range(3))
-    running = aggregate.accumulator(aggregate.fold(start))
-    removable = aggregate.invertible
-    for state in rows + gone * removable:
-        running.add(state)
-    for state in gone * removable:
-        running.remove(state)
-    assert case.close(running.state(), aggregate.fold(start + rows))
-    assert case.close(_value(running), case.value(running.state()))
-
-
 def test_every_name_is_tested(cases: Any) -> None:
     kinds = {lookup(name) for name in names()}
     assert {kind for kind in kinds if not issubclass(kind, Waved)} == {lookup(case.name) for case in cases}
-
-
-def _value(running: Accumulator) -> Any:
-    try:
-        return running.value()
-    except DataError as error:
-        return error.code
 
 
 def _parts(state: Any) -> int:

@@ -100,9 +100,7 @@ def test_a_new_aggregate_needs_five_methods() -> None:
             return t.BIGINT
 
     product = Product().bind((t.INT,))
-    running = product.accumulator()
-    for value in (2, None, 3):
-        running.add(product.lift((value,)))
-    assert running.value() == 6
+    total = product.fold(product.lift((value,)) for value in (2, None, 3))
+    assert product.lower(total) == 6
     with pytest.raises(NotImplementedError, match="PRODUCT has no inverse"):
-        running.remove(2)
+        product.subtract(total, 2)

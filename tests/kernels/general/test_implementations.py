@@ -6,9 +6,9 @@ import pytest
 from tests.kernels.general.more_plans import Drawer
 from tests.kernels.general.test_choices import join, negated
 
-from windrow.algebra.plan import Emit, Window
+from windrow.algebra.plan import Emit, Plan, Window
 from windrow.errors import QueryError
-from windrow.kernels.general.implementations import implementation_of, implementations_of
+from windrow.kernels.general.implementations import Implementation, placed, report
 from windrow.kernels.general.options import Counted, Ends, Evaluation, Negation, Options, Strategy, Tables
 from windrow.kernels.general.program import Program
 from windrow.windows.ranges import RangeWindow
@@ -18,6 +18,20 @@ CONTINUOUS = join(RangeWindow(60), RangeWindow(30), RangeWindow(30))
 PERIODIC = join(RangeWindow(60, 10), RangeWindow(30, 10))
 SINGLE = next(node for node in CONTINUOUS.walk() if isinstance(node, Window))
 COUNTED = join(RowsWindow(5), RowsWindow(5))
+
+
+def implementations_of(program: Program) -> dict[tuple[int, ...], Implementation]:
+    """How each operator of a query runs, by its place in the plan."""
+    return {
+        path: report(program, node, operator)
+        for path, node, _, operator in placed(program)
+        if operator is not None
+    }
+
+
+def implementation_of(plan: Plan, options: Options | None = None) -> Implementation:
+    """How one operator runs, if it is what a query asks for."""
+    return implementations_of(Program(Emit(plan), options))[0,]
 
 
 @pytest.mark.parametrize(

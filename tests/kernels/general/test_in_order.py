@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.agreement import assert_same, run
 
-from windrow.bench.studies.steps import Batch, Standing
+from benchmarks.studies.steps import Batch, Standing
 from windrow.engine import declared
 from windrow.kernels.general.executor import GeneralExecutor
 from windrow.kernels.general.in_order import order_of, spans

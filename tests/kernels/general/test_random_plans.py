@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from tests.kernels.general.more_plans import cases
 from tests.kernels.general.scripts import Step, assert_agree, cuts, scripts
 from tests.support.plans import plans
+from tests.support.stored_states import read, written
 
 from windrow.algebra.plan import Emit
 from windrow.kernels.general.executor import GeneralExecutor
 from windrow.kernels.general.options import Options, Strategy
-from windrow.kernels.general.stored import read, written
 
 pytestmark = pytest.mark.deep
 

@@ -16,6 +16,8 @@ from windrow.spark.sinks import Delivery
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: where a sink can be killed, in the order of its work
+HOOKS = ("sink-before-write", "sink-written", "sink-after-rename")
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 TOP_K = pa.list_(pa.struct([("value", pa.float64()), ("count", pa.int64())]))
 

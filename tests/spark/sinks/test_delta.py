@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from tests.spark.sinks.support import delivery_of, delta_rows, every_type, nothing, numbers, rows_of
+from tests.spark.sinks.support import HOOKS, delivery_of, delta_rows, every_type, nothing, numbers, rows_of
 from tests.spark.sinks.victim import COMMITS, ROWS, deliver, deliver_without_room
 from tests.state.processes import run
 
 from windrow.errors import SinkError, StateError
-from windrow.spark.sinks import HOOKS, Delivery, open_sink
+from windrow.spark.sinks import Delivery, open_sink
 
 
 def version(table: Path) -> int:

@@ -11,12 +11,21 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.sinks.support import delivery_of, every_type, hidden, nothing, numbers, rows_of, visible
+from tests.spark.sinks.support import (
+    HOOKS,
+    delivery_of,
+    every_type,
+    hidden,
+    nothing,
+    numbers,
+    rows_of,
+    visible,
+)
 from tests.spark.sinks.victim import COMMITS, ROWS, deliver, deliver_without_room
 from tests.state.processes import run
 
 from windrow.errors import SinkError, StateError
-from windrow.spark.sinks import HOOKS, Delivery, open_sink
+from windrow.spark.sinks import Delivery, open_sink
 
 FORMATS = ("parquet", "csv", "json")
 

@@ -22,7 +22,6 @@ from copy import copy
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Self
 
-from windrow.algebra.aggregates.accumulator import Accumulator
 from windrow.errors import QueryError
 
 if TYPE_CHECKING:
@@ -124,10 +123,6 @@ class Aggregate(ABC):
         for state in states:
             result = self.combine(result, state)
         return result
-
-    def accumulator(self, state: State | None = None) -> Accumulator:
-        """A changing state for many small additions and removals; it starts as `state`."""
-        return Accumulator(self, self.identity() if state is None else state)
 
     # ------------------------------------------------------------ sketches
 

@@ -2,8 +2,7 @@
 
 Counters can be added and subtracted for every type, doubles included, since it is the counts that
 change and never the values: pseudo-differential, in the words of the panes paper. The state is the
-sorted tuple of (value, count), so that equal multisets are equal states; the accumulator is a
-dictionary, in which adding and removing a row takes constant time.
+sorted tuple of (value, count), so that equal multisets are equal states.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.accumulator import Accumulator
 from windrow.algebra.aggregates.base import Aggregate, Differential, Gray, Size
 from windrow.algebra.aggregates.ordering import sortable
 from windrow.errors import StateError
@@ -61,31 +59,6 @@ class Counting(Aggregate):
 
     def invertible_for(self, types: Types) -> bool:
         return True
-
-    def accumulator(self, state: Multiset | None = None) -> Accumulator:
-        return CountingAccumulator(self, state or ())
-
-
-class CountingAccumulator(Accumulator):
-    """The counts as a dictionary."""
-
-    aggregate: Counting
-
-    def __init__(self, aggregate: Counting, state: Multiset) -> None:
-        super().__init__(aggregate, None)
-        self._counts = dict(state)
-
-    def add(self, state: Multiset) -> None:
-        extend(self._counts, state)
-
-    def remove(self, state: Multiset) -> None:
-        remove(self._counts, state)
-
-    def state(self) -> Multiset:
-        return tuple(sorted(self._counts.items()))
-
-    def value(self) -> Any:
-        return self.aggregate.of_counts(self._counts)
 
 
 def extend(counts: Counts, state: Multiset) -> None:

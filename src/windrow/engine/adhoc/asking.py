@@ -20,7 +20,7 @@ from windrow.language.once import LATEST, Once
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.archive.isolation.policies import Policy
+    from windrow.archive.isolation import Policy
     from windrow.engine.adhoc.synopses import Standing
     from windrow.engine.archiving import Archiving
     from windrow.language.catalog import StandingQuery

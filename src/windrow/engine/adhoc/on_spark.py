@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from windrow.algebra.plan import Scan, Window
-from windrow.archive.isolation.levels import LATEST
+from windrow.archive.isolation import LATEST
 from windrow.engine.adhoc.needs import needs_of
 from windrow.engine.adhoc.question import Answer
 from windrow.engine.adhoc.snapshot import END
@@ -39,7 +39,7 @@ from windrow.windows.session import SessionWindow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.archive.isolation.policies import Policy
+    from windrow.archive.isolation import Policy
     from windrow.engine.adhoc.question import Question, Situation
     from windrow.engine.adhoc.snapshot import Leaf, Snapshot
     from windrow.engine.adhoc.turns import Turns

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from windrow.archive.isolation.levels import LATEST as LATEST_LEVEL
-from windrow.archive.isolation.policies import SNAPSHOT, UNDOING, Policy
+from windrow.archive.isolation import LATEST as LATEST_LEVEL
+from windrow.archive.isolation import SNAPSHOT, UNDOING, Policy
 from windrow.errors import QueryError
 from windrow.language.once import LATEST, WINDOW
 

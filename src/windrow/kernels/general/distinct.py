@@ -41,11 +41,8 @@ from windrow.kernels.general.sweeps import START, codes, sweep
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from windrow.kernels.general.strategies import Choice
 
-    Ints = npt.NDArray[np.int64]
 
 VALUES, COUNTS, ENDS = "values", "counts", "ends"
 #: how far a value's result was passed on, and how far it is known to last

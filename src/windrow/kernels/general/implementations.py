@@ -3,17 +3,17 @@
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.operators import Join
->>> from windrow.algebra.plan import Scan, Window
+>>> from windrow.algebra.plan import Emit, Scan, Window
 >>> from windrow.algebra.schema import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> schema = Schema((Field("k", BIGINT), Field("ts", BIGINT)))
 >>> bids, asks = (Window(Scan(Stream(n, schema, "ts"), n), RangeWindow(60)) for n in ("bids", "asks"))
 >>> same = call("=", [bids.schema.column("bids.k"), asks.schema.column("asks.k")])
->>> found = implementation_of(Join((bids, asks), same))
->>> found.name
-'hash tables per window, eager, probing order bids → asks'
->>> print(found.reason.replace("; ", "\\n"))
+>>> program = Program(Emit(Join((bids, asks), same)))
+>>> _, node, place, operator = list(placed(program))[1]
+>>> print(place, str(report(program, node, operator)).replace("; ", "\\n"))
+0.0 hash tables per window, eager, probing order bids → asks
 inputs in FIFO chunks, expired rows leave by chunks
 results WK, their ends told when they come, since changes keep no results
 """
@@ -23,10 +23,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import singledispatch, singledispatchmethod
-from typing import TYPE_CHECKING
 
 from windrow.algebra.patterns import Pattern
-from windrow.algebra.plan import Emit, Plan
+from windrow.algebra.plan import Plan
 from windrow.kernels.differences import Differences
 from windrow.kernels.general.ahead import Held
 from windrow.kernels.general.binned import Binned
@@ -63,9 +62,6 @@ from windrow.kernels.general.staying import Staying
 from windrow.kernels.general.tables import LookedUp, TablePieces
 from windrow.kernels.stacks import TwoStacks
 
-if TYPE_CHECKING:
-    from windrow.kernels.general.options import Options
-
 #: the place of a node: the number of the child, from the root down
 Path = tuple[int, ...]
 
@@ -82,21 +78,6 @@ class Implementation:
 
     def __str__(self) -> str:
         return f"{self.name}; {self.reason}" if self.reason else self.name
-
-
-def implementation_of(node: Plan, options: Options | None = None) -> Implementation:
-    """How one operator runs, if it is what a query asks for."""
-    emit = node if isinstance(node, Emit) else Emit(node)
-    return implementations_of(Program(emit, options))[() if node is emit else (0,)]
-
-
-def implementations_of(program: Program) -> dict[Path, Implementation]:
-    """How each operator of a query runs, by its place in the plan; nested queries included."""
-    return {
-        path: report(program, node, operator)
-        for path, node, _, operator in placed(program)
-        if operator is not None
-    }
 
 
 def report(program: Program, node: Plan, operator: Operator) -> Implementation:

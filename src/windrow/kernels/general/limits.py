@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from windrow.algebra.operators import Limit
 
 ROWS, SHOWN = "rows", "shown"
-AT = "#at"
 
 
 class Limited(Operator):

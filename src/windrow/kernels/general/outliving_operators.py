@@ -45,12 +45,9 @@ from windrow.kernels.general.sweeps import codes
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from windrow.algebra.operators import Aggregate
     from windrow.windows.grid import SlideGrid
 
-    Ints = npt.NDArray[np.int64]
 
 SPAN, CODE, ROW = "#span", "#code", "#row"
 LEAST, MAYBE, OWN = "#least", "#maybe", "#own_ts"

@@ -53,10 +53,6 @@ class Scope:
     def sources(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(entry.source for entry in self.entries))
 
-    @property
-    def plan_names(self) -> frozenset[str]:
-        return frozenset(entry.column.name for entry in self.entries)
-
     def find(self, parts: tuple[str, ...]) -> list[Entry]:
         """The own columns that a written name could mean."""
         *qualifier, name = (part.lower() for part in parts)

@@ -9,33 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Generic, TypeVar
 
-from windrow.sharing.predicates.terms import Predicate, Term, together
+from windrow.sharing.predicates.terms import Predicate, Term
 
 Name = TypeVar("Name", bound=Hashable)
-
-
-def covers(synopses: Sequence[Predicate], query: Predicate) -> bool:
-    """Whether the synopses' terms together are the query's."""
-    return together(synopses) == query.terms
-
-
-def is_subcover(synopses: Sequence[Predicate], query: Predicate) -> bool:
-    """Whether the synopses have some of the query's terms, and no others."""
-    return together(synopses) < query.terms
-
-
-def is_supercover(synopses: Sequence[Predicate], query: Predicate) -> bool:
-    """Whether the synopses have all of the query's terms, and others."""
-    return together(synopses) > query.terms
-
-
-def is_disjoint(synopses: Sequence[Predicate]) -> bool:
-    """Whether no row is in two of the synopses, nor satisfies two terms of one."""
-    terms = [term for each in synopses for term in each.terms]
-    return all(one.is_disjoint_from(other) for one, other in combinations(terms, 2))
 
 
 @dataclass(frozen=True)

@@ -75,11 +75,6 @@ def predicate_of(condition: Expression) -> Predicate:
     return Predicate(frozenset(needed), condition)
 
 
-def together(predicates: Iterable[Predicate]) -> frozenset[Term]:
-    """The terms of all of them."""
-    return frozenset().union(*(each.terms for each in predicates))
-
-
 def _term(clause: Iterable[Expression]) -> Term | None:
     """The clause as a term; None if nothing satisfies it."""
     found: dict[Expression, Allowed] = {}

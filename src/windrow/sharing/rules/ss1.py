@@ -10,10 +10,8 @@ over 10 minutes every 2 and one over 14 minutes every 3:
 >>> median = Family("S", "frequencies of length")
 >>> synopsis = Held("p1", median, Grid(60), 14, Kind.BASIC)
 >>> q1, q2 = Wanted(median, (600,), 120), Wanted(median, (840,), 180)
->>> may_use(synopsis, q1), may_use(synopsis, q2)
-(True, True)
->>> may_use(synopsis, Wanted(median, (900,), 180)), may_use(synopsis, Wanted(median, (630,), 30))
-(False, False)
+>>> holds(synopsis, q1), holds(synopsis, q2), holds(synopsis, Wanted(median, (630,), 30))
+(True, True, False)
 """
 
 from __future__ import annotations
@@ -25,8 +23,3 @@ def holds(held: Held, wanted: Wanted) -> bool:
     """Whether the synopsis has the data, for windows of some length."""
     same = held.family == wanted.family and held.predicate == wanted.predicate
     return same and len(wanted.lengths) == 1 and held.is_aligned(wanted)
-
-
-def may_use(held: Held, wanted: Wanted) -> bool:
-    """Whether a query may use a synopsis as it is."""
-    return holds(held, wanted) and held.is_long_enough(wanted)

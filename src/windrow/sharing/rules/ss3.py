@@ -8,12 +8,8 @@ With parameters b, s and g it may be used by aggregates over joins of windows of
 >>> from windrow.sharing.synopses.synopsis import Kind
 >>> count = Family(("S", "T"), "count of rows")
 >>> synopsis = Held("p1", count, Grid(1), 8, Kind.BASIC_JOIN, g=2)
->>> def asks(n1, n2):
-...     return may_use(synopsis, Wanted(count, (n1, n2), 1))
->>> asks(7, 7), asks(2, 2), asks(7, 8), asks(8, 6)
-(True, True, True, True)
->>> asks(5, 8), asks(9, 9)
-(False, False)
+>>> holds(synopsis, Wanted(count, (7, 8), 1)), holds(synopsis, Wanted(count, (7,), 1))
+(True, False)
 """
 
 from __future__ import annotations
@@ -25,11 +21,3 @@ def holds(held: Held, wanted: Wanted) -> bool:
     """Whether the synopsis is of the same join and data, on intervals that fit."""
     same = held.family == wanted.family and held.predicate == wanted.predicate
     return same and held.kind.is_join and len(wanted.lengths) == 2 and held.is_aligned(wanted)
-
-
-def may_use(held: Held, wanted: Wanted) -> bool:
-    """Whether an aggregate over a join may use the synopsis as it is."""
-    if not holds(held, wanted) or not held.is_long_enough(wanted):
-        return False
-    lengths = held.intervals(wanted)
-    return len(set(lengths)) == 1 or min(lengths) >= held.b - held.g

@@ -3,12 +3,11 @@
 Queries of one group that are refreshed together read the intervals of the longest window, once. Updates of
 synopses cost the same whatever the schedule, and are left out.
 
->>> from windrow.sharing.scheduling.tasks import EXAMPLE, by_group, by_period
->>> [Costs().joint(task.queries) for task in by_period({"G1": EXAMPLE})]
-[9.0, 14.0, 29.0]
->>> first, second, _ = by_period({"G1": EXAMPLE})
->>> round(Costs().rate([first, second]), 2), Costs().rate(by_group({"G1": EXAMPLE}))
-(7.67, 14.5)
+>>> short, long = Query("Q1", 10, 2), Query("Q4", 15, 3)
+>>> Costs().joint([short]), Costs().joint([short, long])
+(9.0, 14.0)
+>>> round(Costs().rate([Task("G1", (short,), 2), Task("G1", (long,), 3)]), 2)
+7.67
 """
 
 from __future__ import annotations

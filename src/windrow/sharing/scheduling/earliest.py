@@ -1,7 +1,7 @@
 """Algorithm 9, earliest deadline first: the task that has waited longest beyond its period, by itself.
 
->>> from windrow.sharing.scheduling.tasks import EXAMPLE, separate
->>> tasks = separate({"G1": EXAMPLE})
+>>> from windrow.sharing.scheduling.tasks import Query, by_period
+>>> tasks = by_period({"G1": [Query("Q1", 10, 2), Query("Q4", 15, 3)]})
 >>> [task.name for task in alone(tasks, lambda task: task.period - 4)]
 ['G1(Q1)']
 """

@@ -3,15 +3,16 @@
 Sub-groups (the queries of one period) may be merged; they then have the shortest of their periods. The
 thesis' example has five possibilities, of which one is the cheapest:
 
->>> from windrow.sharing.scheduling.tasks import EXAMPLE, by_period
->>> for cost, tasks in alternatives(by_period({"G1": EXAMPLE}), Costs()):
+>>> sizes = ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5))
+>>> queries = [Query(f"Q{n}", length, period) for n, (length, period) in enumerate(sizes, start=1)]
+>>> for cost, tasks in alternatives(by_period({"G1": queries}), Costs()):
 ...     print(f"{cost:.2f}", [(task.period, len(task.queries)) for task in tasks])
 11.93 [(2, 3), (3, 2), (5, 2)]
 16.83 [(2, 5), (3, 2)]
 12.67 [(2, 3), (3, 4)]
 11.40 [(2, 5), (5, 2)]
 14.50 [(2, 7)]
->>> [(task.period, task.length) for task in hybrid({"G1": EXAMPLE})]
+>>> [(task.period, task.length) for task in hybrid({"G1": queries})]
 [(2, 15), (5, 30)]
 
 (The thesis gives 11.63 for the first; its schedule costs 358 in 30 minutes.)
@@ -19,7 +20,7 @@ thesis' example has five possibilities, of which one is the cheapest:
 Where something reads the synopses at every update anyway, there is nothing to be saved by going together:
 
 >>> anyway = Task("G1", (Query("exact", 30, 1),), 1)
->>> [task.period for task in hybrid({"G1": EXAMPLE}, Costs(answer=0.1), fixed={"G1": [anyway]})]
+>>> [task.period for task in hybrid({"G1": queries}, Costs(answer=0.1), fixed={"G1": [anyway]})]
 [2, 3, 5]
 """
 

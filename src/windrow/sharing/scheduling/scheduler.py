@@ -5,9 +5,10 @@ it was last done; after a late refresh the next one is a whole period away, so t
 itself. The task with the least d goes first, then the one of higher priority. Nothing is ever dropped: under
 overload all periods get longer, and how much is told for each query.
 
->>> from windrow.sharing.scheduling.tasks import EXAMPLE, by_period
->>> from windrow.sharing.scheduling.conservative import due_together
->>> scheduler = Scheduler(by_period({"G1": EXAMPLE}), due_together)
+>>> from windrow.sharing.scheduling.earliest import alone
+>>> from windrow.sharing.scheduling.tasks import by_period
+>>> queries = [Query("Q1", 10, 2), Query("Q4", 15, 3), Query("Q6", 20, 5)]
+>>> scheduler = Scheduler(by_period({"G1": queries}), alone)
 >>> for minute in range(1, 7):
 ...     scheduler.updated()
 ...     while tasks := scheduler.next():
@@ -17,16 +18,20 @@ overload all periods get longer, and how much is told for each query.
 3 [3]
 4 [2]
 5 [5]
-6 [2, 3]
+6 [2]
+6 [3]
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from windrow.sharing.scheduling.earliest import Left
 from windrow.sharing.scheduling.tasks import Query, Task
-from windrow.sharing.scheduling.techniques import Together
+
+#: which of the tasks, the most urgent first, are done together now
+Together = Callable[[Sequence[Task], Left], list[Task]]
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,4 @@
-"""What is scheduled: tasks, each of which refreshes some queries of a group together.
-
-The example of the thesis, 8.4.3: seven queries on one basic interval synopsis with s = 1 minute.
-
->>> [f"{query.name} {query.length}/{query.period}" for query in EXAMPLE]
-['Q1 10/2', 'Q2 5/2', 'Q3 6/2', 'Q4 15/3', 'Q5 12/3', 'Q6 20/5', 'Q7 30/5']
-"""
+"""What is scheduled: tasks, each of which refreshes some queries of a group together."""
 
 from __future__ import annotations
 
@@ -55,36 +49,15 @@ class Task:
 Groups = Mapping[str, Sequence[Query]]
 
 
-def separate(groups: Groups) -> list[Task]:
-    """Every query by itself."""
-    return [Task(group, (query,), query.period) for group, queries in groups.items() for query in queries]
-
-
 def by_period(groups: Groups) -> list[Task]:
     """A task for all queries of a group that have the same period.
 
-    >>> [(task.period, len(task.queries)) for task in by_period({"G1": EXAMPLE})]
-    [(2, 3), (3, 2), (5, 2)]
+    >>> queries = [Query("Q1", 10, 2), Query("Q2", 15, 3), Query("Q3", 5, 2)]
+    >>> [(task.period, len(task.queries)) for task in by_period({"G1": queries})]
+    [(2, 2), (3, 1)]
     """
     found: dict[tuple[str, int], list[Query]] = {}
     for group, queries in groups.items():
         for query in queries:
             found.setdefault((group, query.period), []).append(query)
     return [Task(group, tuple(queries), period) for (group, period), queries in found.items()]
-
-
-def by_group(groups: Groups) -> list[Task]:
-    """A task for all queries of a group, with the shortest of their periods.
-
-    >>> [(task.period, task.length, len(task.queries)) for task in by_group({"G1": EXAMPLE})]
-    [(2, 30, 7)]
-    """
-    return [
-        Task(group, tuple(queries), min(query.period for query in queries))
-        for group, queries in groups.items()
-        if queries
-    ]
-
-
-_SIZES = ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5))
-EXAMPLE = tuple(Query(f"Q{n}", *sizes) for n, sizes in enumerate(_SIZES, start=1))

@@ -17,21 +17,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from windrow.sharing.synopses.basic_interval import BasicIntervalSynopsis
-from windrow.sharing.synopses.interval import IntervalSynopsis
-from windrow.sharing.synopses.running import RunningSynopsis
-from windrow.sharing.synopses.synopsis import Kind, Stored, Synopsis
+from windrow.sharing.synopses.synopsis import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windrow.sharing.synopses.states import States
-
-_MADE: dict[Kind, type[Synopsis]] = {
-    Kind.RUNNING: RunningSynopsis,
-    Kind.INTERVAL: IntervalSynopsis,
-    Kind.BASIC: BasicIntervalSynopsis,
-}
 #: so many updates are looked at to see which queries meet
 _HORIZON = 2520
 
@@ -58,26 +48,3 @@ def expected_together(periods: Sequence[int]) -> float:
     runs = [sum(1 for period in periods if update % period == 0) for update in range(1, horizon + 1)]
     busy = [count for count in runs if count]
     return sum(busy) / len(busy) if busy else 0.0
-
-
-def make(kind: Kind, states: States, b: int, end: int) -> Synopsis:
-    """An empty synopsis of a kind."""
-    return _MADE[kind](states, b, end)
-
-
-def restored(stored: Stored, states: States) -> Synopsis:
-    """A synopsis that was written."""
-    synopsis = make(stored.kind, states, stored.b, stored.meta["end"])
-    synopsis.restore(stored)
-    return synopsis
-
-
-def converted(synopsis: Synopsis, kind: Kind, b: int) -> Synopsis:
-    """The same intervals as another kind, or for longer windows; what is gone already does not come back."""
-    if synopsis.kind is kind and synopsis.b >= b:
-        return synopsis
-    intervals = synopsis.intervals()
-    made = make(kind, synopsis.states, max(b, synopsis.b), synopsis.end - len(intervals))
-    for table in reversed(intervals):
-        made.update(table)
-    return made

@@ -5,8 +5,8 @@ touching it. A sink is given deliveries (`delivery`): the rows of one commit, pe
 """
 
 from windrow.spark.sinks.callback import Callback
-from windrow.spark.sinks.delivery import HOOKS, Delivery, Hook, Sink
+from windrow.spark.sinks.delivery import Delivery, Hook, Sink
 from windrow.spark.sinks.memory import MemorySink
 from windrow.spark.sinks.registry import check_sink, open_sink
 
-__all__ = ["HOOKS", "Callback", "Delivery", "Hook", "MemorySink", "Sink", "check_sink", "open_sink"]
+__all__ = ["Callback", "Delivery", "Hook", "MemorySink", "Sink", "check_sink", "open_sink"]

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 #: called with the name of a point in the life of a delivery, where a test may end the process
 Hook: TypeAlias = Callable[[str], None]
 
-#: the points, in the order they are passed
-HOOKS = ("sink-before-write", "sink-written", "sink-after-rename")
-
 
 @dataclass(frozen=True)
 class Delivery:

@@ -44,8 +44,9 @@ def check_sink(url: str) -> str:
 def open_sink(url: str, query: str, *, hook: Hook = no_hook, state: str = "") -> Sink:
     """The sink for the answers of a query.
 
-    `hook` is called at the points of `HOOKS`. `state` names the state directory the commits are counted in:
-    a sink that knows commits by their numbers takes those of another state for new ones.
+    `hook` is called before rows are written, when they are, and when they can be seen. `state` names the
+    state directory the commits are counted in: a sink that knows commits by their numbers takes those of
+    another state for new ones.
     """
     kind, parsed = _known(url)
     kind.check(parsed)

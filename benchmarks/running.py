@@ -1,0 +1,71 @@
+"""From a benchmark and its options to a report, and from that to files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.machine import machine
+from benchmarks.plot import svg
+from benchmarks.report import Report, measurements_of, targets_of
+from benchmarks.table import Table
+from benchmarks.targets import target_table
+
+if TYPE_CHECKING:
+    from benchmarks.benchmark import Benchmark
+    from benchmarks.setting import Setting
+
+
+def run(benchmark: Benchmark, options: Any, setting: Setting, *, is_quick: bool) -> Report:
+    """Run it."""
+    findings = benchmark.run(setting, options)
+    targets = [target_table(findings.targets)] if findings.targets else []
+    return Report(
+        benchmark=benchmark.name,
+        about=benchmark.about,
+        is_quick=is_quick,
+        when=datetime.now(UTC).isoformat(timespec="minutes"),
+        rounds=setting.rounds,
+        options={name: _plain(value) for name, value in asdict(options).items()},
+        machine=machine(),
+        contestants={name: dict(settings) for name, settings in findings.contestants.items()},
+        measurements=measurements_of(findings),
+        targets=targets_of(findings),
+        notes=findings.notes,
+        tables=[*findings.tables, *targets],
+        charts=findings.charts,
+    )
+
+
+def settings_table(report: Report) -> Table:
+    """Who ran with what."""
+    rows = [
+        (contestant, name, value)
+        for contestant, settings in report.contestants.items()
+        for name, value in settings.items()
+    ]
+    return Table("Settings", ("contestant", "setting", "value"), tuple(rows))
+
+
+def publish(report: Report, out: Path) -> list[Path]:
+    """Write the JSON and the plots; gives their paths."""
+    written = [out / f"{report.benchmark}.json"]
+    report.save(written[0])
+    return written + draw(report, out)
+
+
+def draw(report: Report, out: Path) -> list[Path]:
+    """Write the plots of a report."""
+    out.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for chart in report.charts:
+        path = out / f"{chart.name}.svg"
+        path.write_text(svg(chart), encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

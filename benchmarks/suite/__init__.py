@@ -1,0 +1,1 @@
+"""One benchmark per module, each with a `BENCHMARK`; `benchmarks.registry` finds them."""

@@ -1,0 +1,1 @@
+"""The thesis' ways to refresh groups of queries (8.4), and schedules played through."""

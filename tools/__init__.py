@@ -1,0 +1,1 @@
+"""Scripts for developers, and the generators of tables in the documents."""
