@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.language.corpus import market, queries
 from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
+from tests.support.optimised import optimise
 from tests.support.sample_rows import run_on_samples
 
 from windrow.engine import declared
 from windrow.language.compile import compile_query
-from windrow.rules.optimise import optimise
 
 
 @pytest.mark.parametrize("query", PAPER_QUERIES, ids=lambda query: query.name)

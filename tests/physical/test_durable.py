@@ -187,7 +187,7 @@ def test_a_query_that_is_built_in_another_way_is_refused_by_name(
 _RENAMED = """
 import gc, importlib, pkgutil, sys, windrow
 for found in pkgutil.walk_packages(windrow.__path__, "windrow."):
-    if not found.name.startswith(("windrow.cli", "windrow.bench", "windrow.__main__", "windrow.server")):
+    if not found.name.startswith(("windrow.cli", "windrow.__main__", "windrow.server")):
         importlib.import_module(found.name)
 if {renamed}:
     for module in [each for name, each in sys.modules.items() if name.startswith("windrow")]:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rules.strategies import queries
+from tests.support.optimised import optimise
 
 from windrow.algebra.catalog import Stream, Table, TableKind
 from windrow.algebra.expressions import Literal
@@ -16,7 +17,6 @@ from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, TIMESTAMP
 from windrow.kernels.general.join_cost import WindowStats, join_size, order_cost
 from windrow.rules.cost import Estimate, Statistics, estimate, flow_of, total_cost
-from windrow.rules.optimise import optimise
 from windrow.rules.reorder_joins import reorder_joins
 from windrow.rules.statistics import Model
 from windrow.windows.landmark import LandmarkWindow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from tests.rules.strategies import queries
+from tests.support.optimised import optimise
 from tests.support.plans import STREAMS
 
 from windrow.algebra.expressions import Literal, WindowBound
@@ -16,7 +17,7 @@ from windrow.errors import QueryError
 from windrow.rules.alternatives import ALTERNATIVES
 from windrow.rules.cost import total_cost
 from windrow.rules.guards import reports_alike
-from windrow.rules.optimise import RULES, normalise, optimise
+from windrow.rules.optimise import RULES, normalise
 from windrow.windows.ranges import RangeWindow
 
 pytestmark = pytest.mark.deep

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rules.checking import answers
+from tests.support.optimised import optimise
 
 from windrow.algebra.aggregates import make
 from windrow.algebra.catalog import Late, ProgressRule, Stream
@@ -20,7 +21,6 @@ from windrow.algebra.types import BIGINT, DOUBLE, INT, INTERVAL, STRING, DataTyp
 from windrow.reference.world import Arrival, World
 from windrow.rules.alternatives import alternatives
 from windrow.rules.cost import estimate, total_cost
-from windrow.rules.optimise import optimise
 from windrow.rules.pane_cost import SlidingWork
 from windrow.rules.pane_parts import decomposed
 from windrow.rules.statistics import Model, Statistics

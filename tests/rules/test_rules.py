@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from tests.rules.checking import check, late_worlds
 from tests.rules.shapes import keeping_late_rows, nested_joins, roundabout, trivial, with_constants
 from tests.rules.strategies import any_window, few, internal, logical, one_slide, physical, queries
+from tests.support.optimised import optimise
 from tests.support.plans import plans
 
 from windrow.algebra.plan import Emit, Plan, StreamWord
 from windrow.rules.guards import reports_alike
-from windrow.rules.optimise import RULES, optimise
+from windrow.rules.optimise import RULES
 from windrow.rules.trees import as_query
 
 pytestmark = pytest.mark.deep

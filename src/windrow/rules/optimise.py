@@ -10,7 +10,7 @@
 >>> from windrow.windows.ranges import RangeWindow
 >>> s = Scan(Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts"), "s")
 >>> large = call("<", [Literal(5, BIGINT), s.schema.column("s.a")])
->>> optimise(Emit(Filter(Window(s, RangeWindow(10)), large))).fired
+>>> by_preference(candidates(Emit(Filter(Window(s, RangeWindow(10)), large))))[0].fired
 ('simplify_predicates', 'push_filters')
 """
 
@@ -64,11 +64,10 @@ _GAIN = 0.95
 
 @dataclass(frozen=True)
 class Optimised:
-    """The plan, the rules and alternatives that made it, and every alternative that was costed."""
+    """The plan, and the rules that made it."""
 
     plan: Emit
     fired: tuple[str, ...] = ()
-    considered: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,13 +78,6 @@ class Candidate:
     plan: Emit
     cost: float
     fired: tuple[str, ...] = ()
-
-
-def optimise(emit: Emit, statistics: Statistics | None = None, disabled: Collection[str] = ()) -> Optimised:
-    """The cheapest plan found for a query; rules and alternatives in `disabled` are not tried."""
-    found = candidates(emit, statistics, disabled)
-    best = by_preference(found)[0]
-    return Optimised(best.plan, best.fired, tuple((each.name, each.cost) for each in found[1:]))
 
 
 def by_preference(found: Sequence[Candidate]) -> list[Candidate]:
@@ -173,7 +165,7 @@ def _united(branches: Sequence[Optimised]) -> Optimised:
     """A union of streams: nothing moves from one branch to another."""
     plan = Emit(StreamUnion(tuple(branch.plan for branch in branches)))
     fired = dict.fromkeys(name for branch in branches for name in branch.fired)
-    return Optimised(plan, tuple(fired), tuple(each for branch in branches for each in branch.considered))
+    return Optimised(plan, tuple(fired))
 
 
 def _check_names(names: Collection[str]) -> None:
