@@ -89,7 +89,7 @@ def test_a_newer_format_is_refused_with_the_way_out() -> None:
     body = b'{"future":true}'
     checksum = blake2b(b"%d\n" % (FORMAT + 1) + body, digest_size=16).hexdigest().encode()
     newer = b'{"format":%d,"checksum":"%s","body":%s}\n' % (FORMAT + 1, checksum, body)
-    with pytest.raises(StateError, match=r"commits/9 has format 4, .* or a newer one") as caught:
+    with pytest.raises(StateError, match=r"commits/9 has format 5, .* or a newer one") as caught:
         Manifest.decode(newer, "commits/9")
     assert caught.value.code == "format-too-new"
 
