@@ -3,7 +3,7 @@
 It is the only thing a commit writes by name, so it decides alone what exists. It is never changed; the next
 one is made from it by `successor`. The file is one line of JSON:
 
-    {"format":3,"checksum":"…","body":{…}}
+    {"format":4,"checksum":"…","body":{…}}
 
 with the body in canonical form (sorted keys, no spaces), and the checksum over format and body.
 """
@@ -24,8 +24,9 @@ from windrow.state.refs import ChunkRef
 if TYPE_CHECKING:
     pass
 
-#: 2: states of users' aggregates are plain values; 3: names of folders and of what the engine files itself
-FORMAT = 3
+#: 2: states of users' aggregates are plain values; 3: names of folders and of what the engine files itself;
+#: 4: positions of sources instead of batches of Spark's
+FORMAT = 4
 
 _ENVELOPE = re.compile(rb'\{"format":([0-9]{1,9}),"checksum":"([0-9a-f]{32})","body":(.*)\}\n', re.DOTALL)
 
