@@ -108,6 +108,8 @@ class SourceError(WindrowError):
     """A source cannot be read."""
 
     default_code = "source"
+    #: the stream whose source it is, where a job of several can tell
+    stream: str | None = None
 
 
 class SinkError(WindrowError):

@@ -22,7 +22,7 @@ from windrow.cli.main import main
 from windrow.engine import connection
 from windrow.engine.published import rows_schema
 from windrow.spark import warming
-from windrow.spark.sources import Source
+from windrow.spark.sources import Bounded
 
 
 class Here(Driven):
@@ -32,14 +32,14 @@ class Here(Driven):
         super().__init__(state)
 
 
-def read_file(_: object, stream: Stream) -> Source:
+def read_file(_: object, stream: Stream) -> Bounded:
     """A file of JSON lines, as one batch."""
     path = Path(str(stream.source).removeprefix("files://"))
     found = [json.loads(line) for line in path.read_text().splitlines()]
     kinds = {field.name: field.type.kind for field in stream.schema}
     rows = [{name: _value(row[name], kind) for name, kind in kinds.items()} for row in found]
     frame: Any = pa.Table.from_pylist(rows, schema=rows_schema(stream.schema))
-    return Source(frame, True, str(path))
+    return Bounded(frame, str(path))
 
 
 def _value(found: Any, kind: Kind) -> Any:

@@ -36,7 +36,7 @@ class Driven(Windrow):
         return self._engine
 
     def push(self, *rows: tuple[Any, ...], stream: str = "s", number: int | None = None) -> None:
-        read = None if number is None else SourceState("the source", number, "script")
+        read = None if number is None else SourceState("script", {"batch": number})
         self._engine.epoch([Arrival(stream, table_of(rows), read)])
 
     def promise(self, progress: int, where: Mapping[str, Any] | None = None) -> None:

@@ -16,7 +16,7 @@ from windrow.engine.archive_view import ArchiveView
 from windrow.engine.connection import Windrow
 from windrow.engine.handles import Query, StreamView, TableView
 from windrow.errors import QueryError, WindrowError
-from windrow.spark.sources import Source
+from windrow.spark.sources import Bounded
 from windrow.windows.punctuation import Slack
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "stop": {},
     "wait": {"timeout": 9.0},
     "shed": {"p": 0.5},
+    "push": {"stream": "pushed", "rows": [(1, 2, 3)], "key": "one", "timeout": 60.0},
     "punctuate": {"stream": "s", "progress": 999, "where": None},
     "close": {},
 }
@@ -103,16 +104,18 @@ def made(folder: Path) -> Driven:
     w = Driven(folder / "state")
     w.sql(f"CREATE STREAM s ({COLUMNS}) {OPTIONS} KEEP 1000; CREATE TABLE names (k BIGINT, v BIGINT) NRR")
     w.sql("CREATE ARCHIVE old_s ON s KEY k KEEP 100")
+    w.sql(f"CREATE STREAM pushed ({COLUMNS}) {OPTIONS} FROM 'push:'")
     w.query("q", SUMS)
     table: Any = table_of(BATCHES[0])
-    w._sources["s"] = Source(table, True, "script")
+    w._sources["s"] = Bounded(table, "script")
     return w
 
 
 def call(target: Any, name: str, arguments: dict[str, Any]) -> str | None:
     """What is raw about a call; None if it is done or refused."""
     try:
-        found = getattr(target, name)(**arguments)
+        kind = Windrow if isinstance(target, Windrow) else type(target)  # not what a test makes of it
+        found = getattr(kind, name)(target, **arguments)
         if name == "ask":
             found.result(9.0)
     except WindrowError:

@@ -13,7 +13,8 @@ from tests.support.patience import PATIENCE
 
 from windrow.cli.session import Session
 from windrow.errors import QueryError, SourceError, StateError, WindrowError
-from windrow.spark.sources import Source
+from windrow.spark.sources import Bounded
+from windrow.spark.sources.streaming_frame import StreamingFrame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +100,7 @@ def deliver_last(w: Driven, error: BaseException) -> None:
 
 
 def unbounded(w: Driven, frame: FakeFrame) -> None:
-    source: Any = Source(frame, False, "script")  # type: ignore[arg-type]
+    source: Any = StreamingFrame(frame, "script")  # type: ignore[arg-type]
     w._sources["s"] = source
 
 
@@ -119,7 +120,7 @@ def begun(folder: Path) -> Driven:
     w.sql(STREAM)
     w.query("q", SUMS)
     table: Any = table_of([row for batch in BATCHES for row in batch])
-    w._sources["s"] = Source(table, True, "script")
+    w._sources["s"] = Bounded(table, "script")
     return w
 
 
@@ -249,7 +250,7 @@ def test_the_shell_tells_it(
     w = Driven(tmp_path / "state")
     session = shell(tmp_path, monkeypatch, w)
     table: Any = table_of(BATCHES[0])
-    w._sources["s"] = Source(table, True, "script")
+    w._sources["s"] = Bounded(table, "script")
     w.engine.jobs.ingest = raising(OURS)
     session.take(".start")
     assert w._thread is not None
@@ -270,7 +271,7 @@ def test_the_shell_tells_again_what_fails_again(
 ) -> None:
     w = Driven(tmp_path / "state")
     session = shell(tmp_path, monkeypatch, w)
-    w._sources["s"] = Source(table_of(BATCHES[0]), True, "script")  # type: ignore[arg-type]
+    w._sources["s"] = Bounded(table_of(BATCHES[0]), "script")  # type: ignore[arg-type]
     w.engine.jobs.ingest = raising(OURS)
     for _ in range(2):
         session.take(".start")

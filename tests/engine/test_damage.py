@@ -72,7 +72,7 @@ class Life(Archiving):
 
     def follow(self, end: int) -> None:
         """The batches from where the state is."""
-        last = self.engine.streams["s"].read.last_batch
+        last = self.engine.streams["s"].read.offsets.get("batch")
         for number in range(0 if last is None else last + 1, end):
             self.push(*BATCHES[number], number=number)
 
@@ -257,7 +257,7 @@ def test_an_archive_ahead_of_the_commit_tells_that_commits_are_lost(left: Left) 
     archive = _archive(left, "of_s")
     state = left.world / "state"
     (state / "owners" / "lock").unlink()
-    reached = read_archive(archive).read.last_batch
+    reached = read_archive(archive).read.offsets.get("commit")
     assert reached is not None
     for path in (state / "commits").iterdir():
         if int(path.stem) >= reached:

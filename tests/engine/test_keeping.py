@@ -192,7 +192,7 @@ def test_after_a_crash_every_row_is_kept_once(tmp_path: Path, point: str, passag
     script = batches(24)
 
     def follow(w: Driven) -> None:
-        last = w.engine.streams["s"].read.last_batch
+        last = w.engine.streams["s"].read.offsets.get("batch")
         for number in range(0 if last is None else last + 1, len(script)):
             w.push(*script[number], number=number)
 

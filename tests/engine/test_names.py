@@ -10,7 +10,6 @@ import os
 import stat
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -21,8 +20,8 @@ from hypothesis import strategies as st
 from tests.engine.driven import Driven
 from tests.engine.world import BATCHES, COLUMNS, COUNTS, SCHEMA, SUMS, oracle, rows_of
 
-from windrow.engine import loop
 from windrow.errors import QueryError, StateError
+from windrow.spark.sources.source import Begun, Position, Source
 from windrow.state.names import file_name
 from windrow.state.store import remove_folder
 
@@ -69,24 +68,21 @@ FIVE = st.lists(NAMES, min_size=5, max_size=5, unique_by=str.lower).filter(
 )
 
 
-class _Feed:
-    """In the place of Spark: notes in a checkpoint, and no rows."""
+class _Noting(Source):
+    """In the place of a streaming frame: notes in a checkpoint, and no rows."""
 
-    is_active = False
+    fingerprint = "script"
 
-    def __init__(self, stream: str, source: Any, checkpoint: Path, hand_over: Any) -> None:
-        self.stream, self.checkpoint = stream, checkpoint
+    def begin(self, begun: Begun) -> None:
+        (begun.folder / "commits").mkdir(parents=True, exist_ok=True)
+        (begun.folder / "commits" / "0").write_text("v1")
 
-    def start(self, trigger: str, *, once: bool) -> None:
-        (self.checkpoint / "commits").mkdir(parents=True, exist_ok=True)
-        (self.checkpoint / "commits" / "0").write_text("v1")
+    def latest(self) -> None: ...
 
-    def stop(self) -> None: ...
+    def upto(self, start: Position, latest: Any) -> None: ...
 
-    def start_again(self) -> bool:
-        return False
-
-    def error(self) -> None: ...
+    def is_over(self) -> bool:
+        return True
 
 
 class _Life:
@@ -134,8 +130,7 @@ class _Life:
             f" INTO 'delta://{self.out}/delta';"
             f"CREATE ARCHIVE {archive} ON {stream} KEY k KEEP 1000"
         )
-        idle: Any = SimpleNamespace(fingerprint="script", is_bounded=False, order_key=())
-        w._sources = {"calm": idle, self.stream: idle}
+        w._sources = {"calm": _Noting(), self.stream: _Noting()}
         w.run(once=True)
         return w
 
@@ -191,7 +186,6 @@ def _to_drop(life: _Life) -> list[str]:
 )  # as the engine called late rows itself once
 def test_no_name_leads_outside(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "StreamFeed", _Feed)
         patch.setattr(os, "fsync", lambda descriptor: None)  # no power cuts here, but many files
         _lived(tmp_path_factory.mktemp("names"), names)
 

@@ -45,7 +45,7 @@ def go_on(state: Path, stream: str = STREAM, query: str = SUMS) -> Driven:
     try:
         w.sql(stream)
         w.query("q", query)
-        begun = w.engine.streams["s"].read.last_batch + 1
+        begun = w.engine.streams["s"].read.offsets["batch"] + 1
         for number, batch in enumerate(BATCHES[begun:], start=begun):
             w.push(*batch, number=number)
         w.end()

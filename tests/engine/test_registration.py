@@ -20,7 +20,8 @@ from tests.support.snapshots import Pair, read_pairs
 from windrow.cli.declared import Declared
 from windrow.errors import QueryError, WindrowError
 from windrow.language.printer import print_query
-from windrow.spark.sources import Source
+from windrow.spark.sources import Bounded
+from windrow.spark.sources.streaming_frame import StreamingFrame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -245,9 +246,9 @@ def test_a_source_that_comes_later_is_looked_at_then(empty: Both) -> None:
     assert empty.declare(f"{_SEQ}; CREATE QUERY q AS SELECT a FROM s [NOW WATTR seq]") is None
     engine = empty.run.engine
     with pytest.raises(QueryError, match="could never be answered"):
-        engine.read_from("s", Source(frame, is_bounded=False, fingerprint="a frame"))
+        engine.read_from("s", StreamingFrame(frame, "a frame"))
     assert engine.streams["s"].source is None
-    engine.read_from("s", Source(frame, is_bounded=True, fingerprint="a table"))
+    engine.read_from("s", Bounded(frame, "a table"))
 
 
 def test_what_was_refused_is_not_declared(empty: Both) -> None:

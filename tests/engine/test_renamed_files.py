@@ -26,9 +26,6 @@ def connected(spark: SparkSession, folder: Path) -> Windrow:
     return w
 
 
-@pytest.mark.xfail(
-    reason="which files were read is Spark's log of paths; the loop will find files, and know them, itself"
-)
 @pytest.mark.parametrize("renamed", ["000.json", "zzz.json"])
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_file_renamed_after_it_was_read_is_not_read_again(

@@ -31,7 +31,6 @@ from windrow.spark.sinks import check_sink
 from windrow.spark.sinks.kafka_target import KafkaTarget
 from windrow.spark.sinks.urls import SinkUrl
 from windrow.spark.sources import check_url, kafka_client
-from windrow.spark.sources.kafka_reader import as_option
 from windrow.spark.sources.kafka_url import read_kafka_url
 from windrow.spark.sources.url import parse_url
 
@@ -414,9 +413,9 @@ def test_a_library_that_refuses_its_settings_does_not_tell_them(kafka: _Kafka, t
 def test_a_source_does_not_tell_either(kafka: _Kafka, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "windrow.kafka")
     url = read_kafka_url(parse_url(f"kafka://h:9092/t?{_REFERENCES}"))
-    assert "${env:CANARY}" in as_option(url)
+    assert "${env:CANARY}" in str(url.client)
     in_use = url.resolved()
-    assert REFERRED in as_option(in_use)
+    assert REFERRED in str(in_use.client)
     assert REFERRED not in repr(in_use)
     with pytest.raises(SourceError, match="no answer") as caught, kafka_client.Topic(in_use) as topic:
         topic.describe()

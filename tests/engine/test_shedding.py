@@ -201,7 +201,7 @@ def go_on(folder: Path, script: list[Any], heard: dict[int, Any]) -> Driven:
     w = Driven(folder)
     w.sql(STREAM)
     w.query("q", TUMBLING, max_gap=4, sink=lambda table, commit: heard.update({commit: table.to_pylist()}))
-    last = w.engine.streams["s"].read.last_batch
+    last = w.engine.streams["s"].read.offsets.get("batch")
     for number in range(0 if last is None else last + 1, len(script)):
         w.push(*script[number], number=number)
     if not w.engine.streams["s"].known.sealed:

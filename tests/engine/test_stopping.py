@@ -14,7 +14,6 @@ from tests.engine.world import BATCHES, SUMS, oracle, rows_of
 
 import windrow as wr
 from windrow.algebra.aggregates import user
-from windrow.engine.inbox import Inbox, NotCommitted
 from windrow.errors import DataError, SinkError
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def test_an_interrupt_between_commit_and_delivery_loses_nothing(tmp_path: Path) 
     w.query("q", SUMS, sink=interrupted)
     with pytest.raises(KeyboardInterrupt):
         w.push(*BATCHES[0], *BATCHES[1], number=0)
-    assert w.engine.last.streams["s"].source.last_batch == 0
+    assert w.engine.last.streams["s"].source.offsets == {"batch": 0}
     w.vanish()
     with Driven(tmp_path / "state") as w:
         w.sql(STREAM)
@@ -109,51 +108,3 @@ def test_an_interrupt_between_commit_and_delivery_loses_nothing(tmp_path: Path) 
         w.engine.deliver()
         w.end()
         assert w.rows("q") == as_rows(oracle(SUMS, [(*BATCHES[0], *BATCHES[1])]))
-
-
-# ------------------------------------------------------------ the callback's contract
-
-
-def hand_over(inbox: Inbox, outcome: list[BaseException | None]) -> threading.Thread:
-    def wait() -> None:
-        batch: Any = object()
-        try:
-            inbox.hand_over(batch)
-        except NotCommitted as error:
-            outcome.append(error)
-        else:
-            outcome.append(None)
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    return thread
-
-
-@pytest.mark.parametrize("committed", [True, False])
-def test_a_batch_is_let_go_only_with_the_word_that_it_is_committed(committed: bool) -> None:
-    inbox, outcome = Inbox(), []
-    thread = hand_over(inbox, outcome)
-    (waiting,) = inbox.take(timeout=10)
-    assert thread.is_alive()
-    assert outcome == []
-    waiting.settle(committed=committed)
-    thread.join(10)
-    assert (outcome == [None]) is committed
-
-
-def test_batches_that_wait_when_the_engine_stops_are_sent_back() -> None:
-    inbox, outcome = Inbox(), []
-    threads = [hand_over(inbox, outcome) for _ in range(2)]
-    while len(inbox._waiting) < 2:
-        pass
-    inbox.close()
-    threads.append(hand_over(inbox, outcome))  # and those that come later
-    for thread in threads:
-        thread.join(10)
-    assert [type(each) for each in outcome] == [NotCommitted] * 3
-
-
-def test_somebody_who_waits_for_batches_can_be_woken() -> None:
-    inbox = Inbox()
-    threading.Timer(0.05, inbox.wake).start()
-    assert inbox.take(timeout=60) == []

@@ -78,7 +78,7 @@ class TableWorld:
 
     def _done(self, w: Driven) -> int:
         """How many steps the state holds."""
-        batch = w.engine.streams["s"].read.last_batch
+        batch = w.engine.streams["s"].read.offsets.get("batch")
         tables = [table.read.fingerprint for table in w.engine.tables.values()]
         return max([-1 if batch is None else batch, *(int(known) for known in tables if known)]) + 1
 

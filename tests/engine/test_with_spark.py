@@ -12,6 +12,7 @@ from tests.engine.spark_world import Files
 from tests.engine.world import BATCHES, SUMS, oracle
 from tests.support.crashes import Crash, crashing_at
 
+from windrow.engine.connection import Windrow
 from windrow.errors import DataError, SourceError, StateError, WindrowError
 
 if TYPE_CHECKING:
@@ -37,10 +38,9 @@ def refusal(files: Files, spark: SparkSession, kind: type[WindrowError], code: s
 
 
 @pytest.mark.parametrize(
-    ("point", "passage"),
-    [("before-spark-commit", 1), ("before-spark-commit", 3), ("before-commit", 5), ("after-commit", 5)],
+    ("point", "passage"), [("before-source-told", 1), ("before-commit", 5), ("after-commit", 5)]
 )
-def test_after_a_crash_spark_and_the_engine_agree_again(
+def test_after_a_crash_a_new_start_goes_on(
     tmp_path: Path, spark: SparkSession, point: str, passage: int
 ) -> None:
     files = Files(tmp_path, BATCHES[:4])
@@ -49,26 +49,20 @@ def test_after_a_crash_spark_and_the_engine_agree_again(
     files.check()
 
 
-def test_files_of_a_committed_batch_may_go_even_if_spark_does_not_know_of_the_commit(
-    tmp_path: Path, spark: SparkSession
-) -> None:
+def test_files_that_were_read_may_go(tmp_path: Path, spark: SparkSession) -> None:
     files = Files(tmp_path, BATCHES[:3])
-    die(files, spark, "before-spark-commit", 2)
+    die(files, spark, "before-source-told", 2)
     files.path(1).unlink()
     files.run(spark)
     files.check()
 
 
-def test_a_file_changed_or_removed_before_its_replay_is_refused(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_file_that_no_commit_holds_may_still_be_mended(tmp_path: Path, spark: SparkSession) -> None:
     files = Files(tmp_path, BATCHES[:3])
     die(files, spark, "before-commit", 4)  # two registrations, a batch, and this one
-    files.path(1).write_text('{"k": 1, "v": 1, "t": 40}\n')
-    error = refusal(files, spark, SourceError, "file-changed")
-    assert str(files.path(1)) in error.message
-    files.path(1).unlink()
-    error = refusal(files, spark, SourceError, "file-missing")
-    assert str(files.path(1)) in error.message
-    assert "put it back" in error.hint
+    rows = files.path(1).read_text()
+    files.path(1).write_text(rows + "{")
+    files.path(1).write_text(rows)
     files.write(1)
     files.run(spark)
     files.check()
@@ -89,13 +83,22 @@ def test_a_consumed_file_that_changes_afterwards_is_refused(tmp_path: Path, spar
     files.check()
 
 
-def test_a_lost_checkpoint_is_refused(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_streaming_frame_of_the_users_own(tmp_path: Path, spark: SparkSession) -> None:
+    """It comes through Spark's own loop: twice, and without its checkpoint not at all."""
     files = Files(tmp_path, BATCHES[:4])
+
+    def declare(w: Windrow) -> None:
+        schema = "k BIGINT, v BIGINT, t BIGINT"
+        frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(f"{files.folder}/in")
+        w.stream("s", frame, wattr="t", slack=3)
+        w.sql(f"CREATE QUERY sums AS {SUMS} INTO 'files://{files.folder}/now/out'")
+
+    files.declare = declare  # type: ignore[method-assign]
     for number in (2, 3):
-        files.path(number).rename(files.path(number).with_suffix(".later"))
+        files.path(number).rename(tmp_path / f"{number}.later")
     files.run(spark, flush=False)
     for number in (2, 3):
-        files.path(number).with_suffix(".later").rename(files.path(number))
+        (tmp_path / f"{number}.later").rename(files.path(number))
     checkpoints = files.folder / "now" / "state" / "checkpoints"
     shutil.move(checkpoints, tmp_path / "kept")
     error = refusal(files, spark, StateError, "checkpoint-lost")

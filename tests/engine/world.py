@@ -183,9 +183,9 @@ class World:
 def follow(engine: Engine, batches: Any = BATCHES) -> None:
     """Batch after batch from where the state is, then the end."""
     engine.deliver()
-    last = engine.streams["s"].read.last_batch
+    last = engine.streams["s"].read.offsets.get("batch")
     for number in range(0 if last is None else last + 1, len(batches)):
-        read = SourceState("the source", number, "script")
+        read = SourceState("script", {"batch": number})
         frame: Any = table_of(batches[number])
         engine.epoch([Arrival("s", frame, read)])
     if not engine.streams["s"].known.sealed:

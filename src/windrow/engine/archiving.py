@@ -67,7 +67,7 @@ class Kept:
     @property
     def reached(self) -> int:
         """The engine's commit up to which it has the rows."""
-        return int(self.archive.read.last_batch or 0)
+        return int(self.archive.read.offsets.get("commit", 0))
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
@@ -166,7 +166,7 @@ class Archiving:
     def _new(self, spec: StandingArchive, source: str, shape: Shape) -> Kept:
         folder = f"{file_name(spec.name)}-{token_hex(4)}"
         make_private(self.root)
-        read = SourceState(source, self._engine.last.number)
+        read = SourceState(source, {"commit": self._engine.last.number})
         archive = Archive.create(self.root / folder, shape.schema, shape.declaration, read=read)
         seen = list(self._instants(spec.source))
         return Kept(spec, source, folder, shape, archive, max(seen) + 1 if seen else None)
@@ -184,7 +184,7 @@ class Archiving:
             if error.hint != RESTORE:
                 raise
             raise StateError(error.message, code=error.code, hint=_anew(name)) from error
-        reached, found = int(archive.read.last_batch or 0), self._engine.log.owner.after
+        reached, found = int(archive.read.offsets.get("commit", 0)), self._engine.log.owner.after
         if reached > found:
             archive.close()
             raise StateError(
@@ -261,7 +261,7 @@ class Archiving:
         if not has_ended and (not waiting or (only_due and len(waiting) < MOST_WAITING)):
             return
         rows = self._rows(kept, waiting)
-        read = SourceState(kept.source, max(waiting, default=kept.reached))
+        read = SourceState(kept.source, {"commit": max(waiting, default=kept.reached)})
         archive.update(now, rows, latest=_FOREVER, read=read)
         crash_point("sink-delivered")
 
@@ -336,7 +336,7 @@ class Archiving:
             # the commit first: what it has no more waiting, the archive has by then
             seen = self._pinned(held)
             snapshot = held.enter_context(kept.archive.snapshot())
-            waiting = _after(seen.manifest, kept.shape.section, int(snapshot.read.last_batch or 0))
+            waiting = _after(seen.manifest, kept.shape.section, int(snapshot.read.offsets.get("commit", 0)))
             at = max(seen.clocks.get(name, snapshot.now), snapshot.now)
             begins = "at" if kept.shape.is_relation else None
             yield Reading(snapshot, self._rows(kept, waiting), at, begins)

@@ -66,6 +66,8 @@ from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, parallelism, prepared
 from windrow.spark.sinks import Callback
 from windrow.spark.sources import infer_schema, open_data, open_url
+from windrow.spark.sources.push_source import PushSource
+from windrow.spark.sources.source import Begun
 from windrow.spark.sources.table_rows import rows_to_change
 from windrow.spark.sources.table_source import CalledContent, FilesContent, GivenContent, files_of
 from windrow.state.log import CommitLog
@@ -309,6 +311,57 @@ class Windrow:
         self._engine.change([TableUpdate(table, new, gone, None if at is None else instant(at))])
 
     @checked
+    def push(self, stream: str, rows: Any, key: str | None = None, timeout: float | None = None) -> int:
+        """Give rows to a stream that is declared FROM 'push:'. On return a commit holds them: its number.
+
+        `rows` are tuples, dictionaries or a table of any kind. The same `key` twice is one push, also after a
+        restart; what was pushed in an earlier life is told as commit 0. Without a run, this is an epoch of
+        its own. Where too many rows wait already, or `timeout` seconds are over, it is refused, and may be
+        tried again with the same key.
+        """
+        if stream not in self._engine.streams:
+            known = nearest(stream, self._engine.streams)
+            raise QueryError(f"no stream `{stream}`", code="unknown-source", hint=known)
+        source = self._pushed(stream)
+        push = source.give(rows, key)
+        if self._loop is None:
+            self._check_declared()
+            self._take_pushed(stream, source)
+        try:
+            return push.committed.result(timeout)
+        except TimeoutError:
+            source.withdraw(push)
+            if push.committed.done() and not push.committed.cancelled():
+                return push.committed.result()
+            raise StateError(
+                f"rows of stream `{stream}` are in no commit after {timeout:g} seconds",
+                code="busy",
+                hint="push them again, with a key, so that they count once whatever became of these",
+            ) from None
+
+    def _pushed(self, stream: str) -> PushSource:
+        declared = self._catalog.streams[stream]
+        if stream not in self._sources and declared.source is not None:
+            opened = self._sources[stream] = open_url(self.spark, declared)
+            read = self._engine.streams[stream].read.offsets
+            opened.begin(Begun(stream, read, self._engine.keys_of(stream)))
+        source = self._sources.get(stream)
+        if not isinstance(source, PushSource):
+            raise QueryError(
+                f"stream `{stream}` takes no pushes: its rows come from {declared.source or 'elsewhere'}",
+                code="bad-source",
+                hint="declare it FROM 'push:'",
+            )
+        return source
+
+    def _take_pushed(self, stream: str, source: PushSource) -> None:
+        """Without a run: an epoch with what was pushed."""
+        with self._engine.lock:
+            loop = Loop(self._engine, {stream: source}, self._folder / CHECKPOINTS, once=True)
+            with job_failed("taking what was pushed"):
+                loop.run()
+
+    @checked
     def query(
         self,
         name: str,
@@ -397,8 +450,9 @@ class Windrow:
         """What has gone wrong: why the last run has ended, queries that were stopped, sinks that fail."""
         ended = [self.exception] if self.exception is not None else []
         stopped = [error_of(query) for query in self._engine.queries.values() if query.error is not None]
-        failing = [event.error for event in self._engine.events if event.kind == "sink-failed"]
-        return [*ended, *stopped, *failing]
+        failing = [event.error for event in self._engine.events if event.kind != "query-failed"]
+        absent = [] if self._loop is None else list(self._loop.board.absent.values())
+        return [*ended, *stopped, *failing, *absent]
 
     def _do(self, statement: BoundStatement) -> Any:
         sink: Sink | None = None
@@ -555,7 +609,7 @@ class Windrow:
             self._engine.check_promise(promise)
         if self._loop is not None:
             self._loop.promises.append(promise)
-            self._loop.inbox.wake()
+            self._loop.wake()
         else:
             self._check_declared()
             self._engine.epoch(promises=[promise])
@@ -572,6 +626,7 @@ class Windrow:
             self._opened_sources(),
             self._folder / CHECKPOINTS,
             trigger=trigger,
+            period=_seconds(trigger),
             once=once,
             flush=flush,
             watch=watch,
@@ -663,6 +718,11 @@ class Windrow:
 
 def _limit(trigger: str) -> float:
     """How long an epoch should take: until the next one, or a second if they follow at once."""
-    with suppress(QueryError):
-        return max(period(trigger), 1.0)
-    return 1.0
+    return max(_seconds(trigger), 1.0)
+
+
+def _seconds(trigger: str) -> float:
+    """From the beginning of one epoch to that of the next, at least."""
+    if trigger.split()[:1] == ["0"]:
+        return 0.0
+    return period(trigger)

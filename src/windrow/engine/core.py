@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from threading import RLock
@@ -21,7 +22,7 @@ from windrow.engine.common import Common
 from windrow.engine.costs import Costs
 from windrow.engine.delivering import Delivering
 from windrow.engine.draft import Draft
-from windrow.engine.history import read_contents
+from windrow.engine.history import read_contents, read_keys
 from windrow.engine.in_common import shared_parts
 from windrow.engine.leading import failed_leaders, is_exact, led
 from windrow.engine.monitoring import both, check_every
@@ -40,10 +41,12 @@ from windrow.spark.tasks.arrived import Arrived
 from windrow.spark.tasks.place import Place
 from windrow.state.crash import crash_point
 from windrow.state.log import CommitLog
-from windrow.state.names import DRIVER
-from windrow.state.sweep import sweep
+from windrow.state.names import DRIVER, KEYS
+from windrow.state.sweep import discard, sweep
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.engine.common import Joined
@@ -66,6 +69,8 @@ if TYPE_CHECKING:
     from windrow.state.manifest import Manifest
     from windrow.state.store import Store
 
+#: what an epoch replaces before it is committed
+_OF_AN_EPOCH = ("streams", "tables", "queries", "shedding", "_panes", "_together", "_began", "_effort")
 #: so many states of several groupings at once are few, however few rows there were
 FEW_STATES = 20_000
 #: commits between two sweeps, and commits that are kept
@@ -74,8 +79,8 @@ SWEEP_EVERY, KEEP = 8, 8
 
 @dataclass(frozen=True)
 class Arrival:
-    """A micro-batch of a stream; `read` is how far its source is after it, `waiting` how many more rows it
-    has, as far as it tells, `around` the seconds that a batch costs before it comes here.
+    """New rows of a stream; `read` is how far its source is after them, `waiting` how many more rows it
+    has, as far as it tells, `around` the seconds that they cost before they come here.
     """
 
     stream: str
@@ -83,6 +88,18 @@ class Arrival:
     read: SourceState | None = None
     waiting: int = 0
     around: float = 0.0
+    #: what the source remembers of them one by one
+    keys: pa.Table | None = None
+    #: whether the source still has what was read; asked before the commit
+    is_unchanged: Callable[[], bool] = lambda: True
+
+
+class SourceChanged(Exception):  # noqa: N818  it is for the loop, which makes the epoch once more
+    """What was read is not what the source has any more."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(f"stream {stream} was changed while it was read")
+        self.stream = stream
 
 
 @dataclass(frozen=True)
@@ -404,6 +421,11 @@ class Engine:
                 self._closing, self.common = closing, common
                 raise
 
+    def keys_of(self, stream: str) -> pa.Table | None:
+        """What the source of a stream remembers one by one."""
+        with self.lock:
+            return read_keys(self.store, stream, self.last.chunks.get(KEYS, ()))
+
     def read_from(self, name: str, source: Source) -> None:
         """The rows of a stream come from here. Refused if then something could never be answered."""
         with self.lock:
@@ -439,19 +461,32 @@ class Engine:
     # ------------------------------------------------------------ epochs
 
     def epoch(
-        self, arrivals: Sequence[Arrival] = (), promises: Sequence[Promise] = (), seals: Sequence[str] = ()
+        self,
+        arrivals: Sequence[Arrival] = (),
+        promises: Sequence[Promise] = (),
+        seals: Sequence[str] = (),
+        unwatched: Mapping[str, int] | None = None,
     ) -> Manifest:
-        """Take what is new, answer what is due, commit, deliver."""
-        with self.lock:
+        """Take what is new, answer what is due, commit, deliver. If it fails, nothing has happened.
+
+        `unwatched` is how many microseconds nobody could tell whether rows of a stream were there: its
+        sources were not idle then.
+        """
+        with self.lock, self._nothing_if_it_fails():
             now, began = self.now(), time.perf_counter()
             self._arranging.arrange()
             draft = self._draft()
+            draft.overlook(unwatched or {})
+            draft.decisions["now"] = now
             self._ingest(draft, arrivals, now)
             for promise in promises:
                 draft.promise(promise.stream, promise.progress, promise.where, now)
             draft.tick(now)
             draft.seal(seals)
             self._close(draft, began)
+            for arrival in arrivals:
+                if not arrival.is_unchanged():
+                    raise SourceChanged(arrival.stream)
             draft.tidy(self._place())
             on_rows = time.perf_counter() - began
             effort = draft.effort(on_rows, self.delivering.seconds)
@@ -459,9 +494,28 @@ class Engine:
             if draft.moved or arrivals or self._registered or self.delivering.done:
                 self._commit(draft)
             self._effort = None
+        with self.lock:
             self.delivering.timed(lambda: self.deliver(only_due=True))
             self._committing = time.perf_counter() - began - on_rows - self.delivering.seconds
             return self.last
+
+    @contextmanager
+    def _nothing_if_it_fails(self) -> Iterator[None]:
+        """An epoch that is not committed leaves everything as it was, and no files."""
+        number = self.last.number
+        before = {name: copy(getattr(self, name)) for name in _OF_AN_EPOCH}
+        before["common"], arranged = self.common, copy(self._arranging)
+        before["refreshes"] = self.refreshes.copy()
+        try:
+            yield
+        except BaseException:
+            if self.last.number == number:
+                for name, value in before.items():
+                    setattr(self, name, value)
+                self._arranging = arranged
+                with suppress(WindrowError):
+                    discard(self.log)
+            raise
 
     def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
         """What else there is to know of an epoch's effort."""
@@ -492,7 +546,11 @@ class Engine:
             dict(self.delivering.done),
             # tells this state from others, for sinks that know commits by number: it may move, and another
             # may come to be at its place
-            {"state_id": self._state_id, **self.archives.decisions},
+            {
+                "state_id": self._state_id,
+                **({"now": self.last.decisions["now"]} if "now" in self.last.decisions else {}),
+                **self.archives.decisions,
+            },
             self.archives.sections,
             self.common,
         )
@@ -509,12 +567,14 @@ class Engine:
         for arrival in arrivals:
             tried = [report for report in reports if report.stream == arrival.stream and report.together]
             if tried:
-                self._together[arrival.stream] = _are_few(tried)
+                self._together = {**self._together, arrival.stream: _are_few(tried)}
         for arrival in arrivals:
             draft.take(arrival.stream, [r for r in reports if r.stream == arrival.stream], now)
             if arrival.read is not None:
                 record = draft.streams[arrival.stream]
                 draft.streams[arrival.stream] = replace(record, read=arrival.read)
+            if arrival.keys is not None:
+                draft.remember(arrival.stream, arrival.keys, self._place())
 
     def _arrived(self, draft: Draft, arrival: Arrival) -> Arrived:
         record = draft.streams[arrival.stream]
@@ -612,6 +672,16 @@ class Engine:
     def mark_delivered(self, entries: Sequence[OutboxEntry], section: str) -> None:
         """The next commit need not name them for this section any more."""
         self.delivering.mark(entries, section)
+
+    def tell(self, event: Event) -> None:
+        """Something went wrong that may pass; the newest stands for all of its kind before it."""
+        others = [each for each in self.events if (each.kind, each.name) != (event.kind, event.name)]
+        self.events = [*others, event]
+
+    def calm(self) -> None:
+        """What went wrong has passed."""
+        if self.events:
+            self.events = [event for event in self.events if event.kind != "retried"]
 
     def _told(self, name: str, error: SinkError | None) -> None:
         """A sink fails or works; the newest failure stands for all before it."""

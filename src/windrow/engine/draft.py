@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.engine.changing import check_clock, instant_of
 from windrow.engine.common import Common, labels_of
-from windrow.engine.history import add_up, is_long, write_changes
+from windrow.engine.history import add_keys, add_up, is_long, write_changes
 from windrow.engine.keeping import last_answers, tidied
 from windrow.engine.leading import led
 from windrow.engine.monitoring import Without, group_by_itself, group_of, newest
@@ -38,11 +38,12 @@ from windrow.spark.tasks.close import CloseTask, Work
 from windrow.spark.tasks.reports import late_section
 from windrow.spark.tasks.shared import SharedWork
 from windrow.state.entries import OutboxEntry
-from windrow.state.names import ANSWERS, DRIVER, KEPT
+from windrow.state.names import ANSWERS, DRIVER, KEPT, KEYS
 from windrow.windows.domain import INFINITY, Instant, check_instant
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
 
     from windrow.algebra.catalog import Stream
     from windrow.engine.refreshes import Group, Refreshes
@@ -105,6 +106,8 @@ class Draft:
         self._files = {number: refs for number, refs in self.last.chunks.items() if number >= 0}
         kept = self.last.chunks.get(KEPT, ())
         self._kept = [ref for ref in kept if ref.metadata["stream"] not in self.dropped_streams]
+        keys = self.last.chunks.get(KEYS, ())
+        self._keys = [ref for ref in keys if ref.metadata["stream"] not in self.dropped_streams]
 
     # ------------------------------------------------------------ streams
 
@@ -116,7 +119,9 @@ class Draft:
                 raise report.refusal
         record = self.streams[name]
         pieces = [report.observed for report in found if report.observed is not None]
-        known = Intake(record.stream).learn(record.known, pieces, now) if pieces else record.known
+        known = record.known
+        if pieces:
+            known = Intake(record.stream).learn(known, pieces, now, now - record.unwatched)
         moments = [t for piece in pieces for t in piece.batch.wattr if t is not None]
         greatest = max([*moments, *([record.greatest] if record.greatest is not None else [])], default=None)
         late = record.late + sum(piece.late for piece in pieces)
@@ -147,14 +152,26 @@ class Draft:
             self.tables[name] = replace(table, progress=held)
             return
         record = self.streams[name]
-        known = Intake(record.stream).promise(record.known, progress, where, now)
+        known = Intake(record.stream).promise(record.known, progress, where, now - record.unwatched)
         self.streams[name] = replace(record, known=known)
+
+    def remember(self, name: str, keys: pa.Table, place: Place) -> None:
+        """What a source has read that no position tells."""
+        if keys.num_rows:
+            self._keys = add_keys(place, name, keys, self._keys)
+
+    def overlook(self, unwatched: Mapping[str, int]) -> None:
+        """For so many microseconds nobody could tell whether rows of these streams were there."""
+        for name, micros in unwatched.items():
+            record = self.streams[name]
+            self.streams[name] = replace(record, unwatched=record.unwatched + micros)
 
     def tick(self, now: int) -> None:
         """Wall-clock time passes: idle sources may be left out."""
         for name, record in self.streams.items():
             if not record.known.sealed:
-                self.streams[name] = replace(record, known=Intake(record.stream).tick(record.known, now))
+                known = Intake(record.stream).tick(record.known, now - record.unwatched)
+                self.streams[name] = replace(record, known=known)
 
     def seal(self, names: Collection[str]) -> None:
         """No more rows of some streams, for ever; tables do not hold the clock back any longer."""
@@ -478,7 +495,7 @@ class Draft:
         held = {file for table in tables.values() for file in table.options["history"]}
         deltas = tuple(ref for ref in self._deltas if ref.name in held or self._is_needed(ref))
         answers = last_answers(self.last.chunks.get(ANSWERS, ()), self._outgoing, self._answering)
-        own = {DRIVER: deltas, KEPT: tuple(self._kept), ANSWERS: answers}
+        own = {DRIVER: deltas, KEPT: tuple(self._kept), ANSWERS: answers, KEYS: tuple(self._keys)}
         return self.last.successor(
             shards=shards,
             streams={**self._known_streams, **{name: r.to_state() for name, r in self.streams.items()}},

@@ -1,4 +1,6 @@
-"""The changes of a table as files: one for each change, added up when there are many.
+"""What grows from commit to commit, as files: one for each commit, added up when there are many.
+
+The changes of a table come first here, then the keys of what sources have read.
 
 A row to come is never older than what its stream has promised. So of the changes before all promises only
 their sum matters, and it may as well have been there from the beginning. Keys that rows of an NRR table had
@@ -11,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pyarrow as pa
 
 from windrow.algebra.schema import Field, Schema
 from windrow.engine.tables import BEGINNING
@@ -91,3 +94,35 @@ def add_up(
 
 def _keys(table: Table) -> Schema:
     return Schema(tuple(Field(name, table.schema.column(name).type) for name in table.key))
+
+
+# ------------------------------------------------------------ keys
+
+#: the section of a file that holds the keys of a stream's source
+KEYS_OF = "keys"
+
+
+def write_keys(place: Place, stream: str, keys: pa.Table) -> ChunkRef:
+    """A file with the keys of what a commit has read of a source."""
+    with Spool(place, stream=stream) as spool:
+        spool.writer.add((KEYS_OF, stream), keys)
+    assert spool.ref is not None
+    return spool.ref
+
+
+def read_keys(store: Store, stream: str, files: Iterable[ChunkRef]) -> pa.Table | None:
+    """All keys of a stream's source that are in some files; None if there are none."""
+    mine = [ref for ref in files if ref.metadata["stream"] == stream]
+    parts = [open_chunk(store, ref).read((KEYS_OF, stream)) for ref in mine]
+    return pa.concat_tables(parts) if parts else None
+
+
+def add_keys(place: Place, stream: str, keys: pa.Table, files: Sequence[ChunkRef]) -> list[ChunkRef]:
+    """The files with some more keys in them; many small ones become one."""
+    mine = [ref for ref in files if ref.metadata["stream"] == stream]
+    if not is_long(mine):
+        return [*files, write_keys(place, stream, keys)]
+    before = read_keys(place.store, stream, mine)
+    assert before is not None
+    others = [ref for ref in files if ref.metadata["stream"] != stream]
+    return [*others, write_keys(place, stream, pa.concat_tables([before, keys]))]

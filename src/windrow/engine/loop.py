@@ -1,8 +1,12 @@
-"""When epochs happen.
+"""The loop: one epoch after the other, over all sources.
 
-Bounded inputs are read by the engine itself, in one epoch, and end. Every other stream is a Spark streaming
-query; an epoch takes the batches of all that wait. When nothing comes, time itself may: a tick lets idle
-sources be left out.
+    what is new           each source is asked how far it could be read; slow ones by threads
+    how much to take      by the limits of the sources; of those that are behind, the one furthest back first
+    the epoch             ingest, watermarks, close what is due, commit; made again if it fails
+                          for a reason that passes
+    wait                  for something new, the trigger, or the next look at the clock
+
+Nothing is read ahead of a commit. A source that is away holds up itself and not the others.
 """
 
 from __future__ import annotations
@@ -11,29 +15,48 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event
-from typing import TYPE_CHECKING
+from threading import Condition, Event, Thread
+from typing import TYPE_CHECKING, Any
 
-from windrow.engine.core import Arrival, Engine, Promise
-from windrow.engine.inbox import Inbox, Waiting
-from windrow.errors import DataError, SourceError, StateError
-from windrow.spark.streaming import StreamFeed, check_files, next_read
+from windrow.engine.core import Arrival, Engine, Promise, SourceChanged, sealed
+from windrow.engine.core import Event as Told
+from windrow.errors import SourceError, StateError, WindrowError
+from windrow.spark.sources.source import Begun
+from windrow.state.crash import crash_point
 from windrow.state.entries import SourceState
-from windrow.state.failures import explained
 from windrow.state.names import file_name
-from windrow.state.store import make_private, remove_folder
 from windrow.windows.domain import INFINITY
 from windrow.windows.punctuation import OrderedPer
 
 if TYPE_CHECKING:
     from windrow.spark.sources import Source
+    from windrow.spark.sources.source import Offsets
 
 #: seconds between looks at the clock when no rows come
 TICK = 1.0
-#: seconds between looks at whether all that was there has been read
-SOON = 0.05
-#: what is wrong with rows of a batch, not with where they come from
-_REFUSED_ROWS = frozenset({"malformed-row", "null-wattr"})
+#: seconds between looks whether a source has something new, at least and at most
+SOONEST, LATEST = 0.02, 0.5
+#: and how many times longer than a look takes, so that looking is not what the machine does
+AT_EASE = 10
+#: seconds before an epoch that failed is made again, the first time and at most
+PAUSE, LONGEST_PAUSE = 0.1, 30.0
+#: seconds before a source that is away is asked again, at first
+AWAY = 1.0
+#: how often an epoch is made before its failure ends the run
+ATTEMPTS = 4
+#: how often a source that is away is asked by a run that takes what is there and ends
+ASKED_ONCE = 3
+#: the codes of errors that pass by themselves: nothing is wrong with rows, queries or the state
+PASSING = frozenset({"job-failed", "worker-late", "source-away"})
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What an epoch takes of one stream."""
+
+    stream: str
+    source: Source
+    end: Offsets
 
 
 @dataclass
@@ -44,6 +67,8 @@ class Loop:
     sources: Mapping[str, Source]
     checkpoints: Path
     trigger: str = "0 seconds"
+    #: seconds between the beginnings of two epochs
+    period: float = 0.0
     once: bool = False
     flush: bool = False
     #: called after every epoch
@@ -53,14 +78,22 @@ class Loop:
     refresh: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        self.inbox = Inbox()
+        self.board = Board()
         self.stopping = Event()
-        self._feeds: list[StreamFeed] = []
+        self._looks: list[Look] = []
+        #: for a run that takes what is there: how far that was for each source when it began
+        self._targets: dict[str, Any] = {}
+        self._watched = Watched(self.engine)
+        self._next = 0.0
 
     def stop(self) -> None:
         """End after the epoch that runs now. Any thread may call this; it does not wait."""
         self.stopping.set()
-        self.inbox.wake()
+        self.wake()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self.board.wake()
 
     def run(self) -> None:
         """Run until the inputs end, `stop` is called or something fails."""
@@ -69,23 +102,24 @@ class Loop:
         try:
             self.engine.deliver()
             self.refresh()
-            self._read_bounded()
-            self._start_feeds()
-            self._follow()
+            self._begin()
+            while not self.stopping.is_set():
+                taken = self._what_to_take()
+                if taken or self.promises or self._watched.is_due():
+                    self._epoch(taken)
+                elif self._is_over():
+                    break
+                self._wait(at_once=bool(taken))
+                self.refresh()
             if self.flush and not self.stopping.is_set():
                 self._seal()
-        except (DataError, SourceError) as error:
-            self._stop_feeds()
-            if error.code in _REFUSED_ROWS:
-                self._forget_plans()
-            raise
         finally:
-            self._stop_feeds()
+            self._end()
 
     # ------------------------------------------------------------ sources
 
     def _check(self, name: str) -> None:
-        """The source is the one that was read before, and can say how far it is."""
+        """The source is the one that was read before."""
         source, record = self.sources[name], self.engine.streams[name]
         if record.read.fingerprint not in ("", source.fingerprint):
             raise StateError(
@@ -93,100 +127,167 @@ class Loop:
                 code="source-changed",
                 hint=f"read it from `{record.read.fingerprint}` again, or use a new state directory",
             )
-        check_files(name, record.read)
         self.engine.read_from(name, source)
 
-    def _read_bounded(self) -> None:
-        bounded = [name for name, source in self.sources.items() if source.is_bounded]
-        new = [name for name in bounded if not self.engine.streams[name].known.sealed]
-        if new:
-            read = {name: SourceState(fingerprint=self.sources[name].fingerprint) for name in new}
-            arrivals = [Arrival(name, self.sources[name].frame, read[name]) for name in new]
-            self.engine.epoch(arrivals, seals=new)
-            self.watch()
-
-    def _start_feeds(self) -> None:
-        with explained("make the directory", self.checkpoints):
-            make_private(self.checkpoints)
+    def _begin(self) -> None:
+        """Every source learns where it is; slow ones are looked at from now on."""
         for name, source in self.sources.items():
-            if not source.is_bounded:
-                self._clear_checkpoint(name)
-                feed = StreamFeed(name, source, self.checkpoints / file_name(name), self.inbox.hand_over)
-                self._feeds.append(feed)
-                feed.start(self.trigger, once=self.once)
+            record = self.engine.streams[name]
+            if source.is_bounded and record.known.sealed:
+                continue
+            folder = self.checkpoints / file_name(name)
+            keys = self.engine.keys_of(name)
+            how = self.wake, self.once, folder, self.trigger
+            source.begin(Begun(name, record.read.offsets, keys, *how))
+            if self.once or source.is_bounded:
+                self._targets[name] = self._asked(name, source)
+            elif source.is_slow:
+                self._looks.append(Look(name, source, self.board))
+        for look in self._looks:
+            look.start()
 
-    def _clear_checkpoint(self, name: str) -> None:
-        """Spark has committed batches that no commit knows: they are of a stream that was dropped."""
-        folder = file_name(name)
-        commits = self.checkpoints / folder / "commits"
-        if self.engine.streams[name].read.query_id is None and commits.is_dir() and any(commits.iterdir()):
-            with explained("remove", self.checkpoints / folder):
-                remove_folder(self.checkpoints, folder)
+    def _asked(self, name: str, source: Source) -> Any:
+        """How far a run that ends goes with a source; one that is away is asked a few times."""
+        for attempt in range(ASKED_ONCE):
+            try:
+                return source.whole()
+            except SourceError as error:
+                if error.code not in PASSING or attempt == ASKED_ONCE - 1:
+                    raise
+                self.stopping.wait(PAUSE)
+        return None
 
-    def _forget_plans(self) -> None:
-        """Rows were refused: their files are to be mended, or taken away, and announced anew."""
-        for feed in self._feeds:
-            feed.forget_plan(self.engine.streams[feed.stream].read.last_batch)
+    def _end(self) -> None:
+        for look in self._looks:
+            look.stop()
+        for source in self.sources.values():
+            source.end()
 
-    def _stop_feeds(self) -> None:
-        """Callbacks that wait are sent back first: Spark waits for them."""
-        self.inbox.close()
-        for feed in self._feeds:
-            feed.stop()
+    # ------------------------------------------------------------ what is new, and how much of it
+
+    def _what_to_take(self) -> list[Taken]:
+        """What the next epoch reads. Among sources that are behind and are read by the same queries, those
+        whose watermark is ahead wait for the others: what they give would only lie in the state."""
+        found = [taken for name in self.sources if (taken := self._new(name)) is not None]
+        behind = {each.stream for each in found if each.end.has_more}
+        self._watched.look(self.sources, found, self.board)
+        return [each for each in found if each.stream not in behind or not self._waits(each.stream, behind)]
+
+    def _new(self, name: str) -> Taken | None:
+        source, record = self.sources[name], self.engine.streams[name]
+        if source.is_bounded and record.known.sealed:
+            return None
+        latest = self._latest(name, source)
+        if latest is None:
+            return None
+        end = source.upto(record.read.offsets, latest)
+        if end is not None and record.known.sealed:
+            raise sealed(name)
+        return None if end is None else Taken(name, source, end)
+
+    def _latest(self, name: str, source: Source) -> Any:
+        if name in self._targets and self._targets[name] is not None:
+            return self._targets[name]
+        if source.is_slow:
+            return self.board.latest(name)
+        return source.latest()
+
+    def _waits(self, name: str, behind: set[str]) -> bool:
+        mine = self._progress(name)
+        queries = [query for query in self.engine.queries.values() if name in query.streams]
+        beside = {other for query in queries for other in query.streams if other in behind}
+        return any(self._progress(other) < mine for other in beside)
+
+    def _progress(self, name: str) -> Any:
+        return self.engine.streams[name].known.progress.progress
+
+    def _is_over(self) -> bool:
+        """Whether nothing is left to wait for."""
+        if not self.once:
+            return all(source.is_bounded or source.is_over() for source in self.sources.values())
+        return all(
+            self._targets.get(name) is not None or source.is_over()
+            for name, source in self.sources.items()
+            if not source.is_bounded
+        )
 
     # ------------------------------------------------------------ epochs
 
-    def _follow(self) -> None:
-        """Epoch after epoch, until there is nothing left to wait for."""
-        looked = time.monotonic()
-        while not self.stopping.is_set():
-            self.refresh()
-            alive = any(feed.is_active for feed in self._feeds)
-            waiting = self.inbox.take((SOON if self.once else TICK) if alive else 0.0)
-            if waiting or self.promises:
-                self._epoch(waiting)
-            elif not alive:
-                if not self._check_feeds():
-                    return
-            elif time.monotonic() - looked >= TICK:
-                self._tick()
-                looked = time.monotonic()
-            self._check_feeds()
-
-    def _epoch(self, waiting: list[Waiting]) -> None:
-        committed = False
-        promises = [self.promises.pop(0) for _ in range(len(self.promises))]  # more may come meanwhile
-        try:
-            arrivals = [found for each in waiting if (found := self._arrival(each)) is not None]
-            self.engine.epoch(arrivals, promises)
-            committed = True
-        finally:
-            for each in waiting:
-                each.settle(committed=committed)
+    def _epoch(self, taken: list[Taken]) -> None:
+        """One epoch, made again as long as its failures pass. A source that fails it is left out."""
+        promises, unwatched = list(self.promises), self._watched.unwatched()
+        self._next = time.monotonic() + self.period
+        attempt, pause = 0, PAUSE
+        while not self.stopping.is_set() or not attempt:
+            attempt += 1
+            try:
+                arrivals = [self._arrival(each) for each in taken]
+                seals = [each.stream for each in taken if each.source.is_bounded]
+                self.engine.epoch(arrivals, promises, seals, unwatched)
+                break
+            except SourceChanged as changed:
+                taken = self._left_out(taken, changed.stream)
+            except WindrowError as error:
+                taken = self._after(error, taken, attempt, pause)
+            pause = min(pause * 4, LONGEST_PAUSE)
+        else:
+            return
+        del self.promises[: len(promises)]  # more may have come meanwhile
+        self._watched.committed()
+        crash_point("before-source-told")
+        for each in taken:
+            each.source.committed(each.end, self.engine.last.number)
+        self.engine.calm()
         self.watch()
 
-    def _arrival(self, waiting: Waiting) -> Arrival | None:
-        batch = waiting.batch
-        source, record = self.sources[batch.stream], self.engine.streams[batch.stream]
-        read = next_read(batch.stream, record.read, batch, source.fingerprint)
-        return None if read is None else Arrival(batch.stream, batch.frame, read, batch.waiting, batch.around)
+    def _arrival(self, taken: Taken) -> Arrival:
+        began = time.perf_counter()
+        source, end, record = taken.source, taken.end, self.engine.streams[taken.stream]
+        frame = source.frame(record.read.offsets, end)
+        read = SourceState(source.fingerprint, end.at)
+        around = time.perf_counter() - began
+        keys = source.keys(end)
+        return Arrival(taken.stream, frame, read, end.backlog, around, keys, lambda: source.check(end))
 
-    def _tick(self) -> None:
-        policies = [record.stream.progress.policy for record in self.engine.streams.values()]
-        if any(isinstance(policy, OrderedPer) and policy.idle is not None for policy in policies):
-            self.engine.epoch()
-        self.watch()
+    def _after(self, error: WindrowError, taken: list[Taken], attempt: int, pause: float) -> list[Taken]:
+        """What an epoch that failed takes when it is made again; raises the error if that cannot help."""
+        changed = [each for each in taken if not self._is_settled(each, error)]
+        if changed:
+            return self._left_out(taken, *(each.stream for each in changed))
+        if error.code not in PASSING or attempt >= ATTEMPTS:
+            raise error
+        self.engine.tell(Told("retried", "epoch", error))
+        away = error.stream if isinstance(error, SourceError) else None
+        if isinstance(error, SourceError) and away is not None and not self.once:
+            self.board.away(away, error)
+            return self._left_out(taken, away)
+        self.stopping.wait(pause)
+        return taken
 
-    def _check_feeds(self) -> bool:
-        """Raises why a feed has failed, if another start cannot help it. Whether one was started again."""
-        if self.stopping.is_set():
-            return False
-        again = [feed for feed in self._feeds if feed.start_again()]
-        for feed in self._feeds:
-            error = feed.error() if feed not in again else None
-            if error is not None:
-                raise error
-        return bool(again)
+    def _is_settled(self, taken: Taken, error: WindrowError) -> bool:
+        """Whether a source has what it had: a file that is being written is no file with a fault."""
+        if error.code not in ("malformed-row", "bad-files", "file-missing", "job-failed"):
+            return True
+        return taken.source.check(taken.end)
+
+    def _left_out(self, taken: list[Taken], *streams: str) -> list[Taken]:
+        """The others; what is left out is looked at anew."""
+        for name in streams:
+            self.board.forget(name)
+            if self.once and name in self._targets:
+                self._targets[name] = self._asked(name, self.sources[name])
+        return [each for each in taken if each.stream not in streams]
+
+    def _wait(self, *, at_once: bool) -> None:
+        """For the trigger; and, unless there was something to take, for something new or the next look at
+        the clock."""
+        rest = self._next - time.monotonic()
+        if rest > 0 and not self.once:
+            self.stopping.wait(rest)
+        if not at_once and not self.promises:
+            is_told = all(source.is_slow or source.wakes for source in self.sources.values())
+            self.board.wait(TICK if is_told and not self.once else SOONEST)
+            self._watched.tell(self.watch)
 
     def _seal(self) -> None:
         """Declare the end of every stream that was read."""
@@ -195,3 +296,165 @@ class Loop:
         if names:
             self.engine.epoch(seals=names)
             self.watch()
+
+
+class Board:
+    """Where those who look at slow sources post what they find."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._found: dict[str, Any] = {}
+        self._away: dict[str, SourceError] = {}
+        self._fatal: BaseException | None = None
+        self._woken = False
+
+    def post(self, name: str, found: Any) -> None:
+        """A source could be read up to here."""
+        with self._changed:
+            is_news = self._found.get(name) != found or name in self._away
+            self._found[name] = found
+            self._away.pop(name, None)
+            if is_news:
+                self._woken = True
+                self._changed.notify_all()
+
+    def away(self, name: str, error: SourceError) -> None:
+        """A source does not answer."""
+        with self._changed:
+            self._found.pop(name, None)
+            self._away[name] = error
+
+    def fail(self, error: BaseException) -> None:
+        """A source is not what it was."""
+        with self._changed:
+            self._fatal = error
+            self._woken = True
+            self._changed.notify_all()
+
+    def latest(self, name: str) -> Any:
+        """What was posted last; None if nothing was, or the source is away."""
+        with self._changed:
+            if self._fatal is not None:
+                raise self._fatal
+            return self._found.get(name)
+
+    def forget(self, name: str) -> None:
+        """What was posted is not so any more."""
+        with self._changed:
+            self._found.pop(name, None)
+
+    def answers(self, name: str) -> bool:
+        """Whether a source has said how far it is."""
+        with self._changed:
+            return name in self._found
+
+    @property
+    def absent(self) -> dict[str, SourceError]:
+        """The sources that do not answer, and why."""
+        with self._changed:
+            return dict(self._away)
+
+    def wait(self, seconds: float) -> None:
+        """Until something is posted, somebody calls `wake`, or time runs out."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._woken, seconds)
+            self._woken = False
+
+    def wake(self) -> None:
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+
+class Look(Thread):
+    """Looks at one slow source again and again, and posts what it finds."""
+
+    def __init__(self, name: str, source: Source, board: Board) -> None:
+        super().__init__(name=f"windrow looks at {name}", daemon=True)
+        self._stream, self._source, self._board = name, source, board
+        self._ended = Event()
+
+    def run(self) -> None:
+        pause = SOONEST
+        while not self._ended.is_set():
+            began = time.monotonic()
+            try:
+                self._board.post(self._stream, self._source.latest())
+                pause = min(LATEST, max(SOONEST, AT_EASE * (time.monotonic() - began)))
+            except SourceError as error:
+                if error.code not in PASSING:
+                    self._board.fail(error)
+                    return
+                self._board.away(self._stream, error)
+                pause = min(LONGEST_PAUSE, max(AWAY, pause * 2))
+            except BaseException as error:  # noqa: BLE001  it is raised again by the thread that makes epochs
+                self._board.fail(error)
+                return
+            self._ended.wait(pause)
+
+    def stop(self) -> None:
+        """No more looks; the one under way is waited for."""
+        self._ended.set()
+        if self.is_alive():
+            self.join()
+
+
+class Watched:
+    """For how long it was known whether streams have rows: only then can a source of theirs be idle."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._since = engine.now()
+        #: streams of which that is not known now
+        self._blind: set[str] = set()
+        self._missed: dict[str, int] = {}
+        self._told: dict[str, int] = {}
+        self._ticked = self._looked = time.monotonic()
+        last = engine.last.decisions.get("now")
+        if last is not None:  # nobody looked while there was no run
+            self._missed = dict.fromkeys(self._idle_streams(), max(0, self._since - int(last)))
+
+    def _idle_streams(self) -> list[str]:
+        found = []
+        for name, record in self._engine.streams.items():
+            policy = record.stream.progress.policy
+            if isinstance(policy, OrderedPer) and policy.idle is not None:
+                found.append(name)
+        return found
+
+    def look(self, sources: Mapping[str, Source], taken: list[Taken], board: Board) -> None:
+        """What is known of each stream at this moment."""
+        self.passed()
+        behind = {each.stream for each in taken if each.end.has_more}
+        slow = {name for name, source in sources.items() if source.is_slow and not source.is_bounded}
+        self._blind = behind | {name for name in slow if not board.answers(name)}
+
+    def passed(self) -> None:
+        """Time has passed."""
+        now = self._engine.now()
+        for name in self._blind & set(self._idle_streams()):
+            self._missed[name] = self._missed.get(name, 0) + max(0, now - self._since)
+        self._since = now
+
+    def is_due(self) -> bool:
+        """Whether sources may have become idle that nobody has looked at for a while."""
+        if not self._idle_streams() or time.monotonic() - self._ticked < TICK:
+            return False
+        self._ticked = time.monotonic()
+        return True
+
+    def tell(self, watch: Callable[[], None]) -> None:
+        """Whoever looks on is told now and then, whether something happens or not."""
+        if time.monotonic() - self._looked >= TICK:
+            self._looked = time.monotonic()
+            watch()
+
+    def unwatched(self) -> dict[str, int]:
+        """For how many microseconds nobody could tell, since the last commit."""
+        self._told = dict(self._missed)
+        return self._told
+
+    def committed(self) -> None:
+        """A commit holds what was told."""
+        for name, micros in self._told.items():
+            self._missed[name] -= micros

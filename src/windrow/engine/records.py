@@ -43,6 +43,8 @@ class StreamRecord:
     source: Source | None = None
     #: all rows from here on are kept; None: none are
     kept_from: Instant | None = None
+    #: microseconds in which nobody could tell whether rows were there: no source was idle then
+    unwatched: int = 0
 
     @classmethod
     def new(cls, stream: Stream) -> StreamRecord:
@@ -73,6 +75,7 @@ class StreamRecord:
                 "last_arrival": write_instant(known.last_arrival),
                 "greatest": self.greatest,
                 **({} if self.kept_from is None else {"kept_from": write_instant(self.kept_from)}),
+                **({"unwatched": self.unwatched} if self.unwatched else {}),
             },
         )
 
@@ -90,6 +93,7 @@ class StreamRecord:
             state.sealed,
         )
         found = cls(stream, known, state.late, state.shed, state.options["greatest"], state.source)
+        found = replace(found, unwatched=state.options.get("unwatched", 0))
         return found if stream.keep is None else replace(found, kept_from=_kept_from(found, state))
 
 

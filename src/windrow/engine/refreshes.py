@@ -12,6 +12,7 @@ everything. Nothing is lost by that: what a query has not told it can still tell
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -147,6 +148,10 @@ class Refreshes:
         stored = decisions.get("refreshes", {})
         found._remembered = {query: Memory(*numbers) for query, numbers in stored.items()}
         return found
+
+    def copy(self) -> Refreshes:
+        """The same, to go back to if an epoch fails."""
+        return deepcopy(self) if self._schedules else copy(self)
 
     def decisions(self, known: Collection[str]) -> dict[str, Any]:
         """For the manifest: what is known of these queries."""

@@ -119,12 +119,14 @@ class Intake:
         seen = Observed(shown, accepted.height, int(late.sum()))
         return Judged(accepted, batch.filter(~only & ~kept), seen)
 
-    def learn(self, known: Known, pieces: Sequence[Observed], now: int) -> Known:
-        """What is known after a batch, given what its pieces tell."""
+    def learn(self, known: Known, pieces: Sequence[Observed], now: int, watched: int | None = None) -> Known:
+        """What is known after a batch, given what its pieces tell. `watched` is the time by which sources are
+        idle, if that is not the time on the wall."""
         seen = Observed.all(pieces)
+        time = now if watched is None else watched
         return replace(
             self.counted(known, seen),
-            progress=self.stream.progress.policy.observe(known.progress, seen.batch, now),
+            progress=self.stream.progress.policy.observe(known.progress, seen.batch, time),
             last_arrival=max(known.last_arrival, now),
         )
 

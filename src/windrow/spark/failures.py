@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError
 from windrow.errors import SourceError, WindrowError
 from windrow.spark.sources.java_errors import SPARK_ERRORS
 from windrow.spark.sources.malformed import told
+from windrow.spark.sources.ranges import told_by_task
 
 #: the class and text of an exception in a Java stack trace
 _CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Exception|Error)): (.*)$", re.MULTILINE)
@@ -69,6 +70,9 @@ def translated(text: str, what: str) -> WindrowError:
             code="file-missing",
             hint="put the file back, or start with a new state directory",
         )
+    by_source = told_by_task(text)
+    if by_source is not None:
+        return by_source
     malformed = told(text, what)
     if malformed is not None:
         return malformed

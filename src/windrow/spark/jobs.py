@@ -12,6 +12,7 @@ from dataclasses import replace
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
@@ -53,7 +54,13 @@ class SparkJobs:
 
     def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
         """Run the ingest job: all batches together."""
-        return ingest(batches, place, now)
+        return ingest([self._on_spark(batch) for batch in batches], place, now)
+
+    def _on_spark(self, batch: Arrived) -> Arrived:
+        """Rows that came to the driver are handed to Spark as they are."""
+        if not isinstance(batch.frame, pa.Table):
+            return batch
+        return replace(batch, frame=self.spark.createDataFrame(batch.frame))
 
     def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
         """Run the close job."""

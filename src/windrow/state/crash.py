@@ -33,6 +33,7 @@ POINTS = (
     *STATE_POINTS,
     "before-commit",
     "after-commit",
+    "before-source-told",
     "before-spark-commit",
     "sink-before-write",
     "sink-written",

@@ -28,11 +28,10 @@ class SourceFile:
 class SourceState:
     """Which source it was, and how far it has been read: the same one must come back after a restart."""
 
-    #: of Spark's streaming query; None for inputs the engine drives itself
-    query_id: str | None = None
-    last_batch: int | None = None
     fingerprint: str = ""
-    schema: str = ""
+    #: how far, as the source counts: rows, offsets of partitions, files
+    offsets: Mapping[str, Any] = field(default_factory=dict)
+    #: the files of a table, which is read whole
     files: tuple[SourceFile, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

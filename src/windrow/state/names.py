@@ -8,7 +8,7 @@
     chunks/000000000007-000002-s0003-09fb21c4.parquet  a part of an archive: sub-index 3 instead of a shard
     chunks/000000000007-000002-driver-81be55aa.parquet kept rows of a stream: a sub-window
 
-    checkpoints/bids/                                  how far Spark has read stream `bids`
+    checkpoints/bids/                                  Spark's own notes on a streaming frame
     archives/past-5f0c9a1e/                            archive `past`, with commits of its own
 
 Names of chunks end in random digits: two attempts of one task never write to the same file. The name of a
@@ -32,8 +32,8 @@ RESERVED = "\x1f"
 
 #: in place of a shard: what belongs to the engine as a whole (contents of tables, lists of consumed files)
 DRIVER = -1
-#: kept sub-windows of streams, and the last answers of queries
-KEPT, ANSWERS = -2, -3
+#: kept sub-windows of streams, the last answers of queries, and what sources remember one by one
+KEPT, ANSWERS, KEYS = -2, -3, -4
 
 _CHUNK = re.compile(r"(chunks|outbox)/(\d{12,})-(\d{6,})-(?:s(\d{4,})|driver)-([0-9a-z]+)\.(chunk|parquet)")
 _COMMIT = re.compile(rf"{COMMITS}/(\d{{12,}})\.json")

@@ -57,6 +57,16 @@ def sweep(log: CommitLog, keep: int = 8) -> Swept:
     return Swept(commits, tuple(orphans), sum(orphans.values()))
 
 
+def discard(log: CommitLog) -> None:
+    """Remove what was written for a commit that has failed: nobody is going to name it."""
+    number, owner = log.last.number + 1, log.owner.epoch
+    for folder in (CHUNKS, OUTBOX):
+        for name in log.store.list(folder):
+            known = ChunkName.parse(name)
+            if known is not None and (known.commit, known.owner) == (number, owner):
+                log.store.remove(name)
+
+
 def find_orphans(log: CommitLog, floor: int) -> dict[str, int]:
     """The files that no commit from `floor` on names, nor can ever name; with their sizes."""
     found = {**log.store.list(CHUNKS), **log.store.list(OUTBOX)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from windrow.algebra.catalog import Stream
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import parse_type
+from windrow.spark.sources.source import Begun, Position, Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,18 +34,30 @@ def declare() -> Declare:
 
 
 @pytest.fixture
-def drain(tmp_path: Path) -> Drain:
-    """The micro-batches of what a streaming frame has now; the next call goes on where the last one ended."""
+def drain() -> Drain:
+    """What a source has now, a table for each epoch; the next call goes on where the last one ended."""
+    positions: dict[int, Position] = {}
 
-    def drained(frame: DataFrame) -> list[pa.Table]:
-        batches: list[pa.Table] = []
-        query = (
-            frame.writeStream.foreachBatch(lambda batch, _: batches.append(batch.toArrow()))
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
-        return [batch for batch in batches if batch.num_rows]
+    def drained(source: Source) -> list[pa.Table]:
+        position = positions.get(id(source))
+        if position is None:
+            position = {}
+            source.begin(Begun("s", position))
+        latest, tables = source.whole(), []
+        while (end := source.upto(position, latest)) is not None:
+            tables.append(source.frame(position, end).toArrow())
+            source.keys(end)
+            source.committed(end, 0)
+            position = end.at
+        positions[id(source)] = position
+        return [table for table in tables if table.num_rows]
 
     return drained
+
+
+def all_rows(source: Source) -> DataFrame:
+    """The rows of the first epoch."""
+    end = source.upto({}, source.whole())
+    assert end is not None
+    frame: DataFrame = source.frame({}, end)
+    return frame

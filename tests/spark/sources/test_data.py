@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.spark.sources.conftest import all_rows
 
 from windrow.algebra.types import BIGINT, DOUBLE, STRING, TIMESTAMP, decimal
 from windrow.errors import SourceError
@@ -17,7 +18,7 @@ from windrow.spark.sources.tables import as_table, digest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from tests.spark.sources.conftest import Declare, Drain
+    from tests.spark.sources.conftest import Declare
 
 MIDNIGHT = datetime(2026, 1, 1)
 VALUES = {"Item": [1, 2], "price": [0.5, None], "name": ["a", None], "ts": [MIDNIGHT, MIDNIGHT]}
@@ -55,7 +56,7 @@ def test_a_table_in_memory(spark: SparkSession, declare: Declare, make: str) -> 
     assert source.is_bounded
     assert source.order_key == ("__row",)
     assert source.fingerprint.startswith("table:2 rows ")
-    assert source.frame.orderBy("__row").toArrow().to_pylist() == [
+    assert all_rows(source).orderBy("__row").toArrow().to_pylist() == [
         {"ts": MIDNIGHT.replace(tzinfo=UTC), "item": 1, "price": 0.5, "name": "a", "__row": 0},
         {"ts": MIDNIGHT.replace(tzinfo=UTC), "item": 2, "price": None, "name": None, "__row": 1},
     ]
@@ -66,19 +67,18 @@ def test_a_batch_frame(spark: SparkSession, declare: Declare) -> None:
     assert infer_schema(frame).names == ("ITEM", "ts", "a.b")
     source = open_data(spark, declare("item BIGINT, a.b STRING, ts TIMESTAMP"), frame)
     assert (source.is_bounded, source.order_key) == (True, ())
-    assert source.frame.toArrow().to_pylist() == [
+    assert all_rows(source).toArrow().to_pylist() == [
         {"item": 1, "a.b": "x", "ts": MIDNIGHT.replace(tzinfo=UTC)},
     ]
 
 
-def test_a_streaming_frame(spark: SparkSession, declare: Declare, drain: Drain) -> None:
+def test_a_streaming_frame(spark: SparkSession, declare: Declare) -> None:
     rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5).load()
     source = open_data(
         spark, declare("value BIGINT, ts TIMESTAMP"), rate.withColumnRenamed("timestamp", "ts")
     )
     assert not source.is_bounded
     assert source.fingerprint == "frame:streaming struct<ts:timestamp,value:bigint>"
-    assert source.frame.columns == ["value", "ts"]
 
 
 def test_types_that_spark_does_not_take_are_made_plain() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.sources.conftest import all_rows
 
 from windrow.errors import DataError, SourceError
 from windrow.language.compile import declare_stream
@@ -42,27 +43,28 @@ def test_parquet_in_micro_batches(
     for name, items in (("a", [1, 2]), ("b", [3])):
         write_parquet(tmp_path / f"{name}.parquet", items)
     source = open_url(spark, declare(COLUMNS, f"files://{tmp_path}/*.parquet?files_per_batch=1"))
-    assert (source.is_bounded, source.is_files) == (False, True)
+    assert not source.is_bounded
     assert source.fingerprint == f"files:{tmp_path}/*.parquet parquet"
-    batches = drain(source.frame)
+    batches = drain(source)
     assert [batch.num_rows for batch in batches] == [2, 1]
     assert batches[0].column_names == ["ts", "price", "item", *source.order_key]
     assert batches[0].to_pylist()[1] == {
         "ts": MIDNIGHT,
         "price": 1.0,
         "item": 2,
+        "__time": batches[0]["__time"][1].as_py(),
         "__file": f"file:{tmp_path}/a.parquet",
         "__row_index": 1,
     }
     assert batches[0].schema.types[:3] == [pa.timestamp("us", "UTC"), pa.float64(), pa.int64()]
     write_parquet(tmp_path / "c.parquet", [4])
-    assert [batch["item"].to_pylist() for batch in drain(source.frame)] == [[4]]
+    assert [batch["item"].to_pylist() for batch in drain(source)] == [[4]]
 
 
 def test_one_file_can_be_named(spark: SparkSession, declare: Declare, drain: Drain, tmp_path: Path) -> None:
     write_parquet(tmp_path / "a.parquet", [1])
     write_parquet(tmp_path / "b.parquet", [2])
-    (batch,) = drain(open_url(spark, declare(COLUMNS, f"{tmp_path}/a.parquet")).frame)
+    (batch,) = drain(open_url(spark, declare(COLUMNS, f"{tmp_path}/a.parquet")))
     assert batch["item"].to_pylist() == [1]
 
 
@@ -72,7 +74,7 @@ def test_csv_columns_go_by_name(spark: SparkSession, declare: Declare, tmp_path:
     columns = "ts TIMESTAMP, price DOUBLE, item BIGINT, note STRING"
     source = open_url(spark, declare(columns, f"{tmp_path}?bounded=true"))
     assert source.is_bounded
-    rows = source.frame.orderBy(*source.order_key).select("ts", "price", "item", "note").collect()
+    rows = all_rows(source).orderBy(*source.order_key).select("ts", "price", "item", "note").collect()
     assert [tuple(row) for row in rows] == [
         (MIDNIGHT.replace(tzinfo=None), None, 7, 'say "hi", twice'),
         (MIDNIGHT.replace(tzinfo=None), 2.5, 8, None),
@@ -84,7 +86,7 @@ def test_csv_without_a_header_goes_by_position(spark: SparkSession, declare: Dec
     source = open_url(
         spark, declare("item BIGINT, ts TIMESTAMP", f"{tmp_path}/a.csv?bounded=true&header=false&delimiter=;")
     )
-    assert source.frame.select("item").toArrow()["item"].to_pylist() == [7]
+    assert all_rows(source).select("item").toArrow()["item"].to_pylist() == [7]
 
 
 NEW_YEAR = "2026-01-01"
@@ -125,11 +127,11 @@ def test_a_malformed_row_is_an_error_or_left_out(
     path.write_text(text, errors="surrogateescape")
     stream = "item BIGINT, ts TIMESTAMP" + ", note STRING" * ("bytes" in name)
     place = f"{tmp_path}?bounded=true&format={name.split()[0]}"
-    frame = open_url(spark, declare(stream, place)).frame
+    frame = all_rows(open_url(spark, declare(stream, place)))
     with pytest.raises(DataError) as caught, job_failed("reading stream `s`"):
         frame.select("item").toArrow()
     assert caught.value.message.startswith(f"reading stream `s`: {path}, {message}")
-    rest = open_url(spark, declare(stream, f"{place}&malformed=drop")).frame
+    rest = all_rows(open_url(spark, declare(stream, f"{place}&malformed=drop")))
     assert rest.select("item", "ts").toArrow()["item"].to_pylist() == [1]
     for column in ("item", "ts"):
         assert rest.select(column).toArrow().num_rows == 1
@@ -146,7 +148,7 @@ def test_text_of_a_parquet_file_that_is_no_text(
     )
     source = open_url(spark, declare("note STRING, ts TIMESTAMP", f"{tmp_path}/a.parquet?bounded=true"))
     with pytest.raises(DataError) as caught, job_failed("reading stream `s`"):
-        source.frame.select("ts").toArrow()
+        all_rows(source).select("ts").toArrow()
     told = f"{tmp_path}/a.parquet, row 2, column `note`: `caf\\xe9` is not valid UTF-8"
     assert caught.value.message == f"reading stream `s`: {told}"
 
@@ -155,13 +157,13 @@ def test_numbers_of_a_parquet_file_are_times_in_their_unit(spark: SparkSession, 
     pq.write_table(pa.table({"ts": [1767225600000, None], "d": [0.5, 1e300]}), tmp_path / "a.parquet")
     place = f"{tmp_path}/a.parquet?bounded=true"
     stream = declare_stream("s", "ts TIMESTAMP FORMAT 'epoch_ms'", f"WATTR ts FROM '{place}'")
-    assert open_url(spark, stream).frame.select("ts").toArrow()["ts"].to_pylist() == [MIDNIGHT, None]
+    assert all_rows(open_url(spark, stream)).select("ts").toArrow()["ts"].to_pylist() == [MIDNIGHT, None]
     stream = declare_stream("s", "d TIMESTAMP FORMAT 'epoch_s'", f"FROM '{place}'")
     with (
         pytest.raises(DataError, match=r"column `d`: `1.0E300` is no time in FORMAT 'epoch_s'"),
         job_failed("it"),
     ):
-        open_url(spark, stream).frame.select("d").toArrow()
+        all_rows(open_url(spark, stream)).select("d").toArrow()
     with pytest.raises(SourceError, match=r"declared TIMESTAMP, but .* has BIGINT"):
         open_url(spark, declare_stream("s", "ts TIMESTAMP", f"FROM '{place}'"))
 
@@ -170,7 +172,7 @@ def test_json_lines(spark: SparkSession, declare: Declare, drain: Drain, tmp_pat
     (tmp_path / "a.jsonl").write_text(
         '{"Item": 7, "ts": "2026-01-01T00:00:00", "more": [1]}\n\n{"Item": 8}\n'
     )
-    (batch,) = drain(open_url(spark, declare("ts TIMESTAMP, item BIGINT", f"{tmp_path}/*.jsonl")).frame)
+    (batch,) = drain(open_url(spark, declare("ts TIMESTAMP, item BIGINT", f"{tmp_path}/*.jsonl")))
     assert batch.to_pylist() == [{"ts": MIDNIGHT, "item": 7}, {"ts": None, "item": 8}]
 
 
@@ -181,7 +183,8 @@ def test_a_json_column_that_may_be_absent(spark: SparkSession, declare: Declare,
         SourceError, match=r"`note`, which the first 1 lines of .* do not have .*`\?absent=null`"
     ):
         open_url(spark, declare(columns, place))
-    rows = open_url(spark, declare(columns, place + "&absent=null")).frame.select("item", "note").toArrow()
+    source = open_url(spark, declare(columns, place + "&absent=null"))
+    rows = all_rows(source).select("item", "note").toArrow()
     assert rows.to_pylist() == [{"item": 7, "note": None}]
 
 
@@ -192,7 +195,7 @@ def test_a_later_csv_file_with_another_header_is_an_error(
     (tmp_path / "b.csv").write_text("other,ts\n1,2026-01-01\n")
     source = open_url(spark, declare("item BIGINT, ts TIMESTAMP", f"{tmp_path}/*.csv?bounded=true"))
     with pytest.raises(SourceError, match="header") as caught, job_failed("reading stream `s`"):
-        source.frame.toArrow()
+        all_rows(source).toArrow()
     assert f"{tmp_path}/b.csv" in caught.value.message
     assert caught.value.code == "other-header"
 
@@ -235,7 +238,7 @@ def test_an_empty_directory_may_wait_for_its_first_file(
     place.mkdir()
     source = open_url(spark, declare(COLUMNS, f"{place}/*.csv"))
     (place / "a.csv").write_text("ts,price,item\n2026-01-01,1.5,7\n")
-    assert [batch["item"].to_pylist() for batch in drain(source.frame)] == [[7]]
+    assert [batch["item"].to_pylist() for batch in drain(source)] == [[7]]
 
 
 def test_a_file_that_is_not_what_it_says(spark: SparkSession, declare: Declare, tmp_path: Path) -> None:

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from tests.spark.sources.conftest import all_rows
 from tests.support.patience import PATIENCE
 
 from windrow.errors import SourceError
+from windrow.spark.failures import translated
 from windrow.spark.sources import open_url
 from windrow.spark.sources.kafka_client import Topic
 from windrow.spark.sources.kafka_offsets import check_still_there, limited
-from windrow.spark.sources.kafka_reader import _StreamReader, as_option
+from windrow.spark.sources.kafka_source import ReadMessages
 from windrow.spark.sources.kafka_url import KafkaUrl
+from windrow.spark.sources.ranges import told_to_driver
+from windrow.spark.sources.source import Begun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,7 +79,7 @@ def test_rows_that_are_not_there_are_an_error(server: str, send: Send) -> None:
         ):
             list(topic.messages(0, 500, 510))
         with pytest.raises(
-            SourceError, match=r"rows 1 to 4 of partition 0 .* cannot be read: no more messages come"
+            SourceError, match=r"rows 1 to 4 of partition 0 .* do not come: no more messages come"
         ):
             list(topic.messages(0, 0, 5))
 
@@ -110,34 +113,51 @@ def test_the_package_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) 
         Topic(KafkaUrl("h:1", "t"))
 
 
-def test_offsets_of_a_stream(server: str, send: Send) -> None:
+def test_positions_of_a_topic(spark: SparkSession, declare: Declare, server: str, send: Send) -> None:
     send("offsets", *"abcde")
-    stream = _StreamReader(as_option(KafkaUrl(server, "offsets")))
-    start = stream.initialOffset()
-    assert start == {"0": 0, "1": 0, "2": 0, "3": 0}
-    assert _StreamReader(as_option(KafkaUrl(server, "offsets", starting="latest"))).initialOffset()["0"] == 2
-    end = stream.latestOffset(start, ReadAllAvailable())
-    assert end == {"0": 2, "1": 1, "2": 1, "3": 1}
-    parts = stream.partitions(start, end)
-    assert [part.value for part in parts] == [(0, 0, 2), (1, 0, 1), (2, 0, 1), (3, 0, 1)]
-    values = [
-        value for part in parts for batch in stream.read(part) for value in batch["__value"].to_pylist()
-    ]
-    assert values == [b"a", b"e", b"b", b"c", b"d"]
-    assert stream.partitions(end, end) == []
-    assert stream.reportLatestOffset() == end
-    few = stream.latestOffset(start, ReadMaxRows(4))
-    assert sum(stream.reportLatestOffset().values()) - sum(few.values()) == 1  # one row waits
+    source = open_url(spark, declare(COLUMNS, f"kafka://{server}/offsets?rows_per_batch=4"))
+    source.begin(Begun("s", {}))
+    end = source.upto({}, source.latest())
+    assert end is not None
+    assert (sum(end.at["partitions"].values()), end.backlog, end.has_more) == (4, 1, True)
+    rest = source.upto(end.at, source.latest())
+    assert rest is not None
+    assert rest.at == {"partitions": {"0": 2, "1": 1, "2": 1, "3": 1}}
+    assert (rest.backlog, rest.has_more) == (0, False)
+    assert source.upto(rest.at, source.latest()) is None
+    source.end()
 
 
-def test_a_single_run_ends_where_the_topic_ended_when_it_began(server: str, send: Send) -> None:
-    send("once", *"abcd")
-    stream = _StreamReader(as_option(KafkaUrl(server, "once", rows_per_batch=4)))
-    assert stream.getDefaultReadLimit() == ReadMaxRows(4)
-    stream.prepareForTriggerAvailableNow()
-    send("once", *"efgh")
-    end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
-    assert end == stream.latestOffset(end, ReadAllAvailable()) == {"0": 1, "1": 1, "2": 1, "3": 1}
+def test_messages_of_a_part(server: str, send: Send) -> None:
+    send("parts", *"abcde")
+    read = ReadMessages("s", KafkaUrl(server, "parts"))
+    values = [value for batch in read((0, 0, 2)) for value in batch["__value"].to_pylist()]
+    assert values == [b"a", b"e"]
+
+
+def test_a_topic_read_from_its_end_begins_where_it_was_first_seen(
+    spark: SparkSession, declare: Declare, server: str, send: Send
+) -> None:
+    send("ends", *"abcd")
+    source = open_url(spark, declare(COLUMNS, f"kafka://{server}/ends?starting=latest"))
+    source.begin(Begun("s", {}))
+    begin = source.upto({}, source.latest())
+    assert begin is not None
+    assert begin.at == {"partitions": {"0": 1, "1": 1, "2": 1, "3": 1}}
+    send("ends", *"efgh")
+    end = source.upto(begin.at, source.latest())
+    assert end is not None
+    assert end.at == {"partitions": {"0": 2, "1": 2, "2": 2, "3": 2}}
+    source.end()
+
+
+def test_a_broker_that_is_away_is_told_with_its_stream() -> None:
+    error = SourceError("no answer", code="source-away", hint="wait")
+    with pytest.raises(RuntimeError) as raised, told_to_driver("bids"):
+        raise error
+    told = translated(f"org.apache.spark.SparkException: {raised.value}", "reading")
+    assert isinstance(told, SourceError)
+    assert (told.stream, told.code, told.message, told.hint) == ("bids", "source-away", "no answer", "wait")
 
 
 def test_gone_rows_and_new_topics_are_noticed() -> None:
@@ -163,12 +183,13 @@ def test_a_topic_is_read_once(
     send("bids", *(row(item) for item in range(10)))
     source = open_url(spark, declare(COLUMNS, f"kafka://{server}/bids?kafka.client.id=test"))
     assert (source.is_bounded, source.order_key) == (False, ("__partition", "__offset"))
-    assert source.fingerprint.endswith("/bids json")
-    (first,) = drain(source.frame)
+    assert source.fingerprint.endswith(" json")
+    assert "/bids" in source.fingerprint
+    (first,) = drain(source)
     assert first.column_names == ["item", "ts", "__partition", "__offset"]
     assert sorted(first["item"].to_pylist()) == list(range(10))
     send("bids", *(row(item) for item in range(10, 15)))
-    (second,) = drain(source.frame)
+    (second,) = drain(source)
     assert sorted(second["item"].to_pylist()) == list(range(10, 15))
 
 
@@ -177,7 +198,7 @@ def test_malformed_messages_are_left_out_if_told(
 ) -> None:
     send("bad", row(1), row('"x"'), None, "", "{", row(2))
     source = open_url(spark, declare(COLUMNS, f"kafka://{server}/bad?malformed=drop"))
-    (batch,) = drain(source.frame)
+    (batch,) = drain(source)
     assert sorted(batch["item"].to_pylist()) == [1, 2]
 
 
@@ -198,9 +219,10 @@ def test_a_secret_is_in_no_plan(
     monkeypatch.setenv("CANARY", "Canary7yellow")  # after Spark has begun: workers do not see it
     send("plans", row(1))
     source = open_url(spark, declare(COLUMNS, f"kafka://{server}/plans?kafka.sasl.password=${{env:CANARY}}"))
-    (batch,) = drain(source.frame)
+    (batch,) = drain(source)
     assert batch["item"].to_pylist() == [1]
-    source.frame.explain(extended=True)
-    shown = str(source.frame._jdf.queryExecution()) + "".join(capfd.readouterr())
-    assert "windrow_kafka" in shown
+    frame = all_rows(source)
+    frame.explain(extended=True)
+    shown = str(frame._jdf.queryExecution()) + "".join(capfd.readouterr())
+    assert "windrow_parts" in shown
     assert "Canary" not in shown + source.fingerprint

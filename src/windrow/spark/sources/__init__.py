@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from windrow.spark.sources.check import check_url, is_bounded
-from windrow.spark.sources.source import Source
+from windrow.spark.sources.source import Bounded, Source
 
 if TYPE_CHECKING:
     from windrow.spark.sources.data import infer_schema, open_data
     from windrow.spark.sources.opening import open_url
 
-__all__ = ["Source", "check_url", "infer_schema", "is_bounded", "open_data", "open_url"]
+__all__ = ["Bounded", "Source", "check_url", "infer_schema", "is_bounded", "open_data", "open_url"]
 
 #: where the names are that are loaded later
 _HOMES = {

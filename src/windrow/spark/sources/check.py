@@ -7,12 +7,14 @@ from collections.abc import Callable
 from windrow.spark.sources.files_url import FilesUrl, read_files_url
 from windrow.spark.sources.generator_url import GeneratorUrl, read_generator_url
 from windrow.spark.sources.kafka_url import read_kafka_url
+from windrow.spark.sources.push_source import read_push_url
 from windrow.spark.sources.url import SourceUrl, parse_url
 
 _READERS: dict[str, Callable[[SourceUrl], object]] = {
     "files": read_files_url,
     "generator": read_generator_url,
     "kafka": read_kafka_url,
+    "push": read_push_url,
 }
 
 

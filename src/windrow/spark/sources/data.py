@@ -15,8 +15,9 @@ from pyspark.sql.types import StructType
 from windrow.algebra.schema import Field, Schema
 from windrow.errors import SourceError
 from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
-from windrow.spark.sources.source import Source
+from windrow.spark.sources.source import Bounded, Source
 from windrow.spark.sources.spark_types import from_spark
+from windrow.spark.sources.streaming_frame import StreamingFrame
 from windrow.spark.sources.tables import as_table, digest, without_rows
 
 if TYPE_CHECKING:
@@ -31,8 +32,10 @@ def open_data(spark: SparkSession, stream: Stream, data: object) -> Source:
     """The rows of a frame or a table. Only a streaming frame is unbounded."""
     if isinstance(data, DataFrame):
         frame = fit(data, stream, where="the frame")
-        manner = "streaming" if data.isStreaming else "batch"
-        return Source(frame, not data.isStreaming, f"frame:{manner} {data.schema.simpleString()}")
+        columns = data.schema.simpleString()
+        if data.isStreaming:
+            return StreamingFrame(frame, f"frame:streaming {columns}")
+        return Bounded(frame, f"frame:batch {columns}")
     return _open_table(spark, stream, as_table(data))
 
 
@@ -45,7 +48,7 @@ def _open_table(spark: SparkSession, stream: Stream, table: pa.Table) -> Source:
     fingerprint = f"table:{table.num_rows} rows {digest(table)}"
     rows = table.append_column(_ROW, pa.array(np.arange(table.num_rows)))
     frame = fit(spark.createDataFrame(rows), stream, [F.col(_ROW)], "the table")
-    return Source(frame, True, fingerprint, order_key=(_ROW,))
+    return Bounded(frame, fingerprint, (_ROW,))
 
 
 def infer_schema(data: object) -> Schema:

@@ -1,92 +1,268 @@
-"""Opens `files://…` as a source: Spark's file source, told to be strict.
+"""`files://…`: the files of a pattern as a source, in the order of their times.
 
-Left to itself Spark would match CSV columns by position, give NULL for a column a file does not have, and
-ignore files older than a week when newer ones have been seen. So the first file is looked at before anything
-is read, and the options below say what is wanted.
+Left to itself Spark would match CSV columns by position, and give NULL for a column that a file does not
+have. So the first file is looked at before anything is read, what is found there is kept with the first
+commit, and later files are held against it.
+
+Which files were read is remembered by keys of fixed size, one for each: its time orders a file and never
+excludes one, since files that are copied or moved come late with old times. A file that was read and comes
+back under another name is known by its size, its time and what is in it.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
 from windrow.errors import SourceError, nearest
 from windrow.spark.sources.files_url import FilesUrl, format_of, read_files_url
 from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
-from windrow.spark.sources.found_files import FoundFiles, find_files
 from windrow.spark.sources.java_errors import SPARK_ERRORS, reason
+from windrow.spark.sources.listing import (
+    digest,
+    facts,
+    is_local,
+    list_files,
+    opened_listing,
+    pattern_root,
+    unlisted,
+)
 from windrow.spark.sources.malformed import file_of, row_of
 from windrow.spark.sources.parsing import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
-from windrow.spark.sources.source import Source
+from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.spark_types import from_spark, to_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import DataType as SparkType
 
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.types import DataType
     from windrow.spark.sources.url import SourceUrl
+    from windrow.state.entries import SourceFile
 
 _SAMPLE_LINES = 1000
 #: the columns of an order key
-_FILE, _ROW_INDEX, _BLOCK, _LINE = "__file", "__row_index", "__block", "__line"
+_TIME, _FILE, _ROW_INDEX, _BLOCK, _LINE = "__time", "__file", "__row_index", "__block", "__line"
 
 
-def open_files(spark: SparkSession, stream: Stream, url: SourceUrl) -> Source:
+def open_files(spark: SparkSession, stream: Stream, url: SourceUrl) -> FilesSource:
     """The rows of the files there are, and, unless bounded, of those to come."""
-    return open_wanted(spark, stream, read_files_url(url))
+    return FilesSource(spark, stream, read_files_url(url))
 
 
-def open_wanted(spark: SparkSession, stream: Stream | Table, wanted: FilesUrl) -> Source:
-    """The same, of files as an address means them; a table has its columns from them too."""
-    found = find_files(spark, wanted.place, may_be_empty=not wanted.bounded)
-    kind = wanted.format or _common_format(found, wanted)
-    open_format = {"parquet": _open_parquet, "csv": _open_csv, "json": _open_json}[kind]
-    order = _order_key(kind, wanted)
-    check_order_names(stream, order)
-    reading = Reading(spark, stream, wanted, found)
-    try:
-        frame = open_format(reading, list(order.values()))
-    except SPARK_ERRORS as error:
-        raise _unreadable(wanted, error) from None
-    return Source(frame, wanted.bounded, wanted.fingerprint(kind), tuple(order), is_files=True)
+class FilesSource(Source):
+    """Files, each read once. A position is how many were read, and what their columns are called."""
+
+    is_slow = True
+
+    def __init__(self, spark: SparkSession, stream: Stream | Table, wanted: FilesUrl) -> None:
+        self._spark, self._stream, self._wanted = spark, stream, wanted
+        self.is_bounded = wanted.bounded
+        found = opened_listing(spark, wanted.place, may_be_empty=not wanted.bounded)
+        files = [file for file in found if file.size]
+        kind = wanted.format or _common_format(files, wanted)
+        order_key = _order_key(kind, wanted)
+        check_order_names(stream, order_key)
+        self.order_key, self.fingerprint = tuple(order_key), wanted.fingerprint(kind)
+        self._reader = _Reader(spark, stream, wanted, kind, list(order_key.values()))
+        self._files = found if wanted.bounded else files
+        self._read = _Read()
+        if files:
+            self._reader.look_at(files[0])
+
+    def describe(self) -> str:
+        return f"files {self._wanted.place}"
+
+    def all_rows(self) -> DataFrame:
+        """The rows of all files that are there."""
+        return self._reader.frame(self._files)
+
+    def begin(self, begun: Begun) -> None:
+        self._read = _Read.of(begun.keys)
+        stored = begun.start.get("columns")
+        if stored is not None:
+            self._reader.columns = stored
+
+    def latest(self) -> list[SourceFile]:
+        """The files that nobody has read, the oldest first."""
+        if self.is_bounded:
+            return self._files
+        try:
+            listed = list_files(self._spark, self._wanted.place)
+        except OSError as error:
+            raise unlisted(self._wanted.place, error) from None
+        except SPARK_ERRORS as error:
+            raise SourceError(
+                f"`{self._wanted.place}` cannot be listed: {reason(error)}", code="source-away"
+            ) from None
+        return self._read.new(listed, self._stream.title)
+
+    def upto(self, start: Position, latest: Sequence[SourceFile]) -> Offsets | None:
+        files = [file for file in latest if not self._read.has(file)]
+        taken = files if self.is_bounded else self._limited(files)
+        if not taken and not self.is_bounded:
+            return None
+        if taken and self._reader.columns is None:
+            self._reader.look_at(taken[0])
+        self._reader.check(taken)
+        at = {"files": int(start.get("files", 0)) + len(taken), "columns": self._reader.columns}
+        return Offsets(at, tuple(taken), has_more=len(taken) < len(files))
+
+    def _limited(self, files: Sequence[SourceFile]) -> list[SourceFile]:
+        taken: list[SourceFile] = []
+        size = 0
+        for file in files[: self._wanted.files_per_batch]:
+            size += file.size
+            if taken and size > self._wanted.bytes_per_batch:
+                break
+            taken.append(file)
+        return taken
+
+    def frame(self, start: Position, end: Offsets) -> DataFrame:
+        return self._reader.frame(end.items)
+
+    def check(self, end: Offsets) -> bool:
+        """Whether the files are as they were when they were listed; of those elsewhere Spark makes sure."""
+        changed = [f for f in end.items if is_local(f.path) and facts(f.path) != f]
+        self._read.unstable.update(file.path for file in changed)
+        return not changed
+
+    def keys(self, end: Offsets) -> pa.Table | None:
+        return None if self.is_bounded else self._read.keys(end.items)
+
+    def committed(self, end: Offsets, commit: int) -> None:
+        if not self.is_bounded:
+            self._read.add(end.items)
 
 
-class Reading:
-    """One opening of files: what is wanted, what is there, and how Spark is asked for it."""
+class _Read:
+    """The files that were read: by the hash of the path, what is known of each."""
 
-    def __init__(
-        self, spark: SparkSession, stream: Stream | Table, wanted: FilesUrl, found: FoundFiles
-    ) -> None:
-        self.spark = spark
-        self.stream = stream
-        self.wanted = wanted
-        self.sample = found.files[0] if found.files else None
-        self.where = f"`{self.sample or wanted.place}`".replace("`file:", "`")
-        self._path = _as_pattern(wanted.place) if found.is_one_file and not wanted.bounded else wanted.place
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[int, int, int]] = {}
+        #: and the other way round, to know a file that has got another name
+        self._names: dict[tuple[int, int], list[bytes]] = {}
+        #: other names of files that were read, not yet in a commit
+        self._renamed: dict[bytes, tuple[int, int, int]] = {}
+        #: what was told of the files that the next commit is about
+        self._pending: dict[bytes, tuple[int, int, int]] = {}
+        #: files that were written to while they were read, and how each was when it was last looked at
+        self.unstable: set[str] = set()
+        self._seen: dict[str, SourceFile] = {}
 
-    def load(self, kind: str, schema: StructType, **options: Any) -> DataFrame:
-        """The files as Spark gives them."""
-        if self.wanted.bounded:
-            return self.spark.read.format(kind).schema(schema).options(**options).load(self._path)
-        options["maxFileAge"] = "36500d"  # a file that comes late is read, however old
-        if self.wanted.files_per_batch:
-            options["maxFilesPerTrigger"] = self.wanted.files_per_batch
-        return self.spark.readStream.format(kind).schema(schema).options(**options).load(self._path)
+    @classmethod
+    def of(cls, keys: pa.Table | None) -> _Read:
+        """What commits remember."""
+        found = cls()
+        if keys is not None:
+            columns = (keys[name].to_pylist() for name in keys_schema().names)
+            for key, size, modified, known in zip(*columns, strict=True):
+                found._add(key, (size, modified, known))
+        return found
+
+    def _add(self, key: bytes, known: tuple[int, int, int]) -> None:
+        self._known[key] = known
+        self._names.setdefault(known[:2], []).append(key)
+
+    def add(self, files: Sequence[SourceFile]) -> None:
+        """These were read, and a commit holds them."""
+        for file in files:
+            key = _key(file)
+            self._add(key, self._pending[key] if key in self._pending else _facts(file))
+        self._renamed.clear()
+
+    def has(self, file: SourceFile) -> bool:
+        return _key(file) in self._known
+
+    def keys(self, files: Sequence[SourceFile]) -> pa.Table:
+        """What a commit remembers of files that it reads, and of new names of others."""
+        self._pending = {_key(file): _facts(file) for file in files}
+        rows = [(key, *known) for key, known in {**self._pending, **self._renamed}.items()]
+        columns = zip(*rows, strict=True) if rows else [[] for _ in keys_schema()]
+        arrays = [pa.array(column, kind.type) for column, kind in zip(columns, keys_schema(), strict=True)]
+        return pa.table(arrays, schema=keys_schema())
+
+    def new(self, listed: Sequence[SourceFile], title: str) -> list[SourceFile]:
+        """The files of a listing that nobody has read; one that has changed since is refused."""
+        there = {_key(file): file for file in listed}
+        found = []
+        for key, file in there.items():
+            known = self._known.get(key)
+            if known is None:
+                if file.size and self._is_stable(file) and not self._is_renamed(key, file, there, title):
+                    found.append(file)
+            elif known[:2] != (file.size, file.modified):
+                if known[0] != file.size or not is_local(file.path) or known != (*known[:2], _digest(file)):
+                    raise _changed(file, title)
+                self._known[key] = (file.size, file.modified, known[2])  # only its time is another
+        return found
+
+    def _is_stable(self, file: SourceFile) -> bool:
+        """Whether a file that was once written to while it was read has stayed the same for a while."""
+        if file.path not in self.unstable:
+            return True
+        if self._seen.get(file.path) == file:
+            self.unstable.discard(file.path)
+            self._seen.pop(file.path, None)
+            return True
+        self._seen[file.path] = file
+        return False
+
+    def _is_renamed(self, key: bytes, file: SourceFile, there: dict[bytes, SourceFile], title: str) -> bool:
+        """Whether a file was read under a name that is gone."""
+        before = [old for old in self._names.get((file.size, file.modified), ()) if old not in there]
+        if not before:
+            return False
+        if not is_local(file.path):
+            raise SourceError(
+                f"{title}: {file.path} has the size and the time of a file that was read and is gone: it"
+                " seems to be the same one under another name",
+                code="file-renamed",
+                hint="give it back its name; or, if it is new, write it once more",
+            )
+        known = (file.size, file.modified, _digest(file))
+        if not any(self._known[old] == known for old in before):
+            return False
+        self._add(key, known)
+        self._renamed[key] = known
+        return True
 
 
-def _as_pattern(place: str) -> str:
-    """One file's name as a pattern: Spark's streams read directories and patterns only."""
-    folder, slash, name = place.rpartition("/")
-    return f"{folder}{slash}[{name[0]}]{name[1:]}"
+def _key(file: SourceFile) -> bytes:
+    return blake2b(file.path.encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
-def _common_format(found: FoundFiles, wanted: FilesUrl) -> str:
-    kinds = {format_of(file) for file in found.files}
+def _facts(file: SourceFile) -> tuple[int, int, int]:
+    return file.size, file.modified, _digest(file)
+
+
+def _digest(file: SourceFile) -> int:
+    return digest(file.path, file.size) if is_local(file.path) else 0
+
+
+def _changed(file: SourceFile, title: str) -> SourceError:
+    return SourceError(
+        f"{title}: {file.path} was changed after it was read",
+        code="file-changed",
+        hint="restore it, or start with a new state directory; write new rows to new files",
+    )
+
+
+def _common_format(files: Sequence[SourceFile], wanted: FilesUrl) -> str:
+    kinds = {format_of(file.path) for file in files}
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind is None:
         raise SourceError(
@@ -98,32 +274,164 @@ def _common_format(found: FoundFiles, wanted: FilesUrl) -> str:
 
 
 def _order_key(kind: str, wanted: FilesUrl) -> dict[str, Column]:
-    """What rows are ordered by. Only Parquet numbers its rows; in a bounded read Spark can count lines."""
+    """What rows are ordered by: files by their times and names, as they are taken. Only Parquet numbers its
+    rows; in a bounded read Spark can count lines."""
+    if kind != "parquet" and not wanted.bounded:
+        return {}
+    time = F.col("_metadata.file_modification_time").alias(_TIME)
     file = F.col("_metadata.file_path").alias(_FILE)
     if kind == "parquet":
-        return {_FILE: file, _ROW_INDEX: F.col("_metadata.row_index").alias(_ROW_INDEX)}
-    if not wanted.bounded:
-        return {}
+        return {_TIME: time, _FILE: file, _ROW_INDEX: F.col("_metadata.row_index").alias(_ROW_INDEX)}
     block = F.col("_metadata.file_block_start").alias(_BLOCK)
-    return {_FILE: file, _BLOCK: block, _LINE: F.monotonically_increasing_id().alias(_LINE)}
+    return {_TIME: time, _FILE: file, _BLOCK: block, _LINE: F.monotonically_increasing_id().alias(_LINE)}
 
 
-def _open_parquet(reading: Reading, order: list[Column]) -> DataFrame:
-    stream = reading.stream
-    if reading.sample is None:
-        schema = StructType([StructField(field.name, to_spark(field.type)) for field in stream.schema])
-    else:
-        given = reading.spark.read.parquet(reading.sample).schema
-        check_types(given, stream, reading.where)
-        names = match_names(stream, given.names, reading.where)
-        schema = StructType(
-            [
-                StructField(names[f.name], _read_as(f.type, given[names[f.name]].dataType))
-                for f in stream.schema
-            ]
-        )
-    frame = reading.load("parquet", schema)
-    return fit(frame, stream, order, reading.where, row_of(frame))
+# ------------------------------------------------------------ reading
+
+
+@dataclass
+class _Reader:
+    """Files to rows. `columns` is what was found in the first file; plain values, kept with the commits."""
+
+    spark: SparkSession
+    stream: Stream | Table
+    wanted: FilesUrl
+    kind: str
+    order: list[Column]
+    columns: dict[str, Any] | None = None
+    where: str = ""
+
+    def __post_init__(self) -> None:
+        self.where = f"`{self.wanted.place}`"
+        self.root = pattern_root(self.wanted.place)
+
+    def look_at(self, file: SourceFile) -> None:
+        """Find out what the columns are called, and whether they fit."""
+        self.where = f"`{file.path}`".replace("`file:", "`")
+        look = {"parquet": self._parquet_columns, "csv": self._csv_columns, "json": self._json_keys}
+        try:
+            self.columns = look[self.kind](file.path)
+        except SPARK_ERRORS as error:
+            raise _unreadable(self.wanted, error) from None
+
+    def frame(self, files: Sequence[SourceFile]) -> DataFrame:
+        """The rows of these files."""
+        paths = [file.path for file in files]
+        rows = {"parquet": self._parquet, "csv": self._csv, "json": self._json}
+        try:
+            return rows[self.kind](paths)
+        except SPARK_ERRORS as error:
+            raise _unreadable(self.wanted, error) from None
+
+    def check(self, files: Sequence[SourceFile]) -> None:
+        """Refuse a file of this machine that lacks a column: Spark would read NULL."""
+        if self.kind != "parquet" or self.wanted.absent == "null" or self.columns is None:
+            return
+        wanted = {field["name"] for field in self.columns["schema"]["fields"]}
+        for file in files:
+            if not is_local(file.path) or "=" in file.path:
+                continue
+            try:
+                absent = wanted - set(pq.read_schema(file.path).names)
+            except (OSError, pa.ArrowException):
+                continue  # what is no Parquet file is told when it is read
+            if absent:
+                raise SourceError(
+                    f"{self.stream.title}: {file.path} has no column `{min(absent)}`, which files before it"
+                    " have",
+                    code="missing-column",
+                    hint="write it with all columns; if it may be left out, say `?absent=null`",
+                )
+
+    def _load(self, kind: str, schema: StructType | None, paths: Sequence[str], **options: Any) -> DataFrame:
+        """The files as Spark gives them: their names are names, and no patterns."""
+        reader = self.spark.read.format(kind).options(__globPaths__="false", basePath=self.root, **options)
+        if schema is not None:
+            reader = reader.schema(schema)
+        if len(paths) == 1:
+            return reader.load(paths[0])
+        # one call of the JVM for all of them: a list would take one for each
+        jvm: Any = self.spark._jvm
+        names = jvm.org.apache.commons.lang3.StringUtils.splitPreserveAllTokens("\0".join(paths), "\0")
+        return DataFrame(reader._jreader.load(names), self.spark)
+
+    # Parquet.
+
+    def _parquet_columns(self, path: str) -> dict[str, Any]:
+        given = self._load("parquet", None, [path]).schema
+        if self.wanted.absent == "null":
+            known = {name.lower() for name in given.names}
+            lacking = [f for f in self.stream.schema if f.name.lower() not in known]
+            given = StructType([*given.fields, *(StructField(f.name, to_spark(f.type)) for f in lacking)])
+        check_types(given, self.stream, self.where)
+        names = match_names(self.stream, given.names, self.where)
+        fields = [
+            StructField(names[f.name], _read_as(f.type, given[names[f.name]].dataType))
+            for f in self.stream.schema
+        ]
+        return {"schema": json.loads(StructType(fields).json())}
+
+    def _parquet(self, paths: Sequence[str]) -> DataFrame:
+        if self.columns is None:
+            schema = StructType([StructField(f.name, to_spark(f.type)) for f in self.stream.schema])
+        else:
+            schema = StructType.fromJson(self.columns["schema"])
+        frame = self._load("parquet", schema, paths)
+        return fit(frame, self.stream, self.order, self.where, row_of(frame))
+
+    # CSV.
+
+    def _csv_columns(self, path: str) -> dict[str, Any]:
+        check_flat(self.stream, "a csv file")
+        header = None
+        if self.wanted.header:
+            header = self._load("csv", None, [path], **self._csv_options()).columns
+        csv_schema(self.stream, header, self.where)
+        return {"header": header}
+
+    def _csv_options(self) -> dict[str, Any]:
+        return csv_options(header=self.wanted.header, delimiter=self.wanted.delimiter)
+
+    def _csv(self, paths: Sequence[str]) -> DataFrame:
+        header = None if self.columns is None else self.columns["header"]
+        schema = csv_schema(self.stream, header, self.where)
+        frame = self._load("csv", schema, paths, **self._csv_options())
+        how = TextFormat("csv", self.wanted.malformed, self.wanted.delimiter)
+        return parse_csv(frame, how, self.stream, self.order, file_of(frame), self.where)
+
+    # JSON.
+
+    def _json(self, paths: Sequence[str]) -> DataFrame:
+        keys = {} if self.columns is None else self.columns["keys"]
+        lines = self._load("text", StructType([StructField("value", StringType())]), paths)
+        how = TextFormat("json", self.wanted.malformed)
+        rows = lines.where(F.trim("value") != "")
+        place = file_of(lines)
+        return parse(rows, F.col("value"), how, self.stream, keys, self.order, place, in_files=True)
+
+    def _json_keys(self, path: str) -> dict[str, Any]:
+        """What the declared columns are called: JSON minds the case of names, SQL does not."""
+        lines = self._first_lines(path)
+        keys = [key for line in lines for key in _keys_of(line)]
+        found = {**{key.lower(): key for key in keys}, **{key: key for key in keys}}
+        names = {name: found.get(name) or found.get(name.lower()) for name in self.stream.schema.names}
+        absent = next((name for name, key in names.items() if key is None), None)
+        if keys and absent is not None and self.wanted.absent == "fail":
+            raise SourceError(
+                f"{self.stream.title} declares a column `{absent}`, which the first {len(lines):,}"
+                f" lines of {self.where} do not have",
+                code="missing-column",
+                hint=f"{nearest(absent, keys) or 'check the name'}; if it may be absent, say `?absent=null`",
+            )
+        return {"keys": {name: key for name, key in names.items() if key is not None}}
+
+    def _first_lines(self, path: str) -> list[bytes]:
+        if is_local(path) and not path.endswith((".gz", ".bz2", ".zst", ".snappy")):
+            with Path(path).open("rb") as file:
+                return list(islice(file, _SAMPLE_LINES))
+        raw = self._load("text", None, [path]).limit(_SAMPLE_LINES).select(F.col("value").cast("binary"))
+        lines: list[bytes] = raw.toArrow()["value"].to_pylist()
+        return lines
 
 
 def _read_as(declared: DataType, given: SparkType) -> SparkType:
@@ -133,47 +441,6 @@ def _read_as(declared: DataType, given: SparkType) -> SparkType:
         (ours.is_integer and declared.is_integer) or (ours.is_fractional and declared.is_fractional)
     )
     return to_spark(declared) if widens else given
-
-
-def _open_csv(reading: Reading, order: list[Column]) -> DataFrame:
-    stream, wanted = reading.stream, reading.wanted
-    check_flat(stream, "a csv file")
-    options = csv_options(header=wanted.header, delimiter=wanted.delimiter)
-    columns = None
-    if wanted.header and reading.sample is not None:
-        columns = reading.spark.read.options(**options).csv(reading.sample).columns
-    frame = reading.load("csv", csv_schema(stream, columns, reading.where), **options)
-    how = TextFormat("csv", wanted.malformed, wanted.delimiter)
-    return parse_csv(frame, how, stream, order, file_of(frame), reading.where)
-
-
-def _open_json(reading: Reading, order: list[Column]) -> DataFrame:
-    lines = reading.load("text", StructType([StructField("value", StringType())]))
-    how = TextFormat("json", reading.wanted.malformed)
-    rows = lines.where(F.trim("value") != "")
-    return parse(
-        rows, F.col("value"), how, reading.stream, _json_keys(reading), order, file_of(lines), in_files=True
-    )
-
-
-def _json_keys(reading: Reading) -> dict[str, str]:
-    """What the declared columns are called in the first file: JSON minds the case of names, SQL does not."""
-    if reading.sample is None:
-        return {}
-    raw = reading.spark.read.text(reading.sample).limit(_SAMPLE_LINES).select(F.col("value").cast("binary"))
-    lines = raw.toArrow()["value"].to_pylist()
-    keys = [key for line in lines for key in _keys_of(line)]
-    found = {**{key.lower(): key for key in keys}, **{key: key for key in keys}}
-    names = {name: found.get(name) or found.get(name.lower()) for name in reading.stream.schema.names}
-    absent = next((name for name, key in names.items() if key is None), None)
-    if keys and absent is not None and reading.wanted.absent == "fail":
-        raise SourceError(
-            f"{reading.stream.title} declares a column `{absent}`, which the first {len(lines):,}"
-            f" lines of {reading.where} do not have",
-            code="missing-column",
-            hint=f"{nearest(absent, keys) or 'check the name'}; if it may be left out, say `?absent=null`",
-        )
-    return {name: key for name, key in names.items() if key is not None}
 
 
 def _keys_of(line: bytes) -> list[str]:

@@ -22,10 +22,18 @@ _OPTIONS = {
     "malformed": choice("fail", "drop"),
     "absent": choice("fail", "null"),
     "files_per_batch": count,
+    "bytes_per_batch": count,
     "bounded": flag,
 }
 #: options that mean something in some formats only
-_FORMATS_OF = {"header": {"csv"}, "delimiter": {"csv"}, "malformed": {"csv", "json"}, "absent": {"json"}}
+_FORMATS_OF = {
+    "header": {"csv"},
+    "delimiter": {"csv"},
+    "malformed": {"csv", "json"},
+    "absent": {"json", "parquet"},
+}
+#: what an epoch takes at most, unless it is told: a long backlog is read in portions that fit in memory
+_FILES_PER_BATCH, _BYTES_PER_BATCH = 1000, 1 << 29
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,8 @@ class FilesUrl:
     delimiter: str = ","
     malformed: str = "fail"
     absent: str = "fail"
-    files_per_batch: int | None = None
+    files_per_batch: int = _FILES_PER_BATCH
+    bytes_per_batch: int = _BYTES_PER_BATCH
     bounded: bool = False
 
     @property
@@ -64,9 +73,10 @@ def read_files_url(url: SourceUrl) -> FilesUrl:
                 code="unknown-option",
                 hint=f"it is for {' and '.join(sorted(_FORMATS_OF[name]))}; leave it out",
             )
-    if options.get("files_per_batch") and options.get("bounded"):
+    limit = next((name for name in ("files_per_batch", "bytes_per_batch") if name in options), None)
+    if limit and options.get("bounded"):
         raise QueryError(
-            "`files_per_batch` says nothing about `bounded=true`, which reads all files at once",
+            f"`{limit}` says nothing about `bounded=true`, which reads all files at once",
             code="bad-option",
             hint="leave out one of them",
         )

@@ -1,41 +1,126 @@
-"""Opens `generator:name?…` as a source."""
+"""`generator:name?…`: bundled streams, in step with the clock on the wall, or all rows at once.
+
+A position is the number of rows given so far. Rows are a function of their number, so that a range always
+gives the same rows. The rows of a second are due at its beginning, so that there is something to see at once.
+A run that begins at some position counts the rows due from there and from then: the time in between is not
+made up for.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
-from windrow.spark.sources.fit import check_order_names, fit, match_names
-from windrow.spark.sources.generator_reader import NAME, GeneratorSource, Request
-from windrow.spark.sources.generator_url import read_generator_url
+from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
+from windrow.spark.sources.generator_url import GeneratorUrl, read_generator_url
 from windrow.spark.sources.generators.generator import ROW
-from windrow.spark.sources.source import Source
+from windrow.spark.sources.generators.registry import GENERATORS
+from windrow.spark.sources.generators.settings import Settings
+from windrow.spark.sources.ranges import frame_of_parts
+from windrow.spark.sources.source import Begun, Offsets, Position, Source
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from windrow.algebra.catalog import Stream
     from windrow.spark.sources.url import SourceUrl
 
+_ROWS_PER_ARROW_BATCH = 1 << 16
+#: fewer rows are not worth a task of their own
+_ROWS_PER_TASK = 1 << 15
 
-def open_generator(spark: SparkSession, stream: Stream, url: SourceUrl) -> Source:
-    """The generator's rows: a batch if all of them come at once, else a stream."""
-    wanted = read_generator_url(url)
-    where = f"generator:{wanted.generator.name}"
-    check_order_names(stream, (ROW,))
-    schema = from_arrow_schema(wanted.generator.schema)
-    names = match_names(stream, schema.names, where)
-    columns = tuple(dict.fromkeys(names.values()))
-    spark.dataSource.register(GeneratorSource)
-    tasks = spark.sparkContext.defaultParallelism
-    request = Request(
-        wanted.generator.name, wanted.settings, (*columns, ROW), tasks, wanted.rate, wanted.rows_per_batch
-    )
-    is_bounded = wanted.rate is None
-    reader = spark.read if is_bounded else spark.readStream
-    read_schema = StructType([*(schema[name] for name in columns), StructField(ROW, LongType())])
-    frame = reader.format(NAME).schema(read_schema).option("request", request.to_json()).load()
-    return Source(fit(frame, stream, [F.col(ROW)], where), is_bounded, wanted.fingerprint, order_key=(ROW,))
+
+@dataclass(frozen=True)
+class ReadRows:
+    """Reads a range of a generator's rows, in a task."""
+
+    generator: str
+    settings: Settings
+    columns: tuple[str, ...]
+
+    def __call__(self, part: tuple[int, int]) -> Iterator[pa.RecordBatch]:
+        first, last = part
+        for start in range(first, last, _ROWS_PER_ARROW_BATCH):
+            end = min(start + _ROWS_PER_ARROW_BATCH, last)
+            yield GENERATORS[self.generator].rows(self.settings, start, end, self.columns)
+
+
+def in_parts(first: int, last: int, tasks: int) -> list[tuple[int, int]]:
+    """A range of rows in equal parts, one for each task.
+
+    >>> in_parts(0, 100_000, 2), in_parts(5, 7, 2), in_parts(3, 3, 2)
+    ([(0, 50000), (50000, 100000)], [(5, 7)], [(3, 3)])
+    """
+    tasks = max(1, min(tasks, (last - first) // _ROWS_PER_TASK))
+    return list(pairwise(first + (last - first) * task // tasks for task in range(tasks + 1)))
+
+
+class GeneratorSource(Source):
+    """A generator's rows by their numbers."""
+
+    order_key = (ROW,)
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        stream: Stream,
+        wanted: GeneratorUrl,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._spark, self._stream, self._wanted, self._clock = spark, stream, wanted, clock
+        self.is_bounded = wanted.rate is None
+        self.fingerprint = wanted.fingerprint
+        self._where = f"generator:{wanted.generator.name}"
+        check_order_names(stream, self.order_key)
+        schema = from_arrow_schema(wanted.generator.schema)
+        check_types(schema, stream, self._where)
+        names = match_names(stream, schema.names, self._where)
+        columns = tuple(dict.fromkeys(names.values()))
+        self._schema = StructType([*(schema[name] for name in columns), StructField(ROW, LongType())])
+        self._read = ReadRows(wanted.generator.name, wanted.settings, (*columns, ROW))
+        self._began: tuple[float, int] | None = None
+
+    def describe(self) -> str:
+        return self._where
+
+    def begin(self, begun: Begun) -> None:
+        self._began = self._clock(), int(begun.start.get("row", 0))
+
+    def latest(self) -> int:
+        rows = self._wanted.settings.rows
+        if self._wanted.rate is None:
+            return rows or 0
+        since, first = self._began or (self._clock(), 0)
+        due = first + int((self._clock() - since + 1) * self._wanted.rate)
+        return due if rows is None else min(due, rows)
+
+    def whole(self) -> int:
+        """A run that takes what is there takes all rows of a stream that ends, else those of one second."""
+        rows = self._wanted.settings.rows
+        return rows if rows is not None else (self._began or (0.0, 0))[1] + (self._wanted.rate or 0)
+
+    def upto(self, start: Position, latest: Any) -> Offsets | None:
+        first, most = int(start.get("row", 0)), self._wanted.rows_per_batch
+        last = latest if most is None or self.is_bounded else min(latest, first + most)
+        if last <= first and not self.is_bounded:
+            return None
+        return Offsets({"row": last}, backlog=latest - last, has_more=last < latest)
+
+    def frame(self, start: Position, end: Offsets) -> DataFrame:
+        tasks = self._spark.sparkContext.defaultParallelism
+        parts = in_parts(int(start.get("row", 0)), end.at["row"], tasks)
+        frame = frame_of_parts(self._spark, parts, self._read, self._schema)
+        return fit(frame, self._stream, [F.col(ROW)], self._where)
+
+
+def open_generator(spark: SparkSession, stream: Stream, url: SourceUrl) -> GeneratorSource:
+    """The generator that a URL names."""
+    return GeneratorSource(spark, stream, read_generator_url(url))

@@ -20,6 +20,8 @@ _MESSAGES_AT_ONCE = 10_000
 _WAIT = 0.2  # seconds; a shorter wait than a slow broker needs is only one more round
 
 Offsets = dict[int, int]
+#: the code of errors that pass when whoever did not answer answers again
+AWAY = "source-away"
 
 
 def _confluent() -> Any:
@@ -63,6 +65,10 @@ class Topic:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Disconnect."""
         self._consumer.close()
 
     @contextmanager
@@ -73,7 +79,7 @@ class Topic:
             raise SourceError(
                 f"no answer from `{self._url.place}` within {self._url.timeout_seconds:g} seconds:"
                 f" {self._url.scrubbed(_text(error))}",
-                code="kafka",
+                code=AWAY,
                 hint="check that the brokers run and can be reached from here, and their security settings",
             ) from None
 
@@ -124,7 +130,7 @@ class Topic:
                     time.monotonic(),
                 )
             elif time.monotonic() - heard > self._url.timeout_seconds:
-                raise self._lost(partition, position, last, "no more messages come")
+                raise self._away(partition, position, last, "no more messages come")
             found = [(event.offset(), event.value()) for event in events if not event.error()]
             yield [(offset, value) for offset, value in found if offset < last]
 
@@ -132,7 +138,35 @@ class Topic:
         error = event.error()
         if error is None or error.code() == self._kafka.KafkaError._PARTITION_EOF:
             return
-        raise self._lost(partition, position, last, self._url.scrubbed(error.str()))
+        reason = self._url.scrubbed(error.str())
+        if error.code() in (
+            self._kafka.KafkaError.OFFSET_OUT_OF_RANGE,
+            self._kafka.KafkaError._AUTO_OFFSET_RESET,
+        ):
+            raise self._lost(partition, position, last, reason)
+        raise self._away(partition, position, last, reason)
+
+    def _away(self, partition: int, position: int, last: int, reason: str) -> SourceError:
+        return SourceError(
+            f"rows {position} to {last - 1} of partition {partition} of `{self._url.place}` do not"
+            f" come: {reason}",
+            code=AWAY,
+            hint="check that the brokers run and can be reached from where tasks run",
+        )
+
+    def id(self) -> str | None:
+        """The topic's own id, which a topic of the same name that is made later does not have; None where
+        brokers are too old to tell."""
+        try:
+            from confluent_kafka.admin import AdminClient
+
+            settings: dict[str, Any] = {**self._url.client, "bootstrap.servers": self._url.servers}
+            admin = AdminClient(settings, logger=ScrubbedLog(self._url.scrubbed))
+            wanted = self._kafka.TopicCollection([self._url.topic])
+            (told,) = admin.describe_topics(wanted, request_timeout=self._url.timeout_seconds).values()
+            return str(told.result(self._url.timeout_seconds).topic_id)
+        except Exception:  # noqa: BLE001  whatever the reason, the topic can be read without
+            return None
 
     def _lost(self, partition: int, position: int, last: int, reason: str) -> SourceError:
         return SourceError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from windrow.errors import SourceError
 
 Offsets = dict[int, int]
+#: the first offsets that are still there, and those after the last
+Bounds = tuple[Offsets, Offsets]
 
 
 def check_still_there(start: Offsets, first: Offsets, last: Offsets, place: str) -> None:

@@ -24,7 +24,7 @@ _OPTIONS = {
 #: what Windrow decides itself; another value would lose rows or have no effect
 _OWN = {
     "bootstrap.servers": "name the brokers in the URL",
-    "enable.auto.commit": "Spark's checkpoint keeps the offsets",
+    "enable.auto.commit": "the state directory keeps the offsets",
     "auto.offset.reset": "say `starting=earliest` or `starting=latest`",
     "isolation.level": "only committed rows are read",
     "enable.partition.eof": "it is needed to see the end of a batch",

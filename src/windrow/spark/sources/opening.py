@@ -8,6 +8,7 @@ from windrow.errors import QueryError
 from windrow.spark.sources.files_source import open_files
 from windrow.spark.sources.generator_source import open_generator
 from windrow.spark.sources.kafka_source import open_kafka
+from windrow.spark.sources.push_source import open_push
 from windrow.spark.sources.url import parse_url
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.spark.sources.source import Source
 
-_OPENERS = {"files": open_files, "generator": open_generator, "kafka": open_kafka}
+_OPENERS = {"files": open_files, "generator": open_generator, "kafka": open_kafka, "push": open_push}
 
 
 def open_url(spark: SparkSession, stream: Stream) -> Source:

@@ -1,27 +1,137 @@
-"""What an opened source is."""
+"""Sources: where the rows of a stream come from, as the engine asks for them.
+
+A source says how far it could be read (`latest`), how much of that an epoch takes (`upto`), and gives just
+these rows (`frame`). Which rows are read is in the manifest, beside the state they led to, and nowhere else:
+a source remembers nothing that it could not be told again.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    import pyarrow as pa
+
+#: how far a source is read, as it counts itself; plain values, which a manifest holds
+Position = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Source:
-    """The rows of a stream as a Spark frame, and what the engine has to know of where they come from.
+class Offsets:
+    """The end of what an epoch takes: all rows after the position before, up to this one."""
 
-    `frame` has exactly the declared columns, in order and of the declared types, and after them the columns
-    of `order_key`. A bounded source is a batch frame, driven by the engine itself and flushed at its end.
+    at: Position
+    #: what lies between the two one by one, where no number tells: files, pushes
+    items: tuple[Any, ...] = ()
+    #: how many rows the source had beyond, if it counts rows
+    backlog: int = 0
+    #: whether it had more than was taken
+    has_more: bool = False
+
+
+class Source:
+    """What every source is; the rows of `frame` have the declared columns, in order and of the declared
+    types, and after them the columns of `order_key`.
     """
 
-    frame: DataFrame
-    is_bounded: bool
     #: the same text after a restart if, and only if, it is the same source; never a password in it
     fingerprint: str
-    #: columns that give each row its place in arrival order within a micro-batch; () if there is none
+    #: whether its rows come to an end by themselves; they are one epoch, after which the stream is sealed
+    is_bounded: bool = False
+    #: columns that give each row its place in arrival order within an epoch; () if there is none
     order_key: tuple[str, ...] = ()
-    #: read through Spark's file source: files already read must still be there, unchanged
-    is_files: bool = False
+    #: whether looking how far it is takes time: then a thread of its own looks
+    is_slow: bool = False
+    #: whether it calls `wake` when there is something new, so that nobody need look
+    wakes: bool = False
+
+    def describe(self) -> str:
+        """What it is, for people."""
+        return self.fingerprint
+
+    def begin(self, begun: Begun) -> None:
+        """A run begins: where the last commit is, and whom to tell that there is something new."""
+
+    def end(self) -> None:
+        """The run is over."""
+
+    def latest(self) -> Any:
+        """How far it could be read now; a SourceError if it is away, or not what it was."""
+        raise NotImplementedError
+
+    def whole(self) -> Any:
+        """How far a run goes that takes what is there and ends."""
+        return self.latest()
+
+    def is_over(self) -> bool:
+        """Whether nothing more can come in this run, whatever is waited for."""
+        return False
+
+    def upto(self, start: Position, latest: Any) -> Offsets | None:
+        """How far the next epoch goes; None if there is nothing new."""
+        raise NotImplementedError
+
+    def frame(self, start: Position, end: Offsets) -> Any:
+        """The rows after `start` up to `end`: a Spark frame, or an Arrow table."""
+        raise NotImplementedError
+
+    def check(self, end: Offsets) -> bool:
+        """Whether what was read is still what it was, before a commit says so."""
+        return True
+
+    def keys(self, end: Offsets) -> pa.Table | None:
+        """What is remembered of items one by one, of which the last commit knows the others."""
+        return None
+
+    def committed(self, end: Offsets, commit: int) -> None:
+        """A commit holds these rows."""
+
+    def returned(self, end: Offsets) -> None:
+        """These rows are in no commit, and will be asked for again, or never."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What a source is told when a run begins."""
+
+    stream: str
+    #: how far the last commit is
+    start: Position
+    #: the keys of all items that were ever committed
+    keys: pa.Table | None = None
+    #: to be called when something is there to be read
+    wake: Callable[[], None] = lambda: None
+    #: the run takes what is there, and ends
+    once: bool = False
+    #: a folder of its own, for what only it can read
+    folder: Any = None
+    trigger: str = "0 seconds"
+
+
+@dataclass
+class Bounded(Source):
+    """Rows that are all there: a frame or a table, read in one epoch."""
+
+    rows: Any
+    fingerprint: str
+    order_key: tuple[str, ...] = ()
+    is_bounded: bool = field(default=True, init=False)
+
+    def latest(self) -> Any:
+        return True
+
+    def upto(self, start: Position, latest: Any) -> Offsets | None:
+        return Offsets({"end": True})
+
+    def frame(self, start: Position, end: Offsets) -> Any:
+        return self.rows
+
+
+def keys_schema() -> pa.Schema:
+    """The keys of items: of fixed size, whatever the items are."""
+    import pyarrow as pa
+
+    numbers = [(name, pa.int64()) for name in ("size", "modified", "digest")]
+    return pa.schema([("key", pa.binary(16)), *numbers])

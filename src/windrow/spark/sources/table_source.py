@@ -115,9 +115,10 @@ class FilesContent:
         )
 
     def _look(self) -> tuple[SourceFile, ...]:
-        from windrow.spark.sources.found_files import file_facts
+        from windrow.spark.sources.listing import opened_listing
 
-        files = file_facts(self._spark, self._wanted.place)
+        found = opened_listing(self._spark, self._wanted.place, may_be_empty=False)
+        files = tuple(sorted(found, key=lambda file: file.path))
         kind = self._wanted.format
         empty = next((f for f in files if not f.size and (kind or format_of(f.path)) != "json"), None)
         if empty is not None:
@@ -130,10 +131,10 @@ class FilesContent:
 
     def _read(self) -> list[Values]:
         from windrow.spark.failures import job_failed
-        from windrow.spark.sources.files_source import open_wanted
+        from windrow.spark.sources.files_source import FilesSource
         from windrow.spark.sources.table_rows import arrow_rows
 
-        frame = open_wanted(self._spark, self._table, self._wanted).frame
+        frame = FilesSource(self._spark, self._table, self._wanted).all_rows()
         with job_failed(f"reading {self._table.title}"):
             return arrow_rows(self._table, frame.select(*map(_quoted, self._table.schema.names)).toArrow())
 
@@ -148,7 +149,7 @@ def files_of(table: Table) -> FilesUrl:
             code="bad-source",
             hint="name files, as in FROM 'files:///data/items.csv', or update it from Python: w.update(…)",
         )
-    return replace(read_files_url(url), bounded=True, files_per_batch=None)
+    return replace(read_files_url(url), bounded=True)
 
 
 def _quoted(name: str) -> str:

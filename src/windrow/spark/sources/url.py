@@ -20,6 +20,7 @@ SCHEMES = {
     "files": "files:///data/bids/*.parquet",
     "generator": "generator:traffic?rate=1000",
     "kafka": "kafka://host:9092/topic",
+    "push": "push:",
 }
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
 
@@ -44,7 +45,7 @@ def parse_url(text: str) -> SourceUrl:
             code="unknown-source",
             hint=nearest(scheme, SCHEMES),
         )
-    if not place:
+    if not place and scheme != "push":
         raise QueryError(
             f"`{text}` does not say what to read", code="bad-source", hint=f"write `{SCHEMES[scheme]}`"
         )

@@ -1,0 +1,267 @@
+"""Listings: which files a pattern names now, each with its size and time of change.
+
+On this machine's file systems the names are read here, and patterns mean what they mean to Hadoop: `*`, `?`,
+`[ab]`, `[^ab]`, `{a,b}` and `\\` before a character. Elsewhere Spark is asked, once for all files: a call of
+the JVM for each of them would take seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from windrow.errors import SourceError
+from windrow.spark.sources.java_errors import SPARK_ERRORS, reason
+from windrow.state.entries import SourceFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_WILDCARD = re.compile(r"[*?\[{\\]")
+_SHOWN = 5
+#: so many bytes of the beginning and of the end of a file tell it from another of its size
+_PROBE = 4096
+
+
+def list_files(spark: SparkSession, place: str) -> list[SourceFile]:
+    """The files of a pattern, in order of their times and then of their names. A directory stands for its
+    files, and for those in folders called `column=value`. Hidden files do not count."""
+    found = _local_files(place) if is_local(place) else _files_elsewhere(spark, place)
+    return sorted(found, key=order)
+
+
+def order(file: SourceFile) -> tuple[int, str]:
+    """Files come in order of their times, as exactly as all file systems tell them, and of their names."""
+    return file.modified // 1_000_000, file.path
+
+
+def is_local(place: str) -> bool:
+    """Whether a path is one of this machine."""
+    return "://" not in place and not place.startswith("file:")
+
+
+def pattern_root(place: str) -> str:
+    """The directory below which everything is that a pattern can match: columns are in names of folders
+    from there on.
+
+    >>> pattern_root("/in/day=*/*.csv"), pattern_root("/in"), pattern_root("s3a://b/in/x.csv")
+    ('/in', '/in', 's3a://b/in')
+    """
+    parts = place.split("/")
+    wild = next((number for number, part in enumerate(parts) if _WILDCARD.search(part)), None)
+    if wild is not None:
+        return "/".join(parts[:wild]) or "/"
+    return place if not Path(place).suffix or Path(place).is_dir() else place.rpartition("/")[0]
+
+
+def is_pattern(place: str) -> bool:
+    """Whether a path has signs in it that stand for others."""
+    return _WILDCARD.search(place) is not None
+
+
+def facts(path: str) -> SourceFile | None:
+    """A file of this machine as it is now; None if there is none."""
+    try:
+        known = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return SourceFile(path, known.st_size, known.st_mtime_ns)
+
+
+def digest(path: str, size: int) -> int:
+    """What the beginning and the end of a local file say; 0 if it is gone."""
+    try:
+        with Path(path).open("rb") as file:
+            read = file.read(_PROBE)
+            if size > _PROBE:
+                file.seek(max(_PROBE, size - _PROBE))
+                read += file.read(_PROBE)
+    except FileNotFoundError:
+        return 0
+    return int.from_bytes(blake2b(read, digest_size=8).digest(), "big", signed=True)
+
+
+# ------------------------------------------------------------ this machine
+
+
+def _local_files(place: str) -> Iterator[SourceFile]:
+    if os.path.lexists(place):  # a name, whatever signs are in it
+        yield from (file for path in _files_in(place) if (file := facts(path)) is not None)
+        return
+    found: set[str] = set()
+    for pattern in _alternatives(place):
+        parts = [part for part in pattern.split("/") if part]
+        for path in _matching("/", parts):
+            if path not in found:
+                found.add(path)
+                file = facts(path)
+                if file is not None:
+                    yield file
+
+
+def _matching(folder: str, parts: list[str]) -> Iterator[str]:
+    """The files that the rest of a pattern matches below a folder."""
+    if not parts:
+        yield from _files_in(folder)
+        return
+    part, rest = parts[0], parts[1:]
+    if _WILDCARD.search(part) is None:
+        names: Iterable[str] = [part] if os.path.lexists(os.path.join(folder, part)) else []
+    else:
+        wanted = re.compile(_regex(part), re.DOTALL)
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if wanted.fullmatch(entry.name)]
+    for name in names:
+        path = os.path.join(folder, name)
+        if rest and os.path.isdir(path):
+            yield from _matching(path, rest)
+        elif not rest and not (_is_hidden(name) and os.path.isfile(path)):
+            yield from _files_in(path)
+
+
+def _files_in(path: str) -> Iterator[str]:
+    """A file, or those of a directory and of its folders that are values of columns."""
+    try:
+        known = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if stat.S_ISREG(known.st_mode):
+        yield path
+    elif stat.S_ISDIR(known.st_mode):
+        with os.scandir(path) as entries:
+            inside = [(entry.name, entry.is_dir()) for entry in entries if not _is_hidden(entry.name)]
+        for name, is_folder in inside:
+            if not is_folder:
+                yield os.path.join(path, name)
+            elif "=" in name:
+                yield from _files_in(os.path.join(path, name))
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """A pattern with braces as several without.
+
+    >>> _alternatives("/in/{a,b{1,2}}.csv")
+    ['/in/a.csv', '/in/b1.csv', '/in/b2.csv']
+    """
+    depth, begin, cuts = 0, -1, []
+    place = 0
+    while place < len(pattern):
+        sign = pattern[place]
+        if sign == "\\":
+            place += 1
+        elif sign == "{":
+            depth += 1
+            if depth == 1:
+                begin, cuts = place, [place]
+        elif sign == "," and depth == 1:
+            cuts.append(place)
+        elif sign == "}" and depth:
+            depth -= 1
+            if depth == 0:
+                cuts.append(place)
+                choices = [pattern[a + 1 : b] for a, b in pairwise(cuts)]
+                rest = pattern[place + 1 :]
+                return [each for choice in choices for each in _alternatives(pattern[:begin] + choice + rest)]
+        place += 1
+    return [pattern]
+
+
+def _regex(part: str) -> str:
+    r"""A part of a pattern as a regular expression.
+
+    >>> _regex("a*[^b]?"), _regex(r"\*[a-c]")
+    ('a.*[^b].', '\\*[a-c]')
+    """
+    found, place = "", 0
+    while place < len(part):
+        sign = part[place]
+        closing = part.find("]", place + 2) if sign == "[" else -1
+        if sign == "\\" and place + 1 < len(part):
+            place += 1
+            found += re.escape(part[place])
+        elif closing > 0:
+            inside = part[place + 1 : closing]
+            negated = inside[0] in "^!"
+            body = (inside[1:] if negated else inside).replace("\\", "\\\\").replace("[", "\\[")
+            found += f"[{'^' if negated else ''}{body}]"
+            place = closing
+        else:
+            found += {"*": ".*", "?": "."}.get(sign) or re.escape(sign)
+        place += 1
+    return found
+
+
+# ------------------------------------------------------------ elsewhere
+
+
+def _files_elsewhere(spark: SparkSession, place: str) -> list[SourceFile]:
+    """Spark lists the files, without reading them."""
+    frame = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(place)
+    table = frame.selectExpr("path", "length", "unix_micros(modificationTime) AS modified").toArrow()
+    columns = (table[name].to_pylist() for name in ("path", "length", "modified"))
+    return [
+        SourceFile(path, size, modified * 1000)
+        for path, size, modified in zip(*columns, strict=True)
+        if not _is_hidden(path.rpartition("/")[2])
+    ]
+
+
+# ------------------------------------------------------------ nothing there
+
+
+def opened_listing(spark: SparkSession, place: str, *, may_be_empty: bool) -> list[SourceFile]:
+    """The files of a pattern when it is first looked at. None at all is an error, unless they may still come
+    into an empty directory."""
+    try:
+        if is_local(place):
+            files = list_files(spark, place)
+            if not files:
+                _refuse_missing(place, may_be_empty=may_be_empty)
+        else:
+            files = list_files(spark, place)
+    except SPARK_ERRORS as error:
+        raise SourceError(f"`{place}` cannot be read: {reason(error)}", hint="check the path") from None
+    except OSError as error:
+        raise unlisted(place, error) from None
+    if not files and not may_be_empty:
+        raise SourceError(f"there are no files in `{place}`", code="no-files", hint="check the path")
+    return files
+
+
+def unlisted(place: str, error: OSError) -> SourceError:
+    """A directory that cannot be read, for now or for good."""
+    reason = error.strerror or str(error)
+    return SourceError(f"`{place}` cannot be listed: {reason}", code="source-away", hint="check the path")
+
+
+def _refuse_missing(place: str, *, may_be_empty: bool) -> None:
+    """Nothing matches. A directory that is there and empty may be waiting for its first file."""
+    if os.path.isdir(place):
+        return
+    folder = os.path.dirname(place)
+    while is_pattern(folder):
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder):
+        raise SourceError(
+            f"there is no directory `{folder}`", code="no-files", hint="check the path, or create it"
+        )
+    inside = sorted(os.listdir(folder))
+    if inside or not may_be_empty:
+        shown = ", ".join(f"`{name}`" for name in inside[:_SHOWN]) + (", …" if len(inside) > _SHOWN else "")
+        raise SourceError(
+            f"no file matches `{place}`",
+            code="no-files",
+            hint=f"`{folder}` has {shown}" if inside else f"`{folder}` is empty",
+        )
+    if not is_pattern(os.path.basename(place)):
+        raise SourceError(f"there is no file `{place}`", code="no-files", hint="check the path")

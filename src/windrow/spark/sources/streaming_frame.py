@@ -1,0 +1,230 @@
+"""A streaming DataFrame of the user's own, as a source: the one place where Spark's streaming loop runs.
+
+Spark keeps its own log of what it has handed out, in a checkpoint; a commit of ours holds the number of the
+batch it took. The two must be about the same query: a checkpoint that was deleted begins again with a new id
+and batch 0, which is told. Spark takes the return of its callback for "this batch is dealt with": so the call
+returns normally only when a commit holds the batch; in every other case it raises.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from secrets import token_hex
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Any
+
+from windrow.errors import StateError, WindrowError
+from windrow.spark.failures import is_late_worker, job_failed, translated
+from windrow.spark.sources.source import Begun, Offsets, Position, Source
+from windrow.state.crash import crash_point
+from windrow.state.failures import explained
+from windrow.state.store import make_private, remove_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windrow.spark.frames import DataFrame, StreamingQuery
+
+#: how often a query is begun before its Python process counts as one that does not come up
+_STARTS = 10
+
+
+class NotCommitted(Exception):  # noqa: N818  it is for Spark's eyes only: the batch has to come again
+    """The batch is in no commit."""
+
+
+@dataclass(eq=False)
+class Batch:
+    """Rows that Spark hands over, and the thread that waits for their commit."""
+
+    frame: Any
+    query: str
+    number: int
+    done: Event = field(default_factory=Event)
+    is_committed: bool = False
+
+    def settle(self, *, committed: bool) -> None:
+        """Let the waiting thread go on."""
+        self.is_committed = committed
+        self.done.set()
+
+
+class StreamingFrame(Source):
+    """A streaming frame; its position is the id of Spark's query and the number of its last batch."""
+
+    wakes = True
+
+    def __init__(self, frame: DataFrame, fingerprint: str) -> None:
+        self._frame, self.fingerprint = frame, fingerprint
+        self._lock = Lock()
+        self._query: StreamingQuery | None = None
+        self._begun: Begun | None = None
+        self._waiting: Batch | None = None
+        self._ended = False
+        self._starts_left = _STARTS
+        #: what went wrong inside a callback, where Spark would only show a trace
+        self.failure: BaseException | None = None
+
+    def describe(self) -> str:
+        return "a streaming frame"
+
+    # ------------------------------------------------------------ a run
+
+    def begin(self, begun: Begun) -> None:
+        self._begun, self._waiting, self.failure = begun, None, None
+        self._ended, self._starts_left = False, _STARTS
+        folder: Path = begun.folder
+        with explained("make the directory", folder):
+            make_private(folder.parent)
+            commits = folder / "commits"
+            if "query" not in begun.start and commits.is_dir() and any(commits.iterdir()):
+                remove_folder(folder.parent, folder.name)  # it is of a stream of that name that was dropped
+        self._start()
+
+    def _start(self) -> None:
+        """Begin, or go on where the checkpoint is."""
+        assert self._begun is not None
+        self._starts_left -= 1
+        # Names are for people, and must differ within a session, which several engines may use.
+        name = f"windrow {self._begun.stream} {token_hex(4)}"
+        with self._reading():
+            writer = self._frame.writeStream.foreachBatch(self._on_batch)
+            writer = writer.option("checkpointLocation", str(self._begun.folder)).queryName(name)
+            if self._begun.once:
+                writer = writer.trigger(availableNow=True)
+            else:
+                writer = writer.trigger(processingTime=self._begun.trigger)
+            self._query = writer.start()
+
+    def end(self) -> None:
+        """End the query. The batch that waits is sent back first: Spark waits for it."""
+        with self._lock:
+            self._ended, waiting, self._waiting = True, self._waiting, None
+        if waiting is not None:
+            waiting.settle(committed=False)
+        with self._reading():
+            if self._query is not None:
+                self._query.stop()
+
+    def is_over(self) -> bool:
+        if self._waiting is not None or self._is_active():
+            return False
+        return not self._began_again()
+
+    def latest(self) -> Batch | None:
+        if self._waiting is None and not self._is_active():
+            self._began_again()
+        return self._waiting
+
+    def whole(self) -> None:
+        """Spark itself ends when it has handed out what was there."""
+
+    def upto(self, start: Position, latest: Batch | None) -> Offsets | None:
+        if latest is None or latest.done.is_set():
+            return None
+        stream = self._begun.stream if self._begun is not None else ""
+        if not _is_next(stream, start, latest):  # the last commit holds it already, and Spark did not know
+            self.committed(Offsets({}, (latest,)), 0)
+            return None
+        return Offsets({"query": latest.query, "batch": latest.number}, (latest,))
+
+    def frame(self, start: Position, end: Offsets) -> Any:
+        return end.items[0].frame
+
+    def committed(self, end: Offsets, commit: int) -> None:
+        self._settle(end.items[0], committed=True)
+
+    def _settle(self, batch: Batch, *, committed: bool) -> None:
+        with self._lock:
+            if self._waiting is batch:
+                self._waiting = None
+        batch.settle(committed=committed)
+
+    # ------------------------------------------------------------ Spark's side
+
+    def _on_batch(self, frame: DataFrame, number: int) -> None:
+        """Spark's callback: whatever happens inside, it returns only if the batch is committed."""
+        assert self._begun is not None
+        try:
+            self._hand_over(Batch(frame, self._id(), number))
+            crash_point("before-spark-commit")
+        except BaseException as error:  # noqa: BLE001  even SystemExit: Spark would wait for it for ever
+            self.failure = error
+            raise RuntimeError(f"batch {number} of stream {self._begun.stream} is not committed") from None
+
+    def _hand_over(self, batch: Batch) -> None:
+        assert self._begun is not None
+        with self._lock:
+            if self._ended:
+                raise NotCommitted("the engine is stopping")
+            self._waiting = batch
+        self._begun.wake()
+        batch.done.wait()
+        if not batch.is_committed:
+            raise NotCommitted("the engine is stopping")
+
+    def _id(self) -> str:
+        assert self._begun is not None
+        metadata = json.loads((self._begun.folder / "metadata").read_text())
+        return str(metadata["id"])
+
+    # ------------------------------------------------------------ failures
+
+    def _began_again(self) -> bool:
+        """Raise why the query has ended, if not in order; begin it again if Spark has given up on the Python
+        process that asks the source: on a busy machine that takes longer than the ten seconds it is given."""
+        if isinstance(self.failure, WindrowError):
+            raise self.failure
+        if self.failure is not None and not isinstance(self.failure, NotCommitted):
+            text = f"{type(self.failure).__name__}: {self.failure}"
+            raise WindrowError(f"{self._what} failed: {text}", code="job-failed")
+        with self._reading():
+            found = None if self._query is None or self._query.isActive else self._query.exception()
+        if found is None:
+            return False
+        if is_late_worker(str(found)) and self._starts_left:
+            self._start()
+            return True
+        raise translated(str(found), self._what)
+
+    def _is_active(self) -> bool:
+        with self._reading():
+            return self._query is not None and bool(self._query.isActive)
+
+    @property
+    def _what(self) -> str:
+        return f"reading stream `{self._begun.stream if self._begun else ''}`"
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return job_failed(self._what)
+
+
+def _is_next(stream: str, start: Position, batch: Batch) -> bool:
+    """Whether a batch is the one after the last commit; False if the last commit holds it already."""
+    query, last = start.get("query"), start.get("batch")
+    if query is None:
+        if batch.number != 0:
+            raise _other_batch(stream, f"batch {batch.number}", "none was ever committed")
+        return True
+    if query != batch.query:
+        raise StateError(
+            f"stream `{stream}`: Spark's checkpoint is not the one this state belongs to: it begins anew, and"
+            " rows would be read twice or never",
+            code="checkpoint-lost",
+            hint="restore the folder `checkpoints` of the state directory, or start with a new one",
+        )
+    if batch.number == last:
+        return False
+    if last is None or batch.number != last + 1:
+        raise _other_batch(stream, f"batch {batch.number}", f"batch {last} was committed last")
+    return True
+
+
+def _other_batch(stream: str, found: str, known: str) -> StateError:
+    return StateError(
+        f"stream `{stream}`: Spark's checkpoint goes on with {found}, but {known}",
+        code="checkpoint-mismatch",
+        hint="restore the whole state directory from one backup, or start with a new one",
+    )

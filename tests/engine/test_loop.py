@@ -1,0 +1,458 @@
+"""The loop over sources of a test: what it takes, what it does about failures, and what a crash leaves."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections import Counter
+from contextlib import suppress
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.archive.support import temporary
+from tests.engine.driven import STREAM, Driven, as_rows
+from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, oracle, rows_of, table_of
+from tests.support.crashes import Crash, crashing_at
+from tests.support.patience import wait_until
+
+from windrow.engine import loop
+from windrow.engine.connection import Windrow
+from windrow.errors import DataError, SourceError, StateError, WindrowError
+from windrow.spark.sources.source import Offsets, Position, Source
+
+
+class Script(Source):
+    """Batches that a test has written; a position counts them."""
+
+    fingerprint = "script"
+
+    def __init__(self, *batches: Any, per: int = 1, is_slow: bool = False) -> None:
+        self.batches, self.per, self.is_slow = list(batches), per, is_slow
+        self.trouble: list[BaseException] = []
+        self.changes, self.taken = 0, list[int]()
+
+    def latest(self) -> int:
+        if self.trouble:
+            raise self.trouble.pop(0)
+        return len(self.batches)
+
+    def upto(self, start: Position, latest: int) -> Offsets | None:
+        first = start.get("batch", 0)
+        last = min(latest, first + self.per)
+        return None if first >= latest else Offsets({"batch": last}, has_more=last < latest)
+
+    def frame(self, start: Position, end: Offsets) -> Any:
+        batches = self.batches[start.get("batch", 0) : end.at["batch"]]
+        return table_of([row for batch in batches for row in batch])
+
+    def check(self, end: Offsets) -> bool:
+        self.changes -= 1
+        return self.changes < 0
+
+    def committed(self, end: Offsets, commit: int) -> None:
+        self.taken.append(end.at["batch"])
+
+
+def made(folder: Path, source: Source, sink: Any = None, stream: str = STREAM) -> Driven:
+    w = Driven(folder / "state")
+    w.sql(stream)
+    w.query("q", SUMS, sink=sink)
+    w._sources["s"] = source
+    return w
+
+
+def test_a_run_takes_what_is_there_and_another_goes_on(tmp_path: Path) -> None:
+    script = Script(*BATCHES[:3])
+    with made(tmp_path, script) as w:
+        w.run(once=True)
+        assert script.taken == [1, 2, 3]
+        before = w.rows("q")
+    later = Script(*BATCHES, per=2)
+    with made(tmp_path, later) as w:
+        w.run(once=True, flush=True)
+        assert later.taken == [5, 7]
+        assert sorted(before + w.rows("q")) == as_rows(oracle(SUMS))
+
+
+def test_rows_that_come_while_it_runs_are_taken(tmp_path: Path) -> None:
+    script = Script(BATCHES[0])
+    with made(tmp_path, script) as w:
+        w.start()
+        for batch in BATCHES[1:]:
+            script.batches.append(batch)
+        wait_until(lambda: script.taken[-1:] == [len(BATCHES)])
+        w.stop()
+        w.end()
+        assert Counter(w.rows("q")) == oracle(SUMS)
+
+
+# ------------------------------------------------------------ failures
+
+STEPS = ("ingest", "close", "commit", "files")
+
+
+def broken(w: Driven, step: str, error: BaseException, passage: int) -> None:
+    """One step of the engine fails once, after so many times."""
+    owner, name = {
+        "ingest": (w.engine.jobs, "ingest"),
+        "close": (w.engine.jobs, "close"),
+        "commit": (w.engine.log, "commit"),
+        "files": (w.engine, "_place"),
+    }[step]
+    real, left = getattr(owner, name), [passage]
+
+    def act(*arguments: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise error
+        return real(*arguments)
+
+    setattr(owner, name, act)
+
+
+def whole(engine: Any) -> dict[str, Any]:
+    """Everything that an engine knows and an epoch might change."""
+    names = ("shedding", "_panes", "_together", "_began", "_effort", "events")
+    known = {name: deepcopy(getattr(engine, name)) for name in names}
+    known["records"] = [
+        {name: record.to_state() for name, record in kind.items()}
+        for kind in (engine.streams, engine.tables, engine.queries)
+    ]
+    known["common"] = (engine.common.version, dict(engine.common.absorbed), dict(engine.common.kept))
+    known["arranging"] = (engine._arranging._teamed, engine._arranging._planned)
+    known["refreshes"] = (sorted(engine.refreshes._schedules), sorted(engine.refreshes._remembered))
+    known["delivered"] = deepcopy(engine.delivering.done)
+    known["commit"] = engine.last
+    known["files"] = {name for folder in ("chunks", "outbox") for name in engine.store.list(folder)}
+    return known
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("passage", [1, 2, 3, 5])
+def test_an_epoch_that_fails_has_not_happened_and_is_made_again(
+    tmp_path: Path, step: str, passage: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "PAUSE", 0.001)
+    script, compared, failed = Script(*BATCHES), list[str](), list[str]()
+    with made(tmp_path, script) as w:
+        broken(w, step, WindrowError("a worker is gone", code="job-failed"), passage)
+        epoch = w.engine.epoch
+
+        def compared_epoch(*arguments: Any, **how: Any) -> Any:
+            before = whole(w.engine)
+            try:
+                return epoch(*arguments, **how)
+            except WindrowError:
+                after = whole(w.engine)
+                compared.extend(name for name in before if before[name] != after[name])
+                failed.append(step)
+                raise
+
+        w.engine.epoch = compared_epoch
+        w.run(once=True, flush=True)
+        assert w.rows("q") == as_rows(oracle(SUMS))
+        assert (failed, compared) == ([step], [])
+        assert not w.problems
+
+
+def test_a_failure_that_does_not_pass_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "PAUSE", 0.001)
+    with made(tmp_path, Script(*BATCHES)) as w:
+        tries: list[int] = []
+
+        def fail(*_: Any) -> Any:
+            tries.append(1)
+            raise WindrowError("no worker comes", code="worker-late")
+
+        w.engine.jobs.ingest = fail
+        with pytest.raises(WindrowError, match="no worker comes"):
+            w.run(once=True)
+        assert len(tries) == loop.ATTEMPTS
+
+
+def test_rows_at_fault_are_not_read_again(tmp_path: Path) -> None:
+    with made(tmp_path, Script(*BATCHES)) as w:
+        tries: list[int] = []
+
+        def fail(*_: Any) -> Any:
+            tries.append(1)
+            raise DataError("what a row", code="malformed-row")
+
+        w.engine.jobs.ingest = fail
+        with pytest.raises(DataError, match="what a row"):
+            w.run(once=True)
+        assert len(tries) == 1
+
+
+def test_what_changes_while_it_is_read_is_read_again(tmp_path: Path) -> None:
+    script = Script(*BATCHES)
+    script.changes = 3
+    with made(tmp_path, script) as w:
+        w.run(once=True, flush=True)
+        assert w.rows("q") == as_rows(oracle(SUMS))
+        assert script.taken == list(range(1, len(BATCHES) + 1))
+
+
+def test_a_source_that_is_away_holds_up_itself_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "AWAY", 0.01)
+    away, script = Script(*BATCHES, is_slow=True), Script(*BATCHES, is_slow=True)
+    away.trouble = [SourceError("nobody answers", code="source-away") for _ in range(200)]
+    with made(tmp_path, script) as w:
+        w.sql(f"CREATE STREAM r ({COLUMNS}) {OPTIONS}")
+        w.query("other", SUMS.replace("FROM s", "FROM r"))
+        w._sources["r"] = away
+        w.start()
+        wait_until(lambda: script.taken[-1:] == [len(BATCHES)])
+        assert [error.code for error in w.problems] == ["source-away"]
+        away.trouble.clear()
+        wait_until(lambda: away.taken[-1:] == [len(BATCHES)])
+        assert not w.problems
+        w.stop()
+        assert w.rows("other") == w.rows("q")
+
+
+def test_a_source_that_is_not_what_it_was_ends_the_run(tmp_path: Path) -> None:
+    script = Script(*BATCHES, is_slow=True)
+    script.trouble = [SourceError("it was changed", code="file-changed")]
+    w = made(tmp_path, script)
+    w.start()
+    with pytest.raises(SourceError, match="it was changed"):
+        w.wait(60)
+    w.close()
+
+
+def test_of_two_that_are_behind_the_one_furthest_back_is_read(tmp_path: Path) -> None:
+    order: list[tuple[str, int]] = []
+
+    class Noted(Script):
+        def __init__(self, name: str, moments: list[int]) -> None:
+            super().__init__(*([(1, 1, t)] for t in moments))
+            self.name, self.moments = name, moments
+
+        def committed(self, end: Offsets, commit: int) -> None:
+            order.append((self.name, self.moments[end.at["batch"] - 1]))
+
+    with Driven(tmp_path / "state") as w:
+        for name in ("a", "b"):
+            w.sql(f"CREATE STREAM {name} ({COLUMNS}) WATTR t ORDERED")
+        w.query("q", "SELECT ISTREAM(x.k) FROM a [RANGE 5] x, b [RANGE 5] y WHERE x.k = y.k")
+        w._sources["a"] = Noted("a", [10, 20, 30, 40, 50])
+        w._sources["b"] = Noted("b", [100, 110, 120])
+        w.run(once=True)
+    behind = [moment for name, moment in order if name == "b"][1:]
+    assert order.index(("b", 110)) > order.index(("a", 40))
+    assert len(order) == 8
+    assert behind == [110, 120]
+
+
+def test_stop_is_heard_while_an_epoch_waits_to_be_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "PAUSE", 3600.0)
+    w = made(tmp_path, Script(*BATCHES))
+    failed = threading.Event()
+
+    def fail(*_: Any) -> Any:
+        failed.set()
+        raise WindrowError("no worker comes", code="worker-late")
+
+    w.engine.jobs.ingest = fail
+    w.start()
+    assert failed.wait(60)
+    with suppress(WindrowError):
+        w.stop()
+    assert not w.is_running
+    w.close()
+
+
+# ------------------------------------------------------------ idle
+
+PER = f"CREATE STREAM s ({COLUMNS}) WATTR t ORDERED PER k IDLE 30 SECONDS"
+MINUTE = 60_000_000
+
+
+def test_sources_are_idle_only_while_it_is_known_that_they_are(tmp_path: Path) -> None:
+    script = Script([(1, 1, 0), (2, 1, 0)], [(1, 1, 100)], [(1, 1, 200)], [(1, 1, 300)])
+    with made(tmp_path, script, stream=PER) as w:
+        heard: list[Any] = []
+
+        def progress() -> Any:
+            return w.engine.streams["s"].known.progress.progress
+
+        def watch() -> None:
+            heard.append(progress())
+            w.time += MINUTE
+
+        w.run(once=True, watch=watch)
+        assert heard[:3] == [0, 0, 0]  # there was more to read: nobody can say that k = 2 has nothing
+        w.start()
+        for moment in (400, 500):
+            script.batches.append([(1, 1, moment)])
+            wait_until(lambda: script.taken[-1] == len(script.batches))
+            w.time += MINUTE
+        w.stop()
+        assert progress() == 500
+
+
+# ------------------------------------------------------------ lives
+
+POINTS = (
+    "before-commit",
+    "manifest-temp-written",
+    "manifest-linked",
+    "after-commit",
+    "before-source-told",
+    "sink-delivered",
+)
+PUSHED = f"CREATE STREAM p ({COLUMNS}) {OPTIONS} FROM 'push:'"
+
+
+class Lives:
+    """One state directory, and all that was heard of it; some of its processes die."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.heard: dict[str, dict[int, Any]] = {"q": {}, "pushed": {}}
+        (folder / "now").mkdir()
+
+    def open(self) -> Driven:
+        w = made(self.folder / "now", Script(*BATCHES), lambda t, c: self.hear("q", t, c))
+        w.sql(PUSHED)
+        w.query("pushed", SUMS.replace("FROM s", "FROM p"), sink=lambda t, c: self.hear("pushed", t, c))
+        return w
+
+    def hear(self, query: str, table: Any, commit: int) -> None:
+        rows = rows_of(table)
+        assert self.heard[query].setdefault(commit, rows) == rows
+
+    def live(self) -> None:
+        w = self.open()
+        try:
+            w.run(once=True)
+            for number, batch in enumerate(BATCHES):
+                Windrow.push(w, "p", list(batch), key=f"batch {number}")
+            w.run(once=True, flush=True)
+        finally:
+            w.engine.log._lock.release()
+
+    def die(self, point: str, passage: int) -> bool:
+        def copy() -> None:
+            shutil.copytree(self.folder / "now", self.folder / "then")
+
+        with crashing_at(point, passage, copy) as crash, suppress(Crash, WindrowError):
+            self.live()
+        if crash.happened:
+            shutil.rmtree(self.folder / "now")
+            (self.folder / "then").rename(self.folder / "now")
+        return crash.happened
+
+    def check(self) -> None:
+        for query in self.heard:
+            rows = Counter(row for commit in self.heard[query].values() for row in commit)
+            assert rows == oracle(SUMS), query
+
+
+@pytest.mark.deep
+@given(deaths=st.lists(st.tuples(st.sampled_from(POINTS), st.integers(1, 12)), max_size=4))
+@settings(max_examples=30)
+def test_wherever_processes_die_nothing_is_lost_or_doubled(deaths: list[tuple[str, int]]) -> None:
+    with temporary() as folder:
+        lives = Lives(Path(folder))
+        for point, passage in deaths:
+            lives.die(point, passage)
+        lives.live()
+        lives.check()
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("passage", [1, 4, 9, 14])
+def test_a_death_at_each_point(point: str, passage: int) -> None:
+    with temporary() as folder:
+        lives = Lives(Path(folder))
+        lives.die(point, passage)
+        lives.live()
+        lives.check()
+
+
+# ------------------------------------------------------------ pushes
+
+
+def pushing(folder: Path, options: str = "") -> Driven:
+    w = Driven(folder / "state")
+    w.sql(PUSHED.replace("push:", f"push:{options}"))
+    w.query("q", SUMS.replace("FROM s", "FROM p"))
+    return w
+
+
+def test_rows_are_pushed_with_and_without_a_run(tmp_path: Path) -> None:
+    with pushing(tmp_path) as w:
+        first = Windrow.push(w, "p", list(BATCHES[0]))
+        assert first == w.commit
+        w.start()
+        names = ("k", "v", "t")
+        as_dicts = [dict(zip(names, row, strict=True)) for row in BATCHES[1]]
+        assert Windrow.push(w, "p", as_dicts) > first
+        assert Windrow.push(w, "p", table_of(BATCHES[2]).to_pandas()) > first
+        w.stop()
+        for batch in BATCHES[3:]:
+            Windrow.push(w, "p", table_of(batch))
+        w._engine.epoch(seals=["p"])
+        assert w.rows("q") == as_rows(oracle(SUMS))
+
+
+def test_the_same_key_twice_is_one_push_also_after_a_restart(tmp_path: Path) -> None:
+    with pushing(tmp_path) as w:
+        first = Windrow.push(w, "p", list(BATCHES[0]), key="a")
+        assert Windrow.push(w, "p", list(BATCHES[0]), key="a") == first
+    with pushing(tmp_path) as w:
+        assert Windrow.push(w, "p", list(BATCHES[0]), key="a") == 0
+        w._engine.epoch(seals=["p"])
+        assert w.rows("q") == as_rows(oracle(SUMS, BATCHES[:1]))
+
+
+def test_more_than_may_wait_is_refused_and_can_be_pushed_later(tmp_path: Path) -> None:
+    with pushing(tmp_path, "?rows_waiting=3") as w:
+        source: Any = w._pushed("p")
+        source.give(list(BATCHES[0]))
+        with pytest.raises(StateError) as told:
+            source.give(list(BATCHES[1]))
+        assert told.value.code == "busy"
+        w.run(once=True)
+        Windrow.push(w, "p", list(BATCHES[1]))
+        assert w.engine.streams["p"].known.accepted == 6
+
+
+def test_a_push_that_is_not_waited_for_is_taken_back(tmp_path: Path) -> None:
+    with pushing(tmp_path) as w:
+        w.start()
+        with w.engine.lock, pytest.raises(StateError, match="in no commit after"):
+            Windrow.push(w, "p", [(1, 1, 5)], timeout=0.05)
+        w.stop()
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(1, 2)], "2 values, but there are 3 columns"),
+        ([{"k": 1, "w": 2}], "has no column `w`"),
+        ([(1, "x", 3)], "v is BIGINT"),
+        ("text", "cannot be read from a str"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_before_they_wait(tmp_path: Path, rows: Any, message: str) -> None:
+    with pushing(tmp_path) as w:
+        with pytest.raises(WindrowError, match=message):
+            Windrow.push(w, "p", rows)
+        assert w.engine.streams["p"].known.accepted == 0
+
+
+def test_only_streams_that_are_declared_so_take_pushes(tmp_path: Path) -> None:
+    with made(tmp_path, Script()) as w:
+        with pytest.raises(WindrowError, match="takes no pushes"):
+            Windrow.push(w, "s", [(1, 2, 3)])
+        with pytest.raises(WindrowError, match="no stream `nobody`"):
+            Windrow.push(w, "nobody", [])
