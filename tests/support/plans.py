@@ -33,6 +33,7 @@ from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
 from windrow.reference.world import Arrival, TableChange, World
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
@@ -66,6 +67,10 @@ def landmarks() -> st.SearchStrategy[LandmarkWindow]:
     )
 
 
+def cumulating() -> st.SearchStrategy[CumulateWindow]:
+    return st.builds(lambda step, steps, origin: CumulateWindow(step * steps, step, origin), slides, slides, origins)
+
+
 def row_windows(arrival: bool) -> st.SearchStrategy[RowsWindow]:
     return st.builds(
         lambda rows, slide, partition, arrives: RowsWindow(
@@ -95,7 +100,8 @@ def windows(alias: str, arrival: bool) -> st.SearchStrategy[object]:
         st.builds(
             SlideByTupleWindow, small, st.integers(1, 3), st.none(), st.just(True) | st.just(not arrival)
         ),
-        st.builds(SessionWindow, small, st.sampled_from([(), ("k",)])),
+        st.builds(SessionWindow, small, st.sampled_from([(), ("k",)]), st.booleans()),
+        cumulating(),
     )
 
 
