@@ -68,7 +68,9 @@ def landmarks() -> st.SearchStrategy[LandmarkWindow]:
 
 
 def cumulating() -> st.SearchStrategy[CumulateWindow]:
-    return st.builds(lambda step, steps, origin: CumulateWindow(step * steps, step, origin), slides, slides, origins)
+    return st.builds(
+        lambda step, steps, origin: CumulateWindow(step * steps, step, origin), slides, slides, origins
+    )
 
 
 def row_windows(arrival: bool) -> st.SearchStrategy[RowsWindow]:

@@ -5,7 +5,7 @@ The nodes call these when they are made, so that an illegal plan cannot exist.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from windrow.algebra.aggregates import make
 from windrow.algebra.catalog import Late, TableKind
@@ -211,7 +211,14 @@ def branches_only_add(branches: Sequence[Emit]) -> None:
         )
 
 
-def window_bounds_are_defined(plan: Plan, expressions: Iterable[Expression]) -> None:
+class HasLeaves(Protocol):
+    """A plan, or the windows of one that is being made."""
+
+    @property
+    def leaves(self) -> tuple[Window, ...]: ...
+
+
+def window_bounds_are_defined(plan: HasLeaves, expressions: Iterable[Expression]) -> None:
     """`window_start` and `window_end` exist where all windows of their SELECT move together."""
     bound = next((node for e in expressions for node in e.walk() if isinstance(node, WindowBound)), None)
     if bound is None:

@@ -22,6 +22,7 @@ from windrow.language.places import enclosed, grown, hull, words
 from windrow.language.sources import SourceConverter
 from windrow.language.syntax import Node, Query, Select, SelectItem, SetOperation
 from windrow.language.using import Using
+from windrow.language.window_keys import with_window_key
 
 _SELECT_PARTS = frozenset(
     {"with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "order", "limit"}
@@ -133,7 +134,7 @@ class QueryConverter(SourceConverter):
         while select > 0 and self.tokens.word(select) != "SELECT":
             select -= 1
         span = self._to_the_end(span.to(self.tokens[select].span))
-        return Select(
+        select_parts = Select(
             span,
             items=items,
             sources=self.with_stray_window(sources, span),
@@ -146,6 +147,7 @@ class QueryConverter(SourceConverter):
             order_by=order_by,
             limit=limit,
         )
+        return with_window_key(select_parts)
 
     def _to_the_end(self, span: Span) -> Span:
         """A SELECT reaches to the end of its parenthesis, or to the next set operation."""

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language.converter import Converter
 from windrow.language.places import enclosed, grown, words
-from windrow.language.syntax import Node, Source
+from windrow.language.syntax import Name, Node, Query, Select, SelectItem, Source, Star, WindowSyntax
 
 if TYPE_CHECKING:
-    from windrow.language.syntax import WindowSyntax
+    from windrow.language.table_functions import TableFunction
 
 _JOIN_WORDS = words("LEFT RIGHT FULL OUTER SEMI ANTI INNER")
 
@@ -71,6 +72,8 @@ class SourceConverter(Converter):
             raise self.refusal(node, "this is not a stream", "FROM takes names and nested queries")
         self.only(node, {"this", "alias", "joins"}, "names of streams have one part", "leave out the rest")
         name = self.name_of(node.this)
+        if name.start in self.lifted.functions_in_from:
+            return self._function_source(self.lifted.functions_in_from[name.start], node)
         alias, alias_span = self._alias(node)
         span = name.span.to(alias_span or name.span)
         window = self._window(name.start, node)
@@ -78,6 +81,22 @@ class SourceConverter(Converter):
         if query is not None:
             alias = alias or name.name
         return self._finished(Source(span, None if query else name.name, query, alias, window))
+
+    def _function_source(self, function: TableFunction, node: exp.Table) -> Source:
+        """A window function over a stream; over a name of WITH, the window goes to the stream inside."""
+        alias, alias_span = self._alias(node)
+        close = self.tokens[self.tokens.before(function.span.end)]
+        bracket = self._window(close.start, node)
+        if bracket is not None:
+            hint = f"leave the bracket out: {function.word} is a window itself"
+            raise QueryError("two windows on one stream", code="window-place", span=bracket.span, hint=hint)
+        window = WindowSyntax(function.span, function.clause)
+        span = function.span.to(alias_span or function.span)
+        query = self.ctes.use(function.name, function.span)
+        if query is None:
+            return Source(span, function.name, None, alias, window, function.word)
+        inner = _windowed_inside(query, window, function)
+        return Source(span, None, inner, alias or function.name, None, function.word)
 
     def _nested_source(self, node: exp.Subquery) -> Source:
         self.only(node, {"this", "alias", "joins"})
@@ -129,3 +148,47 @@ class SourceConverter(Converter):
                 return word == "BY" and self.tokens.word(index - 1) == "GROUP"
             index = self.tokens.partner[index] - 1 if word == ")" else index - 1
         return False
+
+
+def _windowed_inside(query: Query, window: WindowSyntax, function: TableFunction) -> Query:
+    """σ and π of one stream under a window are the window under σ and π."""
+    simple = (
+        isinstance(query, Select)
+        and len(query.sources) == 1
+        and query.sources[0].name is not None
+        and query.sources[0].window is None
+        and not (query.group_by or query.having or query.distinct or query.limit)
+        and query.word is StreamWord.AUTO
+    )
+    if not simple:
+        raise QueryError(
+            f"{function.word} windows a stream, and `{function.name}` is more than conditions on one",
+            code="window-function",
+            span=function.span,
+            hint=f"put {function.word} into the query `{function.name}`, around the stream it reads",
+        )
+    assert isinstance(query, Select)
+    wattr = next((name for item in query.items if (name := _origin(item, function.column))), None)
+    if wattr is None:
+        raise QueryError(
+            f"`{function.column}` is no plain column of `{function.name}`",
+            code="window-function",
+            span=function.span,
+            hint="select the windowing attribute of the stream, perhaps under another name",
+        )
+    keys = tuple(
+        next((name for item in query.items if (name := _origin(item, key))), key)
+        for key in window.clause.partition_by
+    )
+    clause = replace(window.clause, wattr=wattr, partition_by=keys)
+    return replace(query, sources=(replace(query.sources[0], window=replace(window, clause=clause)),))
+
+
+def _origin(item: SelectItem, column: str) -> str | None:
+    """The column of the stream that an output is, if it is called so."""
+    if isinstance(item.expression, Star):
+        return column
+    if not isinstance(item.expression, Name):
+        return None
+    called = item.alias or item.expression.parts[-1]
+    return item.expression.parts[-1] if called.lower() == column.lower() else None

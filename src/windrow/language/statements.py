@@ -15,7 +15,7 @@ from windrow.language.cursor import Cursor
 from windrow.language.nesting import check_nesting
 from windrow.language.once import read_once
 from windrow.language.sql import read_query
-from windrow.language.stream_options import read_stream_options
+from windrow.language.stream_options import read_stream_options, with_watermark
 from windrow.language.syntax import (
     Analyze,
     CreateQuery,
@@ -82,19 +82,19 @@ def _create(cursor: Cursor) -> Statement:
 
 def _create_stream(cursor: Cursor) -> Statement:
     name = cursor.name("the name of the stream")
-    columns, key = declared_columns(cursor)
-    if key is not None:
+    declared = declared_columns(cursor)
+    if declared.key is not None:
         raise QueryError(
             "a stream has no KEY",
             code="syntax",
-            span=key.span,
+            span=declared.key.span,
             hint="its rows are ordered by WATTR; keys are for tables",
         )
-    options = read_stream_options(cursor)
+    options = with_watermark(read_stream_options(cursor), declared.watermark)
     return CreateStream(
         cursor.tokens.span,
         name=name,
-        columns=columns,
+        columns=declared.columns,
         wattr=options.wattr,
         progress=options.progress,
         late=options.late,
@@ -107,12 +107,19 @@ def _create_stream(cursor: Cursor) -> Statement:
 
 def _create_table(cursor: Cursor) -> Statement:
     name = cursor.name("the name of the table")
-    columns, key = declared_columns(cursor)
+    declared = declared_columns(cursor)
+    if declared.watermark is not None:
+        raise QueryError(
+            "a table has no WATERMARK",
+            code="syntax",
+            span=declared.watermark.span,
+            hint=f"rows with a time that only grows are a stream: CREATE STREAM {name} (…)",
+        )
     plain = cursor.done or cursor.word == "FROM"
     kind = "NRR" if plain else cursor.choose(("NRR", "RELATION"), "NRR, RELATION or FROM")
     source = cursor.url("the source") if cursor.take("FROM") else None
     cursor.finish()
-    return CreateTable(cursor.tokens.span, name, columns, key.names if key else (), kind, source)
+    return CreateTable(cursor.tokens.span, name, declared.columns, declared.key_names, kind, source)
 
 
 def _create_query(cursor: Cursor) -> Statement:
@@ -143,6 +150,8 @@ def _begins_option(cursor: Cursor) -> bool:
         return cursor.next_is("MAX", "GAP")
     wanted = {"INTO": Kind.STRING, "PRIORITY": Kind.NUMBER, "EVERY": Kind.NUMBER}.get(cursor.word)
     if cursor.word == "PRIORITY" and cursor.tokens.word(cursor.index + 1) == "-":
+        return True
+    if cursor.next_is("EVERY", "INTERVAL"):
         return True
     return wanted is not None and bool(after) and after[0].kind is wanted
 

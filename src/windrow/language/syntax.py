@@ -117,12 +117,16 @@ class SelectItem(Node):
 
 @dataclass(frozen=True)
 class Source(Node):
-    """An entry of FROM: a named stream, table or query, or a nested query; with its window."""
+    """An entry of FROM: a named stream, table or query, or a nested query; with its window.
+
+    `function` is TUMBLE, HOP, CUMULATE or SESSION, if the window is written so.
+    """
 
     name: str | None
     query: Query | None
     alias: str | None
     window: WindowSyntax | None
+    function: str | None = None
 
 
 @dataclass(frozen=True)

@@ -68,9 +68,7 @@ def _(spec: CumulateWindow, rows: Sequence[Element], instant: int) -> list[int]:
     end = last_slide(spec, instant)
     cycle = (end - 1 - spec.origin) // spec.size
     return [
-        place
-        for place, row in enumerate(rows)
-        if row.t < end and (row.t - spec.origin) // spec.size == cycle
+        place for place, row in enumerate(rows) if row.t < end and (row.t - spec.origin) // spec.size == cycle
     ]
 
 

@@ -1,11 +1,11 @@
 """CUMULATE windows: an extent grows step by step from a fixed beginning, and begins anew with the next one.
 
-    size 6, step 2           0     2     4     6     8
-                             [-----)
-                             [-----------)
-                             [-----------------)
-                                               [-----)
-    t = 3                             [4 ......... 8)     valid: in the extents that end at 4 and at 6
+size 6, step 2           0     2     4     6     8
+                         [-----)
+                         [-----------)
+                         [-----------------)
+                                           [-----)
+t = 3                             [4 ......... 8)     valid: in the extents that end at 4 and at 6
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ gap 5               1  3  7        13          sessions [1, 12) and [13, 18)
 gap 6               1  3  7        13          the same two
 gap 6, inclusive    1  3  7        13          one session, reported at 19
 
-An inclusive session joins rows at most a gap apart, as Flink and Spark do. It is there one tick longer, up to and
-including the instant that is reported as its end.
+An inclusive session joins rows at most a gap apart, as Flink and Spark do. It is there one tick longer, up
+to and including the instant that is reported as its end.
 """
 
 from __future__ import annotations
@@ -84,7 +84,11 @@ class SessionWindow(WindowSpec):
         return [self._id(end - self.inclusive, self._key(row))]
 
     def intervals(self, rows: Sequence[Element]) -> list[Interval | None]:
-        ends = {(row.t, report.key): report.end + self.inclusive for report in self.sessions(rows) for row in report.elements}
+        ends = {
+            (row.t, report.key): report.end + self.inclusive
+            for report in self.sessions(rows)
+            for row in report.elements
+        }
         return [visible(row, row.t, ends[row.t, self._key(row)]) for row in rows]
 
     def _key(self, row: Element) -> tuple[Any, ...]:

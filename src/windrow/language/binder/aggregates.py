@@ -78,6 +78,8 @@ class Groups(Values):
         if is_bound(node) and not self.scope.knows(node):
             return self.window_bound(node)
         column = self.scope.resolve(node)
+        if not isinstance(column, Column):
+            return column
         raise mistake(
             node,
             f"`{column.name}` is neither grouped nor aggregated, so a group has no one value of it",

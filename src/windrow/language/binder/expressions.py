@@ -29,6 +29,7 @@ _INSTEAD_OF_AGGREGATE = {
 }
 
 BOUNDS = ("window_start", "window_end")
+_ABOUT_ROWS = ("the argument of an aggregate", "FILTER")
 
 
 class Values:
@@ -68,13 +69,23 @@ class Values:
         """A column, or a bound of the window where no column is called so."""
         if is_bound(node) and not self.scope.knows(node):
             return self.window_bound(node)
-        return self.scope.resolve(node)
+        found = self.scope.resolve(node)
+        if found.reads_window_bounds and self.clause in _ABOUT_ROWS:
+            refuse(
+                node,
+                f"`{node.parts[-1]}` is about the answer, not about a row of {self.clause}",
+                "window-bounds",
+                "it can stand in the select list, WHERE, HAVING and GROUP BY",
+            )
+        return found
 
     def window_bound(self, node: Name) -> Expression:
         which = node.parts[0].lower()
         if self.bound is None:
             message = f"`{which}` is about the answer, not about a row of {self.clause}"
-            refuse(node, message, "window-bounds", "it can stand in the select list, HAVING and GROUP BY")
+            refuse(
+                node, message, "window-bounds", "it can stand in the select list, WHERE, HAVING and GROUP BY"
+            )
         return self.bound(which)
 
     def aggregate(self, node: Apply) -> Expression:

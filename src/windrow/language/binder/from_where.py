@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.expressions import conjunction
 from windrow.algebra.operators import Exists
 from windrow.language.binder.aggregates import group_rows, is_grouped
+from windrow.language.binder.bounds import Leaves, bounds_over
 from windrow.language.binder.context import Context
 from windrow.language.binder.expressions import Values, conditions
 from windrow.language.binder.joins import Conditions
@@ -55,12 +56,13 @@ def bind_rows(select: Select, context: Context) -> Rows:
 
 def _sorted_conditions(select: Select, items: list[FromItem], scope: Scope) -> Conditions:
     placed = Conditions(items)
+    bound = bounds_over(Leaves(tuple(leaf for item in items for leaf in item.plan.leaves)))
     for written in select.on:
         for part in conditions(written):
             placed.add(Values(scope, "ON").condition(part), on=True)
     for part in conditions(select.where):
         if not isinstance(part, ExistsTest):
-            placed.add(Values(scope, "WHERE").condition(part), on=False)
+            placed.add(Values(scope, "WHERE", bound).condition(part), on=False)
     return placed
 
 
