@@ -1,6 +1,6 @@
 """A small market in which everyday SQL is asked, and what each executor answers.
 
-Rows are out of order, with ties, NULLs and a pause; one push is one micro-batch. Instants are shown in seconds.
+Rows are out of order, with ties, NULLs and a pause; one push is one micro-batch. Instants are in seconds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Everyday SQL, as readable triples: what is written, what it means in canonical form, what it answers.
 
-The answers are the oracle's; the kernels and the engine say the same, and the canonical form is the same plan.
+The answers are the oracle's; the kernels and the engine say the same. The canonical form is the same plan.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ def test_hop_has_every_window_that_begins_at_a_multiple_of_the_slide(
         f"SELECT window_start, window_end, COUNT(*), SUM(v) FROM {written} GROUP BY window_start, window_end"
     )
     assert answered(query, given_rows, executor) == counted(extents)
-    spark = f"SELECT window.start, window.end, COUNT(*), SUM(v) FROM s GROUP BY window(n, {size}, {slide}, {offset})"
+    key = f"window(n, {size}, {slide}, {offset})"
+    spark = f"SELECT window.start, window.end, COUNT(*), SUM(v) FROM s GROUP BY {key}"
     assert answered(spark, given_rows, executor) == counted(extents)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import Emit, Plan, Subquery, Window
     from windrow.algebra.schema import Schema
 
-_NEEDS_ORDER = frozenset({"first", "last"})
+_NEEDS_ORDER = frozenset({"first", "last", "array_agg", "string_agg", "listagg"})
 _NEEDS_SUB_WINDOWS = frozenset({"approx_top_k", "frequent"})
 
 
@@ -93,8 +93,8 @@ def no_internal_windows(plan: Plan, what: str) -> None:
 
 
 def order_is_known(plan: Plan, call: AggregateCall) -> None:
-    """FIRST and LAST go by the windowing attribute, so rows must still have one."""
-    if call.function in _NEEDS_ORDER and not plan.has_wattr:
+    """FIRST, LAST and arrays go by the windowing attribute, so rows must still have one."""
+    if call.function in _NEEDS_ORDER and not call.distinct and not plan.has_wattr:
         raise QueryError(
             f"{call.function.upper()} goes by the windowing attribute, which rows lose under GROUP BY,"
             " DISTINCT and EXCEPT",

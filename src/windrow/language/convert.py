@@ -28,12 +28,8 @@ _SELECT_PARTS = frozenset(
     {"with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "order", "limit"}
 )
 _ORDER_WORDS = words("ASC DESC NULLS FIRST LAST")
-_WITHOUT_ALL = {
-    "UNION": "write UNION ALL; for rows without duplicates SELECT DISTINCT … FROM (… UNION ALL …)",
-    "EXCEPT": "write EXCEPT ALL, or NOT EXISTS (SELECT …)",
-}
-_AFTER_ALL = (
-    "UNION ALL and EXCEPT ALL take no ORDER BY and LIMIT",
+_AFTER_SET = (
+    "UNION, EXCEPT and INTERSECT take no ORDER BY and LIMIT",
     "write SELECT * FROM (… UNION ALL …) ORDER BY … LIMIT n; of one side, put it into parentheses",
 )
 _AFTER_PARENTHESES = (
@@ -59,7 +55,7 @@ class QueryConverter(SourceConverter):
                 return self._set_operation(node)
             if isinstance(node, exp.Select):
                 return self._select(node)
-        hint = "write SELECT, UNION ALL or EXCEPT ALL"
+        hint = "write SELECT, UNION, INTERSECT or EXCEPT"
         raise self.refusal(node, "this is not part of the language", hint)
 
     def _nested(self, node: exp.Subquery) -> Query:
@@ -92,21 +88,22 @@ class QueryConverter(SourceConverter):
 
     def _set_operation(self, node: exp.SetOperation) -> Query:
         kind = type(node).__name__.upper()
-        if node.args.get("distinct") or node.args.get("by_name") or kind not in _WITHOUT_ALL:
-            raise self._refused_set_operation(node, kind)
-        self.only(node, {"this", "expression", "with_", "distinct"}, *_AFTER_ALL)
+        if node.args.get("by_name"):
+            raise self._refused_set_operation(
+                node, f"{kind} BY NAME is not part of the language", "select the columns in the same order"
+            )
+        self.only(node, {"this", "expression", "with_", "distinct"}, *_AFTER_SET)
         if _sides(node) > MAX_DEPTH:
             raise too_deep(self.tokens.span)
         with self.names_of(node):
             left, right = self.query(node.this), self.query(node.expression)
-        return SetOperation(left.span.to(right.span), kind, left, right)
+        distinct = bool(node.args.get("distinct"))
+        return SetOperation(left.span.to(right.span), kind, left, right, distinct)
 
-    def _refused_set_operation(self, node: exp.SetOperation, kind: str) -> QueryError:
+    def _refused_set_operation(self, node: exp.SetOperation, message: str, hint: str) -> QueryError:
         at = self.tokens.at(self.place(node.this).end)
         while at < len(self.tokens) - 1 and self.tokens.word(at) not in _SET_WORDS:
             at += 1
-        hint = _WITHOUT_ALL.get(kind, "write EXISTS (SELECT …) that compares the columns")
-        message = f"{kind}{' without ALL' if kind in _WITHOUT_ALL else ''} is not part of the language"
         return QueryError(message, code="not-supported", span=self.tokens[at].span, hint=hint)
 
     # SELECT.

@@ -77,6 +77,22 @@ class ExistsTest(Node):
 
 
 @dataclass(frozen=True)
+class InTest(Node):
+    """`x [NOT] IN (SELECT …)`, or `(x, y) [NOT] IN (SELECT …)`."""
+
+    args: tuple[Node, ...]
+    query: Query
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class ScalarQuery(Node):
+    """`(SELECT …)` where a value stands."""
+
+    query: Query
+
+
+@dataclass(frozen=True)
 class WStream(Node):
     """`WSTREAM(items)[window]`, as the whole select list or as the argument of an aggregate."""
 
@@ -152,11 +168,15 @@ class Select(Query):
 
 @dataclass(frozen=True)
 class SetOperation(Query):
-    """`left UNION ALL right` or `left EXCEPT ALL right`; `kind` is the keyword in capitals."""
+    """`left UNION ALL right` and its like; `kind` is UNION, EXCEPT or INTERSECT.
+
+    `distinct` says that ALL was not written.
+    """
 
     kind: str
     left: Query
     right: Query
+    distinct: bool = False
 
 
 # Statements.

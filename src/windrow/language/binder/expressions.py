@@ -16,7 +16,18 @@ from windrow.algebra.types import BOOLEAN, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import literal, suffixed, written_type
 from windrow.language.binder.places import at, mistake, refuse, walk
-from windrow.language.syntax import Apply, CastTo, Constant, ExistsTest, Name, Node, Star, WStream
+from windrow.language.syntax import (
+    Apply,
+    CastTo,
+    Constant,
+    ExistsTest,
+    InTest,
+    Name,
+    Node,
+    ScalarQuery,
+    Star,
+    WStream,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,6 +126,12 @@ def _misplaced(node: Node) -> QueryError:
         case ExistsTest():
             message = "EXISTS has a meaning only as one of the conditions joined by AND in WHERE"
             hint = "write it there, not under OR, NOT (…) or in an expression"
+        case InTest():
+            message = "IN (SELECT …) has a meaning only as one of the conditions joined by AND in WHERE"
+            hint = "write it there, not under OR, NOT (…) or in an expression"
+        case ScalarQuery():
+            message = "a query is a value only in comparisons of WHERE, joined by AND to the other conditions"
+            hint = "elsewhere join it: FROM …, (SELECT …) AS q, and read q's column"
         case Star():
             message, hint = "`*` is not a value", "name a column; COUNT(*) counts rows"
         case WStream():

@@ -18,11 +18,12 @@ from windrow.language.binder.bounds import Leaves, bounds_over
 from windrow.language.binder.context import Context
 from windrow.language.binder.expressions import Values, conditions
 from windrow.language.binder.joins import Conditions
+from windrow.language.binder.membership import Membership, scalar_queries
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.pseudo import pseudo_reads
 from windrow.language.binder.scope import Scope
 from windrow.language.binder.sources import bind_sources
-from windrow.language.syntax import ExistsTest, Select
+from windrow.language.syntax import ExistsTest, InTest, Select
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
@@ -47,10 +48,15 @@ def bind_rows(select: Select, context: Context) -> Rows:
     with at(select):
         plan = placed.plan()
     inside = context.inside(scope, [item.plan_alias for item in items])
+    membership = Membership(scope, inside, bind_rows)
     for test in conditions(select.where):
-        if isinstance(test, ExistsTest):
-            with at(test):
+        with at(test):
+            if isinstance(test, ExistsTest):
                 plan = _exists(plan, test, inside)
+            elif isinstance(test, InTest):
+                plan = membership.is_in(plan, test)
+            elif scalar_queries(test):
+                plan = membership.compared(plan, test)
     return Rows(plan, scope, tuple(placed.foreign))
 
 
@@ -61,7 +67,7 @@ def _sorted_conditions(select: Select, items: list[FromItem], scope: Scope) -> C
         for part in conditions(written):
             placed.add(Values(scope, "ON").condition(part), on=True)
     for part in conditions(select.where):
-        if not isinstance(part, ExistsTest):
+        if not isinstance(part, ExistsTest | InTest) and not scalar_queries(part):
             placed.add(Values(scope, "WHERE", bound).condition(part), on=False)
     return placed
 
