@@ -50,7 +50,7 @@ def plan_of(query: str) -> Emit:
     return compile_query(query, market())
 
 
-def answers(query: str, executor: str) -> list[Change]:
+def answers(query: str | Emit, executor: str) -> list[Change]:
     """All that a query says over the rows above."""
     harness = Harness(query, STREAMS, TABLES, executor)
     named = {name for node in harness.plan.walk() for name in _names(node)}

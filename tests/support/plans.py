@@ -196,7 +196,8 @@ def _with_table(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
     inner = draw(relations(shape, depth - 1))
     table = TableScan(draw(st.sampled_from(TABLES)), f"{alias}t")
     same = call("=", [inner.schema.column(_names(inner)[0]), table.schema.column(f"{alias}t.k")])
-    return named(TableJoin(inner, table, same), alias, _names(inner)[0], f"{alias}t.v")
+    outer = table.table.kind is TableKind.NRR and draw(st.booleans())
+    return named(TableJoin(inner, table, same, outer), alias, _names(inner)[0], f"{alias}t.v")
 
 
 def _grouped(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:

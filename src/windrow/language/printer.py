@@ -116,13 +116,14 @@ class _Rows:
             text += self._joined(source, conjunction(tuple(conditions)))
         for join in self.shape.tables:
             table = join.table
-            text += self._joined(_aliased(table.table.name, table.alias), join.predicate)
+            source = _aliased(table.table.name, table.alias)
+            text += self._joined(source, join.predicate, "LEFT " if join.outer else "")
         return text
 
-    def _joined(self, source: str, condition: Expression) -> str:
+    def _joined(self, source: str, condition: Expression, kind: str = "") -> str:
         if condition == TRUE:
-            return f"\nCROSS JOIN {source}"
-        return f"\nJOIN {source} ON {' AND '.join(self._sql(part) for part in conjuncts(condition))}"
+            return f"\n{kind}JOIN {source} ON TRUE" if kind else f"\nCROSS JOIN {source}"
+        return f"\n{kind}JOIN {source} ON {' AND '.join(self._sql(part) for part in conjuncts(condition))}"
 
     def _sql(self, part: Expression) -> str:
         text = to_sql(part, self.reach)

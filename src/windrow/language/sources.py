@@ -28,16 +28,22 @@ class SourceConverter(Converter):
         if begin is None:
             return (), ()
         self.only(begin, {"this"})
-        sources, on = [self._source(begin.this)], []
+        sources, on = [self._source(begin.this)], list[Node]()
+        conditions: list[tuple[Node, ...]] = [()]
         for join in [*self._joins_of(begin.this), *node.args.get("joins", ())]:
-            self._refuse_outer(join)
-            self.only(join, {"this", "kind", "on", "using"})
-            sources.append(self._source(join.this))
-            on += [self.convert(join.args["on"])] if join.args.get("on") is not None else []
-            on += self._using(join, sources)
+            side = self._side(join)
+            self.only(join, {"this", "kind", "on", "using", "side"})
+            sources.append(replace(self._source(join.this), join=side))
+            own = [self.convert(join.args["on"])] if join.args.get("on") is not None else []
+            own += self._using(join, sources)
+            conditions.append(tuple(own))
+            on += own
             for inner in self._joins_of(join.this):
                 hint = "write each ON directly after its JOIN"
                 raise self.refusal(inner, "this join is nested in another", hint)
+        if any(source.join for source in sources):
+            placed = zip(sources, conditions, strict=True)
+            return tuple(replace(source, on=own) for source, own in placed), ()
         return tuple(sources), tuple(on)
 
     def _joins_of(self, node: exp.Expr) -> Iterable[exp.Expr]:
@@ -45,17 +51,24 @@ class SourceConverter(Converter):
 
     def _using(self, join: exp.Expr, sources: list[Source]) -> list[Node]:
         columns = [self.name_of(column) for column in join.args.get("using") or ()]
+        if columns and sources[-1].join in ("RIGHT", "FULL"):
+            name, right = columns[0].name, sources[-1].alias or sources[-1].name
+            hint = f"write ON … = {right}.{name}, and select {right}.{name} or coalesce(…, {right}.{name})"
+            message = f"USING does not say which `{name}` is meant where one side has none"
+            raise QueryError(message, code="bad-using", span=columns[0].span, hint=hint)
         return [self.using.condition(column.name, column.span, sources) for column in columns]
 
-    def _refuse_outer(self, join: exp.Expr) -> None:
+    def _side(self, join: exp.Expr) -> str:
+        """LEFT, RIGHT or FULL; nothing for a join without padding."""
         side, kind = join.args.get("side") or "", join.args.get("kind") or ""
         if kind in ("SEMI", "ANTI"):
             hint = f"write WHERE {'NOT ' if kind == 'ANTI' else ''}EXISTS (SELECT …)"
             raise self._join_refusal(join, f"{kind} JOIN is not part of the language", hint)
-        if side or kind == "OUTER":
-            name = f"{side} OUTER JOIN".strip()
-            hint = "use JOIN, and UNION ALL with NOT EXISTS (SELECT …) for the rows without a partner"
-            raise self._join_refusal(join, f"a {name} of windows is not defined here", hint)
+        if kind == "OUTER" and not side:
+            raise self._join_refusal(
+                join, "an OUTER JOIN of which side?", "write LEFT, RIGHT or FULL before it"
+            )
+        return str(side)
 
     def _join_refusal(self, join: exp.Expr, message: str, hint: str) -> QueryError:
         """A refusal that points at the words of the join."""

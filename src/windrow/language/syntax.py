@@ -135,7 +135,8 @@ class SelectItem(Node):
 class Source(Node):
     """An entry of FROM: a named stream, table or query, or a nested query; with its window.
 
-    `function` is TUMBLE, HOP, CUMULATE or SESSION, if the window is written so.
+    `function` is TUMBLE, HOP, CUMULATE or SESSION, if the window is written so. Where any join of a SELECT is
+    outer, `join` is LEFT, RIGHT or FULL for those that are, and `on` has the conditions of each join.
     """
 
     name: str | None
@@ -143,6 +144,8 @@ class Source(Node):
     alias: str | None
     window: WindowSyntax | None
     function: str | None = None
+    join: str = ""
+    on: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)

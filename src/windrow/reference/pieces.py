@@ -132,9 +132,15 @@ class Pieces:
     def _(self, plan: TableJoin) -> list[Piece]:
         found = []
         for piece in self.of(plan.input):
-            for part in self._table_pieces(plan, piece):
-                if self._holds(plan.predicate, plan, part.fact.values):
-                    found.append(part)
+            parts = [
+                part
+                for part in self._table_pieces(plan, piece)
+                if self._holds(plan.predicate, plan, part.fact.values)
+            ]
+            if plan.outer and not parts:
+                padded = replace(piece.fact, values=piece.fact.values + (None,) * len(plan.table.schema))
+                parts = [replace(piece, fact=padded, origin=(*piece.origin, -1))]
+            found += parts
         return found
 
     def _table_pieces(self, plan: TableJoin, piece: Piece) -> Iterator[Piece]:

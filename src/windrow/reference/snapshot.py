@@ -134,9 +134,14 @@ class Snapshot:
         found = []
         for fact in self.facts(plan.input):
             before = self.tables_at if plan.is_retroactive else fact.ts
-            for row in table_rows(self.world, plan.table, before):
-                if self._holds(plan.predicate, plan, fact.values + row):
-                    found.append(Fact(fact.values + row, fact.ts, sub_window=fact.sub_window))
+            rows = [
+                row
+                for row in table_rows(self.world, plan.table, before)
+                if self._holds(plan.predicate, plan, fact.values + row)
+            ]
+            if plan.outer and not rows:
+                rows = [(None,) * len(plan.table.schema)]
+            found += [Fact(fact.values + row, fact.ts, sub_window=fact.sub_window) for row in rows]
         return found
 
     @facts.register

@@ -77,6 +77,8 @@ def operator_text(node: Plan, spelling: Spelling) -> str:
             return "δ DISTINCT"
         case Except():
             return "− EXCEPT ALL"
+        case TableJoin(predicate=predicate, outer=True):
+            return f"⟕ {spelling.sql(predicate) if predicate != TRUE else 'every pair'}"
         case Join(predicate=predicate) | TableJoin(predicate=predicate):
             return f"⋈ {spelling.sql(predicate) if predicate != TRUE else 'every pair'}"
         case Exists(predicate=predicate, negated=negated):

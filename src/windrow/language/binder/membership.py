@@ -135,16 +135,14 @@ class Membership:
         listed = expand(query.items, own)
         groups = Groups(query, rows.plan, own, listed)
         pairs = [_sides(part, own, query) for part in conjuncts(conjunction(rows.foreign))]
-        for number, (inner, _) in enumerate(pairs, 1):
-            groups.keys.setdefault(inner, f"partner {number}")
+        names = [groups.add_key(inner) for inner, _ in pairs]
         value = groups.bind(listed.items[0].node)
         having = groups.having(query)
         with at(query):
             grouped = groups.plan(having)
-            names = [groups.keys[inner] for inner, _ in pairs]
-            outputs = [("value", value), *((name, grouped.schema.column(name)) for name in names)]
-            plan = renamed(Project(grouped, tuple(dict(outputs).items())), alias)
-        columns = [plan.schema.column(f"{alias}.{name}") for name in names]
+            keys = [(f"key{n}", grouped.schema.column(name)) for n, name in enumerate(names, 1)]
+            plan = renamed(Project(grouped, (("value", value), *keys)), alias)
+        columns = [plan.schema.column(f"{alias}.{name}") for name, _ in keys]
         same = tuple(call("=", [column, outer]) for column, (_, outer) in zip(columns, pairs, strict=True))
         return Selected(plan, (plan.schema.column(f"{alias}.value"),), same)
 

@@ -74,5 +74,7 @@ def _parts(select: Select) -> Iterator[Node]:
         value = getattr(select, field.name)
         for item in value if isinstance(value, tuple) else (value,):
             part = item[0] if isinstance(item, tuple) else item
-            if isinstance(part, Node) and not isinstance(part, Source):
+            if isinstance(part, Source):
+                yield from part.on
+            elif isinstance(part, Node):
                 yield part

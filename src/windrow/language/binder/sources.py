@@ -114,7 +114,7 @@ def with_bounds(items: list[FromItem]) -> list[FromItem]:
     if not any(item.node.function for item in items):
         return items
     leaves = [leaf for item in items for leaf in item.plan.leaves]
-    together = len({leaf.spec.period for leaf in leaves}) == 1
+    together = len({leaf.spec.period for leaf in leaves}) == 1 and not any(item.node.join for item in items)
     return [_with_bounds(item, together) if item.node.function else item for item in items]
 
 
