@@ -24,6 +24,8 @@ PSEUDO_COLUMNS: dict[str, DataType] = {ROW_NUM: BIGINT, ARRIVAL_TS: TIMESTAMP}
 EPOCHS = {"epoch_s": 1_000_000, "epoch_ms": 1_000, "epoch_us": 1}
 #: columns by name, each with the form that its values have in the source
 Forms = tuple[tuple[str, str], ...]
+#: columns by name, each with the expression it is computed by
+Computed = tuple[tuple[str, "Expression"], ...]
 
 
 class Late(Enum):
@@ -85,6 +87,8 @@ class Stream:
     #: None: rows are forgotten when no standing query needs them
     keep: Keep | None = None
     forms: Forms = ()
+    #: columns that are computed where they are read, over the names of the schema
+    computed: Computed = ()
 
     def __post_init__(self) -> None:
         reserved = next((name for name in self.schema.names if name.lower() in PSEUDO_COLUMNS), None)
@@ -141,6 +145,7 @@ class Table:
     key: tuple[str, ...] = ()
     source: str | None = None
     forms: Forms = ()
+    computed: Computed = ()
 
     def __post_init__(self) -> None:
         for name in self.key:

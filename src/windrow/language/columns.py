@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from windrow.errors import QueryError, Span
 from windrow.language.cursor import Cursor
-from windrow.language.syntax import ColumnDef
+from windrow.language.sql import read_expression
+from windrow.language.syntax import ColumnDef, Node
 from windrow.language.tokens import Kind, Tokens
 from windrow.windows.units import Quantity
 
@@ -107,6 +108,8 @@ def _watermark(cursor: Cursor) -> Watermark:
 def _column(cursor: Cursor) -> ColumnDef:
     begin = cursor.index
     name = cursor.name("a column")
+    if cursor.take("AS"):
+        return ColumnDef(cursor.span_since(begin), name, "", computed=_computed(cursor))
     typed = cursor.index
     if cursor.done or cursor.here.kind is not Kind.WORD:
         cursor.fail("the type of the column", hint="write name TYPE, as in price DOUBLE")
@@ -123,15 +126,23 @@ def _column(cursor: Cursor) -> ColumnDef:
     elif cursor.tokens.word(typed) == "INTERVAL":
         _interval_fields(cursor)
     span = cursor.span_since(typed)
+    if cursor.take("AS"):
+        text = cursor.tokens.text[span.start : span.end]
+        return ColumnDef(cursor.span_since(begin), name, text, computed=_computed(cursor))
     form = cursor.string("a form, as in FORMAT 'epoch_ms',") if cursor.take("FORMAT") else None
     if cursor.word not in ("", ","):
         raise QueryError(
             f"unexpected `{cursor.word}` after the type of `{name}`",
             code="syntax",
             span=cursor.here.span,
-            hint="a column is a name, a type and perhaps a FORMAT; every column may hold NULL",
+            hint="a column is a name, a type and perhaps FORMAT or AS expression; every column may hold NULL",
         )
     return ColumnDef(cursor.span_since(begin), name, cursor.tokens.text[span.start : span.end], form)
+
+
+def _computed(cursor: Cursor) -> Node:
+    """The expression of a column that is computed, up to the next column."""
+    return read_expression(cursor.until({","}, "an expression over the columns before"))
 
 
 _TWO_WORDS = {("DOUBLE", "PRECISION"), ("CHARACTER", "VARYING"), ("CHAR", "VARYING"), ("BINARY", "VARYING")}

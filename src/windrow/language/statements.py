@@ -1,4 +1,4 @@
-"""Statements: CREATE STREAM, TABLE, QUERY and ARCHIVE, DROP, SHOW, EXPLAIN, and a SELECT by itself.
+"""Statements: CREATE STREAM, TABLE, QUERY and ARCHIVE, DROP, SHOW, DESCRIBE, EXPLAIN, and a SELECT by itself.
 
 `_STATEMENTS` says which word begins which statement; the SELECT inside one is handed to `sql`.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from windrow.errors import QueryError, nearest
@@ -21,6 +22,7 @@ from windrow.language.syntax import (
     CreateQuery,
     CreateStream,
     CreateTable,
+    Describe,
     Drop,
     Explain,
     Show,
@@ -57,7 +59,7 @@ def _unknown(tokens: Tokens) -> QueryError:
         f"no statement begins with `{first.text}`",
         code="syntax",
         span=first.span,
-        hint=hint or "statements begin with CREATE, DROP, SHOW, EXPLAIN or SELECT",
+        hint=hint or "statements begin with CREATE, DROP, SHOW, DESCRIBE, EXPLAIN or SELECT",
     )
 
 
@@ -66,7 +68,6 @@ _INSTEAD = {
     "UPDATE": "a stream only grows; tables change through their source",
     "DELETE": "a stream only grows; tables change through their source",
     "ALTER": "drop the query or stream and create it again",
-    "DESCRIBE": "write SHOW STREAMS, SHOW TABLES or SHOW QUERIES",
     "FROM": "write SELECT … FROM …",
 }
 
@@ -76,8 +77,17 @@ _INSTEAD = {
 
 def _create(cursor: Cursor) -> Statement:
     cursor.expect("CREATE")
+    if cursor.take("OR"):
+        cursor.expect("REPLACE")
+        cursor.choose(("QUERY",), "QUERY", dict.fromkeys(("STREAM", "TABLE", "ARCHIVE"), _ONLY_QUERIES))
+        return replace(_create_query(cursor), replaces=True)
     kind = cursor.choose(_CREATED, "STREAM, TABLE, QUERY or ARCHIVE", _CREATE_INSTEAD)
-    return _CREATED[kind](cursor)
+    if not cursor.take("IF"):
+        return _CREATED[kind](cursor)
+    cursor.expect("NOT", "EXISTS")
+    if kind == "ARCHIVE":
+        cursor.fail("the name of the archive", hint="CREATE ARCHIVE takes no IF NOT EXISTS")
+    return replace(_CREATED[kind](cursor), if_missing=True)  # type: ignore[call-arg]
 
 
 def _create_stream(cursor: Cursor) -> Statement:
@@ -122,7 +132,7 @@ def _create_table(cursor: Cursor) -> Statement:
     return CreateTable(cursor.tokens.span, name, declared.columns, declared.key_names, kind, source)
 
 
-def _create_query(cursor: Cursor) -> Statement:
+def _create_query(cursor: Cursor) -> CreateQuery:
     name = cursor.name("the name of the query")
     cursor.expect("AS")
     begin = cursor.index
@@ -175,9 +185,11 @@ _QUERY_OPTIONS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "MAX": _max_gap,
     "EVERY": _every,
 }
+_ONLY_QUERIES = "a query can be replaced while its streams go on; DROP the other and CREATE it anew"
 _CREATE_INSTEAD = {
+    "MATERIALIZED": "write CREATE QUERY name AS SELECT …",
+    "TEMPORARY": "write CREATE STREAM, TABLE or QUERY without it",
     "VIEW": "write CREATE QUERY name AS SELECT …",
-    "OR": "there is no OR REPLACE: DROP it first",
     "SOURCE": "write CREATE STREAM",
 }
 _CREATED: dict[str, Callable[[Cursor], Statement]] = {
@@ -194,9 +206,17 @@ _CREATED: dict[str, Callable[[Cursor], Statement]] = {
 def _drop(cursor: Cursor) -> Statement:
     cursor.expect("DROP")
     kind = cursor.choose(("QUERY", "STREAM", "TABLE", "ARCHIVE"), "QUERY, STREAM, TABLE or ARCHIVE")
+    if_there = cursor.take("IF", "EXISTS")
     name = cursor.name(f"the name of the {kind.lower()}")
     cursor.finish()
-    return Drop(cursor.tokens.span, kind, name)
+    return Drop(cursor.tokens.span, kind, name, if_there)
+
+
+def _describe(cursor: Cursor) -> Statement:
+    cursor.index += 1
+    name = cursor.name("the name of a stream, table, query or archive")
+    cursor.finish()
+    return Describe(cursor.tokens.span, name)
 
 
 def _show(cursor: Cursor) -> Statement:
@@ -229,6 +249,8 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": _create,
     "DROP": _drop,
     "SHOW": _show,
+    "DESCRIBE": _describe,
+    "DESC": _describe,
     "EXPLAIN": _explain,
     "SELECT": _select,
     "WITH": _select,

@@ -192,11 +192,12 @@ class Statement(Node):
 
 @dataclass(frozen=True)
 class ColumnDef(Node):
-    """`name TYPE [FORMAT 'form']` of a CREATE."""
+    """`name TYPE [FORMAT 'form']` of a CREATE, or `name [TYPE] AS expression`: the type may be empty."""
 
     name: str
     type_text: str
     form: str | None = None
+    computed: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,7 @@ class CreateStream(Statement):
     sheddable: bool
     source: str | None
     keep: Quantity | None = None
+    if_missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -235,11 +237,12 @@ class CreateTable(Statement):
     key: tuple[str, ...]
     kind: str
     source: str | None
+    if_missing: bool = False
 
 
 @dataclass(frozen=True)
 class CreateQuery(Statement):
-    """CREATE QUERY; `every` and `at_most` are the quantities of EVERY … AT MOST."""
+    """CREATE [OR REPLACE] QUERY; `every` and `at_most` are the quantities of EVERY … AT MOST."""
 
     name: str
     query: Query
@@ -248,13 +251,23 @@ class CreateQuery(Statement):
     max_gap: int | None
     every: Any = None
     at_most: Any = None
+    if_missing: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True)
 class Drop(Statement):
-    """DROP QUERY | STREAM | TABLE | ARCHIVE name."""
+    """DROP QUERY | STREAM | TABLE | ARCHIVE [IF EXISTS] name."""
 
     kind: str
+    name: str
+    if_there: bool = False
+
+
+@dataclass(frozen=True)
+class Describe(Statement):
+    """DESCRIBE name."""
+
     name: str
 
 

@@ -25,6 +25,7 @@ from windrow.language.syntax import Select, SetOperation, WindowSyntax
 from windrow.windows.bracket import WindowClause
 
 if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
     from windrow.language.binder.context import Context
     from windrow.language.syntax import Query, Source
 
@@ -102,7 +103,20 @@ def entries_of(plan: Plan, plan_alias: str, alias: str) -> tuple[Entry, ...]:
     for full in plan.schema.names:
         name = full.removeprefix(plan_alias + ".")
         found.append(Entry(alias, name, plan.schema.column(full), name in pseudo))
-    return tuple(found)
+    return (*found, *_computed_entries(plan, plan_alias, alias))
+
+
+def _computed_entries(plan: Plan, plan_alias: str, alias: str) -> tuple[Entry, ...]:
+    """The columns that a stream or table computes, where they are read."""
+    scan = next((node for node in (plan, *plan.children) if isinstance(node, Scan | TableScan)), None)
+    if scan is None:
+        return ()
+    declared = scan.stream if isinstance(scan, Scan) else scan.table
+
+    def own(part: Expression) -> Expression:
+        return Column(f"{plan_alias}.{part.name}", part.data_type) if isinstance(part, Column) else part
+
+    return tuple(Entry(alias, name, value.rewrite(own)) for name, value in declared.computed)
 
 
 def with_bounds(items: list[FromItem]) -> list[FromItem]:
