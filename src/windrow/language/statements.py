@@ -54,13 +54,25 @@ def read_statement(tokens: Tokens) -> Statement:
 def _unknown(tokens: Tokens) -> QueryError:
     first = tokens[0]
     close = nearest(first.text, _STATEMENTS)
-    hint = _INSTEAD.get(first.word) or (close if close and close.startswith("did") else None)
+    hint = (
+        _insert_instead(tokens)
+        or _INSTEAD.get(first.word)
+        or (close if close and close.startswith("did") else None)
+    )
     return QueryError(
         f"no statement begins with `{first.text}`",
         code="syntax",
         span=first.span,
         hint=hint or "statements begin with CREATE, DROP, SHOW, DESCRIBE, EXPLAIN or SELECT",
     )
+
+
+def _insert_instead(tokens: Tokens) -> str | None:
+    """`INSERT INTO sink SELECT …` is a query with a sink."""
+    if tokens.words(0, 2) != ("INSERT", "INTO") or len(tokens) < 4 or not tokens[2].is_name:
+        return None
+    query = f"CREATE QUERY {tokens[2].text} AS SELECT … INTO 'files:///…'"
+    return f"write {query}; rows of streams come from their source"
 
 
 _INSTEAD = {
@@ -81,6 +93,7 @@ def _create(cursor: Cursor) -> Statement:
         cursor.expect("REPLACE")
         cursor.choose(("QUERY",), "QUERY", dict.fromkeys(("STREAM", "TABLE", "ARCHIVE"), _ONLY_QUERIES))
         return replace(_create_query(cursor), replaces=True)
+    _create_instead(cursor)
     kind = cursor.choose(_CREATED, "STREAM, TABLE, QUERY or ARCHIVE", _CREATE_INSTEAD)
     if not cursor.take("IF"):
         return _CREATED[kind](cursor)
@@ -88,6 +101,22 @@ def _create(cursor: Cursor) -> Statement:
     if kind == "ARCHIVE":
         cursor.fail("the name of the archive", hint="CREATE ARCHIVE takes no IF NOT EXISTS")
     return replace(_CREATED[kind](cursor), if_missing=True)  # type: ignore[call-arg]
+
+
+def _create_instead(cursor: Cursor) -> None:
+    """Refuse what other systems create, with what to write here."""
+    words = [token for token in cursor.tokens.items[cursor.index :] if token.word not in _CREATE_WORDS]
+    name = words[0].text if words and words[0].is_name else "name"
+    if cursor.word in ("VIEW", "MATERIALIZED"):
+        cursor.fail("STREAM, TABLE, QUERY or ARCHIVE", hint=f"write CREATE QUERY {name} AS SELECT …")
+    if cursor.word in ("SOURCE", "SINK"):
+        instead = (
+            f"CREATE STREAM {name} (…)" if cursor.word == "SOURCE" else f"CREATE QUERY {name} AS … INTO '…'"
+        )
+        cursor.fail("STREAM, TABLE, QUERY or ARCHIVE", hint=f"write {instead}")
+
+
+_CREATE_WORDS = ("VIEW", "MATERIALIZED", "SOURCE", "SINK", "IF", "NOT", "EXISTS")
 
 
 def _create_stream(cursor: Cursor) -> Statement:
@@ -187,10 +216,7 @@ _QUERY_OPTIONS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
 }
 _ONLY_QUERIES = "a query can be replaced while its streams go on; DROP the other and CREATE it anew"
 _CREATE_INSTEAD = {
-    "MATERIALIZED": "write CREATE QUERY name AS SELECT …",
     "TEMPORARY": "write CREATE STREAM, TABLE or QUERY without it",
-    "VIEW": "write CREATE QUERY name AS SELECT …",
-    "SOURCE": "write CREATE STREAM",
 }
 _CREATED: dict[str, Callable[[Cursor], Statement]] = {
     "STREAM": _create_stream,

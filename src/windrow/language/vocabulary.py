@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from windrow.errors import QueryError
+from windrow.language import foreign_forms
 from windrow.language.places import words
 from windrow.language.tokens import Kind, Tokens
 
@@ -83,7 +84,11 @@ class Foreign:
 
     recognised: Callable[[Tokens, int], bool]
     reason: str
-    hint: str
+    hint: str | Callable[[Tokens, int], str]
+
+    def way_out(self, tokens: Tokens, index: int) -> str:
+        """What to write instead, with the names of the text where that helps."""
+        return self.hint if isinstance(self.hint, str) else self.hint(tokens, index)
 
 
 def _infix(tokens: Tokens, index: int) -> bool:
@@ -116,7 +121,7 @@ FOREIGN: dict[str, Foreign] = {
     "OVER": Foreign(
         _infix,
         "OVER windows are not part of the language",
-        "put a window in brackets after the stream and use GROUP BY",
+        foreign_forms.over,
     ),
     "QUALIFY": Foreign(_infix, f"QUALIFY {_NOT}", "filter in a query around this one"),
     "LATERAL": Foreign(
@@ -134,7 +139,10 @@ FOREIGN: dict[str, Foreign] = {
     ),
     "OFFSET": Foreign(_infix, f"OFFSET {_NOT}", "use ORDER BY … LIMIT"),
     "WINDOW": Foreign(
-        _infix, "named windows are not part of the language", "put the window in brackets after the stream"
+        _infix, "the window of a stream stands in brackets behind it", foreign_forms.ksql_window
+    ),
+    "EMIT": Foreign(
+        _then("CHANGES"), f"EMIT CHANGES {_NOT}", "leave it out: a query without SLIDE gives changes"
     ),
     "CLUSTER": Foreign(_then("BY"), f"CLUSTER BY {_NOT}", _SORTED),
     "DISTRIBUTE": Foreign(_then("BY"), f"DISTRIBUTE BY {_NOT}", "Windrow chooses the partitions"),
@@ -171,4 +179,6 @@ def refuse_foreign(tokens: Tokens) -> None:
     for index, token in enumerate(tokens):
         found = FOREIGN.get(token.word) if tokens.word(index - 1) != "." else None
         if found and found.recognised(tokens, index):
-            raise QueryError(found.reason, code="not-supported", span=token.span, hint=found.hint)
+            raise QueryError(
+                found.reason, code="not-supported", span=token.span, hint=found.way_out(tokens, index)
+            )
