@@ -29,6 +29,7 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
+from windrow.algebra.rank import KINDS, Rank
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
@@ -114,6 +115,7 @@ class Shape:
     arrival: bool = True
     tables: bool = True
     nested: bool = True
+    ranks: bool = True
     depth: int = 3
     names: count = field(default_factory=count)
 
@@ -126,6 +128,7 @@ def relations(draw: st.DrawFn, shape: Shape, depth: int | None = None) -> Plan:
     kinds = [_filtered, _united, _distinct, _grouped, _joined, _subtracted, _matched]
     kinds += [_with_table] if shape.tables else []
     kinds += [_rewindowed] if shape.nested else []
+    kinds += [_numbered] if shape.ranks else []
     make = draw(st.sampled_from(kinds)) if depth > 0 else _leaf
     return refused_is_redrawn(make, draw, shape, depth, alias)
 
@@ -210,6 +213,15 @@ def _grouped(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
         return Aggregate(inner, keys, ((f"{alias}.v", value),))
     both = ((f"{alias}.k", AggregateCall("max", (inner.schema.column(k),), BIGINT)), (f"{alias}.v", value))
     return Aggregate(inner, (), both)
+
+
+def _numbered(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
+    inner = draw(relations(shape, depth - 1))
+    k, v = (inner.schema.column(name) for name in _names(inner))
+    partition = draw(st.sampled_from([(), (k,)]))
+    order = draw(st.sampled_from([((v, False),), ((v, True),), ((k, True), (v, False))]))
+    ranked = Rank(inner, f"{alias}.n", draw(st.sampled_from(KINDS)), partition, order)
+    return named(ranked, alias, _names(inner)[draw(st.integers(0, 1))], f"{alias}.n")
 
 
 def _rewindowed(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:

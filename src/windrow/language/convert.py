@@ -25,7 +25,19 @@ from windrow.language.using import Using
 from windrow.language.window_keys import with_window_key
 
 _SELECT_PARTS = frozenset(
-    {"with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "order", "limit"}
+    {
+        "with_",
+        "expressions",
+        "distinct",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "qualify",
+        "order",
+        "limit",
+    }
 )
 _ORDER_WORDS = words("ASC DESC NULLS FIRST LAST")
 _AFTER_SET = (
@@ -121,12 +133,12 @@ class QueryConverter(SourceConverter):
         sources, on = self.from_clause(node)
         where = self._condition(node, "where")
         group_by = self._group_by(node.args.get("group"))
-        having = self._condition(node, "having")
+        having, qualify = self._condition(node, "having"), self._condition(node, "qualify")
         items = tuple(self.item(part) for part in node.expressions)
         order_by, limit = self._order_by(node.args.get("order")), self._limit(node.args.get("limit"))
         self.using.refuse_star(items)
         nodes = [*items, *sources, *on, *group_by, *(expression for expression, _ in order_by)]
-        span = hull(part.span for part in [*nodes, where, having, limit] if part is not None)
+        span = hull(part.span for part in [*nodes, where, having, qualify, limit] if part is not None)
         select = self.tokens.before(items[0].span.start)
         while select > 0 and self.tokens.word(select) != "SELECT":
             select -= 1
@@ -141,6 +153,7 @@ class QueryConverter(SourceConverter):
             where=where,
             group_by=group_by,
             having=having,
+            qualify=qualify,
             order_by=order_by,
             limit=limit,
         )
@@ -189,9 +202,10 @@ class QueryConverter(SourceConverter):
         if node is None:
             return ()
         self.only(node, {"expressions"})
-        return tuple(self._ordered(part) for part in node.expressions)
+        return tuple(self.ordered(part) for part in node.expressions)
 
-    def _ordered(self, node: exp.Expr) -> tuple[Node, bool]:
+    def ordered(self, node: exp.Expr) -> tuple[Node, bool]:
+        """A key of ORDER BY, and whether it is descending."""
         self.only(node, {"this", "desc", "nulls_first"})
         expression, descending = self.convert(node.this), bool(node.args.get("desc"))
         if bool(node.args.get("nulls_first")) == descending:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windrow.language.tokens import Kind, Tokens
 
-_RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "PERCENT_RANK", "CUME_DIST")
+_RANKS = ("NTILE", "PERCENT_RANK", "CUME_DIST")
 _NEIGHBOURS = ("LAG", "LEAD", "NTH_VALUE")
 
 
@@ -19,9 +19,8 @@ def over(tokens: Tokens, index: int) -> str:
     keys, stream = _partition(inside), source_of(tokens, index)
     by = f" GROUP BY {keys}" if keys else ""
     if function in _RANKS:
-        first = f"MAX_BY(…, {_ordered(inside)})" if inside else "MAX_BY(x, y)"
-        top = f"{first} FROM {stream} [RANGE 1 HOUR SLIDE 1 HOUR]{by}"
-        return f"for the first of each group write SELECT {top}; for the first n of all, ORDER BY … LIMIT n"
+        apart = f"PARTITION BY {keys} " if keys else ""
+        return f"there are ROW_NUMBER, RANK and DENSE_RANK: RANK() OVER ({apart}ORDER BY {_ordered(inside)})"
     if function in _NEIGHBOURS:
         which = f"[ROWS 2 PARTITION BY {keys}]" if keys else "[ROWS 2]"
         return f"write SELECT FIRST(…), LAST(…) FROM {stream} {which}{by} for a row and the one before"

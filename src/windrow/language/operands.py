@@ -21,6 +21,7 @@ from windrow.language.syntax import (
     ExistsTest,
     Name,
     Node,
+    Over,
     ScalarQuery,
     Star,
     WStream,
@@ -150,6 +151,28 @@ def _scalar(self: Converter, node: exp.Expr) -> Node:
     return ScalarQuery(enclosed(query.span, self.tokens), query)
 
 
+def _over(self: Converter, node: exp.Expr) -> Node:
+    self.only(
+        node,
+        {"this", "partition_by", "order", "over"},
+        "a number within a partition has no frame",
+        "leave ROWS and RANGE out",
+    )
+    call = self.convert(node.this)
+    if not isinstance(call, Apply) or call.args or call.distinct or call.where is not None:
+        raise self.refusal(node, "this takes no arguments", "write ROW_NUMBER() OVER (ORDER BY …)")
+    order = node.args.get("order")
+    if order is None:
+        name = call.function.upper()
+        hint = f"write {name}() OVER (PARTITION BY … ORDER BY …)"
+        raise self.refusal(node, f"{name} does not say by which order", hint)
+    keys = tuple(self.ordered(part) for part in order.expressions)
+    partition = self.all(node.args.get("partition_by") or ())
+    open_at = self.tokens.at(call.span.end) + 1
+    span = call.span.to(self.tokens[self.tokens.partner[open_at]].span)
+    return Over(span, call.function.upper(), partition, keys)
+
+
 OPERANDS: dict[type[exp.Expr], Callable[[Converter, exp.Expr], Node]] = {
     exp.Column: _column,
     exp.Star: _star,
@@ -161,6 +184,7 @@ OPERANDS: dict[type[exp.Expr], Callable[[Converter, exp.Expr], Node]] = {
     exp.Filter: _filter,
     exp.Exists: _exists,
     exp.Subquery: _scalar,
+    exp.Window: _over,
 }
 _SUBQUERY = ("a query stands in parentheses", "write (SELECT …)")
 REFUSED: dict[type[exp.Expr], tuple[str, str | None]] = {

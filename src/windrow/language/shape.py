@@ -35,7 +35,7 @@ _VALUE = Wanted("an expression")
 _CONDITION = Wanted("a condition")
 _SOURCE = Wanted("a stream or a nested query", frozenset({"("}), name=True)
 _WANTED: dict[str, Wanted] = {
-    **dict.fromkeys(("WHERE", "ON", "HAVING", "WHEN", "AND", "OR"), _CONDITION),
+    **dict.fromkeys(("WHERE", "ON", "HAVING", "QUALIFY", "WHEN", "AND", "OR"), _CONDITION),
     **dict.fromkeys(_OPERATORS | {"THEN", "ELSE", "LIMIT", "BETWEEN"}, _VALUE),
     **dict.fromkeys(("FROM", "JOIN"), _SOURCE),
     "NOT": Wanted("a condition", _SIGNED | words("IN LIKE ILIKE RLIKE BETWEEN NULL DISTINCT UNKNOWN")),
@@ -45,7 +45,10 @@ _WANTED: dict[str, Wanted] = {
     "DISTINCT": Wanted("a column or an expression", _SIGNED | {"*", "SELECT", "WITH"}),
     "ALL": Wanted("a query or an expression", _SIGNED | {"*", "SELECT", "WITH"}),
     ",": Wanted("another item", _SIGNED | {"*"}),
-    "(": Wanted("an expression or a query", _SIGNED | {"*", "SELECT", "DISTINCT", "WITH", "WHERE", ")"}),
+    "(": Wanted(
+        "an expression or a query",
+        _SIGNED | {"*", "SELECT", "DISTINCT", "WITH", "WHERE", "PARTITION", "ORDER", ")"},
+    ),
     "GROUP": Wanted("BY", frozenset({"BY"}), operand=False),
     "ORDER": Wanted("BY", frozenset({"BY"}), operand=False),
     "IN": Wanted("a list or a query in parentheses", frozenset({"("}), operand=False),

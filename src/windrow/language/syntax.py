@@ -93,6 +93,15 @@ class ScalarQuery(Node):
 
 
 @dataclass(frozen=True)
+class Over(Node):
+    """`ROW_NUMBER() OVER (PARTITION BY … ORDER BY …)`; `function` in capitals, `order` with descending."""
+
+    function: str
+    partition: tuple[Node, ...]
+    order: tuple[tuple[Node, bool], ...]
+
+
+@dataclass(frozen=True)
 class WStream(Node):
     """`WSTREAM(items)[window]`, as the whole select list or as the argument of an aggregate."""
 
@@ -165,6 +174,7 @@ class Select(Query):
     where: Node | None = None
     group_by: tuple[Node, ...] = ()
     having: Node | None = None
+    qualify: Node | None = None
     order_by: tuple[tuple[Node, bool], ...] = ()
     limit: Node | None = None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from windrow.algebra.rank import KINDS
 from windrow.errors import QueryError
 from windrow.language import foreign_forms
 from windrow.language.places import words
@@ -33,8 +34,17 @@ _BEFORE = {
     "NULLS": {"FIRST", "LAST"},
     "MINUS": {"SELECT", "ALL", "DISTINCT"},
     "FILTER": {"("},
+    "OVER": {"("},
+    "PARTITION": {"BY"},
 }
-_AFTER = {"FIRST": {"NULLS"}, "LAST": {"NULLS"}, "FILTER": {")"}, "UNKNOWN": {"IS", "NOT"}}
+_AFTER = {
+    "FIRST": {"NULLS"},
+    "LAST": {"NULLS"},
+    "FILTER": {")"},
+    "OVER": {")"},
+    "PARTITION": {"("},
+    "UNKNOWN": {"IS", "NOT"},
+}
 _BEGINS_OPERAND = frozenset({"(", "NOT", "CASE", "EXISTS", "NULL", "TRUE", "FALSE"})
 
 
@@ -47,6 +57,8 @@ def is_keyword(tokens: Tokens, index: int) -> bool:
         return True
     if word == "WITH":
         return index == 0 or tokens.word(index - 1) == "("
+    if word == "QUALIFY":
+        return ends_operand(tokens, index - 1) and begins_operand(tokens, index + 1)
     if word == "ESCAPE":
         return tokens.is_kind(index + 1, Kind.STRING)
     if word not in _AFTER and word not in _BEFORE:
@@ -95,6 +107,13 @@ def _infix(tokens: Tokens, index: int) -> bool:
     return ends_operand(tokens, index - 1) and begins_operand(tokens, index + 1)
 
 
+def _no_rank(tokens: Tokens, index: int) -> bool:
+    """OVER behind anything but a call that numbers rows."""
+    if tokens.word(index - 1) != ")" or tokens.word(index + 1) != "(":
+        return _infix(tokens, index)
+    return tokens.word(tokens.partner[index - 1] - 1) not in KINDS
+
+
 def _then(*following: str) -> Callable[[Tokens, int], bool]:
     return lambda tokens, index: tokens.words(index + 1, len(following)) == following
 
@@ -119,11 +138,10 @@ _NOT = "is not part of the language"
 _SORTED = "rows of a stream have no order to keep within a partition"
 FOREIGN: dict[str, Foreign] = {
     "OVER": Foreign(
-        _infix,
+        _no_rank,
         "OVER windows are not part of the language",
         foreign_forms.over,
     ),
-    "QUALIFY": Foreign(_infix, f"QUALIFY {_NOT}", "filter in a query around this one"),
     "LATERAL": Foreign(
         lambda tokens, index: tokens.word(index + 1) in ("(", "VIEW"),
         f"LATERAL {_NOT}",

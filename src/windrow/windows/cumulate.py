@@ -17,7 +17,7 @@ from windrow.errors import QueryError
 from windrow.windows.domain import Instant
 from windrow.windows.element import Element
 from windrow.windows.grid import SlideGrid
-from windrow.windows.spec import OwnInterval, WindowId, require_positive
+from windrow.windows.spec import OwnInterval, WindowId, require_near, require_positive
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class CumulateWindow(OwnInterval):
         super().__post_init__()
         require_positive("CUMULATE", self.size)
         require_positive("SLIDE", self.step)
+        require_near("ORIGIN", self.origin)
         if self.size % self.step:
             raise QueryError(
                 "a CUMULATE window grows in whole steps: its SLIDE must divide its size",

@@ -23,6 +23,7 @@ from windrow.algebra.physical.layouts import Implementation, Layout, Physical
 from windrow.algebra.physical.matching import difference, join, match
 from windrow.algebra.physical.reading import Around, kept
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
+from windrow.algebra.rank import Rank
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -116,7 +117,7 @@ def _table_join(node: TableJoin, around: Around) -> Physical:
     return kept(Implementation.LOOKUP, node.label, around, "in the table as of each row's WATTR")
 
 
-def _limit(node: Limit, around: Around) -> Physical:
+def _limit(node: Limit | Rank, around: Around) -> Physical:
     return Physical(Implementation.RANK, Layout.NONE, "the input is ranked whenever an answer is due")
 
 
@@ -145,4 +146,5 @@ _FAMILIES: dict[type[Plan], Callable[[Any, Around], Physical]] = {
     Except: difference,
     TableJoin: _table_join,
     Limit: _limit,
+    Rank: _limit,
 }

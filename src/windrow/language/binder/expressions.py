@@ -24,6 +24,7 @@ from windrow.language.syntax import (
     InTest,
     Name,
     Node,
+    Over,
     ScalarQuery,
     Star,
     WStream,
@@ -32,6 +33,7 @@ from windrow.language.syntax import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from windrow.language.binder.ranks import Ranks
     from windrow.language.binder.scope import Scope
 
 _INSTEAD_OF_AGGREGATE = {
@@ -51,6 +53,8 @@ class Values:
         self.clause = clause
         #: makes `window_start` and `window_end`; None where they mean nothing
         self.bound = bound
+        #: collects the numbers within partitions; None where they mean nothing
+        self.ranks: Ranks | None = None
 
     def bind(self, node: Node) -> Expression:
         """The expression a node means; errors point at the innermost node they are about."""
@@ -62,6 +66,8 @@ class Values:
                     return self.name(node)
                 case CastTo():
                     return self._cast(node)
+                case Over() if self.ranks is not None:
+                    return self.ranks.column(node, self.bind)
                 case Apply() if aggregates.is_aggregate(node.function):
                     return self.aggregate(node)
                 case Apply():
@@ -132,6 +138,9 @@ def _misplaced(node: Node) -> QueryError:
         case ScalarQuery():
             message = "a query is a value only in comparisons of WHERE, joined by AND to the other conditions"
             hint = "elsewhere join it: FROM …, (SELECT …) AS q, and read q's column"
+        case Over():
+            message = f"{node.function} stands in the select list and in QUALIFY"
+            hint = "select it in a nested query under a name, and read that"
         case Star():
             message, hint = "`*` is not a value", "name a column; COUNT(*) counts rows"
         case WStream():

@@ -2,8 +2,8 @@
 
 Where a stream is wanted, sides of UNION ALL with a word each, or over windows that all have a SLIDE, are
 streams of their own (`Relation.streams`); everywhere else a word is about the whole answer.
-Without ALL, each side counts each row once. INTERSECT is a semi-join of distinct rows; INTERSECT ALL keeps min(k1, k2) copies, which is what is
-left of k1 without those that EXCEPT ALL leaves.
+Without ALL, each side counts each row once. INTERSECT is a semi-join of distinct rows; INTERSECT ALL keeps
+min(k1, k2) copies, which is what is left of k1 without those that EXCEPT ALL leaves.
 """
 
 from __future__ import annotations
