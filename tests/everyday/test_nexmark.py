@@ -1,8 +1,8 @@
 """The queries of Nexmark, as Flink publishes them, on the engine; DuckDB has the same answers.
 
 Of every 50 events one is a person, three are auctions and 46 are bids; prices are spread by powers of ten,
-and half of the bids go to hot auctions. What is compared is the answer after the last event: all that was added
-and not taken back.
+and half of the bids go to hot auctions. What is compared is the answer after the last event: all that was
+added and not taken back.
 
 Not here: q6 (Flink does not run it either), q12 and q13 (processing time), q14 (a function of the user's).
 q22 says `split_part(url, '/', 4)` for Flink's `SPLIT_INDEX(url, '/', 3)`.
