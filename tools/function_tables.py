@@ -14,7 +14,17 @@ from itertools import groupby
 from windrow.algebra import aggregates
 from windrow.algebra.functions import catalogue
 from windrow.algebra.functions.registry import Function
-from windrow.algebra.types import DOUBLE, INT, INTERVAL, STRING, TIMESTAMP, DataType, Kind, decimal
+from windrow.algebra.types import (
+    DOUBLE,
+    INT,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    Kind,
+    common_type,
+    decimal,
+)
 from windrow.errors import QueryError
 
 _LETTERS = "xyz"
@@ -25,7 +35,7 @@ _SPOKEN = {
     "extract": "EXTRACT(field FROM x)",
 }
 _ARGUMENTS = (INT, decimal(10, 2), DOUBLE, STRING, TIMESTAMP, INTERVAL)
-_PARAMETERS = {"fraction": 0.5, "k": 3, "value": 1}
+_PARAMETERS = {"fraction": 0.5, "k": 3, "value": 1, "separator": ","}
 
 
 def functions_markdown() -> str:
@@ -87,7 +97,8 @@ def aggregates_markdown() -> str:
 
 def _aggregate_cells(kind: type[aggregates.Aggregate], names: list[str]) -> Iterator[str]:
     options = "".join(f"[, {name}]" for name, _ in kind.options)
-    yield _code(f"{kind.name}({', '.join(['x', *kind.parameters])}{options})")
+    arguments = ["x", "y"][: max(1, kind.arity[0])]
+    yield _code(f"{kind.name}({', '.join([*arguments, *kind.parameters])}{options})")
     yield ", ".join(_code(name) for name in names if name != kind.name)
     for argument in _ARGUMENTS:
         yield _result(kind, argument)
@@ -97,7 +108,10 @@ def _result(kind: type[aggregates.Aggregate], argument: DataType) -> str:
     constants = [_PARAMETERS[name] for name in kind.parameters]
     written = tuple("a" if each == 1 and argument == STRING else each for each in constants)
     try:
-        result = aggregates.make(kind.name, written, types=(argument,)).result
+        types = (argument,) * max(1, kind.arity[0])
+        if kind.takes is not None and common_type(argument, kind.takes[0]) == kind.takes[0]:
+            types = kind.takes
+        result = aggregates.make(kind.name, written, types=types).result
     except QueryError:
         return "–"
     assert result is not None

@@ -27,6 +27,7 @@ from windrow.algebra.patterns import Label
 from windrow.algebra.plan import Plan, Scan, Window
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
@@ -44,6 +45,7 @@ WINDOWS: dict[str, WindowSpec] = {
     "sliding, SLIDE does not divide RANGE": RangeWindow(60, 25),
     "tumbling": RangeWindow(60, 60),
     "NOW": NowWindow(),
+    "cumulating": CumulateWindow(60, 10),
     "landmark": LandmarkWindow(0, None, None),
     "unbounded": UnboundedWindow(),
     "lifetime": LifetimeWindow(Column("a.e", BIGINT)),

@@ -126,6 +126,22 @@ MEASURES = [
     Measured("approx_frequency", ("s",), ("a", 0.6)),
     Measured("approx_frequency", ("s",), ("b", 0.6)),
     Measured("approx_frequency", ("v",), (1,), distinct=True),
+    *(Measured(name, ("b",)) for name in ("bool_and", "bool_or")),
+    *(Measured(name, c) for name in ("bit_and", "bit_or", "bit_xor") for c in (("v",), ("ts",))),
+    *(Measured(name, (c, by)) for name in ("max_by", "min_by") for c in "vxs" for by in "vxds"),
+    *(
+        Measured(name, pair)
+        for name in ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept")
+        for pair in (("x", "x"),)
+    ),
+    *(Measured("array_agg", c) for c in _ANY),
+    *(Measured("histogram", c) for c in _ANY),
+    Measured("string_agg", ("s",), ("-",)),
+    Measured("listagg", ("s",)),
+    Measured("array_agg", ("x",), distinct=True),
+    Measured("string_agg", ("s",), ("",), distinct=True),
+    Measured("bit_xor", ("v",), distinct=True),
+    Measured("covar_pop", ("x", "x"), distinct=True),
 ]
 
 

@@ -124,7 +124,10 @@ def test_the_matrix_has_every_aggregate_and_every_window_kind() -> None:
 
 
 def _params(name: str) -> tuple[Any, ...]:
-    return tuple({"fraction": 0.5, "k": 1, "value": 1}[param] for param in aggregates.lookup(name).parameters)
+    return tuple(
+        {"fraction": 0.5, "k": 1, "value": 1, "separator": ","}[param]
+        for param in aggregates.lookup(name).parameters
+    )
 
 
 @pytest.mark.parametrize("rule", policies(), ids=lambda rule: type(rule.policy).__name__)

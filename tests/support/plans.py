@@ -29,10 +29,12 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
+from windrow.algebra.rank import KINDS, Rank
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
 from windrow.reference.world import Arrival, TableChange, World
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
@@ -66,6 +68,12 @@ def landmarks() -> st.SearchStrategy[LandmarkWindow]:
     )
 
 
+def cumulating() -> st.SearchStrategy[CumulateWindow]:
+    return st.builds(
+        lambda step, steps, origin: CumulateWindow(step * steps, step, origin), slides, slides, origins
+    )
+
+
 def row_windows(arrival: bool) -> st.SearchStrategy[RowsWindow]:
     return st.builds(
         lambda rows, slide, partition, arrives: RowsWindow(
@@ -95,7 +103,8 @@ def windows(alias: str, arrival: bool) -> st.SearchStrategy[object]:
         st.builds(
             SlideByTupleWindow, small, st.integers(1, 3), st.none(), st.just(True) | st.just(not arrival)
         ),
-        st.builds(SessionWindow, small, st.sampled_from([(), ("k",)])),
+        st.builds(SessionWindow, small, st.sampled_from([(), ("k",)]), st.booleans()),
+        cumulating(),
     )
 
 
@@ -106,6 +115,7 @@ class Shape:
     arrival: bool = True
     tables: bool = True
     nested: bool = True
+    ranks: bool = True
     depth: int = 3
     names: count = field(default_factory=count)
 
@@ -118,6 +128,7 @@ def relations(draw: st.DrawFn, shape: Shape, depth: int | None = None) -> Plan:
     kinds = [_filtered, _united, _distinct, _grouped, _joined, _subtracted, _matched]
     kinds += [_with_table] if shape.tables else []
     kinds += [_rewindowed] if shape.nested else []
+    kinds += [_numbered] if shape.ranks else []
     make = draw(st.sampled_from(kinds)) if depth > 0 else _leaf
     return refused_is_redrawn(make, draw, shape, depth, alias)
 
@@ -188,7 +199,8 @@ def _with_table(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
     inner = draw(relations(shape, depth - 1))
     table = TableScan(draw(st.sampled_from(TABLES)), f"{alias}t")
     same = call("=", [inner.schema.column(_names(inner)[0]), table.schema.column(f"{alias}t.k")])
-    return named(TableJoin(inner, table, same), alias, _names(inner)[0], f"{alias}t.v")
+    outer = table.table.kind is TableKind.NRR and draw(st.booleans())
+    return named(TableJoin(inner, table, same, outer), alias, _names(inner)[0], f"{alias}t.v")
 
 
 def _grouped(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
@@ -201,6 +213,15 @@ def _grouped(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
         return Aggregate(inner, keys, ((f"{alias}.v", value),))
     both = ((f"{alias}.k", AggregateCall("max", (inner.schema.column(k),), BIGINT)), (f"{alias}.v", value))
     return Aggregate(inner, (), both)
+
+
+def _numbered(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
+    inner = draw(relations(shape, depth - 1))
+    k, v = (inner.schema.column(name) for name in _names(inner))
+    partition = draw(st.sampled_from([(), (k,)]))
+    order = draw(st.sampled_from([((v, False),), ((v, True),), ((k, True), (v, False))]))
+    ranked = Rank(inner, f"{alias}.n", draw(st.sampled_from(KINDS)), partition, order)
+    return named(ranked, alias, _names(inner)[draw(st.integers(0, 1))], f"{alias}.n")
 
 
 def _rewindowed(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import strategies as st
 
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.element import Element, sort_key
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -64,7 +65,10 @@ KINDS: dict[str, st.SearchStrategy[WindowSpec]] = {
         RowsWindow, SIZES, st.none(), SIZES, PHASES, partition_by=KEYS, arrival_order=st.booleans()
     ),
     "slide-by-tuple": st.builds(SlideByTupleWindow, SIZES, st.integers(1, 4), by_rank=st.booleans()),
-    "session": st.builds(SessionWindow, SIZES, KEYS),
+    "session": st.builds(SessionWindow, SIZES, KEYS, st.booleans()),
+    "cumulate": st.builds(
+        lambda step, steps, phase: CumulateWindow(step * steps, step, phase), SIZES, SIZES, PHASES
+    ),
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from windrow.errors import QueryError
 from windrow.windows.bracket import PARTS
 from windrow.windows.clause import WindowClause, resolve
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import ARRIVAL_TS, ROW_NUM, Domain
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -92,6 +93,8 @@ MEANINGS = [
     (window("NOW", wattr="seen"), NowWindow(wattr="seen")),
     (window("LIFETIME", lifetime="ttl", lifetime_scale=SECOND), LifetimeWindow("ttl", SECOND)),
     (window("SESSION", "30 min", partition_by=("k",)), SessionWindow(1800 * SECOND, ("k",))),
+    (window("SESSION", "30 min", inclusive=True), SessionWindow(1800 * SECOND, inclusive=True)),
+    (window("CUMULATE", "1 min", slide="20 s", origin=7), CumulateWindow(60 * SECOND, 20 * SECOND, 7)),
 ]
 
 
@@ -107,6 +110,9 @@ REFUSALS: list[tuple[dict[str, Any], str, str]] = [
     ({"kind": "RANGE", "range": "1 s", "slide": "0 s"}, "window-size", "SLIDE must be positive"),
     ({"kind": "ROWS", "range": "0"}, "window-size", "ROWS must be positive"),
     ({"kind": "ROWS", "range": "1", "slide": "0 rows"}, "window-size", "SLIDE must be positive"),
+    ({"kind": "CUMULATE", "range": "1 min"}, "window-slide", "does not say in which steps"),
+    ({"kind": "CUMULATE", "range": "1 min", "slide": "25 s"}, "window-size", "grows in whole steps"),
+    ({"kind": "RANGE", "range": "1 min", "inclusive": True}, "window-part", "takes no INCLUSIVE"),
     ({"kind": "SESSION", "range": "0 s"}, "window-size", "the gap of SESSION must be positive"),
     (
         {"kind": "RANGE", "range": "1 s", "slide": "0 rows", "sattr": ROW_NUM},
@@ -222,7 +228,7 @@ def test_brackets_that_mean_nothing(parts: dict[str, Any], code: str, message: s
 
 def test_every_kind_can_be_resolved() -> None:
     assert {type(meant) for _, meant in MEANINGS} == set(_leaves(WindowSpec))
-    assert set(PARTS) == {"RANGE", "ROWS", "LANDMARK", "UNBOUNDED", "NOW", "LIFETIME", "SESSION"}
+    assert set(PARTS) == {"RANGE", "ROWS", "LANDMARK", "UNBOUNDED", "NOW", "LIFETIME", "SESSION", "CUMULATE"}
 
 
 def _leaves(kind: type) -> list[type]:

@@ -38,7 +38,7 @@ def current(spec: WindowSpec, rows: list[Element], instant: int) -> list[Element
             passed = [w for w in spec.windows(rows) if w <= instant]
             return spec.extent(passed[-1], rows) if passed else []
         case SessionWindow():
-            open_ids = [w for w in spec.windows(rows) if w[0] > instant]  # type: ignore[index]
+            open_ids = [w for w in spec.windows(rows) if w[0] + spec.inclusive > instant]  # type: ignore[index]
             return [row for w in open_ids for row in spec.extent(w, rows) if row.t <= instant]
         case _:
             return spec.extent(instant, rows)

@@ -41,8 +41,10 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
+from windrow.algebra.rank import Rank
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import StateError
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
@@ -76,6 +78,7 @@ NAMES: dict[type, str] = {
     Except: "except.1",
     Exists: "exists.1",
     Limit: "limit.1",
+    Rank: "rank.1",
     Literal: "literal.1",
     Column: "column.1",
     Call: "call.1",
@@ -86,6 +89,7 @@ NAMES: dict[type, str] = {
     UnboundedWindow: "unbounded.1",
     RowsWindow: "rows.1",
     SessionWindow: "session.1",
+    CumulateWindow: "cumulate.1",
     SlideByTupleWindow: "by-tuple.1",
     LandmarkWindow: "landmark.1",
     LifetimeWindow: "lifetime.1",

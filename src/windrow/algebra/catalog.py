@@ -24,6 +24,8 @@ PSEUDO_COLUMNS: dict[str, DataType] = {ROW_NUM: BIGINT, ARRIVAL_TS: TIMESTAMP}
 EPOCHS = {"epoch_s": 1_000_000, "epoch_ms": 1_000, "epoch_us": 1}
 #: columns by name, each with the form that its values have in the source
 Forms = tuple[tuple[str, str], ...]
+#: columns by name, each with the expression it is computed by
+Computed = tuple[tuple[str, "Expression"], ...]
 
 
 class Late(Enum):
@@ -96,6 +98,8 @@ class Stream:
     forms: Forms = ()
     #: what is known beforehand; it changes which plan is chosen, and nothing else
     expected: Expected | None = None
+    #: columns that are computed where they are read, over the names of the schema
+    computed: Computed = ()
 
     def __post_init__(self) -> None:
         reserved = next((name for name in self.schema.names if name.lower() in PSEUDO_COLUMNS), None)
@@ -152,6 +156,7 @@ class Table:
     key: tuple[str, ...] = ()
     source: str | None = None
     forms: Forms = ()
+    computed: Computed = ()
 
     def __post_init__(self) -> None:
         for name in self.key:

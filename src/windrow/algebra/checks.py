@@ -5,7 +5,7 @@ The nodes call these when they are made, so that an illegal plan cannot exist.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from windrow.algebra.aggregates import make
 from windrow.algebra.catalog import Late, TableKind
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import Emit, Plan, Subquery, Window
     from windrow.algebra.schema import Schema
 
-_NEEDS_ORDER = frozenset({"first", "last"})
+_NEEDS_ORDER = frozenset({"first", "last", "array_agg", "string_agg", "listagg"})
 _NEEDS_SUB_WINDOWS = frozenset({"approx_top_k", "frequent"})
 
 
@@ -93,8 +93,8 @@ def no_internal_windows(plan: Plan, what: str) -> None:
 
 
 def order_is_known(plan: Plan, call: AggregateCall) -> None:
-    """FIRST and LAST go by the windowing attribute, so rows must still have one."""
-    if call.function in _NEEDS_ORDER and not plan.has_wattr:
+    """FIRST, LAST and arrays go by the windowing attribute, so rows must still have one."""
+    if call.function in _NEEDS_ORDER and not call.distinct and not plan.has_wattr:
         raise QueryError(
             f"{call.function.upper()} goes by the windowing attribute, which rows lose under GROUP BY,"
             " DISTINCT and EXCEPT",
@@ -158,6 +158,14 @@ def table_takes_input(join: TableJoin) -> None:
             code="table-over-str",
             hint="join the table first, before what makes them expire so",
         )
+    if join.outer and join.table.table.kind is TableKind.RELATION:
+        raise QueryError(
+            f"`{join.table.table.name}` is a RELATION: its changes would pad results that are there already",
+            code="outer-relation",
+            hint="join it without LEFT, or declare the table NRR",
+        )
+    if join.outer:
+        no_internal_windows(join.input, "an outer join")
     if join.table.table.kind is TableKind.NRR and not join.input.has_wattr:
         raise QueryError(
             f"NRR table `{join.table.table.name}` is read as of each row's WATTR, which rows lose under"
@@ -211,7 +219,14 @@ def branches_only_add(branches: Sequence[Emit]) -> None:
         )
 
 
-def window_bounds_are_defined(plan: Plan, expressions: Iterable[Expression]) -> None:
+class HasLeaves(Protocol):
+    """A plan, or the windows of one that is being made."""
+
+    @property
+    def leaves(self) -> tuple[Window, ...]: ...
+
+
+def window_bounds_are_defined(plan: HasLeaves, expressions: Iterable[Expression]) -> None:
     """`window_start` and `window_end` exist where all windows of their SELECT move together."""
     bound = next((node for e in expressions for node in e.walk() if isinstance(node, WindowBound)), None)
     if bound is None:

@@ -210,11 +210,15 @@ class Join(Plan):
 
 @dataclass(frozen=True)
 class TableJoin(Plan):
-    """⋈ with a table: NRR sees the changes before each result's rows, RELATION reaches back."""
+    """⋈ with a table: NRR sees the changes before each result's rows, RELATION reaches back.
+
+    `outer` keeps the rows without a partner, with NULL in place of the table's columns.
+    """
 
     input: Plan
     table: TableScan
     predicate: Expression = TRUE
+    outer: bool = False
 
     def __post_init__(self) -> None:
         checks.reads_only(self.schema, self.predicate)

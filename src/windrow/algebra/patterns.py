@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
@@ -70,6 +71,10 @@ def _of_spec(spec: WindowSpec) -> Label:
             return Label(Pattern.WKS, "every row lives for one instant", lifetime=1, fifo=True)
         case RangeWindow():
             return _of_range(spec)
+        case CumulateWindow(size=size, step=step):
+            if size == step:
+                return Label(Pattern.WKS, "one step is a whole window", lifetime=size, fifo=True)
+            return Label(Pattern.WK, "a window grows from its beginning: rows leave together", fifo=True)
         case LifetimeWindow():
             return Label(Pattern.WK, "every row brings its own lifetime")
         case RowsWindow(partition_by=()):

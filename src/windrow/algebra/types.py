@@ -123,13 +123,35 @@ _NAMES = {
     "STRING": STRING,
     "VARCHAR": STRING,
     "TEXT": STRING,
+    "CHAR": STRING,
+    "CHARACTER": STRING,
+    "CHARACTER VARYING": STRING,
+    "CHAR VARYING": STRING,
     "BINARY": BINARY,
+    "BINARY VARYING": BINARY,
+    "VARBINARY": BINARY,
+    "BYTES": BINARY,
+    "BYTEA": BINARY,
+    "INT2": SMALLINT,
+    "INT4": INT,
+    "INT8": BIGINT,
+    "FLOAT4": FLOAT,
+    "FLOAT8": DOUBLE,
+    "DOUBLE PRECISION": DOUBLE,
+    "TIMESTAMPTZ": TIMESTAMP,
+    "TIMESTAMP_LTZ": TIMESTAMP,
+    "TIMESTAMP_NTZ": TIMESTAMP,
     "DATE": DATE,
     "TIMESTAMP": TIMESTAMP,
     "INTERVAL": INTERVAL,
 }
 _DECIMAL = re.compile(r"(?:DECIMAL|NUMERIC|DEC)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
-_SIZED_TEXT = re.compile(r"(?:VARCHAR|CHAR)\s*\(\s*\d+\s*\)")
+_SIZED_TEXT = re.compile(r"(?:VARCHAR|CHAR|CHARACTER|CHARACTER VARYING|CHAR VARYING)\s*\(\s*\d+\s*\)")
+_SIZED_BYTES = re.compile(r"(?:BINARY|VARBINARY|BINARY VARYING|BYTES)\s*\(\s*\d+\s*\)")
+#: times here are instants in microseconds, whatever precision and zone they are declared with
+_TIMESTAMP = re.compile(
+    r"TIMESTAMP(?:_LTZ|_NTZ)?\s*(?:\(\s*[0-6]\s*\))?(?:\s+(?:WITH|WITH LOCAL|WITHOUT) TIME ZONE)?"
+)
 
 
 def decimal(precision: int, scale: int) -> DataType:
@@ -155,13 +177,17 @@ def struct(**fields: DataType) -> DataType:
 
 def parse_type(text: str) -> DataType:
     """The type a name such as `bigint` or `DECIMAL(10,2)` stands for."""
-    name = text.strip().upper()
+    name = " ".join(text.upper().split())
     if name in _NAMES:
         return _NAMES[name]
     if match := _DECIMAL.fullmatch(name):
         return decimal(int(match[1] or 10), int(match[2] or 0))
     if _SIZED_TEXT.fullmatch(name):
         return STRING
+    if _SIZED_BYTES.fullmatch(name):
+        return BINARY
+    if _TIMESTAMP.fullmatch(name):
+        return TIMESTAMP
     raise QueryError(f"no type `{text.strip()}`", code="bad-type", hint=nearest(name, [*_NAMES, "DECIMAL"]))
 
 

@@ -42,7 +42,9 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
         DeclareArchive,
         DeclareStream,
         DeclareTable,
+        DescribeEntry,
         Dropped,
+        Nothing,
         RefreshQuery,
         RegisterQuery,
         ShowAll,
@@ -61,6 +63,10 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
             return "drop", name, kind.lower()
         case ShowAll(kind):
             return "show", "", kind.lower()
+        case DescribeEntry(entry):
+            return "describe", entry.name, ""
+        case Nothing(kind, name):
+            return "nothing", name, f"{kind.lower()}: nothing to do"
         case AnalyzeQuery(query):
             return "analyze", query.name, ""
         case RefreshQuery(query):

@@ -21,7 +21,9 @@ from windrow.errors import QueryError, Span
 from windrow.language.binder.bound import (
     AnalyzeQuery,
     DeclareStream,
+    DescribeEntry,
     ExplainQuery,
+    Nothing,
     RefreshQuery,
     RegisterQuery,
     RunOnce,
@@ -91,7 +93,7 @@ class Declared:
             self.catalog.adopt(before)
             raise
         for statement, source in zip(bound, written, strict=True):
-            if not isinstance(statement, ShowAll | ExplainQuery | AnalyzeQuery | RefreshQuery | RunOnce):
+            if not isinstance(statement, _ASK_ONLY):
                 self._texts.append(text[source.span.start : source.span.end] + ";")
 
     def _take(self, statement: BoundStatement) -> None:
@@ -125,6 +127,10 @@ class Declared:
                 return explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
             case ShowAll(kind):
                 return self._names(kind)
+            case DescribeEntry(entry):
+                from windrow.engine.showing import describe
+
+                return describe(entry)
         return None
 
     def _names(self, kind: str) -> Any:
@@ -138,6 +144,10 @@ class Declared:
         kinds = {"STREAM": [*catalog.streams], "TABLE": [*catalog.tables], "QUERY": [*catalog.queries]}
         kinds["ARCHIVE"] = [*catalog.archives]
         return pa.table({"name": pa.array(kinds[kind], pa.string())})
+
+
+#: statements that change nothing
+_ASK_ONLY = (ShowAll, ExplainQuery, AnalyzeQuery, RefreshQuery, RunOnce, DescribeEntry, Nothing)
 
 
 def _forget(engine: Engine, folder: Path) -> None:

@@ -44,7 +44,7 @@ from windrow.engine.explaining import explain_plan
 from windrow.engine.handles import Named, Query, StreamView, TableView
 from windrow.engine.loop import Loop
 from windrow.engine.refreshing import Refreshing
-from windrow.engine.showing import show_archives, show_gaps, show_queries, show_streams, show_tables
+from windrow.engine.showing import describe, show_archives, show_gaps, show_queries, show_streams, show_tables
 from windrow.engine.stopping import StandingHere
 from windrow.engine.tables import TableUpdate
 from windrow.errors import QueryError, StateError, WindrowError, nearest
@@ -52,8 +52,10 @@ from windrow.language.binder.bound import (
     AnalyzeQuery,
     DeclareStream,
     DeclareTable,
+    DescribeEntry,
     Dropped,
     ExplainQuery,
+    Nothing,
     RegisterQuery,
     RunOnce,
     ShowAll,
@@ -467,6 +469,10 @@ class Windrow:
                 self._table_sources.pop(name, None)
             case ShowAll(kind):
                 return self._shown(kind)
+            case DescribeEntry(entry):
+                return describe(entry)
+            case Nothing():
+                return None
             case ExplainQuery(plan, once):
                 return self._explained(plan, once)
             case AnalyzeQuery(query):

@@ -14,7 +14,7 @@ from inspect import signature
 from typing import TYPE_CHECKING
 
 from windrow.engine.arguments import checked
-from windrow.errors import QueryError, nearest
+from windrow.errors import QueryError, StateError, nearest
 from windrow.language.binder.bound import (
     DeclareArchive,
     DeclareStream,
@@ -160,13 +160,27 @@ def register(engine: Engine, statement: BoundStatement, sink: Sink | None = None
         case RegisterQuery(query):
             if query.sink is not None:
                 check_sink(query.sink)
-            engine.add_query(query, sink)
+            _add_query(engine, statement, sink)
         case DeclareArchive(archive):
             engine.add_archive(archive)
         case RefreshQuery(query):
             engine.refresh_query(query.name)
         case Dropped(kind, name):
             _drops(engine)[kind](name)
+
+
+def _add_query(engine: Engine, statement: RegisterQuery, sink: Sink | None) -> None:
+    """A query; one that replaces another lets go of it, also of one that only the state directory knows."""
+    query = statement.query
+    if statement.replaces and query.name in engine.queries:
+        engine.drop_query(query.name)
+    try:
+        engine.add_query(query, sink)
+    except StateError as error:
+        if not statement.replaces or error.code != "query-changed":
+            raise
+        engine.forget_query(query.name)
+        engine.add_query(query, sink)
 
 
 def _drops(engine: Engine) -> dict[str, Callable[[str], None]]:

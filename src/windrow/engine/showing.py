@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from windrow.algebra.catalog import Stream
+from windrow.algebra.explain.brackets import policy
+from windrow.algebra.functions.printing import to_sql
 from windrow.engine.missing import all_gaps
+from windrow.errors import QueryError
+from windrow.language.catalog import StandingArchive, StandingQuery
 
 if TYPE_CHECKING:
+    from windrow.algebra.types import DataType
     from windrow.engine.archive_view import ArchiveView
     from windrow.engine.handles import Query, StreamView, TableView
-    from windrow.language.catalog import Catalog
+    from windrow.language.catalog import Catalog, Entry
 
 _QUERIES = pa.schema(
     [
@@ -28,6 +34,7 @@ _QUERIES = pa.schema(
         ("plan", pa.string()),
     ]
 )
+_COLUMNS = pa.schema([("column", pa.string()), ("type", pa.string()), ("about", pa.string())])
 _TABLES = pa.schema(
     [("name", pa.string()), ("kind", pa.string()), ("rows", pa.int64()), ("source", pa.string())]
 )
@@ -51,6 +58,35 @@ _ARCHIVES = pa.schema(
         ("folder", pa.string()),
     ]
 )
+
+
+def describe(entry: Entry) -> pa.Table:
+    """The columns of something declared, each with its type and what is said about it."""
+    rows = [{"column": name, "type": str(kind), "about": about} for name, kind, about in _columns_of(entry)]
+    return pa.Table.from_pylist(rows, schema=_COLUMNS)
+
+
+def _columns_of(entry: Entry) -> Iterator[tuple[str, DataType, str]]:
+    if isinstance(entry, StandingArchive):
+        raise QueryError(
+            f"`{entry.name}` is an archive: it has the columns of `{entry.source}`",
+            code="unknown-source",
+            hint=f"write DESCRIBE {entry.source}",
+        )
+    if isinstance(entry, StandingQuery):
+        yield from ((field.name, field.type, "") for field in entry.plan.schema)
+        return
+    forms = dict(entry.forms)
+    for field in entry.schema:
+        notes = [f"FORMAT '{forms[field.name]}'"] if field.name in forms else []
+        if isinstance(entry, Stream):
+            notes += ["WATTR"] if field.name == entry.wattr else []
+            notes += [found] if field.name == entry.wattr and (found := policy(entry)) else []
+        else:
+            notes += ["KEY"] if field.name in entry.key else []
+        yield field.name, field.type, " ".join(notes)
+    for name, value in entry.computed:
+        yield name, value.type, f"AS {to_sql(value, str)}"
 
 
 def show_archives(archives: Mapping[str, ArchiveView]) -> pa.Table:

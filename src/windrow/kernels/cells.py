@@ -10,7 +10,7 @@ one more key, so it slides with the rest; `windrow.kernels.frequencies` makes va
 | Buckets  | the bucket of the value      | count             | APPROX_QUANTILE                          |
 | Ranks    | the register of the hash     | count, most rank  | APPROX_COUNT_DISTINCT                    |
 | Counters | the counters of the hash     | count             | APPROX_FREQUENCY                         |
-| Ordered  | arguments, place in order    | count             | user-defined aggregates without merge    |
+| Ordered  | arguments, place in order    | count             | ARRAY_AGG, user-defined without merge    |
 | Listed   | the value, its sub-window    | count             | FREQUENT, APPROX_TOP_K                   |
 """
 
@@ -31,7 +31,7 @@ from windrow.algebra.aggregates.approx_frequency import ApproxFrequency
 from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.frequent import Frequent
-from windrow.algebra.aggregates.user_folded import FoldedAggregate
+from windrow.algebra.aggregates.in_order import InOrder
 from windrow.algebra.types import DataType, Kind
 from windrow.kernels import lists
 from windrow.kernels.codes import from_bits, row_order
@@ -223,7 +223,7 @@ def _(aggregate: Frequent) -> Cells:
 
 
 @cells_of.register
-def _(aggregate: FoldedAggregate) -> Cells:
+def _(aggregate: InOrder) -> Cells:
     return Ordered()
 
 

@@ -20,10 +20,11 @@ from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.distinct import Distinct
 from windrow.algebra.aggregates.frequent import Frequent
 from windrow.algebra.aggregates.heavy_hitters import HeavyHitters
+from windrow.algebra.aggregates.histogram import Histogram
+from windrow.algebra.aggregates.in_order import InOrder
 from windrow.algebra.aggregates.mode import Mode
 from windrow.algebra.aggregates.quantile import Median
 from windrow.algebra.aggregates.top_k import TopK
-from windrow.algebra.aggregates.user_folded import FoldedAggregate
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError
 from windrow.kernels import lists
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 WINDOW = ["w", "g"]
 #: aggregates that count a value right even if it stands in several rows of a window
-TAKES_REPEATS = (Median, ApproxQuantile, FoldedAggregate)
+TAKES_REPEATS = (Median, ApproxQuantile, InOrder)
 _COUNT = "rows.0"
 
 
@@ -84,6 +85,11 @@ def _(aggregate: Mode, counts: pl.DataFrame) -> pl.DataFrame:
 @of_counts.register
 def _(aggregate: TopK, counts: pl.DataFrame) -> pl.DataFrame:
     return _arrays(_ranked(counts), aggregate.k)
+
+
+@of_counts.register
+def _(aggregate: Histogram, counts: pl.DataFrame) -> pl.DataFrame:
+    return _arrays(counts.sort([*WINDOW, "v0"]))
 
 
 @of_counts.register
@@ -141,9 +147,10 @@ def _(aggregate: ApproxQuantile, counts: pl.DataFrame) -> pl.DataFrame:
 
 
 @of_counts.register
-def _(aggregate: FoldedAggregate, counts: pl.DataFrame) -> pl.DataFrame:
-    """All rows of a window in their order, folded by the user's code."""
+def _(aggregate: InOrder, counts: pl.DataFrame) -> pl.DataFrame:
+    """All rows of a window in their order, folded."""
     assert aggregate.types is not None
+    assert aggregate.result is not None
     width, names = len(aggregate.types), [name for name in counts.columns if name.startswith("v")]
     ordered = counts.sort([*WINDOW, *names[width:], *names[:width]])
     columns = [
@@ -154,12 +161,12 @@ def _(aggregate: FoldedAggregate, counts: pl.DataFrame) -> pl.DataFrame:
     groups = ordered.group_by(WINDOW, maintain_order=True).len()
     ends = np.cumsum(groups["len"].to_numpy()).tolist()
     found = [
-        aggregate.definition.folded(
+        aggregate.folded(
             row for row, count in zip(rows[begin:end], copies[begin:end], strict=True) for _ in range(count)
         )
         for begin, end in zip([0, *ends], ends, strict=False)
     ]
-    value = column_of("value", aggregate.definition.returns, found)
+    value = column_of("value", aggregate.result, found)
     return groups.select(WINDOW).with_columns(value)
 
 

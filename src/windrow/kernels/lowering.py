@@ -16,10 +16,13 @@ from windrow.algebra.aggregates import Aggregate
 from windrow.algebra.aggregates.approx_count import ApproxCount
 from windrow.algebra.aggregates.approx_sum import ApproxSum
 from windrow.algebra.aggregates.average import Average
+from windrow.algebra.aggregates.bits import BitOr
 from windrow.algebra.aggregates.count import Count
+from windrow.algebra.aggregates.covariance import CovarPop
 from windrow.algebra.aggregates.edge import First
 from windrow.algebra.aggregates.extremum import Min
 from windrow.algebra.aggregates.numbers import checked
+from windrow.algebra.aggregates.partners import MinBy
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.aggregates.user_merged import MergedAggregate
 from windrow.algebra.aggregates.variance import StddevPop, VarPop
@@ -106,6 +109,24 @@ def _(aggregate: VarPop, partial: Partial, frame: pl.DataFrame) -> pl.Series:
         variance = _column(partial, frame, 2).to_numpy() / size
     root = isinstance(aggregate, StddevPop)
     return _where(freedom > 0, pl.Series(np.sqrt(variance) if root else variance))
+
+
+@lower.register
+def _(aggregate: BitOr, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+    values = _column(partial, frame, 1).cast(polars_type(_result(aggregate)))
+    return _where(_count(partial, frame) > 0, values)
+
+
+@lower.register
+def _(aggregate: MinBy, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+    return _column(partial, frame, 1)
+
+
+@lower.register
+def _(aggregate: CovarPop, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+    """By the algebra's own formula, a state at a time: there is one for each answer."""
+    states = zip(*(_column(partial, frame, place).to_list() for place in range(6)), strict=True)
+    return pl.Series([aggregate.lower(state) for state in states], dtype=pl.Float64)
 
 
 def _exact_variance(

@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import Aggregate
 from windrow.algebra.aggregates.approx_count import ApproxCount
+from windrow.algebra.aggregates.bits import BitOr
 from windrow.algebra.aggregates.count import Count
+from windrow.algebra.aggregates.covariance import CovarPop
 from windrow.algebra.aggregates.edge import First, Last
 from windrow.algebra.aggregates.extremum import Max, Min
+from windrow.algebra.aggregates.partners import MaxBy, MinBy
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.aggregates.user_merged import MergedAggregate
 from windrow.algebra.aggregates.variance import VarPop
 from windrow.algebra.aggregates.waved import Waved
 from windrow.errors import QueryError
+from windrow.kernels.pairs import Bits, Chosen, Paired
 from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Partial
 from windrow.kernels.selections import Edge, Extreme
 from windrow.kernels.user_states import UserState
@@ -75,6 +79,21 @@ def _(aggregate: MergedAggregate, label: str) -> Partial:
 @partial_of.register
 def _(aggregate: First, label: str) -> Partial:
     return Edge(label, isinstance(aggregate, Last))
+
+
+@partial_of.register
+def _(aggregate: BitOr, label: str) -> Partial:
+    return Bits(label, aggregate.name)
+
+
+@partial_of.register
+def _(aggregate: MinBy, label: str) -> Partial:
+    return Chosen(label, isinstance(aggregate, MaxBy))
+
+
+@partial_of.register
+def _(aggregate: CovarPop, label: str) -> Partial:
+    return Paired(label)
 
 
 def _only(aggregate: Aggregate) -> DataType:

@@ -147,6 +147,14 @@ class Catalog:
     def add_query(self, query: StandingQuery) -> None:
         self.add(query)
 
+    @property
+    def names(self) -> list[str]:
+        return [entry.name for entry in self._entries.values()]
+
+    def entry(self, name: str) -> Entry | None:
+        """What has a name, of whatever kind; None if nothing has."""
+        return self._entries.get(name.lower())
+
     def find(self, name: str) -> Readable:
         """What a name in FROM stands for."""
         found = self._entries.get(name.lower())

@@ -22,17 +22,26 @@ from windrow.language.places import enclosed, grown, hull, words
 from windrow.language.sources import SourceConverter
 from windrow.language.syntax import Node, Query, Select, SelectItem, SetOperation
 from windrow.language.using import Using
+from windrow.language.window_keys import with_window_key
 
 _SELECT_PARTS = frozenset(
-    {"with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "order", "limit"}
+    {
+        "with_",
+        "expressions",
+        "distinct",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "qualify",
+        "order",
+        "limit",
+    }
 )
 _ORDER_WORDS = words("ASC DESC NULLS FIRST LAST")
-_WITHOUT_ALL = {
-    "UNION": "write UNION ALL; for rows without duplicates SELECT DISTINCT … FROM (… UNION ALL …)",
-    "EXCEPT": "write EXCEPT ALL, or NOT EXISTS (SELECT …)",
-}
-_AFTER_ALL = (
-    "UNION ALL and EXCEPT ALL take no ORDER BY and LIMIT",
+_AFTER_SET = (
+    "UNION, EXCEPT and INTERSECT take no ORDER BY and LIMIT",
     "write SELECT * FROM (… UNION ALL …) ORDER BY … LIMIT n; of one side, put it into parentheses",
 )
 _AFTER_PARENTHESES = (
@@ -58,7 +67,7 @@ class QueryConverter(SourceConverter):
                 return self._set_operation(node)
             if isinstance(node, exp.Select):
                 return self._select(node)
-        hint = "write SELECT, UNION ALL or EXCEPT ALL"
+        hint = "write SELECT, UNION, INTERSECT or EXCEPT"
         raise self.refusal(node, "this is not part of the language", hint)
 
     def _nested(self, node: exp.Subquery) -> Query:
@@ -91,21 +100,22 @@ class QueryConverter(SourceConverter):
 
     def _set_operation(self, node: exp.SetOperation) -> Query:
         kind = type(node).__name__.upper()
-        if node.args.get("distinct") or node.args.get("by_name") or kind not in _WITHOUT_ALL:
-            raise self._refused_set_operation(node, kind)
-        self.only(node, {"this", "expression", "with_", "distinct"}, *_AFTER_ALL)
+        if node.args.get("by_name"):
+            raise self._refused_set_operation(
+                node, f"{kind} BY NAME is not part of the language", "select the columns in the same order"
+            )
+        self.only(node, {"this", "expression", "with_", "distinct"}, *_AFTER_SET)
         if _sides(node) > MAX_DEPTH:
             raise too_deep(self.tokens.span)
         with self.names_of(node):
             left, right = self.query(node.this), self.query(node.expression)
-        return SetOperation(left.span.to(right.span), kind, left, right)
+        distinct = bool(node.args.get("distinct"))
+        return SetOperation(left.span.to(right.span), kind, left, right, distinct)
 
-    def _refused_set_operation(self, node: exp.SetOperation, kind: str) -> QueryError:
+    def _refused_set_operation(self, node: exp.SetOperation, message: str, hint: str) -> QueryError:
         at = self.tokens.at(self.place(node.this).end)
         while at < len(self.tokens) - 1 and self.tokens.word(at) not in _SET_WORDS:
             at += 1
-        hint = _WITHOUT_ALL.get(kind, "write EXISTS (SELECT …) that compares the columns")
-        message = f"{kind}{' without ALL' if kind in _WITHOUT_ALL else ''} is not part of the language"
         return QueryError(message, code="not-supported", span=self.tokens[at].span, hint=hint)
 
     # SELECT.
@@ -123,17 +133,17 @@ class QueryConverter(SourceConverter):
         sources, on = self.from_clause(node)
         where = self._condition(node, "where")
         group_by = self._group_by(node.args.get("group"))
-        having = self._condition(node, "having")
+        having, qualify = self._condition(node, "having"), self._condition(node, "qualify")
         items = tuple(self.item(part) for part in node.expressions)
         order_by, limit = self._order_by(node.args.get("order")), self._limit(node.args.get("limit"))
         self.using.refuse_star(items)
         nodes = [*items, *sources, *on, *group_by, *(expression for expression, _ in order_by)]
-        span = hull(part.span for part in [*nodes, where, having, limit] if part is not None)
+        span = hull(part.span for part in [*nodes, where, having, qualify, limit] if part is not None)
         select = self.tokens.before(items[0].span.start)
         while select > 0 and self.tokens.word(select) != "SELECT":
             select -= 1
         span = self._to_the_end(span.to(self.tokens[select].span))
-        return Select(
+        select_parts = Select(
             span,
             items=items,
             sources=self.with_stray_window(sources, span),
@@ -143,9 +153,11 @@ class QueryConverter(SourceConverter):
             where=where,
             group_by=group_by,
             having=having,
+            qualify=qualify,
             order_by=order_by,
             limit=limit,
         )
+        return with_window_key(select_parts)
 
     def _to_the_end(self, span: Span) -> Span:
         """A SELECT reaches to the end of its parenthesis, or to the next set operation."""
@@ -190,9 +202,10 @@ class QueryConverter(SourceConverter):
         if node is None:
             return ()
         self.only(node, {"expressions"})
-        return tuple(self._ordered(part) for part in node.expressions)
+        return tuple(self.ordered(part) for part in node.expressions)
 
-    def _ordered(self, node: exp.Expr) -> tuple[Node, bool]:
+    def ordered(self, node: exp.Expr) -> tuple[Node, bool]:
+        """A key of ORDER BY, and whether it is descending."""
         self.only(node, {"this", "desc", "nulls_first"})
         expression, descending = self.convert(node.this), bool(node.args.get("desc"))
         if bool(node.args.get("nulls_first")) == descending:

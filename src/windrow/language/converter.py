@@ -51,6 +51,10 @@ class Converter(ABC):
         """A SELECT, or a set operation."""
 
     @abstractmethod
+    def ordered(self, node: exp.Expr) -> tuple[Node, bool]:
+        """A key of ORDER BY, and whether it is descending."""
+
+    @abstractmethod
     def items(self, tokens: Tokens) -> tuple[SelectItem, ...]:
         """A select list by itself, as inside a WSTREAM."""
 

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from windrow.credentials import refuse_literals
 from windrow.errors import QueryError, Span, nearest
+from windrow.language.lift_literals import interval_at
 from windrow.language.numbers import plain_number
 from windrow.language.places import placed
 from windrow.language.tokens import Kind, Token, Tokens
@@ -88,7 +89,11 @@ class Cursor:
         return sign * int(self.tokens[self.index - 1].text)
 
     def quantity(self, what: str, then: Collection[str] = ()) -> Quantity:
-        """Step over a number with its unit; the words `then` are no units but come next."""
+        """Step over a number with its unit, or an INTERVAL; the words `then` are no units but come next."""
+        interval = interval_at(self.tokens, self.index)
+        if interval is not None:
+            self.index = interval[1] + 1
+            return Quantity(interval[0], "MICROSECONDS")
         if self.done or self.here.kind is not Kind.NUMBER:
             self.fail(what)
         number = self.here

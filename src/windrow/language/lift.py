@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError, Span
 from windrow.language import lift_literals, lift_words
+from windrow.language.table_functions import TableFunction, lift_table_functions
 from windrow.language.tokens import Kind, Token, Tokens
 from windrow.language.vocabulary import ends_operand, is_keyword
 from windrow.language.windows import ReadExpression, parse_window
@@ -49,6 +50,8 @@ class Lifted:
     casts: dict[int, int] = field(default_factory=dict)
     #: what functions are called whose arguments have words between them
     functions: dict[int, str] = field(default_factory=dict)
+    #: window functions of FROM
+    functions_in_from: dict[int, TableFunction] = field(default_factory=dict)
     #: what stands in the skeleton for the token at an index; "" is blank
     swapped: dict[int, str] = field(default_factory=dict)
     #: one placeholder for all tokens from an index through another
@@ -112,6 +115,7 @@ _PLACEHOLDERS: dict[Kind, Callable[[Token], str]] = {
 def lift(tokens: Tokens, expression: ReadExpression) -> Lifted:
     """Take windows, stream words, literals and types out of a SELECT or an expression."""
     lifted = _without_brackets(tokens, expression)
+    lift_table_functions(lifted)
     lift_words.lift_stream_words(lifted)
     lift_literals.lift_literals(lifted)
     return lifted

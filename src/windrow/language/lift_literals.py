@@ -63,21 +63,26 @@ def _bytes(lifted: Lifted, index: int) -> None:
 
 
 def _interval(lifted: Lifted, index: int) -> None:
-    tokens = lifted.tokens
-    first = _first_amount(tokens, index)
-    if not tokens.is_kind(first, Kind.STRING, Kind.NUMBER):
-        return
-    texts, units, last = _amounts(tokens, first)
-    span = tokens[index].span.to(tokens[last].span)
-    total = sum(interval(text, unit, span) for text, unit in zip(texts, units, strict=True))
-    lifted.cover(index, last)
-    negative = tokens.word(index + 1) == "-"
-    lifted.atoms[span.start] = Constant(span, -total if negative else total, "INTERVAL")
+    found = interval_at(lifted.tokens, index)
+    if found is not None:
+        span = lifted.cover(index, found[1])
+        lifted.atoms[span.start] = Constant(span, found[0], "INTERVAL")
 
 
 def _first_amount(tokens: Tokens, index: int) -> int:
     """Where the first amount of an INTERVAL stands, behind its sign."""
     return index + 1 + (tokens.word(index + 1) in ("-", "+"))
+
+
+def interval_at(tokens: Tokens, index: int) -> tuple[int, int] | None:
+    """The microseconds of the INTERVAL at an index and its last token; None if there is none."""
+    first = _first_amount(tokens, index)
+    if tokens.word(index) != "INTERVAL" or not tokens.is_kind(first, Kind.STRING, Kind.NUMBER):
+        return None
+    texts, units, last = _amounts(tokens, first)
+    span = tokens[index].span.to(tokens[last].span)
+    total = sum(interval(text, unit, span) for text, unit in zip(texts, units, strict=True))
+    return -total if tokens.word(index + 1) == "-" else total, last
 
 
 def ends_interval(tokens: Tokens, last: int) -> bool:

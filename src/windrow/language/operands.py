@@ -14,7 +14,18 @@ from windrow.errors import Span
 from windrow.language.converter import Converter
 from windrow.language.numbers import number
 from windrow.language.places import enclosed, grown, hull
-from windrow.language.syntax import Apply, CastTo, Constant, ExistsTest, Name, Node, Star, WStream
+from windrow.language.syntax import (
+    Apply,
+    CastTo,
+    Constant,
+    ExistsTest,
+    Name,
+    Node,
+    Over,
+    ScalarQuery,
+    Star,
+    WStream,
+)
 from windrow.language.tokens import Kind, Token
 
 #: Spark's `ltrim(characters, text)`; the registry has the text first, and so has `btrim`
@@ -93,6 +104,8 @@ def _call(self: Converter, node: exp.Expr) -> Node:
     args = self.all(parts)
     if name in _CHARACTERS_FIRST and len(args) == 2:
         args = args[::-1]
+    if name == "count_if" and len(args) == 1 and not distinct:
+        return Apply(span, "count", (Star(span),), where=args[0])
     return Apply(span, name, args, distinct=distinct)
 
 
@@ -119,7 +132,10 @@ def _filter(self: Converter, node: exp.Expr) -> Node:
     call, where = self.convert(node.this), self.convert(node.args["expression"].this)
     if not isinstance(call, Apply):
         raise self.refusal(node, "FILTER follows an aggregate", "write SUM(x) FILTER (WHERE …)")
-    return replace(call, span=grown(call.span.to(where.span), self.tokens, right=[")"]), where=where)
+    span = grown(call.span.to(where.span), self.tokens, right=[")"])
+    if call.where is not None:
+        where = Apply(where.span, "and", (call.where, where))
+    return replace(call, span=span, where=where)
 
 
 def _exists(self: Converter, node: exp.Expr) -> Node:
@@ -127,6 +143,34 @@ def _exists(self: Converter, node: exp.Expr) -> Node:
     query = self.query(node.this)
     span = grown(enclosed(query.span, self.tokens), self.tokens, left=[{"EXISTS"}])
     return ExistsTest(span, query, negated=False)
+
+
+def _scalar(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this"}, "a query that is a value has no alias of its own", "put the alias outside")
+    query = self.query(node.this)
+    return ScalarQuery(enclosed(query.span, self.tokens), query)
+
+
+def _over(self: Converter, node: exp.Expr) -> Node:
+    self.only(
+        node,
+        {"this", "partition_by", "order", "over"},
+        "a number within a partition has no frame",
+        "leave ROWS and RANGE out",
+    )
+    call = self.convert(node.this)
+    if not isinstance(call, Apply) or call.args or call.distinct or call.where is not None:
+        raise self.refusal(node, "this takes no arguments", "write ROW_NUMBER() OVER (ORDER BY …)")
+    order = node.args.get("order")
+    if order is None:
+        name = call.function.upper()
+        hint = f"write {name}() OVER (PARTITION BY … ORDER BY …)"
+        raise self.refusal(node, f"{name} does not say by which order", hint)
+    keys = tuple(self.ordered(part) for part in order.expressions)
+    partition = self.all(node.args.get("partition_by") or ())
+    open_at = self.tokens.at(call.span.end) + 1
+    span = call.span.to(self.tokens[self.tokens.partner[open_at]].span)
+    return Over(span, call.function.upper(), partition, keys)
 
 
 OPERANDS: dict[type[exp.Expr], Callable[[Converter, exp.Expr], Node]] = {
@@ -139,10 +183,11 @@ OPERANDS: dict[type[exp.Expr], Callable[[Converter, exp.Expr], Node]] = {
     exp.TryCast: _postfix_cast,
     exp.Filter: _filter,
     exp.Exists: _exists,
+    exp.Subquery: _scalar,
+    exp.Window: _over,
 }
-_SUBQUERY = ("a query stands in FROM or EXISTS only", "join it in FROM, or test it with EXISTS (SELECT …)")
+_SUBQUERY = ("a query stands in parentheses", "write (SELECT …)")
 REFUSED: dict[type[exp.Expr], tuple[str, str | None]] = {
-    exp.Subquery: _SUBQUERY,
     exp.Select: _SUBQUERY,
     exp.Union: _SUBQUERY,
     exp.Except: _SUBQUERY,

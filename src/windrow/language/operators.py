@@ -16,8 +16,8 @@ from windrow.algebra.functions.printing import LONG_CHAIN
 from windrow.language.converter import Converter
 from windrow.language.nesting import MAX_DEPTH, too_deep
 from windrow.language.numbers import negated
-from windrow.language.places import grown, hull
-from windrow.language.syntax import Apply, Constant, ExistsTest, Node
+from windrow.language.places import enclosed, grown, hull
+from windrow.language.syntax import Apply, Constant, ExistsTest, InTest, Node
 
 _CONDITIONAL = ("and", "or")
 
@@ -91,7 +91,7 @@ def _not(self: Converter, node: exp.Expr) -> Node:
     if isinstance(node.this, exp.Is) and isinstance(operand, Apply) and operand.function == "is_null":
         return replace(operand, function="is_not_null")
     span = grown(operand.span, self.tokens, left=[{"NOT", "!"}])
-    if isinstance(operand, ExistsTest):
+    if isinstance(operand, ExistsTest | InTest):
         return replace(operand, span=span, negated=not operand.negated)
     return Apply(span, "not", (operand,))
 
@@ -144,11 +144,18 @@ def _between(self: Converter, node: exp.Expr) -> Node:
 
 def _in(self: Converter, node: exp.Expr) -> Node:
     if node.args.get("query") is not None:
-        hint = "write [NOT] EXISTS (SELECT … WHERE inner.x = outer.x)"
-        raise self.refusal(node, "IN (SELECT …) is not part of the language", hint)
+        return _in_query(self, node)
     self.only(node, {"this", "expressions"}, "IN takes a list of values", "write x IN (1, 2, 3)")
     operands = (self.convert(node.this), *self.all(node.expressions))
     return Apply(grown(hull(part.span for part in operands), self.tokens, right=[")"]), "in", operands)
+
+
+def _in_query(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this", "query"})
+    several = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+    query, args = self.query(node.args["query"]), self.all(several)
+    span = hull([enclosed(query.span, self.tokens), *(arg.span for arg in args)])
+    return InTest(span, args, query)
 
 
 def _case(self: Converter, node: exp.Expr) -> Node:

@@ -21,6 +21,7 @@ from windrow.algebra.expressions import TRUE, Column, Expression, Literal, conju
 from windrow.algebra.functions.printing import to_sql
 from windrow.algebra.operators import Aggregate, Except, Exists, Limit, Project, Union
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.rank import Rank
 from windrow.errors import QueryError
 from windrow.language.binder.naming import describe
 from windrow.language.parse import parse_expression
@@ -65,7 +66,18 @@ def _relation(plan: Plan, word: StreamWord) -> str:
             return "\nUNION ALL\n".join(sides)
         case Except(left, right):
             return f"{_first_side(left, word)}\nEXCEPT ALL\n{_side(right, word)}"
+        case Rank():
+            return _numbered(plan)
     return _Select(select_shape(plan), word).text()
+
+
+def _numbered(plan: Rank) -> str:
+    """The rows of a nested query, with their numbers."""
+    keys = [to_sql(key, quoted) + (" DESC" if descending else "") for key, descending in plan.order]
+    by = ", ".join(to_sql(part, quoted) for part in plan.partition)
+    window = f"PARTITION BY {by} ORDER BY {', '.join(keys)}" if by else f"ORDER BY {', '.join(keys)}"
+    number = f"{plan.kind}() OVER ({window}) AS {quoted(plan.name)}"
+    return f"SELECT *, {number}\nFROM {_nested(_relation(plan.input, StreamWord.AUTO))} AS ranked"
 
 
 def _first_side(plan: Plan, word: StreamWord) -> str:
@@ -116,13 +128,14 @@ class _Rows:
             text += self._joined(source, conjunction(tuple(conditions)))
         for join in self.shape.tables:
             table = join.table
-            text += self._joined(_aliased(table.table.name, table.alias), join.predicate)
+            source = _aliased(table.table.name, table.alias)
+            text += self._joined(source, join.predicate, "LEFT " if join.outer else "")
         return text
 
-    def _joined(self, source: str, condition: Expression) -> str:
+    def _joined(self, source: str, condition: Expression, kind: str = "") -> str:
         if condition == TRUE:
-            return f"\nCROSS JOIN {source}"
-        return f"\nJOIN {source} ON {' AND '.join(self._sql(part) for part in conjuncts(condition))}"
+            return f"\n{kind}JOIN {source} ON TRUE" if kind else f"\nCROSS JOIN {source}"
+        return f"\n{kind}JOIN {source} ON {' AND '.join(self._sql(part) for part in conjuncts(condition))}"
 
     def _sql(self, part: Expression) -> str:
         text = to_sql(part, self.reach)

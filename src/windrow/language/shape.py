@@ -35,20 +35,23 @@ _VALUE = Wanted("an expression")
 _CONDITION = Wanted("a condition")
 _SOURCE = Wanted("a stream or a nested query", frozenset({"("}), name=True)
 _WANTED: dict[str, Wanted] = {
-    **dict.fromkeys(("WHERE", "ON", "HAVING", "WHEN", "AND", "OR"), _CONDITION),
+    **dict.fromkeys(("WHERE", "ON", "HAVING", "QUALIFY", "WHEN", "AND", "OR"), _CONDITION),
     **dict.fromkeys(_OPERATORS | {"THEN", "ELSE", "LIMIT", "BETWEEN"}, _VALUE),
     **dict.fromkeys(("FROM", "JOIN"), _SOURCE),
     "NOT": Wanted("a condition", _SIGNED | words("IN LIKE ILIKE RLIKE BETWEEN NULL DISTINCT UNKNOWN")),
     "BY": Wanted("an expression", _SIGNED),
     "CASE": Wanted("WHEN or an expression", _SIGNED | {"WHEN"}),
     "SELECT": Wanted("a column or an expression", _SIGNED | {"*", "DISTINCT", "ALL"}),
-    "DISTINCT": Wanted("a column or an expression", _SIGNED | {"*", "SELECT"}),
+    "DISTINCT": Wanted("a column or an expression", _SIGNED | {"*", "SELECT", "WITH"}),
     "ALL": Wanted("a query or an expression", _SIGNED | {"*", "SELECT", "WITH"}),
     ",": Wanted("another item", _SIGNED | {"*"}),
-    "(": Wanted("an expression or a query", _SIGNED | {"*", "SELECT", "DISTINCT", "WITH", "WHERE", ")"}),
+    "(": Wanted(
+        "an expression or a query",
+        _SIGNED | {"*", "SELECT", "DISTINCT", "WITH", "WHERE", "PARTITION", "ORDER", ")"},
+    ),
     "GROUP": Wanted("BY", frozenset({"BY"}), operand=False),
     "ORDER": Wanted("BY", frozenset({"BY"}), operand=False),
-    "IN": Wanted("a list in parentheses", frozenset({"("}), operand=False),
+    "IN": Wanted("a list or a query in parentheses", frozenset({"("}), operand=False),
     "EXISTS": Wanted("a query in parentheses", frozenset({"("}), operand=False),
     "IS": Wanted("NULL, TRUE or FALSE", words("NULL NOT TRUE FALSE UNKNOWN DISTINCT"), operand=False),
     "AS": Wanted("a name", frozenset({"("}), name=True),

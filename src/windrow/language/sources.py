@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language.converter import Converter
 from windrow.language.places import enclosed, grown, words
-from windrow.language.syntax import Node, Source
+from windrow.language.syntax import Name, Node, Query, Select, SelectItem, Source, Star, WindowSyntax
 
 if TYPE_CHECKING:
-    from windrow.language.syntax import WindowSyntax
+    from windrow.language.table_functions import TableFunction
 
 _JOIN_WORDS = words("LEFT RIGHT FULL OUTER SEMI ANTI INNER")
 
@@ -27,16 +28,22 @@ class SourceConverter(Converter):
         if begin is None:
             return (), ()
         self.only(begin, {"this"})
-        sources, on = [self._source(begin.this)], []
+        sources, on = [self._source(begin.this)], list[Node]()
+        conditions: list[tuple[Node, ...]] = [()]
         for join in [*self._joins_of(begin.this), *node.args.get("joins", ())]:
-            self._refuse_outer(join)
-            self.only(join, {"this", "kind", "on", "using"})
-            sources.append(self._source(join.this))
-            on += [self.convert(join.args["on"])] if join.args.get("on") is not None else []
-            on += self._using(join, sources)
+            side = self._side(join)
+            self.only(join, {"this", "kind", "on", "using", "side"})
+            sources.append(replace(self._source(join.this), join=side))
+            own = [self.convert(join.args["on"])] if join.args.get("on") is not None else []
+            own += self._using(join, sources)
+            conditions.append(tuple(own))
+            on += own
             for inner in self._joins_of(join.this):
                 hint = "write each ON directly after its JOIN"
                 raise self.refusal(inner, "this join is nested in another", hint)
+        if any(source.join for source in sources):
+            placed = zip(sources, conditions, strict=True)
+            return tuple(replace(source, on=own) for source, own in placed), ()
         return tuple(sources), tuple(on)
 
     def _joins_of(self, node: exp.Expr) -> Iterable[exp.Expr]:
@@ -44,17 +51,24 @@ class SourceConverter(Converter):
 
     def _using(self, join: exp.Expr, sources: list[Source]) -> list[Node]:
         columns = [self.name_of(column) for column in join.args.get("using") or ()]
+        if columns and sources[-1].join in ("RIGHT", "FULL"):
+            name, right = columns[0].name, sources[-1].alias or sources[-1].name
+            hint = f"write ON … = {right}.{name}, and select {right}.{name} or coalesce(…, {right}.{name})"
+            message = f"USING does not say which `{name}` is meant where one side has none"
+            raise QueryError(message, code="bad-using", span=columns[0].span, hint=hint)
         return [self.using.condition(column.name, column.span, sources) for column in columns]
 
-    def _refuse_outer(self, join: exp.Expr) -> None:
+    def _side(self, join: exp.Expr) -> str:
+        """LEFT, RIGHT or FULL; nothing for a join without padding."""
         side, kind = join.args.get("side") or "", join.args.get("kind") or ""
         if kind in ("SEMI", "ANTI"):
             hint = f"write WHERE {'NOT ' if kind == 'ANTI' else ''}EXISTS (SELECT …)"
             raise self._join_refusal(join, f"{kind} JOIN is not part of the language", hint)
-        if side or kind == "OUTER":
-            name = f"{side} OUTER JOIN".strip()
-            hint = "use JOIN, and UNION ALL with NOT EXISTS (SELECT …) for the rows without a partner"
-            raise self._join_refusal(join, f"a {name} of windows is not defined here", hint)
+        if kind == "OUTER" and not side:
+            raise self._join_refusal(
+                join, "an OUTER JOIN of which side?", "write LEFT, RIGHT or FULL before it"
+            )
+        return str(side)
 
     def _join_refusal(self, join: exp.Expr, message: str, hint: str) -> QueryError:
         """A refusal that points at the words of the join."""
@@ -71,6 +85,8 @@ class SourceConverter(Converter):
             raise self.refusal(node, "this is not a stream", "FROM takes names and nested queries")
         self.only(node, {"this", "alias", "joins"}, "names of streams have one part", "leave out the rest")
         name = self.name_of(node.this)
+        if name.start in self.lifted.functions_in_from:
+            return self._function_source(self.lifted.functions_in_from[name.start], node)
         alias, alias_span = self._alias(node)
         span = name.span.to(alias_span or name.span)
         window = self._window(name.start, node)
@@ -78,6 +94,22 @@ class SourceConverter(Converter):
         if query is not None:
             alias = alias or name.name
         return self._finished(Source(span, None if query else name.name, query, alias, window))
+
+    def _function_source(self, function: TableFunction, node: exp.Table) -> Source:
+        """A window function over a stream; over a name of WITH, the window goes to the stream inside."""
+        alias, alias_span = self._alias(node)
+        close = self.tokens[self.tokens.before(function.span.end)]
+        bracket = self._window(close.start, node)
+        if bracket is not None:
+            hint = f"leave the bracket out: {function.word} is a window itself"
+            raise QueryError("two windows on one stream", code="window-place", span=bracket.span, hint=hint)
+        window = WindowSyntax(function.span, function.clause)
+        span = function.span.to(alias_span or function.span)
+        query = self.ctes.use(function.name, function.span)
+        if query is None:
+            return Source(span, function.name, None, alias, window, function.word)
+        inner = _windowed_inside(query, window, function)
+        return Source(span, None, inner, alias or function.name, None, function.word)
 
     def _nested_source(self, node: exp.Subquery) -> Source:
         self.only(node, {"this", "alias", "joins"})
@@ -129,3 +161,47 @@ class SourceConverter(Converter):
                 return word == "BY" and self.tokens.word(index - 1) == "GROUP"
             index = self.tokens.partner[index] - 1 if word == ")" else index - 1
         return False
+
+
+def _windowed_inside(query: Query, window: WindowSyntax, function: TableFunction) -> Query:
+    """σ and π of one stream under a window are the window under σ and π."""
+    simple = (
+        isinstance(query, Select)
+        and len(query.sources) == 1
+        and query.sources[0].name is not None
+        and query.sources[0].window is None
+        and not (query.group_by or query.having or query.distinct or query.limit)
+        and query.word is StreamWord.AUTO
+    )
+    if not simple:
+        raise QueryError(
+            f"{function.word} windows a stream, and `{function.name}` is more than conditions on one",
+            code="window-function",
+            span=function.span,
+            hint=f"put {function.word} into the query `{function.name}`, around the stream it reads",
+        )
+    assert isinstance(query, Select)
+    wattr = next((name for item in query.items if (name := _origin(item, function.column))), None)
+    if wattr is None:
+        raise QueryError(
+            f"`{function.column}` is no plain column of `{function.name}`",
+            code="window-function",
+            span=function.span,
+            hint="select the windowing attribute of the stream, perhaps under another name",
+        )
+    keys = tuple(
+        next((name for item in query.items if (name := _origin(item, key))), key)
+        for key in window.clause.partition_by
+    )
+    clause = replace(window.clause, wattr=wattr, partition_by=keys)
+    return replace(query, sources=(replace(query.sources[0], window=replace(window, clause=clause)),))
+
+
+def _origin(item: SelectItem, column: str) -> str | None:
+    """The column of the stream that an output is, if it is called so."""
+    if isinstance(item.expression, Star):
+        return column
+    if not isinstance(item.expression, Name):
+        return None
+    called = item.alias or item.expression.parts[-1]
+    return item.expression.parts[-1] if called.lower() == column.lower() else None

@@ -1,4 +1,4 @@
-"""Statements: CREATE STREAM, TABLE, QUERY and ARCHIVE, DROP, REFRESH, SHOW, EXPLAIN, and a SELECT by itself.
+"""Statements: CREATE STREAM, TABLE, QUERY and ARCHIVE, DROP, REFRESH, SHOW, DESCRIBE, EXPLAIN, and a SELECT.
 
 `_STATEMENTS` says which word begins which statement; the SELECT inside one is handed to `sql`.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from windrow.errors import QueryError, nearest
@@ -15,12 +16,13 @@ from windrow.language.cursor import Cursor
 from windrow.language.nesting import check_nesting
 from windrow.language.once import read_once
 from windrow.language.sql import read_query
-from windrow.language.stream_options import read_stream_options
+from windrow.language.stream_options import read_stream_options, with_watermark
 from windrow.language.syntax import (
     Analyze,
     CreateQuery,
     CreateStream,
     CreateTable,
+    Describe,
     Drop,
     Explain,
     Refresh,
@@ -53,13 +55,25 @@ def read_statement(tokens: Tokens) -> Statement:
 def _unknown(tokens: Tokens) -> QueryError:
     first = tokens[0]
     close = nearest(first.text, _STATEMENTS)
-    hint = _INSTEAD.get(first.word) or (close if close and close.startswith("did") else None)
+    hint = (
+        _insert_instead(tokens)
+        or _INSTEAD.get(first.word)
+        or (close if close and close.startswith("did") else None)
+    )
     return QueryError(
         f"no statement begins with `{first.text}`",
         code="syntax",
         span=first.span,
-        hint=hint or "statements begin with CREATE, DROP, REFRESH, SHOW, EXPLAIN or SELECT",
+        hint=hint or "statements begin with CREATE, DROP, REFRESH, SHOW, DESCRIBE, EXPLAIN or SELECT",
     )
+
+
+def _insert_instead(tokens: Tokens) -> str | None:
+    """`INSERT INTO sink SELECT …` is a query with a sink."""
+    if tokens.words(0, 2) != ("INSERT", "INTO") or len(tokens) < 4 or not tokens[2].is_name:
+        return None
+    query = f"CREATE QUERY {tokens[2].text} AS SELECT … INTO 'files:///…'"
+    return f"write {query}; rows of streams come from their source"
 
 
 _INSTEAD = {
@@ -67,7 +81,6 @@ _INSTEAD = {
     "UPDATE": "a stream only grows; tables change through their source",
     "DELETE": "a stream only grows; tables change through their source",
     "ALTER": "drop the query or stream and create it again",
-    "DESCRIBE": "write SHOW STREAMS, SHOW TABLES or SHOW QUERIES",
     "FROM": "write SELECT … FROM …",
 }
 
@@ -77,25 +90,51 @@ _INSTEAD = {
 
 def _create(cursor: Cursor) -> Statement:
     cursor.expect("CREATE")
+    if cursor.take("OR"):
+        cursor.expect("REPLACE")
+        cursor.choose(("QUERY",), "QUERY", dict.fromkeys(("STREAM", "TABLE", "ARCHIVE"), _ONLY_QUERIES))
+        return replace(_create_query(cursor), replaces=True)
+    _create_instead(cursor)
     kind = cursor.choose(_CREATED, "STREAM, TABLE, QUERY or ARCHIVE", _CREATE_INSTEAD)
-    return _CREATED[kind](cursor)
+    if not cursor.take("IF"):
+        return _CREATED[kind](cursor)
+    cursor.expect("NOT", "EXISTS")
+    if kind == "ARCHIVE":
+        cursor.fail("the name of the archive", hint="CREATE ARCHIVE takes no IF NOT EXISTS")
+    return replace(_CREATED[kind](cursor), if_missing=True)  # type: ignore[call-arg]
+
+
+def _create_instead(cursor: Cursor) -> None:
+    """Refuse what other systems create, with what to write here."""
+    words = [token for token in cursor.tokens.items[cursor.index :] if token.word not in _CREATE_WORDS]
+    name = words[0].text if words and words[0].is_name else "name"
+    if cursor.word in ("VIEW", "MATERIALIZED"):
+        cursor.fail("STREAM, TABLE, QUERY or ARCHIVE", hint=f"write CREATE QUERY {name} AS SELECT …")
+    if cursor.word in ("SOURCE", "SINK"):
+        instead = (
+            f"CREATE STREAM {name} (…)" if cursor.word == "SOURCE" else f"CREATE QUERY {name} AS … INTO '…'"
+        )
+        cursor.fail("STREAM, TABLE, QUERY or ARCHIVE", hint=f"write {instead}")
+
+
+_CREATE_WORDS = ("VIEW", "MATERIALIZED", "SOURCE", "SINK", "IF", "NOT", "EXISTS")
 
 
 def _create_stream(cursor: Cursor) -> Statement:
     name = cursor.name("the name of the stream")
-    columns, key = declared_columns(cursor)
-    if key is not None:
+    declared = declared_columns(cursor)
+    if declared.key is not None:
         raise QueryError(
             "a stream has no KEY",
             code="syntax",
-            span=key.span,
+            span=declared.key.span,
             hint="its rows are ordered by WATTR; keys are for tables",
         )
-    options = read_stream_options(cursor)
+    options = with_watermark(read_stream_options(cursor), declared.watermark)
     return CreateStream(
         cursor.tokens.span,
         name=name,
-        columns=columns,
+        columns=declared.columns,
         wattr=options.wattr,
         progress=options.progress,
         late=options.late,
@@ -109,15 +148,22 @@ def _create_stream(cursor: Cursor) -> Statement:
 
 def _create_table(cursor: Cursor) -> Statement:
     name = cursor.name("the name of the table")
-    columns, key = declared_columns(cursor)
+    declared = declared_columns(cursor)
+    if declared.watermark is not None:
+        raise QueryError(
+            "a table has no WATERMARK",
+            code="syntax",
+            span=declared.watermark.span,
+            hint=f"rows with a time that only grows are a stream: CREATE STREAM {name} (…)",
+        )
     plain = cursor.done or cursor.word == "FROM"
     kind = "NRR" if plain else cursor.choose(("NRR", "RELATION"), "NRR, RELATION or FROM")
     source = cursor.url("the source") if cursor.take("FROM") else None
     cursor.finish()
-    return CreateTable(cursor.tokens.span, name, columns, key.names if key else (), kind, source)
+    return CreateTable(cursor.tokens.span, name, declared.columns, declared.key_names, kind, source)
 
 
-def _create_query(cursor: Cursor) -> Statement:
+def _create_query(cursor: Cursor) -> CreateQuery:
     name = cursor.name("the name of the query")
     cursor.expect("AS")
     begin = cursor.index
@@ -146,6 +192,8 @@ def _begins_option(cursor: Cursor) -> bool:
     wanted = {"INTO": Kind.STRING, "PRIORITY": Kind.NUMBER, "EVERY": Kind.NUMBER}.get(cursor.word)
     if cursor.word == "PRIORITY" and cursor.tokens.word(cursor.index + 1) == "-":
         return True
+    if cursor.next_is("EVERY", "INTERVAL"):
+        return True
     return wanted is not None and bool(after) and after[0].kind is wanted
 
 
@@ -168,10 +216,9 @@ _QUERY_OPTIONS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "MAX": _max_gap,
     "EVERY": _every,
 }
+_ONLY_QUERIES = "a query can be replaced while its streams go on; DROP the other and CREATE it anew"
 _CREATE_INSTEAD = {
-    "VIEW": "write CREATE QUERY name AS SELECT …",
-    "OR": "there is no OR REPLACE: DROP it first",
-    "SOURCE": "write CREATE STREAM",
+    "TEMPORARY": "write CREATE STREAM, TABLE or QUERY without it",
 }
 _CREATED: dict[str, Callable[[Cursor], Statement]] = {
     "STREAM": _create_stream,
@@ -187,9 +234,17 @@ _CREATED: dict[str, Callable[[Cursor], Statement]] = {
 def _drop(cursor: Cursor) -> Statement:
     cursor.expect("DROP")
     kind = cursor.choose(("QUERY", "STREAM", "TABLE", "ARCHIVE"), "QUERY, STREAM, TABLE or ARCHIVE")
+    if_there = cursor.take("IF", "EXISTS")
     name = cursor.name(f"the name of the {kind.lower()}")
     cursor.finish()
-    return Drop(cursor.tokens.span, kind, name)
+    return Drop(cursor.tokens.span, kind, name, if_there)
+
+
+def _describe(cursor: Cursor) -> Statement:
+    cursor.index += 1
+    name = cursor.name("the name of a stream, table, query or archive")
+    cursor.finish()
+    return Describe(cursor.tokens.span, name)
 
 
 def _refresh(cursor: Cursor) -> Statement:
@@ -231,6 +286,8 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "DROP": _drop,
     "REFRESH": _refresh,
     "SHOW": _show,
+    "DESCRIBE": _describe,
+    "DESC": _describe,
     "EXPLAIN": _explain,
     "SELECT": _select,
     "WITH": _select,

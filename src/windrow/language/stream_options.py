@@ -4,10 +4,11 @@ KEEP, EXPECT, FROM."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from windrow.errors import QueryError
+from windrow.language.columns import Watermark
 from windrow.language.cursor import Cursor
 from windrow.language.sql import read_expression
 from windrow.language.syntax import Node, ProgressSyntax
@@ -52,6 +53,22 @@ def read_stream_options(cursor: Cursor) -> StreamOptions:
         found |= fields
     span = cursor.span_since(begin) if begin < len(cursor.tokens) else cursor.tokens.span
     return StreamOptions(span, **found)
+
+
+def with_watermark(options: StreamOptions, mark: Watermark | None) -> StreamOptions:
+    """WATERMARK FOR ts AS ts - d among the columns means WATTR ts SLACK d."""
+    if mark is None:
+        return options
+    if options.progress is not None or options.wattr not in (None, mark.column):
+        raise QueryError(
+            "the stream says how it makes progress twice",
+            code="syntax",
+            span=mark.span,
+            hint="leave WATERMARK out, or WATTR and its policy",
+        )
+    kind = "ORDERED" if mark.delay is None else "SLACK"
+    progress = ProgressSyntax(mark.span, kind, amount=mark.delay)
+    return replace(options, wattr=mark.column, progress=progress)
 
 
 def _wattr(cursor: Cursor) -> dict[str, Any]:

@@ -77,6 +77,31 @@ class ExistsTest(Node):
 
 
 @dataclass(frozen=True)
+class InTest(Node):
+    """`x [NOT] IN (SELECT …)`, or `(x, y) [NOT] IN (SELECT …)`."""
+
+    args: tuple[Node, ...]
+    query: Query
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class ScalarQuery(Node):
+    """`(SELECT …)` where a value stands."""
+
+    query: Query
+
+
+@dataclass(frozen=True)
+class Over(Node):
+    """`ROW_NUMBER() OVER (PARTITION BY … ORDER BY …)`; `function` in capitals, `order` with descending."""
+
+    function: str
+    partition: tuple[Node, ...]
+    order: tuple[tuple[Node, bool], ...]
+
+
+@dataclass(frozen=True)
 class WStream(Node):
     """`WSTREAM(items)[window]`, as the whole select list or as the argument of an aggregate."""
 
@@ -117,12 +142,19 @@ class SelectItem(Node):
 
 @dataclass(frozen=True)
 class Source(Node):
-    """An entry of FROM: a named stream, table or query, or a nested query; with its window."""
+    """An entry of FROM: a named stream, table or query, or a nested query; with its window.
+
+    `function` is TUMBLE, HOP, CUMULATE or SESSION, if the window is written so. Where any join of a SELECT is
+    outer, `join` is LEFT, RIGHT or FULL for those that are, and `on` has the conditions of each join.
+    """
 
     name: str | None
     query: Query | None
     alias: str | None
     window: WindowSyntax | None
+    function: str | None = None
+    join: str = ""
+    on: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,17 +174,22 @@ class Select(Query):
     where: Node | None = None
     group_by: tuple[Node, ...] = ()
     having: Node | None = None
+    qualify: Node | None = None
     order_by: tuple[tuple[Node, bool], ...] = ()
     limit: Node | None = None
 
 
 @dataclass(frozen=True)
 class SetOperation(Query):
-    """`left UNION ALL right` or `left EXCEPT ALL right`; `kind` is the keyword in capitals."""
+    """`left UNION ALL right` and its like; `kind` is UNION, EXCEPT or INTERSECT.
+
+    `distinct` says that ALL was not written.
+    """
 
     kind: str
     left: Query
     right: Query
+    distinct: bool = False
 
 
 # Statements.
@@ -165,11 +202,12 @@ class Statement(Node):
 
 @dataclass(frozen=True)
 class ColumnDef(Node):
-    """`name TYPE [FORMAT 'form']` of a CREATE."""
+    """`name TYPE [FORMAT 'form']` of a CREATE, or `name [TYPE] AS expression`: the type may be empty."""
 
     name: str
     type_text: str
     form: str | None = None
+    computed: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -199,6 +237,7 @@ class CreateStream(Statement):
     keep: Quantity | None = None
     #: rows per second, and how many different values columns have
     expected: tuple[int, tuple[tuple[str, int], ...]] | None = None
+    if_missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -210,11 +249,12 @@ class CreateTable(Statement):
     key: tuple[str, ...]
     kind: str
     source: str | None
+    if_missing: bool = False
 
 
 @dataclass(frozen=True)
 class CreateQuery(Statement):
-    """CREATE QUERY; `every` and `at_most` are the quantities of EVERY … AT MOST."""
+    """CREATE [OR REPLACE] QUERY; `every` and `at_most` are the quantities of EVERY … AT MOST."""
 
     name: str
     query: Query
@@ -223,13 +263,23 @@ class CreateQuery(Statement):
     max_gap: int | None
     every: Any = None
     at_most: Any = None
+    if_missing: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True)
 class Drop(Statement):
-    """DROP QUERY | STREAM | TABLE | ARCHIVE name."""
+    """DROP QUERY | STREAM | TABLE | ARCHIVE [IF EXISTS] name."""
 
     kind: str
+    name: str
+    if_there: bool = False
+
+
+@dataclass(frozen=True)
+class Describe(Statement):
+    """DESCRIBE name."""
+
     name: str
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from windrow.algebra.rank import KINDS
 from windrow.errors import QueryError
+from windrow.language import foreign_forms
 from windrow.language.places import words
 from windrow.language.tokens import Kind, Tokens
 
@@ -32,8 +34,17 @@ _BEFORE = {
     "NULLS": {"FIRST", "LAST"},
     "MINUS": {"SELECT", "ALL", "DISTINCT"},
     "FILTER": {"("},
+    "OVER": {"("},
+    "PARTITION": {"BY"},
 }
-_AFTER = {"FIRST": {"NULLS"}, "LAST": {"NULLS"}, "FILTER": {")"}, "UNKNOWN": {"IS", "NOT"}}
+_AFTER = {
+    "FIRST": {"NULLS"},
+    "LAST": {"NULLS"},
+    "FILTER": {")"},
+    "OVER": {")"},
+    "PARTITION": {"("},
+    "UNKNOWN": {"IS", "NOT"},
+}
 _BEGINS_OPERAND = frozenset({"(", "NOT", "CASE", "EXISTS", "NULL", "TRUE", "FALSE"})
 
 
@@ -46,6 +57,8 @@ def is_keyword(tokens: Tokens, index: int) -> bool:
         return True
     if word == "WITH":
         return index == 0 or tokens.word(index - 1) == "("
+    if word == "QUALIFY":
+        return ends_operand(tokens, index - 1) and begins_operand(tokens, index + 1)
     if word == "ESCAPE":
         return tokens.is_kind(index + 1, Kind.STRING)
     if word not in _AFTER and word not in _BEFORE:
@@ -83,11 +96,22 @@ class Foreign:
 
     recognised: Callable[[Tokens, int], bool]
     reason: str
-    hint: str
+    hint: str | Callable[[Tokens, int], str]
+
+    def way_out(self, tokens: Tokens, index: int) -> str:
+        """What to write instead, with the names of the text where that helps."""
+        return self.hint if isinstance(self.hint, str) else self.hint(tokens, index)
 
 
 def _infix(tokens: Tokens, index: int) -> bool:
     return ends_operand(tokens, index - 1) and begins_operand(tokens, index + 1)
+
+
+def _no_rank(tokens: Tokens, index: int) -> bool:
+    """OVER behind anything but a call that numbers rows."""
+    if tokens.word(index - 1) != ")" or tokens.word(index + 1) != "(":
+        return _infix(tokens, index)
+    return tokens.word(tokens.partner[index - 1] - 1) not in KINDS
 
 
 def _then(*following: str) -> Callable[[Tokens, int], bool]:
@@ -114,11 +138,10 @@ _NOT = "is not part of the language"
 _SORTED = "rows of a stream have no order to keep within a partition"
 FOREIGN: dict[str, Foreign] = {
     "OVER": Foreign(
-        _infix,
+        _no_rank,
         "OVER windows are not part of the language",
-        "put a window in brackets after the stream and use GROUP BY",
+        foreign_forms.over,
     ),
-    "QUALIFY": Foreign(_infix, f"QUALIFY {_NOT}", "filter in a query around this one"),
     "LATERAL": Foreign(
         lambda tokens, index: tokens.word(index + 1) in ("(", "VIEW"),
         f"LATERAL {_NOT}",
@@ -134,7 +157,10 @@ FOREIGN: dict[str, Foreign] = {
     ),
     "OFFSET": Foreign(_infix, f"OFFSET {_NOT}", "use ORDER BY … LIMIT"),
     "WINDOW": Foreign(
-        _infix, "named windows are not part of the language", "put the window in brackets after the stream"
+        _infix, "the window of a stream stands in brackets behind it", foreign_forms.ksql_window
+    ),
+    "EMIT": Foreign(
+        _then("CHANGES"), f"EMIT CHANGES {_NOT}", "leave it out: a query without SLIDE gives changes"
     ),
     "CLUSTER": Foreign(_then("BY"), f"CLUSTER BY {_NOT}", _SORTED),
     "DISTRIBUTE": Foreign(_then("BY"), f"DISTRIBUTE BY {_NOT}", "Windrow chooses the partitions"),
@@ -171,4 +197,6 @@ def refuse_foreign(tokens: Tokens) -> None:
     for index, token in enumerate(tokens):
         found = FOREIGN.get(token.word) if tokens.word(index - 1) != "." else None
         if found and found.recognised(tokens, index):
-            raise QueryError(found.reason, code="not-supported", span=token.span, hint=found.hint)
+            raise QueryError(
+                found.reason, code="not-supported", span=token.span, hint=found.way_out(tokens, index)
+            )

@@ -9,16 +9,16 @@ from windrow.windows.units import is_unit
 
 #: words a part of a window begins with
 PARTS = words(
-    "RANGE WINDOW ROWS SESSION LANDMARK UNBOUNDED NOW LIFETIME SLIDE ORIGIN UNTIL "
-    "WATTR RATTR SATTR PATTR PARTITION INTERNAL"
+    "RANGE WINDOW ROWS SESSION CUMULATE LANDMARK UNBOUNDED NOW LIFETIME SLIDE ORIGIN UNTIL "
+    "WATTR RATTR SATTR PATTR PARTITION INTERNAL INCLUSIVE"
 )
-KINDS = "RANGE, ROWS, LANDMARK, UNBOUNDED, NOW, LIFETIME or SESSION"
+KINDS = "RANGE, ROWS, LANDMARK, UNBOUNDED, NOW, LIFETIME, SESSION or CUMULATE"
 
 _SIZE = "a size follows {0}, as in {0} 5 MINUTES, {0} 100 ROWS or {0} 10"
 _POINT = "a point in time or a number follows {0}, as in {0} '2024-01-01 07:00:00'"
 _NAME = "the name of an attribute follows {0}"
 _WANTED = {
-    **dict.fromkeys(("RANGE", "WINDOW", "SLIDE", "SESSION"), _SIZE),
+    **dict.fromkeys(("RANGE", "WINDOW", "SLIDE", "SESSION", "CUMULATE"), _SIZE),
     **dict.fromkeys(("ORIGIN", "FROM", "UNTIL", "AT"), _POINT),
     **dict.fromkeys(("WATTR", "RATTR", "PATTR"), _NAME),
     "ROWS": "the number of rows follows ROWS, as in ROWS 100",

@@ -117,6 +117,7 @@ _READERS: dict[str, Callable[[Node], Fields]] = {
     "range": _sized("RANGE"),
     "rows": _sized("ROWS"),
     "session": _sized("SESSION"),
+    "cumulate": _sized("CUMULATE"),
     "landmark": _landmark,
     "unbounded": lambda part: {"kind": "UNBOUNDED"},
     "now": lambda part: {"kind": "NOW"},
@@ -129,6 +130,7 @@ _READERS: dict[str, Callable[[Node], Fields]] = {
     "sattr": _sattr,
     "partition_by": _partition_by,
     "internal": lambda part: {"internal": True},
+    "inclusive": lambda part: {"inclusive": True},
 }
 
 

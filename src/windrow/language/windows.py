@@ -20,7 +20,7 @@ from lark.exceptions import UnexpectedInput
 from lark.lexer import Lexer
 
 from windrow.errors import QueryError, Span
-from windrow.language.lift_literals import ends_interval
+from windrow.language.lift_literals import ends_interval, interval_at
 from windrow.language.numbers import plain_number
 from windrow.language.places import placed
 from windrow.language.syntax import Constant, Node, WindowSyntax
@@ -92,11 +92,30 @@ def _lifetime(inside: Tokens) -> tuple[int, int]:
 
 
 def _labels(inside: Tokens, begin: int, end: int) -> list[Label]:
-    found = [_label(inside, index) for index in range(len(inside)) if not begin <= index < end]
-    if begin < end:
-        covered = inside.cut(begin, end).span
-        found.insert(begin, Label("EXPRESSION", "", start_pos=covered.start, end_pos=covered.end))
+    found: list[Label] = []
+    index = 0
+    while index < len(inside):
+        if begin <= index < end:
+            covered = inside.cut(begin, end).span
+            found.append(Label("EXPRESSION", "", start_pos=covered.start, end_pos=covered.end))
+            index = end
+            continue
+        interval = interval_at(inside, index)
+        if interval is not None:
+            found += _interval(inside.cut(index, interval[1] + 1), interval[0])
+            index = interval[1] + 1
+            continue
+        found.append(_label(inside, index))
+        index += 1
     return found
+
+
+def _interval(written: Tokens, ticks: int) -> list[Label]:
+    """INTERVAL '5' MINUTE as a number with its unit."""
+    span = written.span
+    sign = [Label("MINUS", "-", start_pos=span.start, end_pos=span.end)] if ticks < 0 else []
+    number = Label("NUMBER", str(abs(ticks)), start_pos=span.start, end_pos=span.end)
+    return [*sign, number, Label("UNIT", "MICROSECONDS", start_pos=span.start, end_pos=span.end)]
 
 
 def _label(inside: Tokens, index: int) -> Label:

@@ -15,9 +15,11 @@ folded.
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates import user
@@ -35,8 +37,13 @@ if TYPE_CHECKING:
 Rows = list[tuple[Any, ...]]
 
 _ALIASES = {
+    "COLLECT_LIST": "ARRAY_AGG",
+    "EVERY": "BOOL_AND",
+    "FIRST_VALUE": "FIRST",
+    "LAST_VALUE": "LAST",
     "MEAN": "AVG",
     "PERCENTILE": "QUANTILE",
+    "SOME": "BOOL_OR",
     "STDDEV": "STDDEV_SAMP",
     "VARIANCE": "VAR_SAMP",
 }
@@ -61,11 +68,16 @@ def evaluate(
         return _frequent(values, cut, *params)
     if name == "APPROX_TOP_K":
         return _approx_top_k(values, cut, *params)
+    if name in ("MAX_BY", "MIN_BY"):
+        return _by_partner([row for row in values if row[1] is not None], greatest=name == "MAX_BY")
     rows = [row for row in values if None not in row]
     if distinct:
-        rows = list({_key(row): row for row in rows}.values())
+        different = {_key(row): row for row in rows}
+        rows = [different[key] for key in sorted(different)]
     if name == "COUNT":
         return len(rows)
+    if name in _OF_PAIRS:
+        return _of_pairs(name, rows)
     column = [row[0] for row in rows]
     if name in _OF_NOTHING:
         return _OF_NOTHING[name](column, types[0], *params)
@@ -128,6 +140,36 @@ def _frequent(values: Rows, cut: Sequence[int | None], k: int) -> tuple[tuple[An
     limit = sum(each[-1][1] for each in lists if len(each) == k)
     listed = [value for each in lists for value, count in each for _ in range(count)]
     return tuple((value, count) for value, count in _ranking(listed) if count > limit)
+
+
+def _by_partner(rows: Rows, greatest: bool) -> Any:
+    """The first of each pair by the second, then by itself."""
+    ranked = sorted(rows, key=lambda row: (_key(row[1]), _key(row[0])))
+    return ranked[-1 if greatest else 0][0] if ranked else None
+
+
+_OF_PAIRS = ("COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_INTERCEPT")
+
+
+def _of_pairs(name: str, rows: Rows) -> float | None:
+    """By the definitions, in rational numbers; REGR_SLOPE and its like are called with (y, x)."""
+    count = len(rows)
+    if count <= (name == "COVAR_SAMP"):
+        return None
+    if not all(math.isfinite(value) for row in rows for value in row):
+        return math.nan
+    first, second = ([Fraction(row[place]) for row in rows] for place in (0, 1))
+    mean, other = sum(first, Fraction()) / count, sum(second, Fraction()) / count
+    together = sum(((a - mean) * (b - other) for a, b in zip(first, second, strict=True)), Fraction())
+    spread, scatter = sum((a - mean) ** 2 for a in first), sum((b - other) ** 2 for b in second)
+    if name.startswith("COVAR"):
+        return _double(together / (count - (name == "COVAR_SAMP")))
+    if not scatter or (name == "CORR" and not spread):
+        return None
+    if name == "CORR":
+        return _double(together) / (math.sqrt(spread) * math.sqrt(scatter))
+    slope = together / scatter
+    return _double(slope if name == "REGR_SLOPE" else mean - slope * other)
 
 
 def _heavy_hitters(column: list[Any], kind: DataType, fraction: Any) -> tuple[tuple[Any, int], ...]:
@@ -197,6 +239,8 @@ def _approx_frequency(column: list[Any], kind: DataType, value: Any, error: Any 
 _OF_NOTHING: dict[str, Callable[..., Any]] = {
     "TOP_K": lambda column, kind, k: tuple(_ranking(column)[:k]),
     "HEAVY_HITTERS": _heavy_hitters,
+    "HISTOGRAM": lambda column, kind: tuple(sorted(_ranking(column), key=lambda pair: _key(pair[0]))),
+    "ARRAY_AGG": lambda column, kind: tuple(column),
     "APPROX_COUNT_DISTINCT": _approx_count_distinct,
     "APPROX_FREQUENCY": _approx_frequency,
 }
@@ -204,6 +248,13 @@ _OF_NOTHING: dict[str, Callable[..., Any]] = {
 _DEFINITIONS: dict[str, Callable[..., Any]] = {
     "APPROX_QUANTILE": _approx_quantile,
     "SUM": _sum,
+    "BOOL_AND": lambda column, kind: all(column),
+    "BOOL_OR": lambda column, kind: any(column),
+    "BIT_AND": lambda column, kind: reduce(operator.and_, column),
+    "BIT_OR": lambda column, kind: reduce(operator.or_, column),
+    "BIT_XOR": lambda column, kind: reduce(operator.xor, column),
+    "STRING_AGG": lambda column, kind, separator: separator.join(column),
+    "LISTAGG": lambda column, kind, separator=",": separator.join(column),
     "AVG": _avg,
     "MIN": lambda column, kind: min(column, key=_key),
     "MAX": lambda column, kind: max(column, key=_key),

@@ -27,6 +27,7 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.plan import Plan, Window
+from windrow.algebra.rank import Rank
 from windrow.reference.expressions import compile_expression
 from windrow.reference.snapshot import Snapshot, grouped, lives, table_rows, together
 from windrow.reference.world import Fact, Values, World
@@ -132,9 +133,15 @@ class Pieces:
     def _(self, plan: TableJoin) -> list[Piece]:
         found = []
         for piece in self.of(plan.input):
-            for part in self._table_pieces(plan, piece):
-                if self._holds(plan.predicate, plan, part.fact.values):
-                    found.append(part)
+            parts = [
+                part
+                for part in self._table_pieces(plan, piece)
+                if self._holds(plan.predicate, plan, part.fact.values)
+            ]
+            if plan.outer and not parts:
+                padded = replace(piece.fact, values=piece.fact.values + (None,) * len(plan.table.schema))
+                parts = [replace(piece, fact=padded, origin=(*piece.origin, -1))]
+            found += parts
         return found
 
     def _table_pieces(self, plan: TableJoin, piece: Piece) -> Iterator[Piece]:
@@ -232,6 +239,15 @@ class Pieces:
         for start, stop in elementary(rows):
             alive = [piece.fact for piece in rows if start in piece]
             found += [Piece(fact, start, stop, stop) for fact in self.moment.first_rows(plan, alive)]
+        return levelled(found)
+
+    @of.register
+    def _(self, plan: Rank) -> list[Piece]:
+        rows = self.of(plan.input)
+        found = []
+        for start, stop in elementary(rows):
+            alive = [piece.fact for piece in rows if start in piece]
+            found += [Piece(fact, start, stop, stop) for fact in self.moment.numbered(plan, alive)]
         return levelled(found)
 
     def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:

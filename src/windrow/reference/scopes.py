@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from itertools import accumulate
 
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.element import Element
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -58,6 +59,16 @@ def _(spec: LandmarkWindow, rows: Sequence[Element], instant: int) -> list[int]:
         if (spec.start is None or spec.start <= row.t)
         and (spec.until is None or row.t <= spec.until)
         and row.t <= seen
+    ]
+
+
+@_state.register
+def _(spec: CumulateWindow, rows: Sequence[Element], instant: int) -> list[int]:
+    """The rows before the last slide that are in the same cycle as the instant right before it."""
+    end = last_slide(spec, instant)
+    cycle = (end - 1 - spec.origin) // spec.size
+    return [
+        place for place, row in enumerate(rows) if row.t < end and (row.t - spec.origin) // spec.size == cycle
     ]
 
 
@@ -116,7 +127,7 @@ def _(spec: SessionWindow, rows: Sequence[Element], instant: int) -> list[int]:
     found: list[int] = []
     for part in _partitions(rows, range(len(rows))):
         for session in _sessions(spec, rows, part):
-            end = max(rows[place].t for place in session) + spec.gap
+            end = max(rows[place].t for place in session) + spec.reach
             found += [place for place in session if rows[place].t <= instant < end]
     return sorted(found)
 
@@ -124,7 +135,7 @@ def _(spec: SessionWindow, rows: Sequence[Element], instant: int) -> list[int]:
 def _sessions(spec: SessionWindow, rows: Sequence[Element], places: Iterable[int]) -> list[list[int]]:
     sessions: list[list[int]] = []
     for place in sorted(places, key=lambda place: rows[place].t):
-        if sessions and rows[place].t - rows[sessions[-1][-1]].t < spec.gap:
+        if sessions and rows[place].t - rows[sessions[-1][-1]].t < spec.reach:
             sessions[-1].append(place)
         else:
             sessions.append([place])

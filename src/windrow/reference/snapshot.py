@@ -6,7 +6,7 @@ states of its windows and tables, and each result sees an NRR table as it was be
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import singledispatchmethod
 from itertools import product
@@ -28,6 +28,7 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.plan import Plan, TableScan, Window
+from windrow.algebra.rank import Rank
 from windrow.reference import aggregates, waves
 from windrow.reference.expressions import WindowContext, compile_expression
 from windrow.reference.scopes import last_slide, members
@@ -134,9 +135,14 @@ class Snapshot:
         found = []
         for fact in self.facts(plan.input):
             before = self.tables_at if plan.is_retroactive else fact.ts
-            for row in table_rows(self.world, plan.table, before):
-                if self._holds(plan.predicate, plan, fact.values + row):
-                    found.append(Fact(fact.values + row, fact.ts, sub_window=fact.sub_window))
+            rows = [
+                row
+                for row in table_rows(self.world, plan.table, before)
+                if self._holds(plan.predicate, plan, fact.values + row)
+            ]
+            if plan.outer and not rows:
+                rows = [(None,) * len(plan.table.schema)]
+            found += [Fact(fact.values + row, fact.ts, sub_window=fact.sub_window) for row in rows]
         return found
 
     @facts.register
@@ -236,6 +242,32 @@ class Snapshot:
         for expression, descending in reversed(plan.order):
             ranked = _ranked(ranked, self._reader(expression, plan.input), descending)
         return ranked[: plan.count]
+
+    @facts.register
+    def _(self, plan: Rank) -> list[Fact]:
+        return self.numbered(plan, self.facts(plan.input))
+
+    def numbered(self, plan: Rank, rows: Sequence[Fact]) -> list[Fact]:
+        """Each row with how many of its partition come before it, or before those that are equal to it."""
+        parts: dict[Values, list[Fact]] = defaultdict(list)
+        readers = [self._reader(part, plan.input) for part in plan.partition]
+        for fact in rows:
+            parts[grouped(tuple(read(fact) for read in readers))].append(fact)
+        found = []
+        for part in parts.values():
+            ranked = sorted(part, key=lambda fact: _value_key(fact.values))
+            for expression, descending in reversed(plan.order):
+                ranked = _ranked(ranked, self._reader(expression, plan.input), descending)
+            keys = [self._reader(expression, plan.input) for expression, _ in plan.order]
+            placed = [_value_key(tuple(read(fact) for read in keys)) for fact in ranked]
+            for place, fact in enumerate(ranked):
+                before = {
+                    "ROW_NUMBER": place,
+                    "RANK": placed.index(placed[place]),
+                    "DENSE_RANK": len({str(key) for key in placed[: placed.index(placed[place])]}),
+                }[plan.kind]
+                found.append(replace(fact, values=(*fact.values, before + 1)))
+        return found
 
     def _compiled(self, expression: Expression, source: Plan) -> Any:
         return compile_expression(expression, source.schema.names)

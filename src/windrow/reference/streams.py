@@ -193,7 +193,9 @@ class Evaluation:
 
 def lag_of(emit: Emit) -> int:
     """1 where the answer at E is about the instant before E: half-open extents and ended sessions."""
-    if emit.reports_sessions or emit.word.restores:
+    if emit.reports_sessions:
+        return int(not getattr(emit.leaves[0].spec, "inclusive", False))
+    if emit.word.restores:
         return 1
     return int(all(leaf.spec.grid is not None for leaf in emit.leaves))
 

@@ -20,6 +20,7 @@ from windrow.algebra.operators import (
 )
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
+from windrow.algebra.rank import Rank
 from windrow.rules.aggregate_flow import aggregate_work
 from windrow.rules.flows import Estimate, Flow, Path, arrivals, combinations, distinct_of, upkeep
 from windrow.rules.selectivity import Values, equal_columns, growing, selectivity
@@ -192,6 +193,12 @@ class Estimator:
         (flow,) = below
         cost = arrivals(plan.input, flow) + upkeep(plan.input, flow.rate)
         return Estimate(flow.rate, min(plan.count, flow.rows), flow.rows, cost), flow.values
+
+    @_of.register
+    def _(self, plan: Rank, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        (flow,) = below
+        cost = arrivals(plan.input, flow) * max(1.0, flow.rows) + upkeep(plan.input, flow.rate)
+        return Estimate(flow.rate, flow.rows, flow.rows, cost), {**flow.values, plan.name: flow.rows}
 
     @_of.register
     def _(self, plan: Emit, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:

@@ -133,6 +133,10 @@ class _Placing:
 
     @place.register
     def _(self, plan: TableJoin, parts: Parts) -> Plan:
+        """Of an outer join only what is asked of its rows goes below; its own condition pads and stays."""
+        if plan.outer:
+            going, staying = _split(parts, lambda part: _reads_only(part, plan.input.schema))
+            return filtered(replace(plan, input=self.place(plan.input, going)), staying)
         known, fragile = _split(conjuncts(plan.predicate), is_movable)
         known = tuple(dict.fromkeys((*known, *parts)))
         going, between = _split(known, lambda part: _reads_only(part, plan.input.schema))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.expressions import Column, Expression, WindowBound, conjunction, conjuncts
 from windrow.algebra.operators import Aggregate, Exists, Filter, Join, Limit, Project, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
+from windrow.algebra.rank import Rank
 from windrow.errors import QueryError
 from windrow.rules.movable import can_fail
 from windrow.windows.lifetime import LifetimeWindow
@@ -76,6 +77,9 @@ def with_expressions(plan: Plan, change: Callable[[Expression], Expression]) -> 
             return replace(plan, outputs=tuple((name, change(value)) for name, value in plan.outputs))
         case Limit():
             return replace(plan, order=tuple((change(value), descending) for value, descending in plan.order))
+        case Rank():
+            order = tuple((change(value), descending) for value, descending in plan.order)
+            return replace(plan, partition=tuple(map(change, plan.partition)), order=order)
         case Aggregate():
             return _with_grouping(plan, change)
         case Window(spec=LifetimeWindow() as spec):

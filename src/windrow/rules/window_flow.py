@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.algebra.plan import Scan, Window
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -51,6 +52,8 @@ def rows_within(window: Window, rate: float, values: Mapping[str, float], statis
     match spec:
         case RangeWindow() | SlideByTupleWindow():
             return during(spec.range)
+        case CumulateWindow():
+            return during((spec.size + spec.step) / 2)
         case NowWindow():
             return during(1)
         case LifetimeWindow():

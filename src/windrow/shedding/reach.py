@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, Window
 from windrow.shedding.refusal import CannotShed
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import NowWindow, RangeWindow
 
@@ -130,6 +131,8 @@ def _below(emit: Emit) -> Iterator[tuple[str, tuple[Level, ...]]]:
 def _range(window: Window) -> int:
     match window.spec:
         case RangeWindow(range=size):
+            return size
+        case CumulateWindow(size=size):
             return size
         case NowWindow():
             return 1

@@ -16,7 +16,8 @@ from windrow.windows.units import Quantity
 
 @dataclass(frozen=True)
 class WindowClause:
-    """The written parts of a bracket. `range` is also the number of ROWS and the gap of SESSION."""
+    """The written parts of a bracket. `range` is also the number of ROWS, the gap of SESSION and the size of
+    CUMULATE."""
 
     kind: str
     range: Quantity | None = None
@@ -33,6 +34,8 @@ class WindowClause:
     lifetime: object | None = None
     #: ticks per unit of the LIFETIME expression
     lifetime_scale: int = 1
+    #: SESSION: rows exactly the gap apart belong together
+    inclusive: bool = False
     internal: bool = False
 
 
@@ -47,6 +50,7 @@ WORDS = {
     "start": "FROM",
     "until": "UNTIL",
     "lifetime": "LIFETIME",
+    "inclusive": "INCLUSIVE",
 }
 #: the parts each kind understands; WATTR and INTERNAL are looked at by all
 PARTS = {
@@ -56,7 +60,8 @@ PARTS = {
     "UNBOUNDED": set(),
     "NOW": set(),
     "LIFETIME": {"lifetime"},
-    "SESSION": {"range", "partition_by"},
+    "SESSION": {"range", "partition_by", "inclusive"},
+    "CUMULATE": {"range", "slide", "origin"},
 }
 _INSTEAD = {
     ("LIFETIME", "slide"): "each row says how long it lives, so there is no extent to slide",
@@ -70,7 +75,7 @@ _INSTEAD = {
 
 def refuse_strange_parts(clause: WindowClause) -> None:
     for part, word in WORDS.items():
-        if part in PARTS[clause.kind] or getattr(clause, part) in (None, ()):
+        if part in PARTS[clause.kind] or getattr(clause, part) in (None, (), False):
             continue
         known = ", ".join(WORDS[p] for p in WORDS if p in PARTS[clause.kind] - {"range", "lifetime"})
         hint = _INSTEAD.get((clause.kind, part), f"{clause.kind} takes {known or 'no further parts'}")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 from windrow.errors import QueryError, nearest
 from windrow.windows.bracket import PARTS, WORDS, Scope, WindowClause, refuse_strange_parts
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import IMPLICIT, ROW_NUM, Domain
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -159,7 +160,18 @@ def _landmark(scope: Scope) -> WindowSpec:
 
 def _session(scope: Scope) -> WindowSpec:
     gap = scope.ticks(scope.size("SESSION"), scope.attribute)
-    return SessionWindow(gap, scope.clause.partition_by, **scope.common)
+    return SessionWindow(gap, scope.clause.partition_by, scope.clause.inclusive, **scope.common)
+
+
+def _cumulate(scope: Scope) -> WindowSpec:
+    size, step = scope.ticks(scope.size("CUMULATE"), scope.attribute), scope.period(scope.attribute)
+    if step is None:
+        raise QueryError(
+            "CUMULATE does not say in which steps it grows",
+            code="window-slide",
+            hint=f"write [CUMULATE {scope.clause.range} SLIDE …], with a SLIDE that divides it",
+        )
+    return CumulateWindow(size, step, scope.clause.origin or 0, **scope.common)
 
 
 def _lifetime(scope: Scope) -> WindowSpec:
@@ -174,4 +186,5 @@ _KINDS: dict[str, Callable[[Scope], WindowSpec]] = {
     "NOW": lambda scope: NowWindow(**scope.common),
     "LIFETIME": _lifetime,
     "SESSION": _session,
+    "CUMULATE": _cumulate,
 }

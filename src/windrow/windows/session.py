@@ -1,6 +1,11 @@
 """SESSION windows: rows of one key less than a gap apart; a session ends a gap after its last row.
 
-gap 5    1  3  7        13          sessions [1, 12) and [13, 18)
+gap 5               1  3  7        13          sessions [1, 12) and [13, 18)
+gap 6               1  3  7        13          the same two
+gap 6, inclusive    1  3  7        13          one session, reported at 19
+
+An inclusive session joins rows at most a gap apart, as Flink and Spark do. It is there one tick longer, up
+to and including the instant that is reported as its end.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ class SessionWindow(WindowSpec):
 
     gap: int
     partition_by: tuple[str, ...] = ()
+    inclusive: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -38,7 +44,12 @@ class SessionWindow(WindowSpec):
 
     @property
     def _length(self) -> Hashable:
-        return "SESSION", self.gap, self.partition_by
+        return "SESSION", self.gap, self.partition_by, self.inclusive
+
+    @property
+    def reach(self) -> int:
+        """How far from the last row the next one begins a session of its own."""
+        return self.gap + self.inclusive
 
     @property
     def needs_earlier(self) -> bool:
@@ -65,15 +76,19 @@ class SessionWindow(WindowSpec):
 
     def wids(self, row: Element, rows: Sequence[Element]) -> Sequence[WindowId]:
         """The one session of the row: follow the chain of rows upwards."""
-        end = row.t + self.gap
+        end = row.t + self.reach
         for t in sorted(other.t for other in rows if self._key(other) == self._key(row) and other.t > row.t):
             if t >= end:
                 break
-            end = t + self.gap
-        return [self._id(end, self._key(row))]
+            end = t + self.reach
+        return [self._id(end - self.inclusive, self._key(row))]
 
     def intervals(self, rows: Sequence[Element]) -> list[Interval | None]:
-        ends = {(row.t, report.key): report.end for report in self.sessions(rows) for row in report.elements}
+        ends = {
+            (row.t, report.key): report.end + self.inclusive
+            for report in self.sessions(rows)
+            for row in report.elements
+        }
         return [visible(row, row.t, ends[row.t, self._key(row)]) for row in rows]
 
     def _key(self, row: Element) -> tuple[Any, ...]:
@@ -86,7 +101,7 @@ class SessionWindow(WindowSpec):
         """Rows in order of time, cut where the gap is reached."""
         runs: list[list[Element]] = []
         for row in rows:
-            if runs and row.t - runs[-1][-1].t < self.gap:
+            if runs and row.t - runs[-1][-1].t < self.reach:
                 runs[-1].append(row)
             else:
                 runs.append([row])

@@ -58,6 +58,8 @@ COLUMNS = {
         ("CAST(d AS INT)", "bad-cast", "a DATE cannot be cast to INT (unix_date counts days)"),
         ("CAST(i AS BIGINT)", "bad-cast", "an INTERVAL cannot be cast to BIGINT"),
         ("round(x, n)", "not-constant", "`round` wants the number of digits as a literal"),
+        ("date_format(t, 'yyyy-ww')", "bad-pattern", "no letter `w` in a pattern of time"),
+        ("date_format(t, 'ddd')", "bad-pattern", "`ddd` is no part of a pattern of time"),
         ("date_trunc('FORTNIGHT', t)", "bad-unit", "`date_trunc` knows no unit `FORTNIGHT`"),
         ("EXTRACT(EPOCH FROM t)", "bad-unit", "no field `EPOCH` of TIMESTAMP"),
         ("EXTRACT(MONTH FROM i)", "bad-unit", "no field `MONTH` of INTERVAL"),

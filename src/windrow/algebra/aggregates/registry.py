@@ -24,16 +24,22 @@ from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
 from windrow.algebra.aggregates.approx_sum import ApproxSum
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.average import Average
+from windrow.algebra.aggregates.bits import BitAnd, BitOr, BitXor
 from windrow.algebra.aggregates.count import Count
+from windrow.algebra.aggregates.covariance import Corr, CovarPop, CovarSamp, RegrIntercept, RegrSlope
 from windrow.algebra.aggregates.distinct import Distinct
 from windrow.algebra.aggregates.edge import First, Last
 from windrow.algebra.aggregates.extremum import AnyValue, Max, Min
 from windrow.algebra.aggregates.frequent import Frequent
 from windrow.algebra.aggregates.heavy_hitters import HeavyHitters
+from windrow.algebra.aggregates.histogram import Histogram
+from windrow.algebra.aggregates.in_order import ArrayAgg, ListAgg, StringAgg
 from windrow.algebra.aggregates.mode import Mode
+from windrow.algebra.aggregates.partners import MaxBy, MinBy
 from windrow.algebra.aggregates.quantile import Median, Quantile
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.aggregates.top_k import TopK
+from windrow.algebra.aggregates.truth import BoolAnd, BoolOr
 from windrow.algebra.aggregates.variance import StddevPop, StddevSamp, VarPop, VarSamp
 from windrow.errors import QueryError, nearest
 
@@ -48,22 +54,43 @@ _REGISTRY: dict[str, type[Aggregate]] = {
     "APPROX_QUANTILE": ApproxQuantile,
     "APPROX_SUM": ApproxSum,
     "APPROX_TOP_K": ApproxTopK,
+    "ARRAY_AGG": ArrayAgg,
     "AVG": Average,
+    "BIT_AND": BitAnd,
+    "BIT_OR": BitOr,
+    "BIT_XOR": BitXor,
+    "BOOL_AND": BoolAnd,
+    "BOOL_OR": BoolOr,
+    "COLLECT_LIST": ArrayAgg,
+    "CORR": Corr,
     "COUNT": Count,
+    "COVAR_POP": CovarPop,
+    "COVAR_SAMP": CovarSamp,
+    "EVERY": BoolAnd,
     "FIRST": First,
+    "FIRST_VALUE": First,
     "FREQUENT": Frequent,
     "HEAVY_HITTERS": HeavyHitters,
+    "HISTOGRAM": Histogram,
     "LAST": Last,
+    "LAST_VALUE": Last,
+    "LISTAGG": ListAgg,
     "MAX": Max,
+    "MAX_BY": MaxBy,
     "MEAN": Average,
     "MEDIAN": Median,
     "MIN": Min,
+    "MIN_BY": MinBy,
     "MODE": Mode,
     "PERCENTILE": Quantile,
     "QUANTILE": Quantile,
+    "REGR_INTERCEPT": RegrIntercept,
+    "REGR_SLOPE": RegrSlope,
+    "SOME": BoolOr,
     "STDDEV": StddevSamp,
     "STDDEV_POP": StddevPop,
     "STDDEV_SAMP": StddevSamp,
+    "STRING_AGG": StringAgg,
     "SUM": Sum,
     "TOP_K": TopK,
     "VARIANCE": VarSamp,

@@ -8,22 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.multiset import Counting, Counts
-from windrow.algebra.aggregates.ordering import restored, sortable
+from windrow.algebra.aggregates.in_order import InOrder
 from windrow.algebra.aggregates.user_base import UserAggregate
 
 if TYPE_CHECKING:
-    from windrow.algebra.aggregates.multiset import Multiset
+    from collections.abc import Iterable
 
 
-class FoldedAggregate(UserAggregate, Counting):
-    """The state counts (place in the row order, arguments). NULL arguments are passed on."""
+class FoldedAggregate(UserAggregate, InOrder):
+    """Folded by the user's code; NULL arguments are passed on."""
 
-    ordered = True
-
-    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
-        return (((sortable(order), sortable(args)), 1),)
-
-    def of_counts(self, counts: Counts) -> Any:
-        rows = (restored(args) for (_, args), count in sorted(counts.items()) for _ in range(count))
+    def folded(self, rows: Iterable[tuple[Any, ...]]) -> Any:
         return self.definition.folded(rows)

@@ -16,6 +16,7 @@ from windrow.algebra.functions.literals import is_ordinary
 from windrow.algebra.functions.printing import precedence, to_sql
 from windrow.algebra.functions.registry import ATOM
 from windrow.algebra.types import SMALLINT
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import ROW_NUM, Domain
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -61,8 +62,12 @@ def _parts(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attribute
             over = attributes(spec.rattr or wattr)
             rows = f"SLIDE {spec.every} ROWS SATTR {f'rank({over})' if spec.by_rank else ROW_NUM}"
             return [f"RANGE {quantity(spec.range, domain)} RATTR {over}", rows]
+        case CumulateWindow():
+            origin = _optional("ORIGIN", spec.origin or None, domain, point)
+            return [f"CUMULATE {quantity(spec.size, domain)} SLIDE {quantity(spec.step, domain)}", *origin]
         case SessionWindow():
-            return [f"SESSION {quantity(spec.gap, domain)}", *_partitions(spec.partition_by, attributes)]
+            gap = f"SESSION {quantity(spec.gap, domain)}" + " INCLUSIVE" * spec.inclusive
+            return [gap, *_partitions(spec.partition_by, attributes)]
         case LifetimeWindow():
             return [f"LIFETIME {_lifetime(spec, names)}"]
         case NowWindow() | UnboundedWindow():

@@ -71,6 +71,8 @@ def _listed(emit: Emit) -> str:
 
 
 def _final(emit: Emit) -> str:
+    if emit.reports_sessions and getattr(emit.leaves[0].spec, "inclusive", False):
+        return "a session, when the clock has passed its end, a gap after its last row"
     if emit.reports_sessions:
         return "a session, when the clock reaches its end, a gap after its last row"
     if emit.word.restores:

@@ -23,6 +23,7 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, Subquery, TableScan, Window
+from windrow.algebra.rank import Rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,7 +61,11 @@ def word_text(emit: Emit) -> str:
     return " ∪ ".join(dict.fromkeys(branch.meaning.value or "'+' and '-'" for branch in emit.branches))
 
 
-def operator_text(node: Plan, spelling: Spelling) -> str:
+def _order(order: Iterable[tuple[Expression, bool]], spelling: Spelling) -> str:
+    return ", ".join(spelling.sql(key) + (" DESC" if descending else "") for key, descending in order)
+
+
+def operator_text(node: Plan, spelling: Spelling) -> str:  # noqa: C901  # one line for each operator
     """The operator and its parameters."""
     match node:
         case Emit():
@@ -77,6 +82,8 @@ def operator_text(node: Plan, spelling: Spelling) -> str:
             return "δ DISTINCT"
         case Except():
             return "− EXCEPT ALL"
+        case TableJoin(predicate=predicate, outer=True):
+            return f"⟕ {spelling.sql(predicate) if predicate != TRUE else 'every pair'}"
         case Join(predicate=predicate) | TableJoin(predicate=predicate):
             return f"⋈ {spelling.sql(predicate) if predicate != TRUE else 'every pair'}"
         case Exists(predicate=predicate, negated=negated):
@@ -84,9 +91,11 @@ def operator_text(node: Plan, spelling: Spelling) -> str:
             return f"{'▷ NOT EXISTS' if negated else '⋉ EXISTS'} {condition}"
         case Aggregate():
             return _aggregate(node, spelling)
+        case Rank(kind=kind, partition=partition, order=order):
+            apart = f" of {', '.join(map(spelling.sql, partition))}" if partition else ""
+            return f"# {kind}{apart} by {_order(order, spelling)}"
         case Limit(order=order, count=count):
-            keys = (spelling.sql(key) + (" DESC" if descending else "") for key, descending in order)
-            return f"first {count}" + (f" by {listed}" if (listed := ", ".join(keys)) else "")
+            return f"first {count}" + (f" by {listed}" if (listed := _order(order, spelling)) else "")
     return _source(node, spelling)
 
 

@@ -21,6 +21,7 @@ from windrow.algebra.functions.rules import (
     constant,
     plain,
 )
+from windrow.algebra.functions.time_patterns import compiled
 from windrow.algebra.types import BIGINT, DATE, INT, STRING, TIMESTAMP, DataType, Kind, decimal
 from windrow.errors import QueryError, nearest
 
@@ -45,6 +46,12 @@ def _unit(name: str, arg: Expression, allowed: tuple[str, ...]) -> Literal:
 def _date_trunc(name: str, args: tuple[Expression, ...]) -> Expression:
     unit = _unit(name, args[0], tuple(UNITS.values()))
     return Call(name, (unit, *accept(name, args[1:], (INSTANT,))), TIMESTAMP)
+
+
+def _date_format(name: str, args: tuple[Expression, ...]) -> Expression:
+    pattern = constant(name, args[1], "the pattern")
+    compiled(str(pattern))
+    return Call(name, (*accept(name, args[:1], (INSTANT,)), Literal(str(pattern), STRING)), STRING)
 
 
 def _trunc(name: str, args: tuple[Expression, ...]) -> Expression:
@@ -114,6 +121,13 @@ FUNCTIONS = (
         "the start of the unit (YEAR to MICROSECOND) it lies in",
         f"date_trunc('HOUR', {_SAMPLE}) -> TIMESTAMP '2024-02-29 13:00:00'",
         can_fail=True,
+    ),
+    Function(
+        "date_format",
+        (2, 2),
+        _date_format,
+        "a time as text, by a pattern",
+        f"date_format({_SAMPLE}, 'yyyy-MM-dd HH:mm') -> '2024-02-29 13:14'",
     ),
     Function(
         "trunc",

@@ -19,6 +19,7 @@ import polars as pl
 from windrow.errors import QueryError
 from windrow.kernels.codes import row_order
 from windrow.kernels.expressions import compile_expression
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -46,6 +47,8 @@ def needs_of(spec: WindowSpec, at: int) -> Needs:
     match spec:
         case RangeWindow(range=length):
             return Needs(end + 1 - length, end)
+        case CumulateWindow():
+            return Needs(spec.start(end + 1), end)
         case NowWindow():
             return Needs(at, at)
         case LandmarkWindow(start=start, until=until):
@@ -66,6 +69,7 @@ def has_members(spec: WindowSpec) -> bool:
     """Whether `members` knows this kind of window."""
     known = (
         RangeWindow,
+        CumulateWindow,
         NowWindow,
         LandmarkWindow,
         RowsWindow,
@@ -127,11 +131,11 @@ def _in_sessions(spec: SessionWindow, stream: Stream, rows: pl.DataFrame, at: in
     ranked = rows.with_columns(pl.lit(1, pl.Int64).alias("#one"), pl.col(t).cast(pl.Int64).alias("#t")).sort(
         "#t"
     )
-    gap = (pl.col("#t") - pl.col("#t").shift(1).over(keys)).fill_null(0) >= spec.gap
+    gap = (pl.col("#t") - pl.col("#t").shift(1).over(keys)).fill_null(0) >= spec.reach
     ranked = ranked.with_columns(gap.cast(pl.Int64).alias("#new"))
     ranked = ranked.with_columns(pl.col("#new").cum_sum().over(keys).alias("#session"))
     last = pl.col("#t").max().over([*keys, "#session"])
-    return ranked.filter(last + spec.gap > at).select(rows.columns)
+    return ranked.filter(last + spec.reach > at).select(rows.columns)
 
 
 def _alive(spec: LifetimeWindow, rows: pl.DataFrame, moment: pl.Expr, at: int, alias: str) -> pl.DataFrame:

@@ -36,6 +36,7 @@ from windrow.language.once import LATEST, WINDOW, answers_of
 from windrow.spark.tasks.kept_rows import empty_rows
 from windrow.state.names import DRIVER
 from windrow.state.refs import read_instant
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.ranges import NowWindow, RangeWindow
 
@@ -345,6 +346,8 @@ def _reach(windows: list[Window]) -> Instant:
         match window.spec:
             case RangeWindow(range=length, slide=slide):
                 total += length + (slide or 0)
+            case CumulateWindow(size=length, step=step):
+                total += length + step
             case NowWindow():
                 total += 1
             case _:

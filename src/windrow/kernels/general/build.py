@@ -24,6 +24,7 @@ from windrow.algebra.operators import (
 )
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.rank import Rank
 from windrow.errors import QueryError
 from windrow.kernels.expressions import can_fail
 from windrow.kernels.general.ahead import Held
@@ -42,7 +43,7 @@ from windrow.kernels.general.grouping import Grouped
 from windrow.kernels.general.identity import Identified, Numbered, tell_apart
 from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.leaves import Intervals, Leaf
-from windrow.kernels.general.limits import Limited
+from windrow.kernels.general.limits import Limited, Ranked
 from windrow.kernels.general.matches import Matched
 from windrow.kernels.general.negative_rows import NegativeRows
 from windrow.kernels.general.operator import Operator, Stateless
@@ -73,7 +74,9 @@ if TYPE_CHECKING:
 
 def lag_of(emit: Emit) -> int:
     """1 where the answer at E is about the instant before E: half-open extents and ended sessions."""
-    if emit.reports_sessions or emit.word.restores:
+    if emit.reports_sessions:
+        return int(not getattr(emit.leaves[0].spec, "inclusive", False))
+    if emit.word.restores:
         return 1
     return int(all(leaf.spec.grid is not None for leaf in emit.leaves))
 
@@ -424,6 +427,11 @@ class Builder:
     @_build.register
     def _(self, plan: Limit) -> Operator:
         return Limited(plan, self._reading([e for e, _ in plan.order], plan, self.of(plan.input)))
+
+    @_build.register
+    def _(self, plan: Rank) -> Operator:
+        read = [*plan.partition, *(expression for expression, _ in plan.order)]
+        return Ranked(plan, self._reading(read, plan, self.of(plan.input)))
 
     def _reading(self, expressions: Sequence[Expression], plan: Plan, below: Operator) -> Operator:
         """With the bounds of the extents of a plan's own windows, if any expression reads them."""

@@ -18,11 +18,13 @@ import polars as pl
 from windrow.kernels.columns import picked
 from windrow.kernels.general.cells import covered
 from windrow.kernels.general.layouts import Hashed, frame_of
+from windrow.kernels.general.leaves import begins
 from windrow.kernels.general.operator import Operator, Step
 from windrow.kernels.general.pieces import BOUNDS, FOREVER, VE, VS, Columns, blank, together
 from windrow.kernels.general.reporting import last_report
 from windrow.kernels.general.sweeps import positive
 from windrow.kernels.state import State
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import RangeWindow
 
@@ -99,5 +101,7 @@ class Extents(Operator):
     def _start(self, end: Ints) -> pl.Series:
         if isinstance(self.spec, RangeWindow):
             return pl.Series(end - self.spec.range)
+        if isinstance(self.spec, CumulateWindow):
+            return pl.Series(begins(self.spec, end - 1))
         start = self.spec.start if isinstance(self.spec, LandmarkWindow) else None
         return pl.Series([start], dtype=pl.Int64).new_from_index(0, len(end))

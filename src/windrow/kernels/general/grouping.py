@@ -41,6 +41,7 @@ from windrow.kernels.general.steady import steadied
 from windrow.kernels.general.sweeps import codes, positive
 from windrow.kernels.layout import PANE
 from windrow.kernels.measures import GROUPS, Measures
+from windrow.kernels.pairs import Paired
 from windrow.kernels.partials import FloatMoments
 from windrow.kernels.state import State
 
@@ -86,7 +87,9 @@ class Grouped(Operator):
         self.shown: Columns = dict(self.groups) | {
             name: polars_type(call.data_type) for name, call in plan.aggregates
         }
-        self.spreads = [m.name for m in self.measures.measures if isinstance(m.partial, FloatMoments)]
+        self.spreads = [
+            m.name for m in self.measures.measures if isinstance(m.partial, FloatMoments | Paired)
+        ]
         layouts = self.measures.layouts
         #: whether all there is to be combined are numbers, one state per group
         self._in_arrays = set(layouts) == {GROUPS} and combines(layouts[GROUPS])

@@ -45,7 +45,7 @@ from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.kinds import kind_of
 from windrow.kernels.general.layouts import Calendar, Fifo, Hashed, Layout, Listed, Sorted
 from windrow.kernels.general.leaves import Intervals
-from windrow.kernels.general.limits import Limited
+from windrow.kernels.general.limits import Limited, Ranked
 from windrow.kernels.general.matches import Matched
 from windrow.kernels.general.negative_rows import NegativeRows
 from windrow.kernels.general.operator import Operator, Stateless
@@ -422,6 +422,7 @@ for _kind, _state in {
     Held: "results until they begin",
     Difference: "the rows of both sides, counted by value",
     Limited: "all rows below",
+    Ranked: "all rows below",
     Staying: "results that outlive their rows",
     Outliving: "the rows below, whole",
     Runs: "the rows below, whole",

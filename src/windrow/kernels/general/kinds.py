@@ -25,7 +25,7 @@ from windrow.kernels.general.identity import Identified, Numbered
 from windrow.kernels.general.joins import Joined
 from windrow.kernels.general.layouts import Calendar, Fifo, Hashed, Layout, Listed, Sorted
 from windrow.kernels.general.leaves import Intervals
-from windrow.kernels.general.limits import Limited
+from windrow.kernels.general.limits import Limited, Ranked
 from windrow.kernels.general.matches import Keys, Matched, Semijoin, _Asked
 from windrow.kernels.general.negative_rows import NegativeRows
 from windrow.kernels.general.operator import Operator
@@ -92,6 +92,7 @@ OPERATORS: dict[type[Operator], str] = {
     Binned: "group-bins.1",
     RowPanes: "group-row-panes.1",
     Limited: "limit.1",
+    Ranked: "rank.1",
     Staying: "staying-results.1",
     Outliving: "outliving.1",
     Witnessed: "outliving-witnessed.1",

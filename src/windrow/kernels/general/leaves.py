@@ -37,6 +37,7 @@ from windrow.kernels.general.pieces import (
 )
 from windrow.kernels.general.rows_below import KEPT, NUMBER, ORDER, PER
 from windrow.kernels.state import State
+from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import FARTHEST, too_far
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -166,6 +167,8 @@ class Intervals(Leaf):
             return t, t + 1
         if isinstance(spec, RangeWindow):
             return t if spec.grid is None else first_after(spec.grid, t), self.ends(t)
+        if isinstance(spec, CumulateWindow):
+            return first_after(spec.grid, t), begins(spec, t) + spec.size + spec.step
         if isinstance(spec, LandmarkWindow):
             vs = t if spec.grid is None else first_after(spec.grid, t)
             inside = np.ones(len(t), dtype=bool)
@@ -179,6 +182,15 @@ class Intervals(Leaf):
                 raise too_far(int(outside[0]) * spec.scale, "a LIFETIME")
             return t, t + lives.to_numpy().clip(0) * spec.scale
         return t, never
+
+
+def begins(spec: CumulateWindow, t: Ints) -> Ints:
+    """Where the windows of some instants begin that grow from a beginning.
+
+    >>> begins(CumulateWindow(6, 2), np.array([-1, 0, 5, 6])).tolist()
+    [-6, 0, 0, 6]
+    """
+    return np.asarray(spec.origin + (t - spec.origin) // spec.size * spec.size)
 
 
 def first_after(grid: SlideGrid, t: Ints) -> Ints:

@@ -1,4 +1,5 @@
 """LIMIT: the first rows by some order, ties by the remaining columns; -0.0 is 0.0, as in rows that are equal.
+RANK and its like: all rows with their places in such an order, within partitions.
 
 Card: rank at each change
     requirements  any signed pieces
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from windrow.algebra.operators import Limit
 from windrow.kernels.codes import value_order
 from windrow.kernels.columns import picked
 from windrow.kernels.expressions import compile_expression
@@ -36,7 +38,7 @@ from windrow.kernels.general.sweeps import positive
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
-    from windrow.algebra.operators import Limit
+    from windrow.algebra.rank import Rank
 
 ROWS, SHOWN = "rows", "shown"
 
@@ -51,18 +53,20 @@ class Limited(Operator):
         self.count = plan.count
         self.names = plan.schema.names
         self.order = [(compile_expression(expression), down) for expression, down in plan.order]
-        self.columns = {n: d for n, d in below.columns.items() if n != TURN}
-        self.rows: Columns = {n: d for n, d in self.columns.items() if n != VS}
+        self.taken: Columns = {n: d for n, d in below.columns.items() if n != TURN}
+        self.columns = dict(self.taken)
+        self.rows: Columns = {n: d for n, d in self.taken.items() if n != VS}
+        self.shown: Columns = self.rows
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        new = inputs[0].select(list(self.columns))
+        new = inputs[0].select(list(self.taken))
         layout = Hashed()
         over, alive = layout.due(state.of(ROWS), step.slice.stop, self.rows)
         if not new.height and not over.height:
             return state, blank(self.columns)
         old = frame_of(state.of(ROWS), self.rows).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-        runs = positive(together([old, new], self.columns)).filter(pl.col(VS) < step.slice.stop)
-        shown = frame_of(state.of(SHOWN), self.rows)
+        runs = positive(together([old, new], self.taken)).filter(pl.col(VS) < step.slice.stop)
+        shown = frame_of(state.of(SHOWN), self.shown)
         found, after = self._ranked(runs, shown, step.slice.stop)
         kept = layout.add(alive, new.select(list(self.rows)).filter(pl.col(VE) >= step.slice.stop))
         return State({ROWS: kept, SHOWN: chunks_of(after)}), found
@@ -85,15 +89,50 @@ class Limited(Operator):
         never = pl.lit(FOREVER, pl.Int64).alias(VE)
         moves = [frame.with_columns(never).select(list(self.columns)) for frame in (came, gone, before)]
         after = first.filter(pl.Series(places == len(events) - 1)).with_columns(never)
-        return consolidated(pl.concat(moves)), after.select(list(self.rows))
+        return consolidated(pl.concat(moves)), after.select(list(self.shown))
 
     def _first(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows of each span that stay, with as many copies as there is room for."""
-        given = [value_order(evaluate(rows)).alias(f"#a{i}") for i, (evaluate, _) in enumerate(self.order)]
-        rest = [value_order(rows[name]).alias(f"#b{i}") for i, name in enumerate(self.names)]
-        ranked = rows.with_columns([*given, *rest])
-        by = ["#span", *(column.name for column in (*given, *rest))]
-        down = [False, *(down for _, down in self.order), *(False for _ in rest)]
-        ranked = ranked.sort(by, descending=down, nulls_last=down)
+        ranked = self._sorted(rows, [])
         room = self.count - (pl.col(N).cum_sum().over("#span") - pl.col(N))
         return ranked.with_columns(pl.min_horizontal(pl.col(N), room).alias(N)).filter(pl.col(N) > 0)
+
+    def _sorted(self, rows: pl.DataFrame, parts: list[pl.Series]) -> pl.DataFrame:
+        """By span and partition, in the given order, which is `#a…`, then by the remaining columns."""
+        given = [value_order(evaluate(rows)).alias(f"#a{i}") for i, (evaluate, _) in enumerate(self.order)]
+        rest = [value_order(rows[name]).alias(f"#b{i}") for i, name in enumerate(self.names)]
+        by = ["#span", *(column.name for column in (*parts, *given, *rest))]
+        down = [False] * (1 + len(parts)) + [down for _, down in self.order] + [False] * len(rest)
+        return rows.with_columns([*parts, *given, *rest]).sort(by, descending=down, nulls_last=down)
+
+
+class Ranked(Limited):
+    """All rows, with their numbers within partitions."""
+
+    name = "RANK"
+
+    def __init__(self, plan: Rank, below: Operator) -> None:
+        super().__init__(Limit(plan.input, plan.order, 1), below)
+        self.kind, self.number = plan.kind, plan.name
+        self.partition = [compile_expression(part) for part in plan.partition]
+        self.columns = dict(self.taken) | {plan.name: pl.Int64()}
+        self.shown = {n: d for n, d in self.columns.items() if n != VS}
+
+    def _first(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Each copy of a row by itself, with its number."""
+        parts = [value_order(evaluate(rows)).alias(f"#p{i}") for i, evaluate in enumerate(self.partition)]
+        ranked = self._sorted(rows, parts)
+        copies = np.repeat(np.arange(ranked.height), ranked[N].to_numpy())
+        ranked = picked(ranked, copies).with_columns(pl.lit(1, pl.Int64).alias(N))
+        by = ["#span", *(part.name for part in parts)]
+        ranked = ranked.with_columns(pl.col(N).cum_sum().over(by).alias("#row"))
+        if self.kind == "ROW_NUMBER":
+            return ranked.rename({"#row": self.number})
+        equal = [*by, *(f"#a{i}" for i in range(len(self.order)))]
+        first = pl.col("#row").min().over(equal)
+        if self.kind == "RANK":
+            return ranked.with_columns(first.alias(self.number))
+        new = (pl.col("#row") == first).cast(pl.Int64)
+        return ranked.with_columns(new.alias("#new")).with_columns(
+            pl.col("#new").cum_sum().over(by).alias(self.number)
+        )

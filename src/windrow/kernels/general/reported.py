@@ -104,7 +104,9 @@ class ReportedSessions(Sessions):
     ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         if not inside.height:
             return blank(self.columns), inside, _no_reports()
-        rows = chained(inside, self.keys, self.spec.gap)
+        rows = chained(inside, self.keys, self.spec.reach)
+        if self.spec.inclusive:
+            rows = rows.with_columns(pl.col("#end") - 1)
         known = self.known(rows, step)
         stop = moved(known, self.lag) if isinstance(known, int) else known + self.lag
         over = pl.Series(rows["#end"].to_numpy() < stop)

@@ -41,7 +41,7 @@ class Sessions(Leaf):
         inside = together([frame_of(state.of(INSIDE), self.inside), fresh], self.inside)
         if not inside.height:
             return State({PENDING: chunks_of(waiting)}), blank(self.columns)
-        found, stay = self.closed(chained(inside, self.keys, self.spec.gap), step)
+        found, stay = self.closed(chained(inside, self.keys, self.spec.reach), step)
         return State({PENDING: chunks_of(waiting), INSIDE: chunks_of(stay)}), found
 
     def closed(self, inside: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:

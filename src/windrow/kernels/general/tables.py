@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 AT = "#at"
 CHANGES = "changes"
+#: the number of a row, where it matters which rows have found a partner
+ROW = "#row"
 
 
 @dataclass
@@ -153,6 +155,7 @@ class LookedUp(Operator):
     def __init__(self, plan: TableJoin, below: Operator, reach: int | None = None) -> None:
         self.inputs = (below,)
         self.reach = reach
+        self.outer = plan.outer
         self.scan = plan.table
         self.condition = Condition(plan.predicate, [plan.input.schema.names, plan.table.schema.names])
         self.changed: Columns = columns_of(self.scan.schema, {AT: pl.Int64(), N: pl.Int64()})
@@ -166,9 +169,16 @@ class LookedUp(Operator):
         if new.height:
             state = State({CHANGES: chunks_of(self._added_up(history, step.slice.floor))})
         (rows,) = inputs
-        if not rows.height or not history.height:
+        if not rows.height or not (history.height or self.outer):
             return state, blank(self.columns)
-        return state, self._found(rows, history.rename({N: "#m"}))
+        if not self.outer:
+            return state, self._found(rows, history.rename({N: "#m"}), list(self.columns))
+        numbered = rows.with_row_index(ROW)
+        found = self._found(numbered, history.rename({N: "#m"}), [ROW, *self.columns])
+        alone = numbered.join(found.select(ROW).unique(), on=ROW, how="anti")
+        missing = [pl.lit(None, kind).alias(name) for name, kind in columns_of(self.scan.schema, {}).items()]
+        padded = alone.with_columns(missing).select(list(self.columns))
+        return state, together([found.select(list(self.columns)), padded], self.columns)
 
     def _added_up(self, history: pl.DataFrame, floor: int) -> pl.DataFrame:
         if self.reach is None or floor >= FOREVER or floor <= -FOREVER:
@@ -177,7 +187,7 @@ class LookedUp(Operator):
         then = pl.lit(floor - self.reach - 1, pl.Int64).alias(AT)
         return pl.concat([consolidated(history.filter(old).with_columns(then)), history.filter(~old)])
 
-    def _found(self, rows: pl.DataFrame, history: pl.DataFrame) -> pl.DataFrame:
+    def _found(self, rows: pl.DataFrame, history: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
         equalities = self.condition.equalities
         names = [f"#key{i}" for i in range(len(equalities))]
         if names:
@@ -187,7 +197,7 @@ class LookedUp(Operator):
         else:
             pairs = rows.join(history, how="cross")
         pairs = pairs.filter(pl.col(AT) < pl.col(TS)).with_columns((pl.col(N) * pl.col("#m")).alias(N))
-        pairs = consolidated(pairs.select(list(self.columns)))
+        pairs = consolidated(pairs.select(columns))
         for test in (*self.condition.early, *([self.condition.late] if self.condition.late else [])):
             pairs = satisfying(pairs, test)
         return pairs

@@ -78,6 +78,8 @@ class Groups(Values):
         if is_bound(node) and not self.scope.knows(node):
             return self.window_bound(node)
         column = self.scope.resolve(node)
+        if not isinstance(column, Column):
+            return column
         raise mistake(
             node,
             f"`{column.name}` is neither grouped nor aggregated, so a group has no one value of it",
@@ -105,7 +107,12 @@ class Groups(Values):
                 "window-bounds",
                 "group by the columns alone, and combine them in the select list",
             )
-        self.keys[key] = self._free(key.name if isinstance(key, Column) else to_sql(key, str))
+        self.add_key(key)
+
+    def add_key(self, key: Expression) -> str:
+        """What a key is called; it is one from now on."""
+        name = key.name if isinstance(key, Column) else to_sql(key, str)
+        return self.keys.setdefault(key, self._free(name))
 
     def _as_key(self, node: Node) -> Expression | None:
         if not self.keys or has_aggregate(node):

@@ -29,9 +29,25 @@ class DeclareTable:
 
 @dataclass(frozen=True)
 class RegisterQuery:
-    """CREATE QUERY: the catalog has it already; start it."""
+    """CREATE [OR REPLACE] QUERY: the catalog has it already; start it, in place of one of its name."""
 
     query: StandingQuery
+    replaces: bool = False
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """CREATE … IF NOT EXISTS of what is there, DROP … IF EXISTS of what is not: nothing is left to do."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class DescribeEntry:
+    """DESCRIBE: show the columns of something declared."""
+
+    entry: Stream | Table | StandingQuery | StandingArchive
 
 
 @dataclass(frozen=True)
@@ -96,7 +112,9 @@ BoundStatement: TypeAlias = (
     | RegisterQuery
     | DeclareArchive
     | Dropped
+    | Nothing
     | ShowAll
+    | DescribeEntry
     | ExplainQuery
     | AnalyzeQuery
     | RefreshQuery

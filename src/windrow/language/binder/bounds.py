@@ -6,6 +6,7 @@ window counts rows.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.algebra.checks import window_bounds_are_defined
@@ -16,10 +17,17 @@ from windrow.windows.domain import Domain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from windrow.algebra.plan import Plan
+    from windrow.algebra.plan import Plan, Window
 
 
-def bounds_over(plan: Plan) -> Callable[[str], WindowBound]:
+@dataclass(frozen=True)
+class Leaves:
+    """The windows of a SELECT, before anything is made of them."""
+
+    leaves: tuple[Window, ...]
+
+
+def bounds_over(plan: Plan | Leaves) -> Callable[[str], WindowBound]:
     """What makes the bounds of the windows below."""
 
     def make(which: str) -> WindowBound:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import (
     EPOCHS,
+    Computed,
     Expected,
     Forms,
     Keep,
@@ -16,6 +17,7 @@ from windrow.algebra.catalog import (
     TableKind,
     domain_of,
 )
+from windrow.algebra.functions.coercion import cast
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
@@ -50,6 +52,7 @@ def bind_stream(statement: CreateStream) -> Stream:
         _keep(statement, plain),
         _forms(statement.columns, schema),
         _expected(statement, plain),
+        _computed(statement.columns, schema),
     )
 
 
@@ -60,12 +63,16 @@ def bind_table(statement: CreateTable) -> Table:
         owner = f"table `{statement.name}`"
         key = tuple(_column(name, schema, owner, "be its KEY") for name in statement.key)
         forms = _forms(statement.columns, schema)
-        return Table(statement.name, schema, TableKind(statement.kind), key, statement.source, forms)
+        computed = _computed(statement.columns, schema)
+        kind = TableKind(statement.kind)
+        return Table(statement.name, schema, kind, key, statement.source, forms, computed)
 
 
 def _schema(columns: tuple[ColumnDef, ...]) -> Schema:
     fields: dict[str, Field] = {}
     for column in columns:
+        if column.computed is not None:
+            continue
         with at(column):
             kind = written_type(column.type_text)
         if kind.kind is Kind.NULL:
@@ -74,6 +81,22 @@ def _schema(columns: tuple[ColumnDef, ...]) -> Schema:
             refuse(column, f"two columns are called `{column.name}`", "duplicate-column", "rename one")
         fields[column.name.lower()] = Field(column.name, kind)
     return Schema(tuple(fields.values()))
+
+
+def _computed(columns: tuple[ColumnDef, ...], schema: Schema) -> Computed:
+    """The columns that are computed from those before them, each an expression over what rows have."""
+    found: dict[str, Expression] = {}
+    for column in columns:
+        if column.computed is None:
+            continue
+        if column.name.lower() in {name.lower() for name in (*schema.names, *found)}:
+            refuse(column, f"two columns are called `{column.name}`", "duplicate-column", "rename one")
+        own = [Entry("", name, schema.column(name)) for name in schema.names]
+        made = [Entry("", name, value) for name, value in found.items()]
+        value = Values(Scope((*own, *made)), "a computed column").bind(column.computed)
+        with at(column):
+            found[column.name] = cast(value, written_type(column.type_text)) if column.type_text else value
+    return tuple(found.items())
 
 
 def _forms(columns: tuple[ColumnDef, ...], schema: Schema) -> Forms:

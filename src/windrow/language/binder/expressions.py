@@ -16,11 +16,24 @@ from windrow.algebra.types import BOOLEAN, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import literal, suffixed, written_type
 from windrow.language.binder.places import at, mistake, refuse, walk
-from windrow.language.syntax import Apply, CastTo, Constant, ExistsTest, Name, Node, Star, WStream
+from windrow.language.syntax import (
+    Apply,
+    CastTo,
+    Constant,
+    ExistsTest,
+    InTest,
+    Name,
+    Node,
+    Over,
+    ScalarQuery,
+    Star,
+    WStream,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from windrow.language.binder.ranks import Ranks
     from windrow.language.binder.scope import Scope
 
 _INSTEAD_OF_AGGREGATE = {
@@ -29,6 +42,7 @@ _INSTEAD_OF_AGGREGATE = {
 }
 
 BOUNDS = ("window_start", "window_end")
+_ABOUT_ROWS = ("the argument of an aggregate", "FILTER")
 
 
 class Values:
@@ -39,6 +53,8 @@ class Values:
         self.clause = clause
         #: makes `window_start` and `window_end`; None where they mean nothing
         self.bound = bound
+        #: collects the numbers within partitions; None where they mean nothing
+        self.ranks: Ranks | None = None
 
     def bind(self, node: Node) -> Expression:
         """The expression a node means; errors point at the innermost node they are about."""
@@ -50,6 +66,8 @@ class Values:
                     return self.name(node)
                 case CastTo():
                     return self._cast(node)
+                case Over() if self.ranks is not None:
+                    return self.ranks.column(node, self.bind)
                 case Apply() if aggregates.is_aggregate(node.function):
                     return self.aggregate(node)
                 case Apply():
@@ -68,13 +86,23 @@ class Values:
         """A column, or a bound of the window where no column is called so."""
         if is_bound(node) and not self.scope.knows(node):
             return self.window_bound(node)
-        return self.scope.resolve(node)
+        found = self.scope.resolve(node)
+        if found.reads_window_bounds and self.clause in _ABOUT_ROWS:
+            refuse(
+                node,
+                f"`{node.parts[-1]}` is about the answer, not about a row of {self.clause}",
+                "window-bounds",
+                "it can stand in the select list, WHERE, HAVING and GROUP BY",
+            )
+        return found
 
     def window_bound(self, node: Name) -> Expression:
         which = node.parts[0].lower()
         if self.bound is None:
             message = f"`{which}` is about the answer, not about a row of {self.clause}"
-            refuse(node, message, "window-bounds", "it can stand in the select list, HAVING and GROUP BY")
+            refuse(
+                node, message, "window-bounds", "it can stand in the select list, WHERE, HAVING and GROUP BY"
+            )
         return self.bound(which)
 
     def aggregate(self, node: Apply) -> Expression:
@@ -104,6 +132,15 @@ def _misplaced(node: Node) -> QueryError:
         case ExistsTest():
             message = "EXISTS has a meaning only as one of the conditions joined by AND in WHERE"
             hint = "write it there, not under OR, NOT (…) or in an expression"
+        case InTest():
+            message = "IN (SELECT …) has a meaning only as one of the conditions joined by AND in WHERE"
+            hint = "write it there, not under OR, NOT (…) or in an expression"
+        case ScalarQuery():
+            message = "a query is a value only in comparisons of WHERE, joined by AND to the other conditions"
+            hint = "elsewhere join it: FROM …, (SELECT …) AS q, and read q's column"
+        case Over():
+            message = f"{node.function} stands in the select list and in QUALIFY"
+            hint = "select it in a nested query under a name, and read that"
         case Star():
             message, hint = "`*` is not a value", "name a column; COUNT(*) counts rows"
         case WStream():

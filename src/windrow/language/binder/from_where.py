@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING
 from windrow.algebra.expressions import conjunction
 from windrow.algebra.operators import Exists
 from windrow.language.binder.aggregates import group_rows, is_grouped
+from windrow.language.binder.bounds import Leaves, bounds_over
 from windrow.language.binder.context import Context
 from windrow.language.binder.expressions import Values, conditions
 from windrow.language.binder.joins import Conditions
+from windrow.language.binder.membership import Membership, scalar_queries
+from windrow.language.binder.outer_joins import OuterJoins
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.pseudo import pseudo_reads
 from windrow.language.binder.scope import Scope
 from windrow.language.binder.sources import bind_sources
-from windrow.language.syntax import ExistsTest, Select
+from windrow.language.syntax import ExistsTest, InTest, Select
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
@@ -42,15 +45,27 @@ def bind_rows(select: Select, context: Context) -> Rows:
     """FROM … WHERE …."""
     items = bind_sources(select.sources, pseudo_reads(select), context)
     scope = Scope(tuple(entry for item in items for entry in item.entries), context.outer)
-    placed = _sorted_conditions(select, items, scope)
-    with at(select):
-        plan = placed.plan()
+    if any(source.join for source in select.sources):
+        outer = OuterJoins(items, scope)
+        with at(select):
+            plan = outer.plan(_where(select, items, scope))
+        foreign = outer.foreign
+    else:
+        placed = _sorted_conditions(select, items, scope)
+        with at(select):
+            plan = placed.plan()
+        foreign = placed.foreign
     inside = context.inside(scope, [item.plan_alias for item in items])
+    membership = Membership(scope, inside, bind_rows)
     for test in conditions(select.where):
-        if isinstance(test, ExistsTest):
-            with at(test):
+        with at(test):
+            if isinstance(test, ExistsTest):
                 plan = _exists(plan, test, inside)
-    return Rows(plan, scope, tuple(placed.foreign))
+            elif isinstance(test, InTest):
+                plan = membership.is_in(plan, test)
+            elif scalar_queries(test):
+                plan = membership.compared(plan, test)
+    return Rows(plan, scope, tuple(foreign))
 
 
 def _sorted_conditions(select: Select, items: list[FromItem], scope: Scope) -> Conditions:
@@ -58,10 +73,20 @@ def _sorted_conditions(select: Select, items: list[FromItem], scope: Scope) -> C
     for written in select.on:
         for part in conditions(written):
             placed.add(Values(scope, "ON").condition(part), on=True)
-    for part in conditions(select.where):
-        if not isinstance(part, ExistsTest):
-            placed.add(Values(scope, "WHERE").condition(part), on=False)
+    for predicate in _where(select, items, scope):
+        placed.add(predicate, on=False)
     return placed
+
+
+def _where(select: Select, items: list[FromItem], scope: Scope) -> list[Expression]:
+    """The conditions of WHERE without queries in them."""
+    bound = bounds_over(Leaves(tuple(leaf for item in items for leaf in item.plan.leaves)))
+    plain = [
+        part
+        for part in conditions(select.where)
+        if not isinstance(part, ExistsTest | InTest) and not scalar_queries(part)
+    ]
+    return [Values(scope, "WHERE", bound).condition(part) for part in plain]
 
 
 def _exists(left: Plan, test: ExistsTest, context: Context) -> Plan:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import conjunction, conjuncts
+from windrow.algebra.expressions import Call, conjunction, conjuncts
 from windrow.algebra.operators import Filter, Join, TableJoin
 from windrow.errors import QueryError
 from windrow.language.binder.places import at
@@ -45,6 +45,8 @@ class Conditions:
             self._place(part, on).append(part)
 
     def _place(self, part: Expression, on: bool) -> list[Expression]:
+        if part.reads_window_bounds:
+            return [] if _compares_one_bound(part) else self.filter
         read = [item for item in self.items if item.names & part.columns]
         if part.columns - frozenset().union(*(item.names for item in self.items)):
             return self.foreign
@@ -79,6 +81,11 @@ class Conditions:
                 hint="a query, also one in EXISTS, needs a stream in FROM; tables are joined to it",
             )
         return Join(plans, conjunction(tuple(self.join))) if len(plans) > 1 else plans[0]
+
+
+def _compares_one_bound(part: Expression) -> bool:
+    """`L.window_start = R.window_start` of windows that move together."""
+    return isinstance(part, Call) and part.function in ("=", "<=>") and part.args[0] == part.args[1]
 
 
 def _tables_in_order(items: list[FromItem]) -> list[FromItem]:

@@ -18,7 +18,7 @@ from windrow.algebra.functions.literals import literal_text, text_literal
 from windrow.algebra.functions.printing import to_sql
 from windrow.algebra.types import BINARY, INTERVAL, NULL
 from windrow.language.binder.constants import suffixed, written_type
-from windrow.language.syntax import Apply, CastTo, Constant, Name, Node, Star
+from windrow.language.syntax import Apply, CastTo, Constant, Name, Node, Over, Star
 
 
 def describe(node: Node) -> str:
@@ -43,6 +43,8 @@ def _spelled(node: Node) -> Expression:
             return Column(node.parts[-1], NULL)
         case Star():
             return Column("*", NULL)
+        case Over():
+            return Column(node.function, NULL)
         case Constant():
             return Column(_constant(node), NULL)
     return Column("value", NULL)

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from windrow.algebra.catalog import PSEUDO_COLUMNS
 from windrow.language.binder.places import walk
-from windrow.language.syntax import ExistsTest, Name, Node, Query, Select, SetOperation, Source
+from windrow.language.syntax import (
+    ExistsTest,
+    InTest,
+    Name,
+    Node,
+    Query,
+    ScalarQuery,
+    Select,
+    SetOperation,
+    Source,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +35,7 @@ def pseudo_reads(select: Select) -> Reads:
     found = set(_named(select))
     for part in _parts(select):
         for node in walk(part):
-            if isinstance(node, ExistsTest):
+            if isinstance(node, ExistsTest | InTest | ScalarQuery):
                 found |= {(alias, name) for alias, name in _around(node.query) if alias is not None}
     return frozenset(found)
 
@@ -64,5 +74,7 @@ def _parts(select: Select) -> Iterator[Node]:
         value = getattr(select, field.name)
         for item in value if isinstance(value, tuple) else (value,):
             part = item[0] if isinstance(item, tuple) else item
-            if isinstance(part, Node) and not isinstance(part, Source):
+            if isinstance(part, Source):
+                yield from part.on
+            elif isinstance(part, Node):
                 yield part

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import Column, Expression
 from windrow.algebra.functions.refused import CLOCK_WORDS, clock_refusal
 from windrow.errors import QueryError, nearest
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """A column that can be named. Pseudo columns are not part of `*`."""
+    """A column that can be named, or a bound of a source's window. Pseudo columns are not part of `*`."""
 
     source: str
     name: str
-    column: Column
+    column: Expression
     pseudo: bool = False
 
     @property
@@ -53,6 +53,10 @@ class Scope:
     def sources(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(entry.source for entry in self.entries))
 
+    @property
+    def plan_names(self) -> frozenset[str]:
+        return frozenset(entry.column.name for entry in self.entries if isinstance(entry.column, Column))
+
     def find(self, parts: tuple[str, ...]) -> list[Entry]:
         """The own columns that a written name could mean."""
         *qualifier, name = (part.lower() for part in parts)
@@ -65,10 +69,13 @@ class Scope:
     def knows(self, name: Name) -> bool:
         return bool(self.find(name.parts)) or (self.outer is not None and self.outer.knows(name))
 
-    def resolve(self, name: Name) -> Column:
-        """The column a name stands for; the query around is asked if there is none here."""
+    def resolve(self, name: Name) -> Expression:
+        """The column a name stands for; the query around is asked if there is none here.
+
+        Windows of one query that move together have the same bounds, so these are not told apart.
+        """
         found = self.find(name.parts)
-        if len(found) > 1:
+        if len(found) > 1 and not _is_one_bound(found):
             raise _ambiguous(name, found)
         if found:
             return found[0].column
@@ -111,6 +118,10 @@ class Scope:
     @property
     def _all_sources(self) -> tuple[str, ...]:
         return self.sources + (self.outer.sources if self.outer else ())
+
+
+def _is_one_bound(found: list[Entry]) -> bool:
+    return len({entry.column for entry in found}) == 1 and not isinstance(found[0].column, Column)
 
 
 def _same(one: str, other: str) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.algebra.operators import Distinct, Project
+from windrow.algebra.operators import Distinct, Filter, Project
 from windrow.language.binder.aggregates import Groups, is_grouped
 from windrow.language.binder.bounds import bounds_over
 from windrow.language.binder.context import Context, Relation
@@ -22,9 +22,11 @@ from windrow.language.binder.expressions import Values
 from windrow.language.binder.from_where import Rows, bind_rows
 from windrow.language.binder.ordering import bind_order, hidden, limited, whole_answers
 from windrow.language.binder.places import at, refuse
+from windrow.language.binder.ranks import Ranks
 from windrow.language.binder.select_list import SelectList, expand
 
 if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
     from windrow.algebra.plan import Plan
     from windrow.language.binder.ordering import Keys, Outputs
     from windrow.language.syntax import Select
@@ -56,17 +58,53 @@ def bind_select(select: Select, context: Context) -> Relation:
 
 def _about_rows(select: Select, rows: Rows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
     values = Values(rows.scope, "the select list", bounds_over(rows.plan))
+    values.ranks = ranks = Ranks()
     named = _outputs(outputs, values)
-    return rows.plan, named, bind_order(select, outputs, values)
+    qualify = _qualify(select, outputs, values)
+    keys = bind_order(select, outputs, values)
+    with at(select):
+        return _numbered(select, rows.plan, ranks, qualify), named, keys
 
 
 def _about_groups(select: Select, rows: Rows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
     groups = Groups(select, rows.plan, rows.scope, outputs)
+    groups.ranks = ranks = Ranks()
     named = _outputs(outputs, groups)
+    qualify = _qualify(select, outputs, groups)
+    groups.ranks = None
     having = groups.having(select)
+    groups.ranks = ranks
     keys = bind_order(select, outputs, groups)
     with at(select):
-        return groups.plan(having), named, keys
+        return _numbered(select, groups.plan(having), ranks, qualify), named, keys
+
+
+def _qualify(select: Select, outputs: SelectList, values: Values) -> Expression | None:
+    if select.qualify is None:
+        return None
+    values.clause = "QUALIFY"
+    found = values.condition(outputs.without_aliases(select.qualify, columns_win=values.scope))
+    if not values.ranks or not values.ranks.names:
+        refuse(
+            select.qualify,
+            "QUALIFY is about numbers within partitions, and this query asks for none",
+            "bad-qualify",
+            "write WHERE, or HAVING for groups; or QUALIFY ROW_NUMBER() OVER (…) <= n",
+        )
+    return found
+
+
+def _numbered(select: Select, plan: Plan, ranks: Ranks, qualify: Expression | None) -> Plan:
+    """The rows or groups with the numbers that are asked for."""
+    if ranks.names and select.word.restores:
+        refuse(
+            ranks.nodes[0],
+            f"{select.word.value} is about results that came and went, which had many numbers",
+            "restore",
+            "use ISTREAM or RSTREAM",
+        )
+    plan = ranks.over(plan)
+    return Filter(plan, qualify) if qualify is not None else plan
 
 
 def _outputs(outputs: SelectList, values: Values) -> Outputs:

@@ -1,17 +1,23 @@
-"""UNION ALL and EXCEPT ALL: columns meet by position, as their common type, under the first side's names.
+"""UNION, EXCEPT and INTERSECT: columns meet by position, as their common type, under the first side's names.
 
 Where a stream is wanted, sides of UNION ALL with a word each, or over windows that all have a SLIDE, are
 streams of their own (`Relation.streams`); everywhere else a word is about the whole answer.
+Without ALL, each side counts each row once. INTERSECT is a semi-join of distinct rows; INTERSECT ALL keeps
+min(k1, k2) copies, which is what is left of k1 without those that EXCEPT ALL leaves.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.checks import no_internal_windows
+from windrow.algebra.expressions import Literal, conjunction
+from windrow.algebra.functions import call
 from windrow.algebra.functions.coercion import cast
-from windrow.algebra.operators import Except, Limit, Project, Union
+from windrow.algebra.operators import Distinct, Except, Exists, Limit, Project, Union
 from windrow.algebra.plan import StreamWord
-from windrow.algebra.types import DataType, common_type
+from windrow.algebra.types import DataType, Kind, common_type
 from windrow.language.binder.context import Context, Relation
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.sources import NESTED, renamed
@@ -26,24 +32,26 @@ if TYPE_CHECKING:
 
 def bind_set(operation: SetOperation, context: Context) -> Relation:
     """A set operation; a chain of UNION ALL is one union."""
-    written = _union_parts(operation) if operation.kind == "UNION" else [operation.left, operation.right]
+    flat = operation.kind == "UNION" and not operation.distinct
+    written = _union_parts(operation) if flat else [operation.left, operation.right]
     parts = [context.bind(query, context) for query in written]
     _check_words(operation, written, parts)
     with at(operation):
-        plans = _aligned(operation.kind, written, [part.plan for part in parts])
-        if operation.kind != "UNION":
-            return Relation(Except(*plans), parts[0].word)
+        plans = _aligned(_name(operation), written, [part.plan for part in parts])
+        if not flat:
+            return Relation(_combined(operation, plans), parts[0].word)
         names = plans[0].schema.names
         sides = [Relation(_named(plan, names), part.word) for plan, part in zip(plans, parts, strict=True)]
         return Relation(Union(tuple(plans)), parts[0].word, tuple(sides))
 
 
 def _check_words(operation: SetOperation, written: list[Query], parts: list[Relation]) -> None:
-    """Each side of UNION ALL has a stream word, or none has; of EXCEPT ALL, both have the same."""
+    """Each side of UNION ALL has a stream word, or none has; of the others, both have the same."""
+    adds_up = operation.kind == "UNION" and not operation.distinct
     for query, part in zip(written, parts, strict=True):
         said = (parts[0].words | part.words) - {StreamWord.AUTO}
         some = StreamWord.AUTO in parts[0].words | part.words and bool(said)
-        if operation.kind == "UNION" and some:
+        if adds_up and some:
             first, other = (relation.word.value or "no stream word" for relation in (parts[0], part))
             refuse(
                 query,
@@ -51,18 +59,86 @@ def _check_words(operation: SetOperation, written: list[Query], parts: list[Rela
                 "set-words",
                 "write a stream word on every side, or on none",
             )
-        if operation.kind != "UNION" and (some or len(said) > 1):
+        if not adds_up and (some or len(said) > 1):
             words = ", ".join(sorted(word.value for word in said)) + (" and no stream word" if some else "")
             refuse(
                 query,
-                f"the sides say {words}, but a stream word is about the whole answer of EXCEPT ALL",
+                f"the sides say {words}, but a stream word is about the whole answer of {_name(operation)}",
                 "set-words",
                 "write the same word on all sides, or none",
             )
 
 
+def _name(operation: SetOperation) -> str:
+    return operation.kind + ("" if operation.distinct else " ALL")
+
+
+def _combined(operation: SetOperation, plans: list[Plan]) -> Plan:
+    match operation.kind, operation.distinct:
+        case "UNION", True:
+            return Distinct(_selected(renamed(Union(tuple(plans)), NESTED)))
+        case "EXCEPT", False:
+            return Except(*plans)
+        case "EXCEPT", True:
+            return Except(*(_distinct(plan) for plan in plans))
+        case "INTERSECT", False:
+            return Except(plans[0], Except(*plans))
+        case _:
+            return _intersected(*plans)
+
+
+def _distinct(plan: Plan) -> Plan:
+    return plan if isinstance(plan, Distinct) else Distinct(plan)
+
+
+def _selected(nested: Project) -> Project:
+    """The columns of a nested query under their own names again."""
+    names = [name.split(".", 1)[1] for name in nested.schema.names]
+    return Project(nested, tuple(zip(names, map(nested.schema.column, nested.schema.names), strict=True)))
+
+
+def _intersected(left: Plan, right: Plan) -> Plan:
+    """Each row of the left side once, while the right side has it."""
+    for side in (left, right):
+        no_internal_windows(side, "INTERSECT")
+    kept, other = renamed(_distinct(left), NESTED), renamed(right, f"{NESTED}_2")
+    ones = map(kept.schema.column, kept.schema.names)
+    twos = map(other.schema.column, other.schema.names)
+    pairs = zip(ones, twos, strict=True)
+    same = tuple(part for one, two in pairs for part in _equal_or_null(one, two))
+    return _selected_left(Exists(kept, other, conjunction(same)))
+
+
+def _selected_left(match: Exists) -> Project:
+    names = match.schema.names
+    return Project(match, tuple((name.split(".", 1)[1], match.schema.column(name)) for name in names))
+
+
+def _equal_or_null(one: Expression, two: Expression) -> tuple[Expression, ...]:
+    """Equality in which NULL equals NULL, as equalities that rows can be found by."""
+    if one.type.kind is Kind.NULL:
+        return ()
+    filler = Literal(_FILLERS[one.type.kind], one.type)
+    return (
+        call("=", [call("is_null", [one]), call("is_null", [two])]),
+        call("=", [call("coalesce", [one, filler]), call("coalesce", [two, filler])]),
+    )
+
+
+_FILLERS: dict[Kind, Any] = {
+    Kind.BOOLEAN: False,
+    Kind.STRING: "",
+    Kind.BINARY: b"",
+    Kind.FLOAT: 0.0,
+    Kind.DOUBLE: 0.0,
+    Kind.DECIMAL: Decimal(0),
+    **dict.fromkeys((Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT), 0),
+    **dict.fromkeys((Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL), 0),
+}
+
+
 def _union_parts(query: Query) -> list[Query]:
-    if isinstance(query, SetOperation) and query.kind == "UNION":
+    if isinstance(query, SetOperation) and query.kind == "UNION" and not query.distinct:
         return _union_parts(query.left) + _union_parts(query.right)
     return [query]
 
@@ -72,10 +148,10 @@ def _aligned(kind: str, written: list[Query], plans: list[Plan]) -> list[Plan]:
     targets = list(plans[0].schema.types)
     for query, plan in zip(written[1:], plans[1:], strict=True):
         if len(plan.schema) != len(targets):
-            message = f"{kind} ALL of {len(targets)} columns above and {len(plan.schema)} columns here"
+            message = f"{kind} of {len(targets)} columns above and {len(plan.schema)} columns here"
             refuse(query, message, "set-columns", "select the same number of columns on all sides")
         types = enumerate(zip(targets, plan.schema.types, strict=True), start=1)
-        targets = [_meeting(query, f"column {n} of {kind} ALL", left, right) for n, (left, right) in types]
+        targets = [_meeting(query, f"column {n} of {kind}", left, right) for n, (left, right) in types]
     return [_as_types(plan, targets) for plan in plans]
 
 

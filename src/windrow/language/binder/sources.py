@@ -6,21 +6,28 @@ With a window it is a stream, and its window is a leaf of the plan like any othe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import Stream, Table, TableKind
+from windrow.algebra.expressions import Column, Literal
+from windrow.algebra.functions import call
 from windrow.algebra.operators import Project, Union
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, TableScan
+from windrow.algebra.types import BIGINT, INTERVAL, TIMESTAMP
+from windrow.language.binder.bounds import bounds_over
 from windrow.language.binder.context import Relation
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.pseudo import Reads, pseudo_of
 from windrow.language.binder.scope import Entry, Scope
 from windrow.language.binder.windows import window
+from windrow.language.syntax import Select, SetOperation, WindowSyntax
+from windrow.windows.bracket import WindowClause
 
 if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
     from windrow.language.binder.context import Context
-    from windrow.language.syntax import Source
+    from windrow.language.syntax import Query, Source
 
 #: the alias of a nested query that has none
 NESTED = "nested"
@@ -47,7 +54,7 @@ class FromItem:
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(entry.column.name for entry in self.entries)
+        return frozenset(entry.column.name for entry in self.entries if isinstance(entry.column, Column))
 
 
 def bind_sources(sources: tuple[Source, ...], reads: Reads, context: Context) -> list[FromItem]:
@@ -58,7 +65,35 @@ def bind_sources(sources: tuple[Source, ...], reads: Reads, context: Context) ->
             item = _Binding(source, reads, context, tuple(item.plan_alias for item in items)).bind()
         _refuse_second(item, items)
         items.append(item)
-    return items
+    return with_bounds(_accumulated(items, reads, context))
+
+
+def _accumulated(items: list[FromItem], reads: Reads, context: Context) -> list[FromItem]:
+    """Beside windows that move continuously, the rows of closed windows stay: a nested query over window
+    functions only grows, as in the systems they come from."""
+    if all(leaf.spec.is_periodic for item in items for leaf in item.plan.leaves):
+        return items
+    changed: list[FromItem] = []
+    for item in items:
+        source, used = item.node, tuple(other.plan_alias for other in changed)
+        if source.query is not None and source.window is None and is_over_functions(source.query):
+            stays = WindowSyntax(source.span, WindowClause("UNBOUNDED"))
+            with at(source):
+                item = _Binding(replace(source, window=stays), reads, context, used).bind()
+        changed.append(item)
+    return changed
+
+
+def is_over_functions(query: Query) -> bool:
+    """Whether all that a query reads is under TUMBLE, HOP, CUMULATE or SESSION."""
+    if isinstance(query, SetOperation):
+        return is_over_functions(query.left) and is_over_functions(query.right)
+    assert isinstance(query, Select)
+    return all(
+        source.function is not None
+        or (source.query is not None and source.window is None and is_over_functions(source.query))
+        for source in query.sources
+    )
 
 
 def entries_of(plan: Plan, plan_alias: str, alias: str) -> tuple[Entry, ...]:
@@ -68,7 +103,50 @@ def entries_of(plan: Plan, plan_alias: str, alias: str) -> tuple[Entry, ...]:
     for full in plan.schema.names:
         name = full.removeprefix(plan_alias + ".")
         found.append(Entry(alias, name, plan.schema.column(full), name in pseudo))
-    return tuple(found)
+    return (*found, *_computed_entries(plan, plan_alias, alias))
+
+
+def _computed_entries(plan: Plan, plan_alias: str, alias: str) -> tuple[Entry, ...]:
+    """The columns that a stream or table computes, where they are read."""
+    scan = next((node for node in (plan, *plan.children) if isinstance(node, Scan | TableScan)), None)
+    if scan is None:
+        return ()
+    declared = scan.stream if isinstance(scan, Scan) else scan.table
+
+    def own(part: Expression) -> Expression:
+        return Column(f"{plan_alias}.{part.name}", part.data_type) if isinstance(part, Column) else part
+
+    return tuple(Entry(alias, name, value.rewrite(own)) for name, value in declared.computed)
+
+
+def with_bounds(items: list[FromItem]) -> list[FromItem]:
+    """The window functions with `window_start`, `window_end` and `window_time` as columns of theirs.
+
+    Where all windows move together these are facts of the answer. Else each such window is a query by itself,
+    whose rows carry the bounds of their extents.
+    """
+    if not any(item.node.function for item in items):
+        return items
+    leaves = [leaf for item in items for leaf in item.plan.leaves]
+    together = len({leaf.spec.period for leaf in leaves}) == 1 and not any(item.node.join for item in items)
+    return [_with_bounds(item, together) if item.node.function else item for item in items]
+
+
+def _with_bounds(item: FromItem, together: bool) -> FromItem:
+    known = {entry.name.lower() for entry in item.entries}
+    made = bounds_over(item.plan)
+    start, end = made("window_start"), made("window_end")
+    tick = Literal(1, INTERVAL if end.type == TIMESTAMP else BIGINT)
+    bounds = {"window_start": start, "window_end": end, "window_time": call("-", [end, tick])}
+    bounds = {name: bound for name, bound in bounds.items() if name not in known}
+    if together:
+        entries = tuple(Entry(item.alias, name, bound) for name, bound in bounds.items())
+        return replace(item, entries=item.entries + entries)
+    columns = [(entry.name, entry.column) for entry in item.entries]
+    plan = renamed(Project(item.plan, (*columns, *bounds.items())), item.plan_alias)
+    pseudo = {entry.name for entry in item.entries if entry.pseudo}
+    found = entries_of(plan, item.plan_alias, item.alias)
+    return replace(item, plan=plan, entries=tuple(replace(e, pseudo=e.name in pseudo) for e in found))
 
 
 def renamed(plan: Plan, alias: str) -> Project:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windrow.errors import QueryError, nearest
 from windrow.language.archives import CreateArchive
@@ -13,8 +13,10 @@ from windrow.language.binder.bound import (
     DeclareArchive,
     DeclareStream,
     DeclareTable,
+    DescribeEntry,
     Dropped,
     ExplainQuery,
+    Nothing,
     RefreshQuery,
     RegisterQuery,
     RunOnce,
@@ -23,13 +25,14 @@ from windrow.language.binder.bound import (
 from windrow.language.binder.declarations import bind_stream, bind_table
 from windrow.language.binder.places import at
 from windrow.language.binder.queries import bind_query
-from windrow.language.catalog import StandingQuery
+from windrow.language.catalog import StandingQuery, kind_of
 from windrow.language.once import bind_once
 from windrow.language.syntax import (
     Analyze,
     CreateQuery,
     CreateStream,
     CreateTable,
+    Describe,
     Drop,
     Explain,
     Refresh,
@@ -40,7 +43,7 @@ from windrow.language.syntax import (
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
-    from windrow.language.catalog import Catalog
+    from windrow.language.catalog import Catalog, Entry
 
 _SHOWN = {"STREAMS": "STREAM", "TABLES": "TABLE", "QUERIES": "QUERY", "ARCHIVES": "ARCHIVE"}
 
@@ -48,6 +51,8 @@ _SHOWN = {"STREAMS": "STREAM", "TABLES": "TABLE", "QUERIES": "QUERY", "ARCHIVES"
 def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
     """What a statement means; declarations change the catalog."""
     with at(statement):
+        if getattr(statement, "if_missing", False) and (there := _there(statement, catalog)):
+            return there
         match statement:
             case CreateStream():
                 stream = bind_stream(statement)
@@ -58,27 +63,62 @@ def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
                 catalog.add(table)
                 return DeclareTable(table)
             case CreateQuery():
-                query = _standing(statement, catalog)
-                catalog.add(query)
-                return RegisterQuery(query)
+                return _registered_query(statement, catalog)
             case CreateArchive():
                 archive = bind_archive(statement, catalog)
                 catalog.add(archive)
                 return DeclareArchive(archive)
             case Drop():
-                return Dropped(statement.kind, catalog.drop(statement.kind, statement.name).name)
+                return _dropped(statement, catalog)
+            case Describe():
+                return DescribeEntry(_described(statement, catalog))
             case Show():
                 return ShowAll(_SHOWN.get(statement.kind, statement.kind))
             case Explain():
                 asked = _asked(SelectOnce(statement.span, statement.query), catalog)
                 return ExplainQuery(asked.plan, asked.once)
-            case Analyze():
-                return AnalyzeQuery(_registered(statement, catalog))
-            case Refresh():
-                return RefreshQuery(_registered(statement, catalog))
+            case Analyze() | Refresh():
+                found = _registered(statement, catalog)
+                return AnalyzeQuery(found) if isinstance(statement, Analyze) else RefreshQuery(found)
             case SelectOnce():
                 return _asked(statement, catalog)
     raise TypeError(f"no statement {type(statement).__name__}")
+
+
+def _there(statement: Any, catalog: Catalog) -> Nothing | None:
+    """What IF NOT EXISTS leaves to do where something of the kind has the name: nothing."""
+    found = catalog.entry(statement.name)
+    kind = type(statement).__name__.removeprefix("Create").upper()
+    return Nothing(kind, found.name) if found is not None and kind_of(found) == kind else None
+
+
+def _dropped(statement: Drop, catalog: Catalog) -> Dropped | Nothing:
+    if statement.if_there and catalog.entry(statement.name) is None:
+        return Nothing(statement.kind, statement.name)
+    return Dropped(statement.kind, catalog.drop(statement.kind, statement.name).name)
+
+
+def _registered_query(statement: CreateQuery, catalog: Catalog) -> RegisterQuery | Nothing:
+    found = catalog.entry(statement.name)
+    replaces = statement.replaces and isinstance(found, StandingQuery)
+    query = _standing(statement, catalog)
+    if replaces:
+        if query == found:
+            return Nothing("QUERY", query.name)
+        catalog.drop("QUERY", statement.name)
+    catalog.add(query)
+    return RegisterQuery(query, statement.replaces)
+
+
+def _described(statement: Describe, catalog: Catalog) -> Entry:
+    found = catalog.entry(statement.name)
+    if found is None:
+        raise QueryError(
+            f"nothing is called `{statement.name}`",
+            code="unknown-source",
+            hint=nearest(statement.name, catalog.names) or "SHOW STREAMS, TABLES or QUERIES tells names",
+        )
+    return found
 
 
 def _asked(statement: SelectOnce, catalog: Catalog) -> RunOnce:

@@ -16,6 +16,7 @@ from windrow.algebra.functions.calendar import (
     month_length,
     timestamp_text,
 )
+from windrow.algebra.functions.time_patterns import compiled, written
 from windrow.algebra.functions.values.base import Strict, Value, plain
 from windrow.algebra.functions.values.bits import wrapped
 from windrow.algebra.functions.values.numbers import EXACT, long, overflow, saturated
@@ -148,6 +149,7 @@ FUNCTIONS: dict[str, Strict] = {
     "second": plain(lambda time: time // MICROS % 60),
     "exact_second": plain(lambda time: Decimal(time % MINUTE).scaleb(-6)),
     "date_trunc": plain(lambda unit, time: long(truncate(unit, time), "the time")),
+    "date_format": plain(lambda time, pattern: written(compiled(pattern), time)),
     "trunc": plain(lambda date, unit: truncate(unit, date)),
     "date_add": plain(_moved),
     "date_sub": plain(lambda date, by: _moved(date, -by)),

@@ -1,0 +1,201 @@
+"""TUMBLE, HOP, CUMULATE and SESSION in FROM, and `window()` in GROUP BY: each is a window bracket.
+
+Both families begin their windows at multiples of the slide, plus an offset; a bracket ends them there. So
+HOP(TABLE s, DESCRIPTOR(ts), slide, size, offset) is [RANGE size SLIDE slide ORIGIN x], x = (offset + size)
+mod slide.
+
+>>> print(bracket_of("HOP", {"slide": (4, False), "size": (10, False)}).origin)
+2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from windrow.errors import QueryError, Span
+from windrow.language.lift_literals import interval_at
+from windrow.language.places import words
+from windrow.language.tokens import Kind, Tokens
+from windrow.windows.bracket import WindowClause
+from windrow.windows.units import Quantity
+
+if TYPE_CHECKING:
+    from windrow.language.lift import Lifted
+
+#: ticks, and whether they are microseconds
+Length = tuple[int, bool]
+
+#: the lengths each function takes, in their order; those in the second tuple may be left out
+LENGTHS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "TUMBLE": (("size",), ("offset",)),
+    "HOP": (("slide", "size"), ("offset",)),
+    "CUMULATE": (("step", "size"), ("offset",)),
+    "SESSION": (("gap",), ()),
+}
+_TIMES = "TABLE {0}, DESCRIPTOR({1}), INTERVAL"
+_FORMS = {
+    "TUMBLE": "TUMBLE(TABLE {0}, DESCRIPTOR({1}), INTERVAL '10' MINUTE)",
+    "HOP": f"HOP({_TIMES} '5' MINUTE, INTERVAL '10' MINUTE), first the slide, then the size",
+    "CUMULATE": f"CUMULATE({_TIMES} '1' HOUR, INTERVAL '1' DAY), first the step, then the size",
+    "SESSION": "SESSION(TABLE {0} PARTITION BY k, DESCRIPTOR({1}), INTERVAL '5' MINUTE)",
+}
+_CLAUSES = words("SELECT FROM JOIN WHERE ON BY HAVING LIMIT USING UNION EXCEPT INTERSECT")
+
+
+@dataclass(frozen=True)
+class TableFunction:
+    """A window function in FROM: the name it is applied to, its column of time, and the bracket it means."""
+
+    span: Span
+    word: str
+    name: str
+    column: str
+    clause: WindowClause
+
+
+def bracket_of(word: str, lengths: dict[str, Length], partition_by: tuple[str, ...] = ()) -> WindowClause:
+    """The bracket that a function with these lengths means."""
+    offset = lengths.get("offset", (0, True))[0]
+    if word == "SESSION":
+        gap = _quantity(lengths["gap"])
+        return WindowClause("SESSION", gap, partition_by=partition_by, inclusive=True)
+    size = lengths["size"]
+    if word == "CUMULATE":
+        origin = offset % size[0] if size[0] > 0 else 0
+        return WindowClause("CUMULATE", _quantity(size), _quantity(lengths["step"]), origin=origin)
+    slide = lengths.get("slide", size)
+    origin = (offset + size[0]) % slide[0] if slide[0] > 0 else 0
+    return WindowClause("RANGE", _quantity(size), _quantity(slide), origin=origin)
+
+
+def _quantity(length: Length) -> Quantity:
+    return Quantity(length[0], "MICROSECONDS" if length[1] else None)
+
+
+def lift_table_functions(lifted: Lifted) -> None:
+    """Take the window functions out of FROM; each is one placeholder."""
+    tokens = lifted.tokens
+    for index in range(len(tokens)):
+        if tokens.word(index) in LENGTHS and tokens.word(index + 1) == "(" and _in_from(tokens, index):
+            _lift(lifted, index)
+
+
+def _in_from(tokens: Tokens, index: int) -> bool:
+    """Whether the word at an index stands in FROM, perhaps inside TABLE ( … )."""
+    at = index - 1
+    if tokens.words(at - 1, 2) == ("TABLE", "("):
+        at -= 2
+    while at >= 0 and tokens.word(at) not in _CLAUSES and tokens.word(at) != "(":
+        at = tokens.partner[at] - 1 if tokens.word(at) == ")" else at - 1
+    return tokens.word(at) in ("FROM", "JOIN")
+
+
+def _lift(lifted: Lifted, index: int) -> None:
+    tokens, open_at = lifted.tokens, index + 1
+    first, last = index, tokens.partner[open_at]
+    if tokens.words(index - 2, 2) == ("TABLE", "("):
+        first, last = index - 2, tokens.partner[index - 1]
+        if last != tokens.partner[open_at] + 1:
+            raise _refusal("TABLE takes one window function", tokens.word(index), tokens[last].span)
+    span = lifted.cover(first, last)
+    inside = tokens.cut(open_at + 1, tokens.partner[open_at])
+    lifted.functions_in_from[span.start] = _Reader(tokens.word(index), span, inside).read()
+
+
+class _Reader:
+    """Reads the arguments of one function."""
+
+    def __init__(self, word: str, span: Span, inside: Tokens) -> None:
+        self.word = word
+        self.span = span
+        self.arguments = dict(self._named(list(_split(inside))))
+
+    def read(self) -> TableFunction:
+        needed, _ = LENGTHS[self.word]
+        name, partition_by = self._data(self.arguments.pop("data"))
+        column = self._column(self.arguments.pop("timecol"))
+        missing = next((part for part in needed if part not in self.arguments), None)
+        if missing is not None:
+            raise self.refusal(f"{self.word} does not say its {missing}", name, column)
+        lengths = {part: self._length(self.arguments[part]) for part in self.arguments}
+        if len({is_time for _, is_time in lengths.values()}) > 1:
+            raise self.refusal("some of these lengths are times and some are numbers", name, column)
+        clause = replace(bracket_of(self.word, lengths, partition_by), wattr=column)
+        return TableFunction(self.span, self.word, name, column, clause)
+
+    def _named(self, parts: list[Tokens]) -> Iterator[tuple[str, Tokens]]:
+        """The arguments by name, where they have none by their place."""
+        needed, optional = LENGTHS[self.word]
+        order = ["data", "timecol", *needed, *optional]
+        if len(parts) > len(order) or len(parts) < 2:
+            raise self.refusal(f"{self.word} has {len(parts)} arguments", "s", "ts")
+        for place, part in zip(order, parts, strict=False):
+            name = place
+            if part.words(1, 2) == ("=", ">"):
+                name, part = part[0].text.lower(), part.cut(3, len(part))
+                if name not in order:
+                    message = f"{self.word} has no argument `{name}`"
+                    raise self.refusal(message, "s", "ts", f"its arguments are {', '.join(order).upper()}")
+            yield name, part
+
+    def _data(self, part: Tokens) -> tuple[str, tuple[str, ...]]:
+        at = int(part.word(0) == "TABLE" and len(part) > 1)
+        if not len(part) or not part[at].is_name:
+            wanted = "window a stream, and put conditions into WHERE, which is about its rows"
+            raise self.refusal("a window function is over one stream, by its name", "s", "ts", wanted)
+        name, rest = part[at].name, part.cut(at + 1, len(part))
+        if not len(rest):
+            return name, ()
+        if rest.words(0, 2) != ("PARTITION", "BY") or self.word != "SESSION":
+            other = f"only SESSION takes PARTITION BY; with {self.word} the keys stand in GROUP BY"
+            hint = None if self.word == "SESSION" else other
+            raise self.refusal(f"unexpected `{rest[0].text}` after `{name}`", name, "ts", hint)
+        keys = [token for token in rest.items[2:] if token.is_name]
+        if not keys or any(
+            token.word not in ("(", ")", ",") for token in rest.items[2:] if token not in keys
+        ):
+            raise self.refusal("columns follow PARTITION BY", name, "ts")
+        return name, tuple(token.name for token in keys)
+
+    def _column(self, part: Tokens) -> str:
+        if part.words(0, 2) == ("DESCRIPTOR", "("):
+            part = part.cut(2, len(part) - 1)
+        last = len(part) - 1
+        if last not in (0, 2) or not part[last].is_name or (last == 2 and part.word(1) != "."):
+            raise self.refusal("the second argument is the column of time", "s", "ts")
+        return part[last].name
+
+    def _length(self, part: Tokens) -> Length:
+        sign = -1 if part.word(0) == "-" else 1
+        part = part.cut(int(sign < 0), len(part))
+        found = interval_at(part, 0)
+        if found is not None and found[1] == len(part) - 1:
+            return sign * found[0], True
+        if len(part) == 1 and part[0].kind is Kind.NUMBER and part[0].text.isdecimal():
+            return sign * int(part[0].text), False
+        hint = "write INTERVAL '10' MINUTE, or a bare number where the attribute is a number"
+        raise QueryError("this is not a length", code="window-size", span=part.span, hint=hint)
+
+    def refusal(self, message: str, name: str, column: str, hint: str | None = None) -> QueryError:
+        return _refusal(message, self.word, self.span, name, column, hint)
+
+
+def _refusal(
+    message: str, word: str, span: Span, name: str = "s", column: str = "ts", hint: str | None = None
+) -> QueryError:
+    form = f"write {_FORMS[word].format(name, column)}"
+    return QueryError(message, code="window-function", span=span, hint=hint or form)
+
+
+def _split(inside: Tokens) -> Iterator[Tokens]:
+    """The arguments between the commas."""
+    begin = index = 0
+    while index < len(inside):
+        if inside.word(index) == ",":
+            yield inside.cut(begin, index)
+            begin = index + 1
+        index = inside.partner[index] + 1 if inside.word(index) == "(" else index + 1
+    if len(inside):
+        yield inside.cut(begin, len(inside))

@@ -1,0 +1,92 @@
+"""A small market in which everyday SQL is asked, and what each executor answers.
+
+Rows are out of order, with ties, NULLs and a pause; one push is one micro-batch. Instants are in seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windrow.algebra.changes import Change
+from windrow.algebra.plan import Emit
+from windrow.engine import declared
+from windrow.language.catalog import Catalog
+from windrow.language.compile import compile_query
+from windrow.testing import Harness
+
+SECOND = 1_000_000
+STREAMS = {
+    "bids": ("item BIGINT, price DOUBLE, bidder STRING, ts TIMESTAMP", "WATTR ts"),
+    "asks": ("item BIGINT, price DOUBLE, qty INT, ts TIMESTAMP", "WATTR ts"),
+    "ticks": ("k BIGINT, v INT, n BIGINT", "WATTR n"),
+}
+TABLES = {"items": "item BIGINT, name STRING", "owners": ("item BIGINT, owner STRING", "RELATION")}
+BIDS = [
+    (1, 10.0, "ann", 1 * SECOND),
+    (2, 20.0, "bob", 4 * SECOND),
+    (1, 5.0, "ann", 7 * SECOND),
+    (1, 7.0, "cid", 12 * SECOND),
+    (None, 9.0, "bob", 11 * SECOND),
+    (3, 1.0, "bob", 17 * SECOND),
+    (1, 7.0, "cid", 12 * SECOND),
+    (1, None, None, 41 * SECOND),
+]
+ASKS = [
+    (1, 10.0, 3, 2 * SECOND),
+    (2, 1.0, 1, 9 * SECOND),
+    (1, 7.0, 2, 11 * SECOND),
+    (None, 7.0, 5, 12 * SECOND),
+    (4, 2.0, None, 16 * SECOND),
+]
+TICKS = [(1, 10, 0), (2, 20, 1), (1, 30, 4), (2, None, 5), (1, 30, 5), (1, 5, 9), (3, 7, 10)]
+EXECUTORS = ("kernels", "engine")
+
+
+def market() -> Catalog:
+    return declared(STREAMS, TABLES)
+
+
+def plan_of(query: str) -> Emit:
+    return compile_query(query, market())
+
+
+def answers(query: str | Emit, executor: str) -> list[Change]:
+    """All that a query says over the rows above."""
+    harness = Harness(query, STREAMS, TABLES, executor)
+    named = {name for node in harness.plan.walk() for name in _names(node)}
+    if "items" in named:
+        harness.update("items", 0, insert=[(1, "pen"), (2, "cup")])
+        harness.update("items", 10 * SECOND, insert=[(3, "hat")], delete=[(2, "cup")])
+    if "owners" in named:
+        harness.update("owners", 0, insert=[(1, "eve")])
+        harness.update("owners", 6 * SECOND, insert=[(2, "dan")], delete=[(1, "eve")])
+    for name, rows in (("bids", BIDS), ("asks", ASKS), ("ticks", TICKS)):
+        if name in named:
+            harness.push(name, rows[:3])
+    for name, rows in (("bids", BIDS), ("asks", ASKS), ("ticks", TICKS)):
+        if name in named:
+            harness.push(name, rows[3:])
+    harness.finish()
+    return harness.take()
+
+
+def _names(node: Any) -> list[str]:
+    found = [getattr(node, part, None) for part in ("stream", "table")]
+    return [each.name for each in found if hasattr(each, "name")]
+
+
+def shown(changes: list[Change]) -> str:
+    """A change in a line: the operation, the row, and the instant it is about."""
+    return "\n".join(f"{c.op} {', '.join(map(_value, c.row))}  @ {_instant(c.at)}" for c in changes)
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= SECOND // 2:
+        return _instant(value)
+    return repr(value)
+
+
+def _instant(at: int) -> str:
+    return f"{at / SECOND:g}s" if at % 1000 == 0 else f"{at}us" if abs(at) >= 1000 else str(at)

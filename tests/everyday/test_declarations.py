@@ -1,0 +1,123 @@
+"""CREATE … IF NOT EXISTS, OR REPLACE, DROP … IF EXISTS, DESCRIBE, and columns that are computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from windrow.cli.declared import Declared
+from windrow.errors import QueryError
+from windrow.language.binder.bound import Dropped, Nothing, RegisterQuery
+from windrow.language.compile import Catalog, compile_script
+from windrow.testing import Harness
+
+STREAM = "CREATE STREAM s (a INT, b INT, n BIGINT) WATTR n ORDERED;"
+
+
+def bound(script: str) -> list[Any]:
+    return compile_script(script, Catalog())
+
+
+def test_what_is_there_is_left_as_it_is() -> None:
+    catalog = Catalog()
+    compile_script(STREAM, catalog)
+    before = catalog.streams["s"]
+    again = compile_script("CREATE STREAM IF NOT EXISTS S (x DOUBLE, n BIGINT)", catalog)
+    assert again == [Nothing("STREAM", "s")]
+    assert catalog.streams["s"] is before
+    (new,) = compile_script("CREATE TABLE IF NOT EXISTS t (a INT)", catalog)
+    assert new.table.name == "t"
+    compile_script("CREATE QUERY IF NOT EXISTS q AS SELECT a FROM s [NOW]", catalog)
+    assert compile_script("CREATE QUERY IF NOT EXISTS q AS SELECT b FROM s [NOW]", catalog) == [
+        Nothing("QUERY", "q")
+    ]
+
+
+def test_a_name_of_another_kind_is_refused_all_the_same() -> None:
+    with pytest.raises(QueryError, match="there is a stream `s` already"):
+        bound(STREAM + "CREATE TABLE IF NOT EXISTS s (a INT)")
+    with pytest.raises(QueryError, match="no table `s` to drop"):
+        bound(STREAM + "DROP TABLE IF EXISTS s")
+
+
+def test_what_is_not_there_need_not_be_dropped() -> None:
+    assert bound("DROP QUERY IF EXISTS q") == [Nothing("QUERY", "q")]
+    assert bound(STREAM + "DROP STREAM IF EXISTS s")[-1] == Dropped("STREAM", "s")
+
+
+def test_a_query_is_replaced_unless_it_is_the_same() -> None:
+    create = "CREATE OR REPLACE QUERY q AS SELECT {} FROM s [NOW];"
+    first, second, third = bound(STREAM + create.format("a") + create.format("b") + create.format("b"))[1:]
+    assert isinstance(first, RegisterQuery)
+    assert second.query.plan.schema.names == ("b",)
+    assert third == Nothing("QUERY", "q")
+    with pytest.raises(QueryError, match="QUERY should follow"):
+        bound("CREATE OR REPLACE STREAM s (a INT, n BIGINT)")
+
+
+def test_an_engine_runs_the_query_that_replaces() -> None:
+    declared = Declared()
+    declared.sql(STREAM + "CREATE QUERY q AS SELECT a FROM s [NOW]")
+    declared.sql("CREATE OR REPLACE QUERY q AS SELECT b FROM s [RANGE 5]")
+    assert declared._engine.queries["q"].query.plan.schema.names == ("b",)
+    declared.sql("CREATE STREAM IF NOT EXISTS s (a INT, n BIGINT); DROP QUERY IF EXISTS nothing")
+
+
+def test_describe_tells_columns_types_and_what_is_said_about_them() -> None:
+    declared = Declared()
+    (shown,) = declared.sql(
+        "CREATE STREAM s (a INT, at_ms TIMESTAMP FORMAT 'epoch_ms', twice AS a * 2)"
+        " WATTR at_ms SLACK 5 SECONDS;"
+        "CREATE TABLE t (k BIGINT, v STRING, KEY (k)); CREATE QUERY q AS SELECT twice FROM s [NOW];"
+        "DESCRIBE s"
+    )
+    assert shown.to_pylist() == [
+        {"column": "a", "type": "INT", "about": ""},
+        {"column": "at_ms", "type": "TIMESTAMP", "about": "FORMAT 'epoch_ms' WATTR SLACK 5 SECONDS"},
+        {"column": "twice", "type": "INT", "about": "AS a * 2"},
+    ]
+    table, query = declared.sql("DESC t; DESCRIBE q")
+    assert table.column("about").to_pylist() == ["KEY", ""]
+    assert query.column("column").to_pylist() == ["twice"]
+    with pytest.raises(QueryError, match="nothing is called `tt`"):
+        declared.sql("DESCRIBE tt")
+
+
+COMPUTED = {"s": ("a INT, b INT, n BIGINT, total AS a + b, even BOOLEAN AS total % 2 = 0", "WATTR n")}
+QUERIES = {
+    "SELECT * FROM s [RANGE 5]": ("SELECT a, b, n, a + b AS total, (a + b) % 2 = 0 AS even FROM s [RANGE 5]"),
+    "SELECT total FROM s [RANGE 5 SLIDE 5] WHERE even": (
+        "SELECT a + b AS total FROM s [RANGE 5 SLIDE 5] WHERE (a + b) % 2 = 0"
+    ),
+    "SELECT even, SUM(total) AS t FROM s [RANGE 5 SLIDE 5] GROUP BY even": (
+        "SELECT (a + b) % 2 = 0 AS even, SUM(a + b) AS t FROM s [RANGE 5 SLIDE 5] GROUP BY (a + b) % 2 = 0"
+    ),
+    "SELECT x.total FROM s [RANGE 5] x JOIN s [RANGE 5] y ON x.total = y.total": (
+        "SELECT x.a + x.b AS total FROM s [RANGE 5] x JOIN s [RANGE 5] y ON x.a + x.b = y.a + y.b"
+    ),
+    "SELECT a FROM s [LIFETIME total]": "SELECT a FROM s [LIFETIME a + b]",
+}
+
+
+@pytest.mark.parametrize("executor", ["reference", "kernels", "engine"])
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_computed_column_is_its_expression(query: str, executor: str) -> None:
+    plain = {"s": ("a INT, b INT, n BIGINT", "WATTR n")}
+    found = []
+    for text, streams in ((query, COMPUTED), (QUERIES[query], plain)):
+        harness = Harness(text, streams, executor=executor)
+        harness.push("s", [(1, 2, 0), (3, 3, 2), (None, 1, 3), (2, 1, 9)])
+        harness.finish()
+        found.append(harness.take())
+    assert found[0] == found[1]
+    assert found[0]
+
+
+def test_computed_columns_are_checked() -> None:
+    with pytest.raises(QueryError, match="two columns are called `a`"):
+        bound("CREATE STREAM s (a INT, n BIGINT, a AS n + 1)")
+    with pytest.raises(QueryError, match="no column `c`"):
+        bound("CREATE STREAM s (a INT, n BIGINT, b AS c + 1)")
+    with pytest.raises(QueryError, match="has no column `b` to partition by"):
+        bound("CREATE STREAM s (a INT, n BIGINT, b AS a + 1); SELECT a FROM s [ROWS 2 PARTITION BY b]")
