@@ -40,6 +40,7 @@ from windrow.engine.declaring import (
     period,
     register,
 )
+from windrow.engine.epoch_times import Footprint, footprint_of
 from windrow.engine.explaining import explain_plan
 from windrow.engine.handles import Named, Query, StreamView, TableView
 from windrow.engine.loop import Loop
@@ -74,7 +75,9 @@ from windrow.state.store import LocalStore, remove_folder
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.explain import Explanation
     from windrow.algebra.plan import Emit
+    from windrow.engine.epoch_times import EpochTimes
     from windrow.language.binder.bound import BoundStatement
     from windrow.spark.frames import SparkSession
     from windrow.spark.sinks import Sink
@@ -127,6 +130,8 @@ class Windrow:
         self._asker.elsewhere = OnSpark(self.spark, log, folder, self._asker.turns)
         #: makes the sink of a query without one; None: its answers are kept for `results()`
         self.default_sink: Callable[[str], Sink] | None = None
+        #: puts something beside the sink that a query names, to see its answers too
+        self.beside_sink: Callable[[str, Sink], Sink] | None = None
 
     # ------------------------------------------------------------ registering
 
@@ -147,6 +152,11 @@ class Windrow:
         self._engine.commit()
         self._clear_checkpoints(statements)
         return [each for each in shown if each is not None]
+
+    @checked
+    def check(self, text: str) -> list[BoundStatement]:
+        """What statements mean among all that is declared; none of them is done."""
+        return compile_script(text, self._catalog.copy())
 
     @checked
     def select(
@@ -170,7 +180,7 @@ class Windrow:
     @checked
     def ask(
         self,
-        query: str,
+        query: str | Once,
         isolation: str | None = None,
         timeout: float | None = None,
         max_rows: int | None = None,
@@ -388,6 +398,21 @@ class Windrow:
         return self._engine.last.number
 
     @property
+    def epochs(self) -> list[EpochTimes]:
+        """What the last epochs took, oldest first."""
+        return list(self._engine.epochs)
+
+    @property
+    def footprint(self) -> Footprint:
+        """How much the last commit holds."""
+        return footprint_of(self._engine.last)
+
+    @property
+    def folder(self) -> Path:
+        """Where the state is."""
+        return self._folder
+
+    @property
     def exception(self) -> WindrowError | None:
         """Why the last run has ended by itself; None if it goes on, was stopped or came to its end."""
         return self._engine.ended
@@ -414,7 +439,7 @@ class Windrow:
             case ShowAll(kind):
                 return self._shown(kind)
             case ExplainQuery(plan, once):
-                return self._explained(plan, once)
+                return self.explained(plan, once)
             case AnalyzeQuery(query):
                 return self.queries[query.name].explain(analyze=True)
             case RunOnce(_, once, refusal):
@@ -425,11 +450,13 @@ class Windrow:
         return None
 
     def _sink_of(self, query: StandingQuery) -> Sink | None:
-        """Where the answers of a query go that names no sink."""
-        make = self.default_sink
-        return make(query.name) if make is not None and query.sink is None else None
+        """Where the answers of a query go, if not just where the query says."""
+        make, beside = self.default_sink, self.beside_sink
+        if query.sink is None:
+            return make(query.name) if make is not None else None
+        return beside(query.name, self._engine.opened(query.sink, query.name)) if beside is not None else None
 
-    def _explained(self, plan: Emit, once: Once | None) -> Any:
+    def explained(self, plan: Emit, once: Once | None) -> Explanation:
         """The plan as a standing query, and where its rows would come from if it were asked once."""
         explanation = explain_plan(plan)
         if once is None:

@@ -7,9 +7,11 @@ commits is a `Draft`; if anything fails, the draft is gone and the last commit i
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count
 from secrets import token_hex
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +23,7 @@ from windrow.engine.common import Common
 from windrow.engine.costs import Costs
 from windrow.engine.delivering import Delivering
 from windrow.engine.draft import Draft
+from windrow.engine.epoch_times import MOST_EPOCHS, EpochTimes
 from windrow.engine.history import read_contents
 from windrow.engine.in_common import shared_parts
 from windrow.engine.leading import failed_leaders, is_exact, led
@@ -159,6 +162,9 @@ class Engine:
         self._arranging = Arranging(self)
         self._sweep_due = self.log.last.number + SWEEP_EVERY
         self.archives = Archiving(self)
+        #: what the last epochs took
+        self.epochs: deque[EpochTimes] = deque(maxlen=MOST_EPOCHS)
+        self._numbers = count(1)
 
     @property
     def store(self) -> Store:
@@ -182,7 +188,7 @@ class Engine:
             check_stream(record)
             self.streams[stream.name] = record
             if stream.late_sink is not None:
-                late = late_sink or self._opened(stream.late_sink, f"late_{stream.name}")
+                late = late_sink or self.opened(stream.late_sink, f"late_{stream.name}")
                 self.delivering.late_sinks[stream.name] = late
             self._registered = True
             return record
@@ -249,7 +255,7 @@ class Engine:
                 seen = [g for name in record.streams if (g := self.streams[name].greatest) is not None]
                 record = replace(record, complete_from=max(seen) + 1 if seen else None)
             check_every(record)
-            opened = sink or self._opened(query.sink or "memory:", query.name)
+            opened = sink or self.opened(query.sink or "memory:", query.name)
             self._join_domains(record)
             for stream in record.streams:
                 self._together.pop(stream, None)
@@ -405,7 +411,8 @@ class Engine:
                     hint=f"declare it ORDERED PER {column}, or PUNCTUATED BY … PER {column}",
                 )
 
-    def _opened(self, url: str, query: str) -> Sink:
+    def opened(self, url: str, query: str) -> Sink:
+        """The sink that a text stands for."""
         return open_sink(url, query, hook=crash_point, state=self._state_id)
 
     # ------------------------------------------------------------ epochs
@@ -419,6 +426,7 @@ class Engine:
             self._arranging.arrange()
             draft = self._draft()
             self._ingest(draft, arrivals, now)
+            read = time.perf_counter()
             for promise in promises:
                 draft.promise(promise.stream, promise.progress, promise.where, now)
             draft.tick(now)
@@ -433,6 +441,20 @@ class Engine:
             self._effort = None
             self.delivering.timed(lambda: self.deliver(only_due=True))
             self._committing = time.perf_counter() - began - on_rows - self.delivering.seconds
+            closed = on_rows - (read - began)
+            took = EpochTimes(
+                next(self._numbers),
+                self.last.number,
+                now,
+                effort.rows,
+                effort.shed,
+                sum(arrival.waiting for arrival in arrivals),
+                read - began,
+                closed,
+                self._committing,
+                self.delivering.seconds,
+            )
+            self.epochs.append(took)
             return self.last
 
     def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
