@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,13 +75,12 @@ def test_a_client_that_comes_back_again_and_again_misses_and_repeats_nothing(ser
     chance, found, last = random.Random(5), [], None
     while not over.is_set() or Place.parse(last or "0") < server.service.answers.last("sums"):
         headers = {} if last is None else {"last-event-id": last}
-        with server.http.stream("GET", "/api/queries/sums/events?after=0", headers=headers) as response:
+        path = "/api/queries/sums/events?after=0"
+        with suppress(httpx.ReadTimeout), server.http.stream("GET", path, headers=headers, timeout=0.5) as response:
             for each in events(response, chance.randint(1, 6)):
                 if each["event"] == "answers":
                     found.append(each)
                     last = each["id"]
-                if over.is_set() and last and Place.parse(last) >= server.service.answers.last("sums"):
-                    break
     feeder.join()
     everything = server.http.get("/api/queries/sums/results?limit=10000").json()["rows"]
     assert _answers(found) == everything
@@ -142,10 +142,10 @@ def test_a_client_that_takes_nothing_holds_nobody_up(tmp_path: Path) -> None:
         time.sleep(0.2)
         assert "windrow_clients 1" in server.http.get("/metrics").text
         began = time.monotonic()
-        for number in range(1, 40):
-            server.windrow.rows(*((k, 1.0, "a", 10 * number) for k in range(1000)))
+        for number in range(1, 30):
+            server.windrow.rows(*((k, 1.0, "a", 10 * number) for k in range(4000)))
         took = time.monotonic() - began
-        assert took < 20
+        assert took < 60  # all of that without waiting for the client, which has more than fits into buffers
         for _ in range(100):
             if "windrow_clients 0" in server.http.get("/metrics").text:
                 break
@@ -158,8 +158,8 @@ def test_a_client_that_takes_nothing_holds_nobody_up(tmp_path: Path) -> None:
 def test_too_many_clients_are_told_to_come_back(tmp_path: Path) -> None:
     with serving(tmp_path, limits=Limits(followers=2)) as server:
         with server.http.stream("GET", "/api/events") as one, server.http.stream("GET", "/api/events") as two:
-            next(events(one))
-            next(events(two))
+            held = [events(one), events(two)]
+            assert [next(each)["event"] for each in held] == ["hello", "hello"]
             answer = server.http.get("/api/events")
             assert answer.status_code == 429
             assert int(answer.headers["retry-after"]) >= 1
@@ -233,7 +233,7 @@ def test_the_log_keeps_the_newest_and_tells_what_is_gone(tmp_path: Path) -> None
 
 def test_a_reader_that_is_too_far_behind_is_told(server: Server) -> None:
     server.service.answers._kept = 2000
-    for number in range(60):
+    for number in range(20):
         _push(server, number)
     with server.http.stream("GET", "/api/queries/sums/events", headers={"last-event-id": "2"}) as response:
         found = list(events(response, 3))

@@ -105,12 +105,14 @@ class Selected(Rows):
 
 
 class Page(Rows):
-    """Committed answers: `next` is the place to go on from, `more` whether there are more already."""
+    """Committed answers: `next` is the place to go on from, `more` whether there are more already, `newest`
+    the last commit among them; `lost`: some after the place that was asked for are not kept any more."""
 
     query: str
     next: str
     more: bool
     lost: bool
+    newest: int | None
 
 
 class Pushed(BaseModel):
@@ -434,7 +436,8 @@ def _page(service: Service, form: str, name: str, after: Place, before: Place | 
         lost = after < Place(service.answers.gone(query.name)) and after.commit > 0
     table = formats.joined(query.columns, tables)
     headers = {"windrow-next": end, "windrow-more": str(more).lower()}
-    known = {"query": query.name, "next": end, "more": more, "lost": lost}
+    newest = max((part.commit for part in parts), default=None)
+    known = {"query": query.name, "next": end, "more": more, "lost": lost, "newest": newest}
     return _written(table, form, known, headers)
 
 

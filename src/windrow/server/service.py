@@ -315,7 +315,7 @@ class Service:
         text = f"SELECT {columns} FROM {quoted(view.name)} [RANGE {span}{unit}]"
         found = self.windrow.select(text, timeout=5.0, max_bytes=self.limits.select_bytes)
         step = max(1, -(-found.num_rows // rows))
-        sample = found.take(pa.array(range(0, found.num_rows, step)))
+        sample = found.take(pa.array(range(0, found.num_rows, step), pa.int64()))
         return {
             "stream": view.name,
             "columns": columns_of(found.schema),
