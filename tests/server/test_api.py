@@ -55,7 +55,9 @@ def test_a_query_is_declared_answers_and_is_dropped(server: Server) -> None:
 
 
 def test_errors_carry_code_message_span_and_hint(server: Server) -> None:
-    answer = server.http.post("/api/statements", json={"sql": "CREATE QUERY q AS\nSELECT kk FROM s [RANGE 5]"})
+    answer = server.http.post(
+        "/api/statements", json={"sql": "CREATE QUERY q AS\nSELECT kk FROM s [RANGE 5]"}
+    )
     assert answer.status_code == 400
     assert answer.json() == {
         "code": "unknown-column",
@@ -278,7 +280,9 @@ def test_a_query_of_the_same_name_has_answers_of_its_own(server: Server) -> None
 
 
 def test_answers_with_a_sink_of_their_own_are_served_too(server: Server, tmp_path: Path) -> None:
-    text = f"CREATE QUERY filed AS SELECT COUNT(*) AS n FROM s [RANGE 10 SLIDE 10] INTO 'files://{tmp_path}/out'"
+    text = (
+        f"CREATE QUERY filed AS SELECT COUNT(*) AS n FROM s [RANGE 10 SLIDE 10] INTO 'files://{tmp_path}/out'"
+    )
     server.http.post("/api/statements", json={"sql": text}).raise_for_status()
     server.windrow.rows((1, 1.0, "a", 5), (1, 1.0, "a", 25))
     assert server.http.get("/api/queries/filed/results").json()["rows"] == [{"at": 10, "n": 1}]
@@ -294,8 +298,10 @@ def test_recent_rows_are_a_sample(server: Server) -> None:
 
 
 def test_a_share_of_windows_is_left_out_and_told(tmp_path: Path) -> None:
-    script = STREAM.replace("SLACK 3", "SLACK 3 SHEDDABLE").replace("KEEP 100000", "SHEDDABLE").replace(
-        "SHEDDABLE SHEDDABLE", "SHEDDABLE"
+    script = (
+        STREAM.replace("SLACK 3", "SLACK 3 SHEDDABLE")
+        .replace("KEEP 100000", "SHEDDABLE")
+        .replace("SHEDDABLE SHEDDABLE", "SHEDDABLE")
     )
     with serving(tmp_path, script=f"{script}; {SUMS} MAX GAP 2") as server:
         assert server.http.post("/api/shed", json={"share": 0.6}).json() == {"share": 0.6}
@@ -312,7 +318,9 @@ def test_metrics_are_prometheus_text(server: Server) -> None:
     server.windrow.rows((1, 1.0, "a", 5), (1, 1.0, "a", 25))
     server.http.post("/api/select", json={"sql": "SELECT k FROM s [RANGE 10]"}).raise_for_status()
     text = server.http.get("/metrics").text
-    line = re.compile(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.eE+-]+|# (HELP|TYPE) [a-z_]+ .+')
+    line = re.compile(
+        r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.eE+-]+|# (HELP|TYPE) [a-z_]+ .+'
+    )
     assert all(line.fullmatch(each) for each in text.splitlines())
     found = dict(each.rsplit(" ", 1) for each in text.splitlines() if not each.startswith("#"))
     assert found['windrow_rows_total{stream="s"}'] == "2"

@@ -1,4 +1,4 @@
-"""Event streams: every commit once, in order, also for clients that come back, are slow, or outlive a server."""
+"""Event streams: every commit once, in order, for clients that come back, are slow, or outlive a server."""
 
 from __future__ import annotations
 
@@ -76,7 +76,10 @@ def test_a_client_that_comes_back_again_and_again_misses_and_repeats_nothing(ser
     while not over.is_set() or Place.parse(last or "0") < server.service.answers.last("sums"):
         headers = {} if last is None else {"last-event-id": last}
         path = "/api/queries/sums/events?after=0"
-        with suppress(httpx.ReadTimeout), server.http.stream("GET", path, headers=headers, timeout=0.5) as response:
+        with (
+            suppress(httpx.ReadTimeout),
+            server.http.stream("GET", path, headers=headers, timeout=0.5) as response,
+        ):
             for each in events(response, chance.randint(1, 6)):
                 if each["event"] == "answers":
                     found.append(each)
@@ -156,26 +159,31 @@ def test_a_client_that_takes_nothing_holds_nobody_up(tmp_path: Path) -> None:
 
 
 def test_too_many_clients_are_told_to_come_back(tmp_path: Path) -> None:
-    with serving(tmp_path, limits=Limits(followers=2)) as server:
-        with server.http.stream("GET", "/api/events") as one, server.http.stream("GET", "/api/events") as two:
-            held = [events(one), events(two)]
-            assert [next(each)["event"] for each in held] == ["hello", "hello"]
-            answer = server.http.get("/api/events")
-            assert answer.status_code == 429
-            assert int(answer.headers["retry-after"]) >= 1
+    with (
+        serving(tmp_path, limits=Limits(followers=2)) as server,
+        server.http.stream("GET", "/api/events") as one,
+        server.http.stream("GET", "/api/events") as two,
+    ):
+        held = [events(one), events(two)]
+        assert [next(each)["event"] for each in held] == ["hello", "hello"]
+        answer = server.http.get("/api/events")
+        assert answer.status_code == 429
+        assert int(answer.headers["retry-after"]) >= 1
 
 
 def test_two_hundred_clients_get_every_answer(server: Server) -> None:
     heard: list[int] = []
 
     def follow() -> None:
-        with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as client:
-            with client.stream("GET", "/api/queries/sums/events?after=0") as response:
-                found = []
-                for each in events(response):
-                    found.append(each)
-                    if any(row["at"] == 90 for row in _answers(found)):
-                        break
+        path, found = "/api/queries/sums/events?after=0", []
+        with (
+            httpx.Client(base_url=server.url, timeout=60, trust_env=False) as client,
+            client.stream("GET", path) as response,
+        ):
+            for each in events(response):
+                found.append(each)
+                if any(row["at"] == 90 for row in _answers(found)):
+                    break
         heard.append(len(_answers(found)))
 
     threads = [threading.Thread(target=follow) for _ in range(200)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -153,7 +154,8 @@ SELECT COUNT(*) AS readings, AVG(speed) AS speed, MAX(speed) AS fastest
 FROM traffic [RANGE 1 HOUR SLIDE 10 SECONDS] MAX GAP 5;
 CREATE QUERY jams_without_incident AS
 SELECT ISTREAM(t.segment, t.speed) FROM traffic [RANGE 1 MINUTE] AS t
-WHERE t.speed < 12 AND NOT EXISTS (SELECT i.segment FROM incidents [RANGE 10 MINUTES] AS i WHERE i.segment = t.segment);
+WHERE t.speed < 12 AND NOT EXISTS (
+  SELECT i.segment FROM incidents [RANGE 10 MINUTES] AS i WHERE i.segment = t.segment);
 """
 
 
@@ -176,8 +178,12 @@ class Feeder(threading.Thread):
             self.windrow.push("traffic", table.select(schema.names).cast(schema))
             at = pa.compute.max(table["ts"]).as_py()
             rows = [{"segment": number // count % 20, "kind": "accident", "ts": at}]
-            self.windrow.push("incidents", pa.Table.from_pylist(rows, schema=rows_schema(
-                self.windrow.streams["incidents"].declared.schema)))
+            self.windrow.push(
+                "incidents",
+                pa.Table.from_pylist(
+                    rows, schema=rows_schema(self.windrow.streams["incidents"].declared.schema)
+                ),
+            )
             time.sleep(max(0.0, 0.25 - (time.monotonic() - began)))
 
 
@@ -189,7 +195,8 @@ def main() -> None:
     given = parser.parse_args()
     with serving(given.state, TRAFFIC, port=given.port) as server:
         Feeder(server.windrow, given.rate).start()
-        print(server.url, flush=True)
+        sys.stdout.write(f"{server.url}\n")
+        sys.stdout.flush()
         threading.Event().wait()
 
 

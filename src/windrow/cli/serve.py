@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -133,13 +134,19 @@ def serving(
             service.close()
 
 
-def listen(service: Service, host: str, port: int, tokens: Tokens | None) -> None:
-    """Answer until a signal comes."""
+def listen(
+    service: Service, host: str, port: int, tokens: Tokens | None, seconds: float | None = None
+) -> None:
+    """Answer until a signal comes, or for so long."""
     from windrow.server.serve import Listener
 
     listener = Listener(service, host, port, tokens)
     print(f"serving on {listener.url}", flush=True)
     say("Ctrl-C ends it; what is committed stays")
+    if seconds is not None:
+        timer = threading.Timer(seconds, listener.stop)
+        timer.daemon = True
+        timer.start()
     listener.run()
 
 
