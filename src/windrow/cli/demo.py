@@ -95,8 +95,8 @@ def serve_demo(source: Source, rate: int, seconds: int | None, port: int) -> Non
 def servable(text: str) -> str:
     """A demonstration's script whose streams keep rows to be asked about, and whose windows may be shed.
 
-    >>> print(servable("CREATE STREAM s (…) WATTR ts SLACK 5 SECONDS FROM 'x';\\nCREATE QUERY q AS SELECT 1;"))
-    CREATE STREAM s (…) WATTR ts SLACK 5 SECONDS KEEP 20 MINUTES SHEDDABLE FROM 'x';
+    >>> print(servable("CREATE STREAM s (…) SLACK 5 SECONDS FROM 'x';\\nCREATE QUERY q AS SELECT 1;"))
+    CREATE STREAM s (…) SLACK 5 SECONDS KEEP 20 MINUTES SHEDDABLE FROM 'x';
     CREATE QUERY q AS SELECT 1
     MAX GAP 5;
     """

@@ -33,7 +33,7 @@ from windrow.redaction import redacted
 from windrow.server.answers import AnswerLog, LoggedSink, Place
 from windrow.server.formats import as_json_rows, columns_of, read_rows
 from windrow.server.runner import Runner
-from windrow.server.watch import Watch, plain
+from windrow.server.watch import Watch, plain, steady
 
 if TYPE_CHECKING:
     from windrow.engine.adhoc.pending import Asked
@@ -272,15 +272,19 @@ class Service:
 
     def details(self, name: str) -> dict[str, Any]:
         """All that is known of a query: progress, plan, costs, sharing, gaps."""
+        return steady(lambda: self._details(name))
+
+    def _details(self, name: str) -> dict[str, Any]:
         query = self.query(name)
+        explained = query.explain(analyze=True)
         looks: list[dict[str, Any]] = self.watch.look()["queries"]
         known = next((each for each in looks if each["name"] == query.name), {})
         owned = self.windrow.footprint.bytes_by_owner.get(query.id, 0)
         return {
             **known,
             "columns": columns_of(query.columns),
-            "plan": as_dict(query.explain(analyze=True)),
-            "text": render(query.explain(analyze=True)),
+            "plan": as_dict(explained),
+            "text": render(explained),
             "gaps": self.gaps(query),
             "keeps_all": query.keeps_all,
             "state_bytes": owned,

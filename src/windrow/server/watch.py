@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from windrow.engine import explain_plan
+from windrow.errors import QueryError
 from windrow.redaction import redacted
 
 if TYPE_CHECKING:
@@ -31,6 +33,10 @@ KEPT_LOOKS, EVERY = 240, 1.0
 #: so many epochs are told with each look
 TOLD_EPOCHS = 30
 _TIMES = ("TIMESTAMP", "DATE")
+#: so often something is read again that has changed meanwhile
+_TRIES = 5
+_Found = TypeVar("_Found")
+_View = TypeVar("_View")
 
 
 def plain(tick: Instant | None) -> int | str | None:
@@ -77,6 +83,20 @@ class Meter:
         return (total - before) / (now - began) if now > began else 0.0
 
 
+def steady(read: Callable[[], _Found]) -> _Found:
+    """What `read` finds. Queries and streams come and go in other threads: if one does while it reads, again.
+
+    >>> steady(lambda: 7)
+    7
+    """
+    for _ in range(_TRIES):
+        try:
+            return read()
+        except (KeyError, RuntimeError):
+            time.sleep(0.01)
+    return read()
+
+
 class Watch:
     """Looks at an engine. `look` may be called from any thread; `newest` is the last look."""
 
@@ -100,8 +120,8 @@ class Watch:
             now, commit = self._clock(), self._windrow.commit
             if not self._commit_seen or self._commit_seen[-1][0] != commit:
                 self._commit_seen.append((commit, now))
-            streams = [self._stream(view, now) for view in self._windrow.streams.values()]
-            queries = [self._query(query) for query in self._windrow.queries.values()]
+            streams = steady(lambda: self._each(self._windrow.streams, lambda view: self._stream(view, now)))
+            queries = steady(lambda: self._each(self._windrow.queries, self._query))
             self.newest = {
                 "commit": commit,
                 "time": time.time(),
@@ -115,6 +135,16 @@ class Watch:
                 self._kept_at = now
                 self._keep(streams)
             return self.newest
+
+    def _each(
+        self, views: Mapping[str, _View], read: Callable[[_View], dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """What is seen of each, but for those that are dropped in this moment."""
+        found = []
+        for view in views.values():
+            with suppress(QueryError):
+                found.append(read(view))
+        return found
 
     def history(self) -> dict[str, Any]:
         """What the page begins with: lines of the streams, and the last epochs."""
