@@ -154,7 +154,7 @@ SELECT COUNT(*) AS readings, AVG(speed) AS speed, MAX(speed) AS fastest
 FROM traffic [RANGE 1 HOUR SLIDE 10 SECONDS] MAX GAP 5;
 CREATE QUERY jams_without_incident AS
 SELECT ISTREAM(t.segment, t.speed) FROM traffic [RANGE 1 MINUTE] AS t
-WHERE t.speed < 12 AND NOT EXISTS (
+WHERE t.speed < 14 AND NOT EXISTS (
   SELECT i.segment FROM incidents [RANGE 10 MINUTES] AS i WHERE i.segment = t.segment);
 """
 
@@ -177,7 +177,7 @@ class Feeder(threading.Thread):
             number += count
             self.windrow.push("traffic", table.select(schema.names).cast(schema))
             at = pa.compute.max(table["ts"]).as_py()
-            rows = [{"segment": number // count % 20, "kind": "accident", "ts": at}]
+            rows = [{"segment": number // count % 10, "kind": "accident", "ts": at}]
             self.windrow.push(
                 "incidents",
                 pa.Table.from_pylist(

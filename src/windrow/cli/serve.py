@@ -17,7 +17,7 @@ from windrow.cli.triggers import trigger_text
 from windrow.errors import StateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from windrow.engine.connection import Windrow
     from windrow.server.access import Tokens
@@ -53,6 +53,9 @@ def serve(
     trigger: Annotated[
         str, typer.Option(metavar="TIME", callback=trigger_text, help="How often rows are taken.")
     ] = "1 second",
+    name: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A name under which a proxy passes requests on.")
+    ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -74,10 +77,11 @@ def serve(
     from windrow.server.logs import set_up
 
     set_up(log, level)
-    script, name = (read_script(file), name_of(file)) if file is not None else ("", "")
+    script = read_script(file) if file is not None else ""
     tokens = tokens_for(host, token_file)
-    with within(name), serving(state, script, trigger=trigger, takeover=takeover) as service:
-        listen(service, host, port, tokens)
+    where = name_of(file) if file is not None else ""
+    with within(where), serving(state, script, trigger=trigger, takeover=takeover) as service:
+        listen(service, host, port, tokens, names=name or ())
 
 
 def check_installed() -> None:
@@ -135,12 +139,17 @@ def serving(
 
 
 def listen(
-    service: Service, host: str, port: int, tokens: Tokens | None, seconds: float | None = None
+    service: Service,
+    host: str,
+    port: int,
+    tokens: Tokens | None,
+    seconds: float | None = None,
+    names: Iterable[str] = (),
 ) -> None:
     """Answer until a signal comes, or for so long."""
     from windrow.server.serve import Listener
 
-    listener = Listener(service, host, port, tokens)
+    listener = Listener(service, host, port, tokens, names)
     print(f"serving on {listener.url}", flush=True)
     say("Ctrl-C ends it; what is committed stays")
     if seconds is not None:

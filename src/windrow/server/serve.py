@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
+import threading
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Self
 
 import uvicorn
 
 from windrow.errors import StateError
 from windrow.server.access import Tokens, is_loopback
 from windrow.server.app import create_app
+from windrow.server.service import Service
 
 if TYPE_CHECKING:
-    from windrow.server.service import Service
+    from windrow.engine.connection import Windrow
+    from windrow.server.service import Limits
 
 #: seconds that clients have when the server ends
 _GRACE = 3
@@ -22,7 +27,12 @@ class Listener:
     """A server that listens already: its address is known before it answers. `run` blocks."""
 
     def __init__(
-        self, service: Service, host: str = "127.0.0.1", port: int = 8642, tokens: Tokens | None = None
+        self,
+        service: Service,
+        host: str = "127.0.0.1",
+        port: int = 8642,
+        tokens: Tokens | None = None,
+        names: Iterable[str] = (),
     ) -> None:
         if not is_loopback(host) and not tokens:
             raise StateError(
@@ -33,7 +43,7 @@ class Listener:
         self._socket = _bound(host, port)
         self.port: int = self._socket.getsockname()[1]
         self.host = host
-        hosts = frozenset({host.lower()}) if is_loopback(host) else None
+        hosts = frozenset(each.lower() for each in (host, *names)) if is_loopback(host) else None
         config = uvicorn.Config(
             create_app(service, tokens, hosts),
             log_config=None,
@@ -80,3 +90,32 @@ def _bound(host: str, port: int) -> socket.socket:
             hint="another server may listen there: choose another with --port, or 0 for any that is free",
         ) from error
     return found
+
+
+class Background:
+    """A server in a thread of this process, around an engine of yours; `close` closes both."""
+
+    def __init__(
+        self, windrow: Windrow, script: str = "", port: int = 0, limits: Limits | None = None
+    ) -> None:
+        self.service = Service(windrow, limits, script=script)
+        self._listener = Listener(self.service, port=port)
+        self._thread = threading.Thread(target=self._listener.run, name="windrow server", daemon=True)
+        self.service.start()
+        self._thread.start()
+        while not self._listener.is_started and self._thread.is_alive():
+            time.sleep(0.01)
+        #: where a browser finds it
+        self.url = self._listener.url.rstrip("/")
+
+    def close(self) -> None:
+        """No more answers; the run ends, and the engine lets go of its state."""
+        self._listener.stop()
+        self._thread.join(2 * _GRACE)
+        self.service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
