@@ -41,7 +41,7 @@ test-integration: setup ## the live page in a browser: every page, reconnecting,
 	@$(PIP_INSTALL) 'playwright>=1.49' 'axe-playwright-python>=0.1.4' 'schemathesis>=4'
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || echo "no Chromium: its tests are skipped"
-	WINDROW_BROWSER=1 $(PY) -m pytest -q -m browser tests/server
+	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -m integration tests/server
 
 search: setup ## new examples for the property tests: MINUTES=10 of them, over PATHS=tests
 	$(PY) tools/search.py --minutes $(or $(MINUTES),10) --processes 2 $(or $(PATHS),tests)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif("WINDROW_BROWSER" not in os.environ, reason="run by make test-integration"),
+    pytest.mark.integration,
+    pytest.mark.skipif("WINDROW_INTEGRATION" not in os.environ, reason="run by make test-integration"),
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
     pytest.mark.filterwarnings("default"),
 ]

@@ -55,6 +55,7 @@ class QueryPage {
     this.older = h("button", { type: "button", onclick: () => this.page(this.next) }, "Older");
     this.newest = h("button", { type: "button", onclick: () => this.page("end") }, "Newest");
     box.replaceChildren(this.#title(query), this.#chart(query), h("div", { class: "two" }, this.#planCard(), h("div", { class: "stack" }, this.#picture(query), this.#facts())), this.#table(query));
+    this.#begin(query);
     this.details();
     this.page("end");
     this.timer = setInterval(() => { if (!document.hidden) { this.details(); this.picture?.read(); } }, 4000);
@@ -62,6 +63,12 @@ class QueryPage {
 
   close() { clearInterval(this.timer); this.chart?.close(); }
   restyle() { this.chart?.restyle(); this.picture?.draw(); }
+
+  /** The plan as it is known without waiting for the epoch under way, as all that `details` tells does. */
+  async #begin(query) {
+    const found = await api("/api/explain", { sql: query.sql }).catch(() => null);
+    if (found?.[0]?.plan && !this.drawn) planGraph(this.plan, found[0].plan);
+  }
 
   #title(query) {
     const drop = h("button", { type: "button", onclick: () => this.drop(drop) }, "Drop");
