@@ -154,9 +154,9 @@ class Windrow:
         return [each for each in shown if each is not None]
 
     @checked
-    def check(self, text: str) -> list[BoundStatement]:
-        """What statements mean among all that is declared; none of them is done."""
-        return compile_script(text, self._catalog.copy())
+    def check(self, text: str) -> list[tuple[BoundStatement, Explanation | None]]:
+        """What statements mean among all that is declared, and how those that ask would run; none is done."""
+        return [(each, self._planned(each)) for each in compile_script(text, self._catalog.copy())]
 
     @checked
     def select(
@@ -439,7 +439,7 @@ class Windrow:
             case ShowAll(kind):
                 return self._shown(kind)
             case ExplainQuery(plan, once):
-                return self.explained(plan, once)
+                return self._explained(plan, once)
             case AnalyzeQuery(query):
                 return self.queries[query.name].explain(analyze=True)
             case RunOnce(_, once, refusal):
@@ -456,7 +456,15 @@ class Windrow:
             return make(query.name) if make is not None else None
         return beside(query.name, self._engine.opened(query.sink, query.name)) if beside is not None else None
 
-    def explained(self, plan: Emit, once: Once | None) -> Explanation:
+    def _planned(self, statement: BoundStatement) -> Explanation | None:
+        match statement:
+            case RegisterQuery(query):
+                return explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
+            case RunOnce(plan, once) | ExplainQuery(plan, once):
+                return self._explained(plan, once)
+        return None
+
+    def _explained(self, plan: Emit, once: Once | None) -> Explanation:
         """The plan as a standing query, and where its rows would come from if it were asked once."""
         explanation = explain_plan(plan)
         if once is None:

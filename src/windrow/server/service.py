@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from windrow.algebra.explain import Explanation, as_dict, render
-from windrow.engine import explain_plan
 from windrow.errors import QueryError, WindrowError
 from windrow.language.binder.bound import (
     DeclareArchive,
@@ -131,7 +130,7 @@ class Service:
         began, failed = time.perf_counter(), None
         try:
             with self._statements:
-                bound = self.windrow.check(text)
+                bound = [statement for statement, _ in self.windrow.check(text)]
                 before = self._inputs()
                 shown = self.windrow.declare(text)
                 self._remember(text, bound)
@@ -211,37 +210,12 @@ class Service:
     def explain(self, text: str) -> list[dict[str, Any]]:
         """What statements mean and how they would run; none is done."""
         try:
-            bound = self.windrow.check(text)
+            found = [_meaning(*each) for each in self.windrow.check(text)]
             written = parse_script(text)
-            found = [self._meaning(each) for each in bound]
         except WindrowError as error:
             raise error.located(text) from None
         spans = [{"start": each.span.start, "end": each.span.end} for each in written]
         return [{**each, "span": span} for each, span in zip(found, spans, strict=True)]
-
-    def _meaning(self, statement: BoundStatement) -> dict[str, Any]:
-        match statement:
-            case RunOnce(plan, once, refusal):
-                refused = None if once is not None or refusal is None else refusal.message
-                shown = self.windrow.explained(plan, once)
-                return {"kind": "select", "refused": refused, **_explained(shown)}
-            case ExplainQuery(plan, once):
-                return {"kind": "explain", **_explained(self.windrow.explained(plan, once))}
-            case RegisterQuery(query):
-                found = explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
-                return {"kind": "query", "name": query.name, **_explained(found)}
-            case DeclareStream(stream):
-                return {"kind": "stream", "name": stream.name}
-            case DeclareTable(table):
-                return {"kind": "table", "name": table.name}
-            case DeclareArchive(archive):
-                return {"kind": "archive", "name": archive.name}
-            case Dropped(kind, name):
-                return {"kind": "drop", "name": name, "drops": kind.lower()}
-            case ShowAll(kind):
-                return {"kind": "show", "shows": kind.lower()}
-            case _:
-                return {"kind": "analyze"}
 
     def ask(self, query: str | Once, caller: Caller) -> Asked:
         """Begin to answer a SELECT, within the limits."""
@@ -370,6 +344,31 @@ def shown_as_json(shown: Any) -> dict[str, Any]:
     if isinstance(shown, Explanation):
         return _explained(shown)
     return {"text": str(shown)}
+
+
+def _meaning(statement: BoundStatement, plan: Explanation | None) -> dict[str, Any]:
+    """What a statement is, its plan if it has one, and why a SELECT cannot be asked once, if so."""
+    said: dict[str, Any] = {} if plan is None else _explained(plan)
+    match statement:
+        case RunOnce(_, once, refusal):
+            said |= {"kind": "select", "refused": refusal.message if refusal and once is None else None}
+        case ExplainQuery():
+            said |= {"kind": "explain"}
+        case RegisterQuery(query):
+            said |= {"kind": "query", "name": query.name}
+        case DeclareStream(stream):
+            said |= {"kind": "stream", "name": stream.name}
+        case DeclareTable(table):
+            said |= {"kind": "table", "name": table.name}
+        case DeclareArchive(archive):
+            said |= {"kind": "archive", "name": archive.name}
+        case Dropped(kind, name):
+            said |= {"kind": "drop", "name": name, "drops": kind.lower()}
+        case ShowAll(kind):
+            said |= {"kind": "show", "shows": kind.lower()}
+        case _:
+            said |= {"kind": "analyze"}
+    return said
 
 
 def _explained(found: Explanation) -> dict[str, Any]:
