@@ -441,21 +441,18 @@ class Engine:
             self._effort = None
             self.delivering.timed(lambda: self.deliver(only_due=True))
             self._committing = time.perf_counter() - began - on_rows - self.delivering.seconds
-            closed = on_rows - (read - began)
-            took = EpochTimes(
-                next(self._numbers),
-                self.last.number,
-                now,
-                effort.rows,
-                effort.shed,
-                sum(arrival.waiting for arrival in arrivals),
-                read - began,
-                closed,
-                self._committing,
-                self.delivering.seconds,
-            )
-            self.epochs.append(took)
+            self._note(effort, arrivals, now, (read - began, on_rows))
             return self.last
+
+    def _note(
+        self, effort: Effort, arrivals: Sequence[Arrival], began: int, seconds: tuple[float, float]
+    ) -> None:
+        """Remember what an epoch took: `seconds` are those for rows, and those for rows and windows."""
+        read, on_rows = seconds
+        backlog = sum(arrival.waiting for arrival in arrivals)
+        known = next(self._numbers), self.last.number, began, effort.rows, effort.shed, backlog
+        rest = on_rows - read, self._committing, self.delivering.seconds
+        self.epochs.append(EpochTimes(*known, read, *rest))
 
     def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
         """What else there is to know of an epoch's effort."""

@@ -5,6 +5,7 @@ Counters are those of the engine, which outlive the process; histograms are of t
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from windrow.server.events import Feeds
     from windrow.server.service import Service
 
+_log = logging.getLogger("windrow.server")
 #: seconds
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _STATUSES = ("running", "suspended", "failed", "stopped")
@@ -72,6 +74,8 @@ class Metrics:
                 histogram.add(max(0.0, seconds))
             self._epochs.add(epoch.seconds)
             self._backlog = epoch.backlog
+        told = {"commit": epoch.commit, "rows": epoch.rows, "seconds": round(epoch.seconds, 4)}
+        _log.debug("epoch", extra=told)
 
     def text(self) -> str:
         """All of it."""

@@ -60,18 +60,16 @@ function header() {
 let told = "";
 function trouble(look) {
   const losing = look.queries.filter((each) => each.losing > 0);
-  const shed = look.streams.map((stream) => {
-    const line = store.lines[stream.name] ?? [];
-    const before = line[Math.max(0, line.length - 30)];
-    return before ? stream.shed - before.shed : 0;
-  }).reduce((a, b) => a + b, 0);
-  const key = JSON.stringify([losing.map((each) => [each.name, each.max_gap]), look.problems, shed > 0]);
+  const epochs = store.epochs.slice(-20);
+  const rows = epochs.reduce((sum, each) => sum + each.rows, 0), shed = epochs.reduce((sum, each) => sum + each.shed, 0);
+  const share = rows && shed ? ` ${Math.max(1, Math.round((shed / rows) * 100))} % of the rows are dropped where they are read.` : "";
+  const key = JSON.stringify([losing.map((each) => [each.name, each.max_gap]), look.problems, share]);
   if (key === told) return;
   told = key;
   const found = [];
   if (losing.length) {
     const most = Math.max(...losing.map((each) => each.max_gap ?? 0));
-    found.push(h("div", { class: "banner", role: "status" }, h("b", {}, "Whole windows are being left out. "), h("span", {}, `${losing.map((each) => each.name).join(", ")}: about ${Math.round(Math.max(...losing.map((each) => each.losing)) * 100)} % of their windows, at most ${most} in a row. Every answer that is shown is exact.`)));
+    found.push(h("div", { class: "banner", role: "status" }, h("b", {}, "Whole windows are being left out. "), h("span", {}, `${losing.map((each) => each.name).join(", ")}: about ${Math.round(Math.max(...losing.map((each) => each.losing)) * 100)} % of their windows, at most ${most} in a row. Every answer that is shown is exact.${share}`)));
   }
   for (const problem of look.problems) {
     found.push(h("div", { class: "banner bad", role: "alert" }, h("b", {}, `${problem.message} `), problem.hint ? h("span", { class: "dim" }, problem.hint) : null));
