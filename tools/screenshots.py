@@ -21,7 +21,7 @@ from tests.server.world import TRAFFIC, Feeder, serving  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 #: rows per second, and seconds before the first picture
-RATE, WARM = 600, 60
+RATE, WARM = 600, 70
 TUMBLING = (
     "CREATE QUERY readings_per_minute AS SELECT COUNT(*) AS readings, AVG(speed) AS speed"
     " FROM traffic [RANGE 1 MINUTE SLIDE 20 SECONDS] MAX GAP 5"

@@ -366,3 +366,19 @@ def test_openapi_names_every_route(server: Server) -> None:
         "/api/queries/{name}/events",
         "/api/streams/{name}/rows",
     }
+
+
+def test_a_query_that_the_script_has_lost_keeps_its_answers_until_it_is_dropped(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.windrow.rows((1, 1.0, "a", 5), (1, 1.0, "a", 25))
+        before = server.http.get("/api/queries/sums/results").json()["rows"]
+    with serving(tmp_path, script=STREAM) as server:
+        assert server.http.get("/api/queries/sums/results").status_code == 404
+        assert server.windrow.undeclared == ["sums"]
+    with serving(tmp_path) as server:
+        assert server.http.get("/api/queries/sums/results").json()["rows"] == before != []
+    with serving(tmp_path, script=STREAM) as server:
+        assert server.http.delete("/api/queries/sums").status_code == 204
+        assert server.windrow.undeclared == []
+    with serving(tmp_path) as server:
+        assert server.http.get("/api/queries/sums/results").json()["rows"] == []

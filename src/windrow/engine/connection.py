@@ -268,7 +268,7 @@ class Windrow:
                 self._table_sources[name] = CalledContent(table, data, period(every))
             else:
                 self._table_sources[name] = GivenContent(table, data)
-            if not self._undeclared:  # until all queries are there, nobody can tell when it changes for them
+            if not self.undeclared:  # until all queries are there, nobody can tell when it changes for them
                 self._refreshing.look_at(name)
         self._engine.commit()
         return self.tables[name]
@@ -638,7 +638,7 @@ class Windrow:
 
     def _check_declared(self) -> None:
         """State of what nobody declares any more is neither used nor silently thrown away."""
-        missing = self._undeclared
+        missing = self.undeclared
         if missing:
             raise StateError(
                 f"{self._folder} holds the state of query `{missing[0]}`, which is not declared",
@@ -653,7 +653,8 @@ class Windrow:
             )
 
     @property
-    def _undeclared(self) -> list[str]:
+    def undeclared(self) -> list[str]:
+        """Queries that only the state directory still knows: nothing runs until they are declared or dropped."""
         return sorted(set(self._engine.last.queries) - set(self._engine.queries))
 
     def _opened_sources(self) -> dict[str, Source]:

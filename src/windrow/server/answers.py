@@ -174,12 +174,12 @@ class AnswerLog:
         found.execute("DELETE FROM parts WHERE query = ? AND place <= ?", (query, gone))
         found.execute("UPDATE queries SET gone = ? WHERE query = ? AND gone < ?", (gone, query, gone))
 
-    def keep_only(self, ids: Mapping[str, tuple[str, int]]) -> None:
-        """The queries there are: by name, their id and the commit before they began. The answers of others,
-        and of those that had the name before, are forgotten."""
+    def keep_only(self, ids: Mapping[str, tuple[str, int]], others: Iterable[str] = ()) -> None:
+        """The queries there are: by name, their id and the commit before they began. The answers of those that
+        had the name before are forgotten, and of all but them and `others`."""
         with self._lock, self._storing() as found, found:
             known = dict(found.execute("SELECT query, id FROM queries"))
-            for name in known.keys() - ids.keys():
+            for name in known.keys() - ids.keys() - set(others):
                 found.execute("DELETE FROM queries WHERE query = ?", (name,))
                 self._forget(found, name, 1 << 62)
             for name, (id_, began) in ids.items():

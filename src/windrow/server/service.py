@@ -183,12 +183,20 @@ class Service:
     def _keep_answers(self) -> None:
         queries = self.windrow.queries
         began = {name: int(query.id.rpartition("@")[2]) - 1 for name, query in queries.items()}
-        self.answers.keep_only({name: (query.id, began[name]) for name, query in queries.items()})
+        known = {name: (query.id, began[name]) for name, query in queries.items()}
+        self.answers.keep_only(known, self.windrow.undeclared)
 
     def drop(self, name: str, caller: Caller) -> None:
-        """Stop a query."""
-        query = self.query(name)
-        self.statements(f"DROP QUERY {quoted(query.name)}", caller)
+        """Stop a query, or forget one that only the state directory still knows."""
+        if name in self.windrow.undeclared:
+            began = time.perf_counter()
+            with self._statements:
+                self.windrow.drop(name)
+                self._keep_answers()
+            self._write_audit("forget", f"DROP QUERY {quoted(name)}", caller, began, None)
+            self.runner.changed(streams=False)
+            return
+        self.statements(f"DROP QUERY {quoted(self.query(name).name)}", caller)
 
     def _write_audit(
         self, what: str, text: str, caller: Caller, began: float, failed: WindrowError | None

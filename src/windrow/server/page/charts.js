@@ -61,7 +61,7 @@ export class LineChart {
     return {
       width: this.box.clientWidth || 300,
       height: this.box.clientHeight || 150,
-      padding: [8, 8, 0, 0],
+      padding: [8, 20, 0, 0],
       tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), "UTC"),
       scales: { x: { time: this.isTime, range: (u, lo, hi) => (lo === hi ? [lo - 1, hi + 1] : [lo, hi]) }, y: { range: (u, lo, hi) => padded(lo, hi) } },
       axes: [
