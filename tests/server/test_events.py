@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from tests.server.world import Server, events, serving
 
+from windrow.errors import StateError
 from windrow.server.answers import AnswerLog, LoggedSink, Place
 from windrow.server.service import Limits
 from windrow.spark.sinks import Delivery
@@ -274,10 +275,35 @@ def test_the_log_outlives_the_process_and_forgets_dropped_queries(tmp_path: Path
 
 
 def test_a_damaged_log_is_told_with_the_way_out(tmp_path: Path) -> None:
-    from windrow.errors import StateError
-
     path = tmp_path / "answers.db"
     path.write_bytes(b"this is no database" * 100)
     with pytest.raises(StateError, match="log of answers") as found:
         AnswerLog(path)
     assert found.value.code == "answers-lost"
+
+
+def test_what_could_not_be_written_is_delivered_again(server: Server) -> None:
+    log, failures = server.service.answers, [2]
+    for number in range(4):
+        _push(server, number)
+    before = server.http.get("/api/queries/sums/results").json()["rows"]
+    real = server.windrow.flushes[-1]
+
+    def failing() -> None:
+        if failures[0]:
+            failures[0] -= 1
+            log._writer.rollback()
+            raise StateError("the disk is full", code="answers-lost")
+        real()
+
+    server.windrow.flushes[-1] = failing
+    for number in (4, 5):
+        with pytest.raises(StateError, match="disk is full"):
+            _push(server, number)
+        assert server.http.get("/api/queries/sums/results").json()["rows"] == before
+    _push(server, 6)
+    found = server.http.get("/api/queries/sums/results").json()["rows"]
+    assert found[: len(before)] == before
+    keys = [(row["at"], row["k"]) for row in found]
+    assert len(keys) == len(set(keys))
+    assert {at for at, _ in keys} == set(range(10, 60, 10))

@@ -413,6 +413,11 @@ class Windrow:
         return self._folder
 
     @property
+    def flushes(self) -> list[Callable[[], None]]:
+        """Called when sinks have taken what there was for them, before that is let go of."""
+        return self._engine.delivering.flushes
+
+    @property
     def exception(self) -> WindrowError | None:
         """Why the last run has ended by itself; None if it goes on, was stopped or came to its end."""
         return self._engine.ended
@@ -654,7 +659,7 @@ class Windrow:
 
     @property
     def undeclared(self) -> list[str]:
-        """Queries that only the state directory still knows: nothing runs until they are declared or dropped."""
+        """Queries that only the state directory still knows: each is to be declared or dropped."""
         return sorted(set(self._engine.last.queries) - set(self._engine.queries))
 
     def _opened_sources(self) -> dict[str, Source]:

@@ -15,7 +15,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock, local
 from typing import TYPE_CHECKING, Self
@@ -50,6 +50,8 @@ CREATE TABLE IF NOT EXISTS statements (
   number INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL, UNIQUE (kind, name)
 );
 """
+
+_SIZES = "SELECT query, SUM(bytes) FROM parts GROUP BY query"
 
 
 @dataclass(frozen=True, order=True)
@@ -130,16 +132,19 @@ class AnswerLog:
         self._closed = False
         #: called with the name of a query, in the thread of its delivery, when it has new answers
         self.listeners: list[Callable[[str], None]] = []
+        self._fresh: list[str] = []
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        with self._storing() as found:
+        self._writer = self._connected()
+        with self._storing(self._writer) as found:
             found.executescript(_TABLES)
-            self._sizes.update(found.execute("SELECT query, SUM(bytes) FROM parts GROUP BY query"))
+            self._sizes.update(found.execute(_SIZES))
 
     # ------------------------------------------------------------ writing
 
-    def add(self, delivery: Delivery) -> None:
-        """The answers of a commit; if they are there already, nothing happens."""
+    def add(self, delivery: Delivery, *, flush: bool = True) -> None:
+        """The answers of a commit; if they are there already, nothing happens. Without `flush` they are there
+        for readers, and durable, with the next call of it."""
         parts = [_body(part) for part in _parts(delivery)]
         if not parts:
             return
@@ -148,7 +153,7 @@ class AnswerLog:
             (delivery.query, delivery.commit, number, number == last, count, len(body), body)
             for number, (count, body) in enumerate(parts)
         ]
-        with self._lock, self._storing() as found, found:
+        with self._lock, self._storing(self._writer) as found:
             known = found.execute(
                 "SELECT 1 FROM parts WHERE query = ? AND place = ? LIMIT 1", (delivery.query, delivery.commit)
             ).fetchone()
@@ -156,8 +161,20 @@ class AnswerLog:
                 found.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
                 self._sizes[delivery.query] = self._sizes.get(delivery.query, 0) + sum(r[5] for r in rows)
                 self._shorten(found, delivery.query)
-        for listener in list(self.listeners):
-            listener(delivery.query)
+            self._fresh.append(delivery.query)
+        if flush:
+            self.flush()
+
+    def flush(self) -> None:
+        """Make durable what was added, and tell who listens."""
+        with self._lock:
+            fresh, self._fresh = self._fresh, []
+            if fresh:
+                with self._storing(self._writer) as found:
+                    found.commit()
+        for query in dict.fromkeys(fresh):
+            for listener in list(self.listeners):
+                listener(query)
 
     def _shorten(self, found: sqlite3.Connection, query: str) -> None:
         """Let go of the oldest commits, if there are more than are kept; the newest stays, however large."""
@@ -175,9 +192,9 @@ class AnswerLog:
         found.execute("UPDATE queries SET gone = ? WHERE query = ? AND gone < ?", (gone, query, gone))
 
     def keep_only(self, ids: Mapping[str, tuple[str, int]], others: Iterable[str] = ()) -> None:
-        """The queries there are: by name, their id and the commit before they began. The answers of those that
-        had the name before are forgotten, and of all but them and `others`."""
-        with self._lock, self._storing() as found, found:
+        """The queries there are: by name, their id and the commit before they began. The answers of queries
+        that had the name before are forgotten, and of all but them and `others`."""
+        with self._lock, self._storing(self._writer) as found, found:
             known = dict(found.execute("SELECT query, id FROM queries"))
             for name in known.keys() - ids.keys() - set(others):
                 found.execute("DELETE FROM queries WHERE query = ?", (name,))
@@ -196,7 +213,7 @@ class AnswerLog:
 
     def remember(self, made: Iterable[tuple[str, str, str]], dropped: Iterable[tuple[str, str]]) -> None:
         """Statements that came over HTTP, by kind and name: they are made again at the next start."""
-        with self._lock, self._storing() as found, found:
+        with self._lock, self._storing(self._writer) as found, found:
             found.executemany("DELETE FROM statements WHERE kind = ? AND name = ?", list(dropped))
             found.executemany(
                 "INSERT OR REPLACE INTO statements (kind, name, text) VALUES (?, ?, ?)", list(made)
@@ -259,29 +276,42 @@ class AnswerLog:
                 connection.close()
 
     @contextmanager
-    def _storing(self) -> Iterator[sqlite3.Connection]:
-        """This thread's way to the file. What is wrong with that is told as one of our errors."""
+    def _storing(self, writer: sqlite3.Connection | None = None) -> Iterator[sqlite3.Connection]:
+        """The one way to write, or this thread's to read. What is wrong with it is told as one of our errors;
+        what was written since the last commit is not there then."""
         try:
-            yield self._connection()
+            yield writer or self._reader()
         except sqlite3.Error as error:
-            raise StateError(
-                f"the log of answers {self._path} cannot be used: {error}",
-                code="answers-lost",
-                hint="look at the disk; the file may be removed while the server is stopped: answers that"
-                " clients have not read yet are lost with it, the state is not",
-            ) from error
+            if writer is not None:
+                with suppress(sqlite3.Error):
+                    writer.rollback()
+                    self._sizes = dict(writer.execute(_SIZES))
+            raise self._unusable(error) from error
 
-    def _connection(self) -> sqlite3.Connection:
+    def _unusable(self, error: sqlite3.Error) -> StateError:
+        return StateError(
+            f"the log of answers {self._path} cannot be used: {error}",
+            code="answers-lost",
+            hint="look at the disk; the file may be removed while the server is stopped: answers that"
+            " clients have not read yet are lost with it, the state is not",
+        )
+
+    def _reader(self) -> sqlite3.Connection:
         known: sqlite3.Connection | None = getattr(self._mine, "connection", None)
-        if known is not None:
-            return known
-        if self._closed:
-            raise sqlite3.ProgrammingError("it is closed")
+        if known is None:
+            if self._closed:
+                raise sqlite3.ProgrammingError("it is closed")
+            known = self._mine.connection = self._connected()
+        return known
+
+    def _connected(self) -> sqlite3.Connection:
         made = sqlite3.connect(self._path, timeout=30, check_same_thread=False)
-        made.execute("PRAGMA journal_mode = WAL")
-        made.execute("PRAGMA synchronous = FULL")  # what is taken for delivered outlives a power cut
         self._opened.append(made)
-        self._mine.connection = made
+        try:
+            made.execute("PRAGMA journal_mode = WAL")
+            made.execute("PRAGMA synchronous = FULL")  # what is taken for delivered outlives a power cut
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
         return made
 
 
@@ -290,13 +320,13 @@ class LoggedSink(Sink):
 
     guarantee = "exactly once, in the server's log of answers"
 
-    def __init__(self, log: AnswerLog, then: Sink | None = None) -> None:
-        self._log, self._then = log, then
+    def __init__(self, log: AnswerLog, then: Sink | None = None, *, flushes: bool = True) -> None:
+        self._log, self._then, self._flushes = log, then, flushes
         if then is not None:
             self.guarantee = then.guarantee
 
     def deliver(self, delivery: Delivery) -> None:
-        self._log.add(delivery)
+        self._log.add(delivery, flush=self._flushes)
         if self._then is not None:
             self._then.deliver(delivery)
 

@@ -8,6 +8,7 @@ buffer; a client that takes nothing for a while is let go, and resumes by `Last-
 from __future__ import annotations
 
 import asyncio
+import time
 from asyncio import AbstractEventLoop
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _ALIVE = 15.0
 #: seconds between two looks at an engine for all who watch it: at least, and at most
 LOOK, _IDLE = 0.25, 2.0
+#: a look that takes long, since there are many queries, is followed by so many times as long without one
+_SPARE = 15
 #: texts of events that are kept for the next who wants the same
 _CACHED = 256
 #: rows of one query and commit that a page gets, which draws lines and no tables
@@ -103,11 +106,11 @@ class Feeds:
         """Look at the engine after its epochs, a few times a second at most, for all who watch."""
         service = self._service
         while True:
-            heard = self.changes.count
+            heard, began = self.changes.count, time.monotonic()
             look = await asyncio.to_thread(service.watch.look)
             self._look = event("look", {**look, "run": service.runner.status}, str(look["commit"]))
             self.looks.strike()
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(max(LOOK, _SPARE * (time.monotonic() - began)))
             await self.changes.wait(heard, _IDLE)
 
     async def of_query(self, name: str, after: Place | None) -> AsyncIterator[bytes]:

@@ -82,6 +82,7 @@ def _bound(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
+        found.listen(2048)  # who comes before the server answers waits
     except OSError as error:
         found.close()
         raise StateError(

@@ -85,8 +85,9 @@ class Service:
     ) -> None:
         self.windrow, self.limits = windrow, limits or Limits()
         self.answers = AnswerLog(windrow.folder / "answers" / "answers.db")
-        windrow.default_sink = lambda query: LoggedSink(self.answers)
-        windrow.beside_sink = lambda query, sink: LoggedSink(self.answers, sink)
+        windrow.default_sink = lambda query: LoggedSink(self.answers, flushes=False)
+        windrow.beside_sink = lambda query, sink: LoggedSink(self.answers, sink, flushes=False)
+        windrow.flushes.append(self.answers.flush)
         self._statements = Lock()
         #: called after each epoch and each statement, from any thread
         self.listeners: list[Any] = []
