@@ -12,13 +12,9 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from playwright.sync_api import Browser, sync_playwright  # noqa: E402
-from tests.server.world import TRAFFIC, Feeder, serving  # noqa: E402
-
 IMAGES = ROOT / "docs" / "images"
 #: rows per second, and seconds before the first picture
 RATE, WARM = 600, 70
@@ -29,12 +25,9 @@ TUMBLING = (
 _GUIDE_SEEN = "localStorage.setItem('guide', '9')"
 
 
-def picture(browser: Browser, url: str, name: str, *, scheme: str, width: int, height: int) -> None:
+def picture(browser: Any, url: str, name: str, *, scheme: str, width: int, height: int) -> None:
     """One page as a file."""
-    context = browser.new_context(
-        color_scheme=scheme,  # type: ignore[arg-type]
-        viewport={"width": width, "height": height},
-    )
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": height})
     context.add_init_script(_GUIDE_SEEN)
     page = context.new_page()
     page.goto(url)
@@ -46,6 +39,10 @@ def picture(browser: Browser, url: str, name: str, *, scheme: str, width: int, h
 
 def main() -> None:
     """All pictures."""
+    sys.path.insert(0, str(ROOT))
+    from playwright.sync_api import sync_playwright
+    from tests.server.world import TRAFFIC, Feeder, serving
+
     IMAGES.mkdir(exist_ok=True)
     found = shutil.which("chromium") or shutil.which("google-chrome")
     with serving(None, TRAFFIC) as server, sync_playwright() as driver:
