@@ -137,6 +137,7 @@ def test_a_dropped_query_ends_its_events(server: Server) -> None:
         assert list(stream) == []
 
 
+@pytest.mark.slow
 def test_a_client_that_takes_nothing_holds_nobody_up(tmp_path: Path) -> None:
     with serving(tmp_path, limits=Limits(follower_seconds=1.0)) as server:
         server.windrow.rows((1, 1.0, "a", 0))
@@ -172,6 +173,7 @@ def test_too_many_clients_are_told_to_come_back(tmp_path: Path) -> None:
         assert int(answer.headers["retry-after"]) >= 1
 
 
+@pytest.mark.slow
 def test_two_hundred_clients_get_every_answer(server: Server) -> None:
     heard: list[int] = []
 

@@ -32,14 +32,14 @@ export function showHome(main, signal) {
   on("look", signal, look);
   on("answers", signal, ({ detail }) => { for (const card of shown.cards.values()) if (card.name === detail) card.draw(); });
   addEventListener("theme", () => { for (const card of shown.cards.values()) card.chart?.restyle(); }, { signal });
-  signal.addEventListener("abort", () => { for (const card of shown.cards.values()) card.chart?.close(); });
+  signal.addEventListener("abort", () => { for (const card of shown.cards.values()) card.close(); });
   look();
 }
 
 /** Keep the children of a box in step with a list: those that stay are not touched. */
 function sync(box, known, items, key, make) {
   const wanted = new Set(items.map(key));
-  for (const [name, each] of known) if (!wanted.has(name)) { each.root.remove(); each.chart?.close(); known.delete(name); }
+  for (const [name, each] of known) if (!wanted.has(name)) { each.root.remove(); each.close?.(); known.delete(name); }
   for (const item of items) {
     if (known.has(key(item))) continue;
     if (!known.size) box.replaceChildren();
@@ -92,7 +92,11 @@ class Card {
       this.value = this.how.values[0];
     }
     this.key = "";
+    this.watcher = new IntersectionObserver(([entry]) => { this.isSeen = entry.isIntersecting; if (this.isSeen && this.query) this.draw(); }, { rootMargin: "300px" });
+    this.watcher.observe(this.root);
   }
+
+  close() { this.watcher.disconnect(); this.chart?.close(); }
 
   look(query) {
     this.query = query;
@@ -116,7 +120,9 @@ class Card {
     this.draw();
   }
 
+  /** Only what is near the screen is fetched and drawn, however many queries there are. */
   draw() {
+    if (!this.isSeen) return;
     const rows = store.answers(this.name);
     if (this.chart) {
       const xs = [...new Set(rows.map((row) => row.$x))].sort((a, b) => a - b);
