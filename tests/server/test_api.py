@@ -382,3 +382,11 @@ def test_a_query_that_the_script_has_lost_keeps_its_answers_until_it_is_dropped(
         assert server.windrow.undeclared == []
     with serving(tmp_path) as server:
         assert server.http.get("/api/queries/sums/results").json()["rows"] == []
+
+
+def test_a_stream_without_a_source_would_end_the_run_and_is_refused(tmp_path: Path) -> None:
+    with serving(tmp_path, script="", needs_sources=True) as server:
+        answer = server.http.post("/api/statements", json={"sql": STREAM})
+        assert (answer.status_code, answer.json()["code"]) == (400, "no-source")
+        assert answer.json()["span"]["start"] == 0
+        assert server.http.get("/api/streams").json() == []

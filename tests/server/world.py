@@ -112,9 +112,11 @@ def serving(
     tokens: Tokens | None = None,
     limits: Limits | None = None,
     port: int = 0,
+    *,
+    needs_sources: bool = False,
 ) -> Iterator[Server]:
     """A server for the length of a block."""
-    service = Service(Here(state), limits, script=script)
+    service = Service(Here(state), limits, script=script, needs_sources=needs_sources)
     service.start()
     server = Server(service, tokens, port)
     try:

@@ -81,9 +81,17 @@ class Service:
     """An engine and its log of answers, for many callers."""
 
     def __init__(
-        self, windrow: Windrow, limits: Limits | None = None, trigger: str = "1 second", script: str = ""
+        self,
+        windrow: Windrow,
+        limits: Limits | None = None,
+        trigger: str = "1 second",
+        script: str = "",
+        *,
+        needs_sources: bool = True,
     ) -> None:
         self.windrow, self.limits = windrow, limits or Limits()
+        #: whether streams have to say where their rows come from; without that, nothing could run
+        self._needs_sources = needs_sources
         self.answers = AnswerLog(windrow.folder / "answers" / "answers.db")
         windrow.default_sink = lambda query: LoggedSink(self.answers, flushes=False)
         windrow.beside_sink = lambda query, sink: LoggedSink(self.answers, sink, flushes=False)
@@ -93,6 +101,7 @@ class Service:
         self.listeners: list[Any] = []
         self.runner = Runner(windrow, trigger, self._tell)
         if script:
+            self._check_sources(script, [statement for statement, _ in windrow.check(script)])
             windrow.declare(script)
         self._declare_remembered()
         self._keep_answers()
@@ -132,6 +141,7 @@ class Service:
         try:
             with self._statements:
                 bound = [statement for statement, _ in self.windrow.check(text)]
+                self._check_sources(text, bound)
                 before = self._inputs()
                 shown = self.windrow.declare(text)
                 self._remember(text, bound)
@@ -144,6 +154,21 @@ class Service:
             raise
         finally:
             self._write_audit("statement", text, caller, began, failed)
+
+    def _check_sources(self, text: str, bound: Sequence[BoundStatement]) -> None:
+        """Refuse a stream without a source: a run would end with it, and all others too."""
+        for statement, written in zip(bound, parse_script(text), strict=True):
+            if (
+                isinstance(statement, DeclareStream)
+                and statement.stream.source is None
+                and self._needs_sources
+            ):
+                raise QueryError(
+                    f"stream `{statement.stream.name}` has no source",
+                    code="no-source",
+                    span=written.span,
+                    hint="declare it with FROM '…': files, a generator, Kafka; see docs/sources.md",
+                ).located(text)
 
     def _inputs(self) -> tuple[list[str], list[str]]:
         return list(self.windrow.streams), list(self.windrow.tables)
