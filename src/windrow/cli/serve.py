@@ -43,7 +43,7 @@ def log_level(text: str) -> str:
 
 def serve(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE.cql]", dir_okay=False, help="A script to begin with.")
+        Path | None, typer.Argument(metavar="FILE.cql", dir_okay=False, help="A script to begin with.")
     ] = None,
     host: Annotated[str, typer.Option(metavar="NAME", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 is any that is free.")] = PORT,
