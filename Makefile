@@ -10,7 +10,7 @@ UV := uv==0.13.7
 # Two workers; tests of one file stay together, and so do all that share the one Spark session.
 PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo test test-all test-fast search bench-quick docs lock format clean
+.PHONY: help setup demo serve test test-all test-fast test-integration search bench-quick docs lock format clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -18,6 +18,9 @@ help: ## this list
 
 demo: setup ## standing queries on Spark, over a bundled stream, for half a minute
 	@$(PY) -m windrow demo traffic --seconds 30
+
+serve: setup ## the same with an HTTP API and a live page, on http://127.0.0.1:8642, until Ctrl-C
+	@$(PY) -m windrow demo traffic --serve
 
 test: setup ## every check: format, lint, types, imports, tests, the examples in all documents
 	$(PY) -m ruff format --check .
@@ -32,6 +35,13 @@ test-all: setup ## what `make test` leaves out: all the examples that property t
 
 test-fast: setup ## what needs no JVM, with few examples: a look after each change, in minutes
 	WINDROW_EFFORT=fast $(PYTEST) -q -m 'not jvm'
+
+# The driver is Playwright's, the browser the system's: installed from Debian's packages where that is allowed.
+test-integration: setup ## the live page in a browser: every page, reconnecting, both themes, accessibility
+	@$(PIP_INSTALL) 'playwright>=1.49' 'axe-playwright-python>=0.1.4' 'schemathesis>=4'
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || echo "no Chromium: its tests are skipped"
+	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -m integration tests/server
 
 search: setup ## new examples for the property tests: MINUTES=10 of them, over PATHS=tests
 	$(PY) tools/search.py --minutes $(or $(MINUTES),10) --processes 2 $(or $(PATHS),tests)

@@ -31,6 +31,7 @@ WRONG = (5, -1, 1.5, "typo", "`;--", None, [], ["typo"], {"typo": 1}, (), object
 CALLS: dict[str, dict[str, Any]] = {
     "sql": {"text": "SHOW QUERIES"},
     "declare": {"text": "SHOW STREAMS"},
+    "check": {"text": "SHOW STREAMS"},
     "select": {
         "query": ONCE,
         "isolation": "latest",

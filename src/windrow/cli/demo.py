@@ -15,6 +15,7 @@ import typer
 from windrow.cli.formats import count, counted
 from windrow.cli.plain import PlainView
 from windrow.cli.running import Signals, run_watched, started
+from windrow.cli.serve import PORT, check_installed, listen, serving
 
 if TYPE_CHECKING:
     from windrow.cli.snapshots import Snapshot
@@ -46,8 +47,13 @@ def demo(
         int | None, typer.Option(min=1, help="How long; on a terminal until Ctrl-C, else 30.")
     ] = None,
     rate: Annotated[int, typer.Option(min=30, help="Rows per second.")] = 3000,
+    serve: Annotated[bool, typer.Option("--serve", help="With an HTTP API and a live page.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the page.")] = PORT,
 ) -> None:
     """Run the main job on Spark: standing queries over a bundled stream, answers as they become final."""
+    if serve:
+        serve_demo(source, rate, seconds, port)
+        return
     from windrow.cli.answers import Kept
     from windrow.cli.live import LiveView
     from windrow.cli.snapshots import Watcher
@@ -74,6 +80,28 @@ def script(source: Source, rate: int) -> str:
     event_rate = max(1, rate // SPEED)
     text = (files("windrow.cli") / "demos" / f"{source}.cql").read_text(encoding="utf-8")
     return Template(text).substitute(rate=rate, event_rate=event_rate, many=4 * event_rate)
+
+
+def serve_demo(source: Source, rate: int, seconds: int | None, port: int) -> None:
+    """The demonstration as a page; its streams keep rows to be asked about, and may lose windows."""
+    check_installed()
+    from windrow.server.logs import set_up
+
+    set_up(level="warning")
+    with serving(None, servable(script(source, rate)), trigger="1 second", is_brief=True) as service:
+        listen(service, "127.0.0.1", port, None, seconds)
+
+
+def servable(text: str) -> str:
+    """A demonstration's script whose streams keep rows to be asked about, and whose windows may be shed.
+
+    >>> print(servable("CREATE STREAM s (…) SLACK 5 SECONDS FROM 'x';\\nCREATE QUERY q AS SELECT 1;"))
+    CREATE STREAM s (…) SLACK 5 SECONDS KEEP 20 MINUTES SHEDDABLE FROM 'x';
+    CREATE QUERY q AS SELECT 1
+    MAX GAP 5;
+    """
+    kept = re.sub(r"(SLACK \d+ SECONDS)", r"\1 KEEP 20 MINUTES SHEDDABLE", text)
+    return re.sub(r"(CREATE QUERY [^;]*[^;\s])\s*;", r"\1\nMAX GAP 5;", kept)
 
 
 def queries_of(text: str) -> str:

@@ -31,13 +31,14 @@ from windrow.cli.demo import demo
 from windrow.cli.explain import explain
 from windrow.cli.run import run
 from windrow.cli.running import TRACEBACK_VARIABLE
+from windrow.cli.serve import serve
 from windrow.cli.shell import shell
 from windrow.errors import WindrowError
 
 ENGINE_FAILED = 3
 
 #: every command, in the order of the help text
-COMMANDS: tuple[Callable[..., None], ...] = (demo, run, explain, check, shell)
+COMMANDS: tuple[Callable[..., None], ...] = (demo, run, explain, check, shell, serve)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import typer
 
@@ -71,9 +71,16 @@ class Signals:
             raise KeyboardInterrupt
 
 
+class Takes(Protocol):
+    """Whoever wants the signals."""
+
+    def take(self) -> None:
+        """Signals come here from now on."""
+
+
 @contextmanager
 def started(
-    state: Path | None, signals: Signals, *, takeover: bool = False, is_brief: bool = False
+    state: Path | None, signals: Takes, *, takeover: bool = False, is_brief: bool = False
 ) -> Iterator[Windrow]:
     """An engine over a state directory, on a Spark of its own. Interrupted before it runs, it just ends."""
     from windrow.engine.connection import Windrow

@@ -40,6 +40,7 @@ from windrow.engine.declaring import (
     period,
     register,
 )
+from windrow.engine.epoch_times import Footprint, footprint_of
 from windrow.engine.explaining import explain_plan
 from windrow.engine.handles import Named, Query, StreamView, TableView
 from windrow.engine.loop import Loop
@@ -78,7 +79,9 @@ from windrow.state.store import LocalStore, remove_folder
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.explain import Explanation
     from windrow.algebra.plan import Emit
+    from windrow.engine.epoch_times import EpochTimes
     from windrow.language.binder.bound import BoundStatement
     from windrow.spark.frames import SparkSession
     from windrow.spark.sinks import Sink
@@ -131,6 +134,8 @@ class Windrow:
         self._asker.elsewhere = OnSpark(self.spark, log, folder, self._asker.turns)
         #: makes the sink of a query without one; None: its answers are kept for `results()`
         self.default_sink: Callable[[str], Sink] | None = None
+        #: puts something beside the sink that a query names, to see its answers too
+        self.beside_sink: Callable[[str, Sink], Sink] | None = None
 
     # ------------------------------------------------------------ registering
 
@@ -151,6 +156,11 @@ class Windrow:
         self._engine.commit()
         self._clear_checkpoints(statements)
         return [each for each in shown if each is not None]
+
+    @checked
+    def check(self, text: str) -> list[tuple[BoundStatement, Explanation | None]]:
+        """What statements mean among all that is declared, and how those that ask would run; none is done."""
+        return [(each, self._planned(each)) for each in compile_script(text, self._catalog.copy())]
 
     @checked
     def select(
@@ -174,7 +184,7 @@ class Windrow:
     @checked
     def ask(
         self,
-        query: str,
+        query: str | Once,
         isolation: str | None = None,
         timeout: float | None = None,
         max_rows: int | None = None,
@@ -262,7 +272,7 @@ class Windrow:
                 self._table_sources[name] = CalledContent(table, data, period(every))
             else:
                 self._table_sources[name] = GivenContent(table, data)
-            if not self._undeclared:  # until all queries are there, nobody can tell when it changes for them
+            if not self.undeclared:  # until all queries are there, nobody can tell when it changes for them
                 self._refreshing.look_at(name)
         self._engine.commit()
         return self.tables[name]
@@ -351,7 +361,7 @@ class Windrow:
         if not isinstance(source, PushSource):
             raise QueryError(
                 f"stream `{stream}` takes no pushes: its rows come from {declared.source or 'elsewhere'}",
-                code="bad-source",
+                code="not-pushable",
                 hint="declare it FROM 'push:'",
             )
         return source
@@ -443,6 +453,26 @@ class Windrow:
         return self._engine.last.number
 
     @property
+    def epochs(self) -> list[EpochTimes]:
+        """What the last epochs took, oldest first."""
+        return list(self._engine.epochs)
+
+    @property
+    def footprint(self) -> Footprint:
+        """How much the last commit holds."""
+        return footprint_of(self._engine.last)
+
+    @property
+    def folder(self) -> Path:
+        """Where the state is."""
+        return self._folder
+
+    @property
+    def flushes(self) -> list[Callable[[], None]]:
+        """Called when sinks have taken what there was for them, before that is let go of."""
+        return self._engine.delivering.flushes
+
+    @property
     def exception(self) -> WindrowError | None:
         """Why the last run has ended by itself; None if it goes on, was stopped or came to its end."""
         return self._engine.ended
@@ -485,11 +515,21 @@ class Windrow:
         return None
 
     def _sink_of(self, query: StandingQuery) -> Sink | None:
-        """Where the answers of a query go that names no sink."""
-        make = self.default_sink
-        return make(query.name) if make is not None and query.sink is None else None
+        """Where the answers of a query go, if not just where the query says."""
+        make, beside = self.default_sink, self.beside_sink
+        if query.sink is None:
+            return make(query.name) if make is not None else None
+        return beside(query.name, self._engine.opened(query.sink, query.name)) if beside is not None else None
 
-    def _explained(self, plan: Emit, once: Once | None) -> Any:
+    def _planned(self, statement: BoundStatement) -> Explanation | None:
+        match statement:
+            case RegisterQuery(query):
+                return explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
+            case RunOnce(plan, once) | ExplainQuery(plan, once):
+                return self._explained(plan, once)
+        return None
+
+    def _explained(self, plan: Emit, once: Once | None) -> Explanation:
         """The plan as a standing query, and where its rows would come from if it were asked once."""
         explanation = explain_plan(plan, statistics=self._engine.statistics)
         if once is None:
@@ -664,7 +704,7 @@ class Windrow:
 
     def _check_declared(self) -> None:
         """State of what nobody declares any more is neither used nor silently thrown away."""
-        missing = self._undeclared
+        missing = self.undeclared
         if missing:
             raise StateError(
                 f"{self._folder} holds the state of query `{missing[0]}`, which is not declared",
@@ -679,7 +719,8 @@ class Windrow:
             )
 
     @property
-    def _undeclared(self) -> list[str]:
+    def undeclared(self) -> list[str]:
+        """Queries that only the state directory still knows: each is to be declared or dropped."""
         return sorted(set(self._engine.last.queries) - set(self._engine.queries))
 
     def _opened_sources(self) -> dict[str, Source]:

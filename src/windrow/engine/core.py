@@ -7,10 +7,12 @@ commits is a `Draft`; if anything fails, the draft is gone and the last commit i
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import count
 from secrets import token_hex
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,6 +24,7 @@ from windrow.engine.common import Common
 from windrow.engine.costs import Costs
 from windrow.engine.delivering import Delivering
 from windrow.engine.draft import Draft
+from windrow.engine.epoch_times import MOST_EPOCHS, EpochTimes
 from windrow.engine.history import read_contents, read_keys
 from windrow.engine.in_common import shared_parts
 from windrow.engine.leading import failed_leaders, is_exact, led
@@ -183,6 +186,9 @@ class Engine:
         self._arranging = Arranging(self)
         self._sweep_due = self.log.last.number + SWEEP_EVERY
         self.archives = Archiving(self)
+        #: what the last epochs took
+        self.epochs: deque[EpochTimes] = deque(maxlen=MOST_EPOCHS)
+        self._numbers = count(1)
 
     @property
     def store(self) -> Store:
@@ -206,7 +212,7 @@ class Engine:
             check_stream(record)
             self.streams[stream.name] = record
             if stream.late_sink is not None:
-                late = late_sink or self._opened(stream.late_sink, f"late_{stream.name}")
+                late = late_sink or self.opened(stream.late_sink, f"late_{stream.name}")
                 self.delivering.late_sinks[stream.name] = late
             self._registered = True
             return record
@@ -273,7 +279,7 @@ class Engine:
                 seen = [g for name in record.streams if (g := self.streams[name].greatest) is not None]
                 record = replace(record, complete_from=max(seen) + 1 if seen else None)
             check_every(record)
-            opened = sink or self._opened(query.sink or "memory:", query.name)
+            opened = sink or self.opened(query.sink or "memory:", query.name)
             self._join_domains(record)
             for stream in record.streams:
                 self._together.pop(stream, None)
@@ -455,7 +461,8 @@ class Engine:
                     hint=f"declare it ORDERED PER {column}, or PUNCTUATED BY … PER {column}",
                 )
 
-    def _opened(self, url: str, query: str) -> Sink:
+    def opened(self, url: str, query: str) -> Sink:
+        """The sink that a text stands for."""
         return open_sink(url, query, hook=crash_point, state=self._state_id)
 
     # ------------------------------------------------------------ epochs
@@ -479,6 +486,7 @@ class Engine:
             draft.overlook(unwatched or {})
             draft.decisions["now"] = now
             self._ingest(draft, arrivals, now)
+            read = time.perf_counter()
             for promise in promises:
                 draft.promise(promise.stream, promise.progress, promise.where, now)
             draft.tick(now)
@@ -497,6 +505,7 @@ class Engine:
         with self.lock:
             self.delivering.timed(lambda: self.deliver(only_due=True))
             self._committing = time.perf_counter() - began - on_rows - self.delivering.seconds
+            self._note(effort, arrivals, now, (read - began, on_rows))
             return self.last
 
     @contextmanager
@@ -516,6 +525,16 @@ class Engine:
                 with suppress(WindrowError):
                     discard(self.log)
             raise
+
+    def _note(
+        self, effort: Effort, arrivals: Sequence[Arrival], began: int, seconds: tuple[float, float]
+    ) -> None:
+        """Remember what an epoch took: `seconds` are those for rows, and those for rows and windows."""
+        read, on_rows = seconds
+        backlog = sum(arrival.waiting for arrival in arrivals)
+        known = next(self._numbers), self.last.number, began, effort.rows, effort.shed, backlog
+        rest = on_rows - read, self._committing, self.delivering.seconds
+        self.epochs.append(EpochTimes(*known, read, *rest))
 
     def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
         """What else there is to know of an epoch's effort."""

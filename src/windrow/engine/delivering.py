@@ -39,6 +39,8 @@ class Delivering:
     late_sinks: dict[str, Sink] = field(default_factory=dict)
     #: which sections of which outbox files the sinks have, since the last commit
     done: dict[str, set[str]] = field(default_factory=dict)
+    #: called when all have got theirs, before what was delivered is let go of
+    flushes: list[Callable[[], None]] = field(default_factory=list)
     #: seconds that the last delivery of an epoch took
     seconds: float = 0.0
     #: the columns of each query's answers
@@ -52,12 +54,25 @@ class Delivering:
         streams: Mapping[str, StreamRecord],
     ) -> None:
         """All that waits, to all who wait."""
+        before = {name: set(sections) for name, sections in self.done.items()}
         outgoing = Outgoing(store, outbox, self.done)
-        for record in queries:
-            if record.sink is not None and outgoing.pending(record.id):
-                self._give(record.query.name, record.id, record.sink, self._schema(record), outgoing)
-        for name, sink in self.late_sinks.items():
-            self._give(name, late_section(name), sink, rows_schema(streams[name].stream.schema), outgoing)
+        try:
+            for record in queries:
+                if record.sink is not None and outgoing.pending(record.id):
+                    self._give(record.query.name, record.id, record.sink, self._schema(record), outgoing)
+            for name, sink in self.late_sinks.items():
+                self._give(name, late_section(name), sink, rows_schema(streams[name].stream.schema), outgoing)
+        finally:
+            self._flush(before)
+
+    def _flush(self, before: dict[str, set[str]]) -> None:
+        """Have written what sinks put off until many had theirs; if that fails, none of them has anything."""
+        try:
+            for flush in self.flushes:
+                flush()
+        except BaseException:
+            self.done = before
+            raise
 
     def timed(self, delivery: Callable[[], None]) -> None:
         """The delivery of an epoch, whose time is part of what the epoch costs."""

@@ -24,10 +24,12 @@ from windrow.spark.sinks import MemorySink
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from windrow.algebra.catalog import Stream
     from windrow.algebra.explain import Explanation
     from windrow.engine.core import Engine
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.engine.tables import TableRecord
+    from windrow.language.catalog import StandingQuery
     from windrow.spark.frames import DataFrame, SparkSession
     from windrow.windows.domain import Instant
 
@@ -123,6 +125,26 @@ class Query:
     def text(self) -> str:
         """The query as SQL."""
         return self._record.text
+
+    @property
+    def id(self) -> str:
+        """Its name and the commit it began with: dropped and created again, it is another query."""
+        return self._record.id
+
+    @property
+    def standing(self) -> StandingQuery:
+        """The query as it was registered."""
+        return self._record.query
+
+    @property
+    def reads(self) -> list[str]:
+        """The streams and tables it reads."""
+        return [*self._record.streams, *self._record.tables]
+
+    @property
+    def columns(self) -> pa.Schema:
+        """The columns of its answers."""
+        return published_schema(self._record.query.plan)
 
     @property
     def sink(self) -> str | None:
@@ -282,6 +304,11 @@ class StreamView:
     def columns(self) -> dict[str, str]:
         """Names and types."""
         return {field.name: str(field.type) for field in self._record.stream.schema}
+
+    @property
+    def declared(self) -> Stream:
+        """The stream as it was declared."""
+        return self._record.stream
 
     @property
     def wattr(self) -> str:

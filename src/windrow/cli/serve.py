@@ -1,0 +1,171 @@
+"""`windrow serve`: the engine with an HTTP API, a live page and metrics."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from windrow.cli.running import say, started
+from windrow.cli.scripts import name_of, read_script, within
+from windrow.cli.triggers import trigger_text
+from windrow.errors import StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from windrow.engine.connection import Windrow
+    from windrow.server.access import Tokens
+    from windrow.server.service import Service
+
+PORT = 8642
+_LEVELS = ("debug", "info", "warning", "error")
+
+
+def log_form(text: str) -> str:
+    """The option's value."""
+    if text not in ("text", "json"):
+        raise typer.BadParameter(f"`{text}` is neither text nor json")
+    return text
+
+
+def log_level(text: str) -> str:
+    """The option's value."""
+    if text.lower() not in _LEVELS:
+        raise typer.BadParameter(f"`{text}` is none of {', '.join(_LEVELS)}")
+    return text.lower()
+
+
+def serve(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE.cql", dir_okay=False, help="A script to begin with.")
+    ] = None,
+    host: Annotated[str, typer.Option(metavar="NAME", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 is any that is free.")] = PORT,
+    state: Annotated[
+        Path, typer.Option(metavar="DIR", file_okay=False, help="Where the state is kept, to go on from.")
+    ] = Path("state"),
+    trigger: Annotated[
+        str, typer.Option(metavar="TIME", callback=trigger_text, help="How often rows are taken.")
+    ] = "1 second",
+    name: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A name under which a proxy passes requests on.")
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", dir_okay=False, help="Tokens, one on each line after `read` or `write`."
+        ),
+    ] = None,
+    log: Annotated[
+        str, typer.Option(metavar="FORM", callback=log_form, help="How to log: text or json.")
+    ] = "text",
+    level: Annotated[
+        str, typer.Option("--log-level", metavar="LEVEL", callback=log_level, help="How much to log.")
+    ] = "info",
+    takeover: Annotated[
+        bool, typer.Option("--takeover", help="The engine that seems to own the state is gone: take it.")
+    ] = False,
+) -> None:
+    """Serve an HTTP API, a live page and metrics around the engine, until Ctrl-C."""
+    check_installed()
+    from windrow.server.logs import set_up
+
+    set_up(log, level)
+    script = read_script(file) if file is not None else ""
+    tokens = tokens_for(host, token_file)
+    where = name_of(file) if file is not None else ""
+    with within(where), serving(state, script, trigger=trigger, takeover=takeover) as service:
+        listen(service, host, port, tokens, names=name or ())
+
+
+def check_installed() -> None:
+    """The server's libraries are an extra."""
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise StateError(
+            f"the server needs {error.name}, which is not installed",
+            code="not-installed",
+            hint="pip install 'windrow[server]'",
+        ) from None
+
+
+def tokens_for(host: str, token_file: Path | None) -> Tokens | None:
+    """The tokens of a file; where others can reach the server, one is made and told if there is none."""
+    from windrow.server.access import Tokens, is_loopback
+
+    if token_file is not None:
+        return Tokens.read(token_file)
+    if is_loopback(host):
+        return None
+    tokens, text = Tokens.made()
+    print(f"token for this run, which may do everything: {text}", file=sys.stderr)
+    print(
+        "it goes over the wire as it is: put a proxy that speaks TLS in front (see docs/server.md)",
+        file=sys.stderr,
+        flush=True,
+    )
+    return tokens
+
+
+@contextmanager
+def serving(
+    state: Path | None,
+    script: str,
+    *,
+    trigger: str,
+    takeover: bool = False,
+    is_brief: bool = False,
+    before: Callable[[Windrow], None] = lambda engine: None,
+) -> Iterator[Service]:
+    """An engine that runs a script, and what may be done with it from outside."""
+    from windrow.server.service import Service
+
+    with started(state, _NoSignals(), takeover=takeover, is_brief=is_brief) as engine:
+        before(engine)
+        service = Service(engine, trigger=trigger, script=script)
+        try:
+            service.start()
+            yield service
+        finally:
+            service.close()
+
+
+def listen(
+    service: Service,
+    host: str,
+    port: int,
+    tokens: Tokens | None,
+    seconds: float | None = None,
+    names: Iterable[str] = (),
+) -> None:
+    """Answer until a signal comes, or for so long."""
+    from windrow.server.serve import Listener
+
+    listener = Listener(service, host, port, tokens, names)
+    print(f"serving on {listener.url}", flush=True)
+    say("Ctrl-C ends it; what is committed stays")
+    if seconds is not None:
+        timer = threading.Timer(seconds, listener.stop)
+        timer.daemon = True
+        timer.start()
+    listener.run()
+
+
+class _NoSignals:
+    """uvicorn takes signals itself; before it runs, they just interrupt, also after Spark has started."""
+
+    def take(self) -> None:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, _interrupt)
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt

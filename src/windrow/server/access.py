@@ -1,0 +1,356 @@
+"""Who may do what: hosts, tokens, roles, origins, sizes; and the headers every answer has.
+
+On the loopback address everybody on this machine may do everything, unless there are tokens. Two things keep
+web pages of others out: the `Host` has to be this machine (or a page could rename it), and what writes, or
+follows, has to come from a page of ours or from no page at all. Elsewhere a token is needed: as
+`Authorization: Bearer …`, or, for the page, as a cookie that scripts cannot read and other sites cannot send.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import re
+import secrets
+from asyncio import timeout
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windrow.errors import QueryError, StateError
+from windrow.server.formats import as_json
+
+if TYPE_CHECKING:
+    from windrow.server.service import Limits
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+READ, WRITE = "read", "write"
+COOKIE = "windrow"
+_LEAST_TOKEN = 16
+_LINE = re.compile(r"(?:(read|write)[ \t]+)?([\x21-\x7e]+)")
+#: what may be asked without a token
+OPEN = frozenset({"/healthz", "/login"})
+#: what changes nothing, though it is posted
+_ASKING = frozenset({"/api/select", "/api/explain", "/login", "/logout"})
+#: what a browser needs to show that a token is needed
+_LOGIN_ASSETS = frozenset({"/page/page.css", "/page/login.css", "/favicon.svg"})
+_BODY_SECONDS = 60.0
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": CONTENT_POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",  # with none, forms of our own page would come from nowhere
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> [is_loopback(each) for each in ("127.0.0.1", "localhost", "::1", "0.0.0.0", "example.org")]
+    [True, True, True, False, False]
+    """
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens there are, each with its role. Without any, everybody may do everything.
+
+    >>> tokens = Tokens.of(["read 0123456789abcdef", "write fedcba9876543210"])
+    >>> tokens.role("0123456789abcdef"), tokens.role("fedcba9876543210"), tokens.role("guess")
+    ('read', 'write', None)
+    """
+
+    #: SHA-256 of each token, and its role
+    _known: tuple[tuple[bytes, str], ...] = ()
+    #: what the page's cookie is for each token, and its role
+    _cookies: tuple[tuple[bytes, str], ...] = ()
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> Tokens:
+        """One on each line, after its role: `read …` or `write …`; without one it may write."""
+        known, cookies = [], []
+        for number, line in enumerate(lines, start=1):
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            found = _LINE.fullmatch(text)
+            if found is None or len(found[2]) < _LEAST_TOKEN:
+                raise QueryError(
+                    f"line {number} of the token file is no token",
+                    code="bad-token",
+                    hint=f"write `read TOKEN` or `write TOKEN`, with {_LEAST_TOKEN} characters or more:"
+                    " python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one",
+                )
+            role, token = found[1] or WRITE, found[2]
+            known.append((hashlib.sha256(token.encode()).digest(), role))
+            cookies.append((hashlib.sha256(cookie_of(token).encode()).digest(), role))
+        return cls(tuple(known), tuple(cookies))
+
+    @classmethod
+    def read(cls, path: Path) -> Tokens:
+        """The tokens of a file that only its owner can read."""
+        try:
+            text, mode = path.read_text(encoding="utf-8"), path.stat().st_mode
+        except (OSError, UnicodeDecodeError) as error:
+            raise StateError(
+                f"the token file {path} cannot be read: {error}", code="bad-token-file"
+            ) from error
+        if mode & 0o077:
+            raise StateError(
+                f"others can read the token file {path}", code="bad-token-file", hint=f"chmod 600 {path}"
+            )
+        found = cls.of(text.splitlines())
+        if not found:
+            raise StateError(
+                f"there is no token in {path}", code="bad-token-file", hint="write `write TOKEN` into it"
+            )
+        return found
+
+    @classmethod
+    def made(cls) -> tuple[Tokens, str]:
+        """A new token that may do everything, and its text."""
+        text = secrets.token_urlsafe(32)
+        return cls.of([text]), text
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def role(self, token: str) -> str | None:
+        """The role of a token. How long this takes says nothing about which characters are right."""
+        return _matched(token, self._known)
+
+    def cookie_role(self, cookie: str) -> str | None:
+        """The role of a page's cookie."""
+        return _matched(cookie, self._cookies)
+
+
+def cookie_of(token: str) -> str:
+    """What the page's cookie holds: it proves the token, and is not the token."""
+    return hmac.new(token.encode(), b"windrow page cookie", hashlib.sha256).hexdigest()
+
+
+def _matched(given: str, known: Iterable[tuple[bytes, str]]) -> str | None:
+    digest, role = hashlib.sha256(given.encode("utf-8", "surrogatepass")).digest(), None
+    for each, its_role in known:
+        if hmac.compare_digest(digest, each):
+            role = its_role
+    return role
+
+
+@dataclass(frozen=True)
+class RefusedError(Exception):
+    """A request that goes no further."""
+
+    status: int
+    code: str
+    message: str
+    hint: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def body(self) -> bytes:
+        return as_json({"code": self.code, "message": self.message, "span": None, "hint": self.hint})
+
+
+@dataclass
+class Guard:
+    """Stands before the routes."""
+
+    app: App
+    limits: Limits
+    tokens: Tokens = field(default_factory=Tokens)
+    #: names this server answers to; None: any, as it asks for tokens
+    hosts: frozenset[str] | None = None
+    #: the page that asks for a token
+    login_page: bytes = b""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = _headers_of(scope)
+        try:
+            self._check_host(headers)
+            role = self._role(scope, headers)
+            self._check_role(scope, role)
+            self._check_origin(scope, headers)
+            scope.setdefault("state", {})["role"] = role
+            body = await self._body(scope, headers, receive)
+        except RefusedError as refusal:
+            await self._refuse(scope, headers, refusal, send)
+            return
+        await self.app(scope, _replayed(body, receive), _with_headers(scope, send))
+
+    # ------------------------------------------------------------ checks
+
+    def _check_host(self, headers: dict[str, str]) -> None:
+        """A page elsewhere may give this machine a name of its own, and would be of our origin then."""
+        name = _host_name(headers.get("host", ""))
+        if self.hosts is not None and name not in self.hosts and not is_loopback(name):
+            raise RefusedError(
+                421,
+                "wrong-host",
+                "this server does not answer under that name",
+                "use 127.0.0.1 or localhost, or start it with --host",
+            )
+
+    def _role(self, scope: Scope, headers: dict[str, str]) -> str | None:
+        if not self.tokens:
+            return WRITE
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self.tokens.role(token.strip())
+        cookie = _cookie(headers.get("cookie", ""))
+        return self.tokens.cookie_role(cookie) if cookie is not None else None
+
+    def _check_role(self, scope: Scope, role: str | None) -> None:
+        path = scope["path"]
+        if path in OPEN or path in _LOGIN_ASSETS:
+            return
+        if role is None:
+            raise RefusedError(
+                401,
+                "no-token",
+                "this needs a token",
+                "send it as `Authorization: Bearer TOKEN`",
+                (("www-authenticate", 'Bearer realm="windrow"'),),
+            )
+        if role != WRITE and needs_write(scope["method"], path):
+            raise RefusedError(403, "read-only", "this token may read only", "use one whose role is `write`")
+
+    def _check_origin(self, scope: Scope, headers: dict[str, str]) -> None:
+        """What writes or follows comes from a page of ours, or from no page."""
+        follows = scope["path"].endswith("/events")
+        if scope["method"] in ("GET", "HEAD", "OPTIONS") and not follows:
+            return
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+        is_ours = origin is None or origin.partition("://")[2].lower() == headers.get("host", "").lower()
+        if not is_ours or site not in ("none", "same-origin"):
+            raise RefusedError(403, "wrong-origin", "this comes from a page of another site")
+
+    async def _body(self, scope: Scope, headers: dict[str, str], receive: Receive) -> bytes:
+        """All of the body, if it is not too large, and does not take too long to come."""
+        if scope["method"] in ("GET", "HEAD", "DELETE", "OPTIONS"):
+            return b""
+        rows = scope["path"].endswith("/rows")
+        most = self.limits.push_bytes if rows else self.limits.statement_bytes
+        told = headers.get("content-length", "0")
+        if not told.isdigit() or int(told[:18]) > most:
+            raise _too_large(most)
+        parts, size = [], 0
+        try:
+            async with timeout(_BODY_SECONDS):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise RefusedError(400, "gone", "the client has left")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > most:
+                        raise _too_large(most)
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+        except TimeoutError:
+            raise RefusedError(
+                408, "too-slow", f"the body did not come within {_BODY_SECONDS:.0f} s"
+            ) from None
+
+    async def _refuse(self, scope: Scope, headers: dict[str, str], refusal: RefusedError, send: Send) -> None:
+        wants_page = scope["path"] == "/" and "text/html" in headers.get("accept", "")
+        body, kind = refusal.body, "application/json"
+        if refusal.code == "no-token" and wants_page and self.login_page:
+            body, kind = self.login_page, "text/html; charset=utf-8"
+        given = [("content-type", kind), ("content-length", str(len(body))), ("connection", "close")]
+        guarded = _with_headers(scope, send)
+        encoded = [(name.encode(), value.encode()) for name, value in (*given, *refusal.headers)]
+        await guarded({"type": "http.response.start", "status": refusal.status, "headers": encoded})
+        await guarded({"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""})
+
+
+def needs_write(method: str, path: str) -> bool:
+    """Whether a request changes something.
+
+    >>> needs_write("GET", "/api/queries"), needs_write("POST", "/api/select"), needs_write("DELETE", "/x")
+    (False, False, True)
+    """
+    return method not in ("GET", "HEAD", "OPTIONS") and path not in _ASKING
+
+
+def _too_large(most: int) -> RefusedError:
+    return RefusedError(413, "too-large", f"a body has at most {most} bytes here", "send less at a time")
+
+
+def _headers_of(scope: Scope) -> dict[str, str]:
+    """By name in small letters; of several of a name, the first."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+    return found
+
+
+def _host_name(host: str) -> str:
+    """
+    >>> _host_name("localhost:8642"), _host_name("[::1]:8642")
+    ('localhost', '::1')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()
+
+
+def _cookie(header: str) -> str | None:
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return None
+    return found.value if found is not None else None
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body once more, then what comes after it: that the client has left."""
+    is_given = False
+
+    async def again() -> Message:
+        nonlocal is_given
+        if not is_given:
+            is_given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return again
+
+
+def _with_headers(scope: Scope, send: Send) -> Send:
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            have = {name.lower() for name, _ in message.get("headers", ())}
+            more = dict(_HEADERS)
+            if not scope["path"].startswith("/page/"):
+                more["cache-control"] = "no-store"
+            added = [(k.encode(), v.encode()) for k, v in more.items() if k.encode() not in have]
+            message = {**message, "headers": [*message.get("headers", ()), *added]}
+        await send(message)
+
+    return guarded

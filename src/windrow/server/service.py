@@ -1,0 +1,414 @@
+"""What can be done over HTTP, one method for each: no word of HTTP in here.
+
+Statements are made one at a time. Everything that takes long is called from a thread of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from windrow.algebra.explain import Explanation, as_dict, render
+from windrow.errors import QueryError, WindrowError
+from windrow.language.binder.bound import (
+    DeclareArchive,
+    DeclareStream,
+    DeclareTable,
+    Dropped,
+    ExplainQuery,
+    RegisterQuery,
+    RunOnce,
+    ShowAll,
+)
+from windrow.language.once import Once
+from windrow.language.parse import parse_script
+from windrow.redaction import redacted
+from windrow.server.answers import AnswerLog, LoggedSink, Place
+from windrow.server.formats import as_json_rows, columns_of, read_rows
+from windrow.server.runner import Runner
+from windrow.server.watch import Watch, plain, steady
+
+if TYPE_CHECKING:
+    from windrow.engine.adhoc.pending import Asked
+    from windrow.engine.connection import Windrow
+    from windrow.engine.handles import Query, StreamView
+    from windrow.language.binder.bound import BoundStatement
+    from windrow.server.answers import Part
+
+_View = TypeVar("_View")
+_audit = logging.getLogger("windrow.audit")
+#: so much of a statement stands in an audit line
+_SHOWN = 2000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one client, and all of them, may take."""
+
+    #: of a SELECT: seconds, rows and bytes; how many run at once, and how many wait
+    select_seconds: float = 30.0
+    select_rows: int = 100_000
+    select_bytes: int = 256 << 20
+    selects_at_once: int = 1
+    selects_waiting: int = 16
+    #: of a body: bytes of statements, and of rows
+    statement_bytes: int = 1 << 20
+    push_bytes: int = 32 << 20
+    #: seconds until a push is in a commit, or is said to be too much
+    push_seconds: float = 30.0
+    #: clients that follow answers at once; seconds in which one takes what was sent
+    followers: int = 1000
+    follower_seconds: float = 30.0
+    #: rows on a page of answers
+    page_rows: int = 10_000
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks for something, for the audit."""
+
+    role: str = "write"
+    address: str = "-"
+
+
+class Service:
+    """An engine and its log of answers, for many callers."""
+
+    def __init__(
+        self,
+        windrow: Windrow,
+        limits: Limits | None = None,
+        trigger: str = "1 second",
+        script: str = "",
+        *,
+        needs_sources: bool = True,
+    ) -> None:
+        self.windrow, self.limits = windrow, limits or Limits()
+        #: whether streams have to say where their rows come from; without that, nothing could run
+        self._needs_sources = needs_sources
+        self.answers = AnswerLog(windrow.folder / "answers" / "answers.db")
+        windrow.default_sink = lambda query: LoggedSink(self.answers, flushes=False)
+        windrow.beside_sink = lambda query, sink: LoggedSink(self.answers, sink, flushes=False)
+        windrow.flushes.append(self.answers.flush)
+        self._statements = Lock()
+        #: called after each epoch and each statement, from any thread
+        self.listeners: list[Any] = []
+        self.runner = Runner(windrow, trigger, self._tell)
+        if script:
+            self._check_sources(script, [statement for statement, _ in windrow.check(script)])
+            windrow.declare(script)
+        self._declare_remembered()
+        self._keep_answers()
+        self.watch = Watch(windrow)
+        self._counts = {"select": 0, "select_refused": 0, "select_failed": 0, "push": 0, "push_refused": 0}
+
+    def start(self) -> None:
+        """Run the queries, in the background."""
+        self.runner.start()
+
+    def close(self) -> None:
+        """End the run; what is committed stays, also the log of answers."""
+        self.runner.close()
+        try:
+            self.windrow.close()
+        finally:
+            self.answers.close()
+
+    def count(self, what: str) -> None:
+        """One more of something that metrics tell."""
+        self._counts[what] += 1
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often what was done since this process runs."""
+        return dict(self._counts)
+
+    def _tell(self) -> None:
+        for listener in list(self.listeners):
+            listener()
+
+    # ------------------------------------------------------------ statements
+
+    def statements(self, text: str, caller: Caller) -> list[Any]:
+        """Do what statements say. Gives what they show; a SELECT is given as it is, for `ask`."""
+        began, failed = time.perf_counter(), None
+        try:
+            with self._statements:
+                bound = [statement for statement, _ in self.windrow.check(text)]
+                self._check_sources(text, bound)
+                before = self._inputs()
+                shown = self.windrow.declare(text)
+                self._remember(text, bound)
+                self._keep_answers()
+            self.runner.changed(streams=self._inputs() != before)
+            self._tell()
+            return shown
+        except WindrowError as error:
+            failed = error.located(text)
+            raise
+        finally:
+            self._write_audit("statement", text, caller, began, failed)
+
+    def _check_sources(self, text: str, bound: Sequence[BoundStatement]) -> None:
+        """Refuse a stream without a source: a run would end with it, and all others too."""
+        for statement, written in zip(bound, parse_script(text), strict=True):
+            if (
+                isinstance(statement, DeclareStream)
+                and statement.stream.source is None
+                and self._needs_sources
+            ):
+                raise QueryError(
+                    f"stream `{statement.stream.name}` has no source",
+                    code="no-source",
+                    span=written.span,
+                    hint="declare it with FROM '…': files, a generator, Kafka; see docs/sources.md",
+                ).located(text)
+
+    def _inputs(self) -> tuple[list[str], list[str]]:
+        return list(self.windrow.streams), list(self.windrow.tables)
+
+    def _remember(self, text: str, bound: Sequence[BoundStatement]) -> None:
+        """For the next start."""
+        made: list[tuple[str, str, str]] = []
+        dropped: list[tuple[str, str]] = []
+        for statement, written in zip(bound, parse_script(text), strict=True):
+            source = text[written.span.start : written.span.end]
+            match statement:
+                case DeclareStream(stream):
+                    made.append(("STREAM", stream.name, source))
+                case DeclareTable(table):
+                    made.append(("TABLE", table.name, source))
+                case RegisterQuery(query):
+                    made.append(("QUERY", query.name, source))
+                case DeclareArchive(archive):
+                    made.append(("ARCHIVE", archive.name, source))
+                case Dropped(kind, name):
+                    made = [each for each in made if each[:2] != (kind, name)]
+                    dropped.append((kind, name))
+        if made or dropped:
+            self.answers.remember(made, dropped)
+
+    def _declare_remembered(self) -> None:
+        """Make again what came over HTTP and the script does not say."""
+        kinds: dict[str, Iterable[str]] = {
+            "STREAM": self.windrow.streams,
+            "TABLE": self.windrow.tables,
+            "QUERY": self.windrow.queries,
+            "ARCHIVE": self.windrow.archives,
+        }
+        for kind, name, text in self.answers.remembered():
+            if name not in kinds[kind]:
+                self.windrow.declare(text)
+
+    def _keep_answers(self) -> None:
+        queries = self.windrow.queries
+        began = {name: int(query.id.rpartition("@")[2]) - 1 for name, query in queries.items()}
+        known = {name: (query.id, began[name]) for name, query in queries.items()}
+        self.answers.keep_only(known, self.windrow.undeclared)
+
+    def drop(self, name: str, caller: Caller) -> None:
+        """Stop a query, or forget one that only the state directory still knows."""
+        if name in self.windrow.undeclared:
+            began = time.perf_counter()
+            with self._statements:
+                self.windrow.drop(name)
+                self._keep_answers()
+            self._write_audit("forget", f"DROP QUERY {quoted(name)}", caller, began, None)
+            self.runner.changed(streams=False)
+            return
+        self.statements(f"DROP QUERY {quoted(self.query(name).name)}", caller)
+
+    def _write_audit(
+        self, what: str, text: str, caller: Caller, began: float, failed: WindrowError | None
+    ) -> None:
+        _audit.info(
+            what,
+            extra={
+                "role": caller.role,
+                "client": caller.address,
+                "statement": redacted(" ".join(text.split()))[:_SHOWN],
+                "outcome": "done" if failed is None else failed.code,
+                "commit": self.windrow.commit,
+                "seconds": round(time.perf_counter() - began, 4),
+            },
+        )
+
+    # ------------------------------------------------------------ asking
+
+    def explain(self, text: str) -> list[dict[str, Any]]:
+        """What statements mean and how they would run; none is done."""
+        try:
+            found = [_meaning(*each) for each in self.windrow.check(text)]
+            written = parse_script(text)
+        except WindrowError as error:
+            raise error.located(text) from None
+        spans = [{"start": each.span.start, "end": each.span.end} for each in written]
+        return [{**each, "span": span} for each, span in zip(found, spans, strict=True)]
+
+    def ask(self, query: str | Once, caller: Caller) -> Asked:
+        """Begin to answer a SELECT, within the limits."""
+        began, limits, failed = time.perf_counter(), self.limits, None
+        text = query if isinstance(query, str) else "SELECT …"
+        try:
+            return self.windrow.ask(
+                query,
+                timeout=limits.select_seconds,
+                max_rows=limits.select_rows,
+                max_bytes=limits.select_bytes,
+            )
+        except WindrowError as error:
+            failed = error.located(text)
+            raise
+        finally:
+            self._write_audit("select", text, caller, began, failed)
+
+    # ------------------------------------------------------------ looking
+
+    def query(self, name: str) -> Query:
+        """A standing query by name, in any case."""
+        return _found(self.windrow.queries, name)
+
+    def stream(self, name: str) -> StreamView:
+        """A stream by name, in any case."""
+        return _found(self.windrow.streams, name)
+
+    def details(self, name: str) -> dict[str, Any]:
+        """All that is known of a query: progress, plan, costs, sharing, gaps."""
+        return steady(lambda: self._details(name))
+
+    def _details(self, name: str) -> dict[str, Any]:
+        query = self.query(name)
+        explained = query.explain(analyze=True)
+        looks: list[dict[str, Any]] = self.watch.look()["queries"]
+        known = next((each for each in looks if each["name"] == query.name), {})
+        owned = self.windrow.footprint.bytes_by_owner.get(query.id, 0)
+        return {
+            **known,
+            "columns": columns_of(query.columns),
+            "plan": as_dict(explained),
+            "text": render(explained),
+            "gaps": self.gaps(query),
+            "keeps_all": query.keeps_all,
+            "state_bytes": owned,
+            "log_bytes": self.answers.size(query.name),
+            "log_from": self.answers.gone(query.name),
+            "last": str(self.answers.last(query.name)),
+        }
+
+    def gaps(self, query: Query) -> list[dict[str, Any]]:
+        """The windows that were left out, as runs."""
+        return as_json_rows(query.gaps)
+
+    def page(
+        self, name: str, after: Place | None, before: Place | None, rows: int
+    ) -> tuple[Query, list[Part], bool]:
+        """Answers from the log, oldest first, or with `before` newest first; and whether there are more."""
+        query = self.query(name)
+        most = min(rows, self.limits.page_rows)
+        if before is not None:
+            parts = self.answers.before(query.name, before, most)
+            end = Place(parts[-1].commit, parts[-1].number) if parts else before
+            return query, parts, bool(self.answers.before(query.name, end, 1))
+        parts = self.answers.after(query.name, after or Place(0), most)
+        return query, parts, bool(parts and self.answers.after(query.name, parts[-1].place, 1))
+
+    def recent(self, name: str, span: int, rows: int, column: str | None) -> dict[str, Any]:
+        """A sample of a stream's rows below its watermark, for a picture: how many, and some of them."""
+        view = self.stream(name)
+        wanted = [view.wattr, *([_column(view, column)] if column else [])]
+        columns = ", ".join(quoted(each) for each in dict.fromkeys(wanted))
+        unit = " MICROSECONDS" if view.columns.get(view.wattr, "TIMESTAMP") in ("TIMESTAMP", "DATE") else ""
+        text = f"SELECT {columns} FROM {quoted(view.name)} [RANGE {span}{unit}]"
+        found = self.windrow.select(text, timeout=5.0, max_bytes=self.limits.select_bytes)
+        step = max(1, -(-found.num_rows // rows))
+        sample = found.take(pa.array(range(0, found.num_rows, step), pa.int64()))
+        return {
+            "stream": view.name,
+            "columns": columns_of(found.schema),
+            "total": found.num_rows,
+            "rows": as_json_rows(sample),
+            "watermark": plain(view.progress.progress),
+            "greatest": view.progress.greatest,
+        }
+
+    # ------------------------------------------------------------ rows in, windows out
+
+    def push(self, name: str, form: str, body: bytes, key: str | None, caller: Caller) -> dict[str, Any]:
+        """Rows for a stream; on return a commit holds them."""
+        view = self.stream(name)
+        table = read_rows(view.declared, form, body)
+        commit = self.windrow.push(view.name, table, key=key, timeout=self.limits.push_seconds)
+        self._tell()
+        return {"stream": view.name, "rows": table.num_rows, "commit": commit}
+
+    def shed(self, share: float | None, caller: Caller) -> None:
+        """Leave out this share of windows of all queries with MAX GAP; None: as the load demands."""
+        began = time.perf_counter()
+        self.windrow.shed(share)
+        self._write_audit("shed", f"share {share}", caller, began, None)
+        self._tell()
+
+
+def quoted(name: str) -> str:
+    """A name as statements have it, whatever it consists of.
+
+    >>> quoted("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def shown_as_json(shown: Any) -> dict[str, Any]:
+    """What a statement shows: a table, or a plan."""
+    if isinstance(shown, pa.Table):
+        return {"columns": columns_of(shown.schema), "rows": as_json_rows(shown)}
+    if isinstance(shown, Explanation):
+        return _explained(shown)
+    return {"text": str(shown)}
+
+
+def _meaning(statement: BoundStatement, plan: Explanation | None) -> dict[str, Any]:
+    """What a statement is, its plan if it has one, and why a SELECT cannot be asked once, if so."""
+    said: dict[str, Any] = {} if plan is None else _explained(plan)
+    match statement:
+        case RunOnce(_, once, refusal):
+            said |= {"kind": "select", "refused": refusal.message if refusal and once is None else None}
+        case ExplainQuery():
+            said |= {"kind": "explain"}
+        case RegisterQuery(query):
+            said |= {"kind": "query", "name": query.name}
+        case DeclareStream(stream):
+            said |= {"kind": "stream", "name": stream.name}
+        case DeclareTable(table):
+            said |= {"kind": "table", "name": table.name}
+        case DeclareArchive(archive):
+            said |= {"kind": "archive", "name": archive.name}
+        case Dropped(kind, name):
+            said |= {"kind": "drop", "name": name, "drops": kind.lower()}
+        case ShowAll(kind):
+            said |= {"kind": "show", "shows": kind.lower()}
+        case _:
+            said |= {"kind": "analyze"}
+    return said
+
+
+def _explained(found: Explanation) -> dict[str, Any]:
+    return {"text": render(found), "plan": as_dict(found)}
+
+
+def _found(views: Mapping[str, _View], name: str) -> _View:
+    known = next((each for each in views if each.lower() == name.lower()), name)
+    return views[known]
+
+
+def _column(view: StreamView, name: str) -> str:
+    known = next((each for each in view.columns if each.lower() == name.lower()), None)
+    if known is None:
+        raise QueryError(f"stream `{view.name}` has no column `{name[:80]}`", code="unknown-column")
+    return known

@@ -1,0 +1,287 @@
+"""Who may do what: every route with every role, with no token or a wrong one; hosts, origins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.server.world import Server, serving
+
+from windrow.errors import StateError, WindrowError
+from windrow.server.access import COOKIE, Tokens, cookie_of
+from windrow.server.page import Pages
+from windrow.server.serve import Listener
+
+READ, WRITE = "r" * 32, "w" * 32
+#: every route: what is sent, and the least role
+ROUTES = [
+    ("GET", "/healthz", None, None),
+    ("GET", "/", None, "read"),
+    ("GET", "/page/app.js", None, "read"),
+    ("GET", "/readyz", None, "read"),
+    ("GET", "/metrics", None, "read"),
+    ("GET", "/openapi.json", None, "read"),
+    ("GET", "/api/status", None, "read"),
+    ("GET", "/api/streams", None, "read"),
+    ("GET", "/api/streams/s/recent?span=10", None, "read"),
+    ("GET", "/api/queries", None, "read"),
+    ("GET", "/api/queries/sums", None, "read"),
+    ("GET", "/api/queries/sums/results", None, "read"),
+    ("POST", "/api/select", {"sql": "SELECT k FROM s [RANGE 5]"}, "read"),
+    ("POST", "/api/explain", {"sql": "SELECT k FROM s [RANGE 5]"}, "read"),
+    ("POST", "/api/statements", {"sql": "SHOW STREAMS"}, "write"),
+    ("POST", "/api/shed", {"share": None}, "write"),
+    ("POST", "/api/streams/s/rows", [{"k": 1, "v": 1, "t": 1}], "write"),
+    ("DELETE", "/api/queries/nothing", None, "write"),
+    ("GET", "/no/such/route", None, "read"),
+    ("PUT", "/api/queries", None, "write"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    tokens = Tokens.of([f"read {READ}", f"write {WRITE}"])
+    with serving(tmp_path_factory.mktemp("state"), tokens=tokens) as found:
+        found.windrow.rows((1, 1.0, "a", 5), (1, 1.0, "a", 50))
+        yield found
+
+
+@pytest.fixture(scope="module")
+def loopback(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("state")) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("method", "path", "body", "role"), ROUTES, ids=lambda each: str(each)[:30])
+@pytest.mark.parametrize("given", [None, "wrong" * 8, READ[:-1], READ, WRITE, "cookie"])
+def test_every_route_with_every_token(
+    server: Server, method: str, path: str, body: object, role: str | None, given: str | None
+) -> None:
+    headers = {} if given in (None, "cookie") else {"authorization": f"Bearer {given}"}
+    if given == "cookie":
+        headers = {"cookie": f"{COOKIE}={cookie_of(READ)}"}
+    status = server.http.request(method, path, json=body, headers=headers).status_code
+    has = {READ: "read", "cookie": "read", WRITE: "write"}.get(given or "")
+    if role is None or has == "write" or (has == "read" and role == "read"):
+        assert status not in (401, 403)
+        assert status < 500
+    else:
+        assert status == (401 if has is None else 403)
+
+
+def test_event_streams_need_a_token_too(server: Server) -> None:
+    assert server.http.get("/api/events").status_code == 401
+    assert server.http.get("/api/queries/sums/events").status_code == 401
+
+
+def test_nothing_of_the_engine_is_said_without_a_token(server: Server) -> None:
+    answer = server.http.get("/api/queries/nothing")
+    assert answer.json() == {
+        "code": "no-token",
+        "message": "this needs a token",
+        "span": None,
+        "hint": "send it as `Authorization: Bearer TOKEN`",
+    }
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_the_page_asks_for_the_token_and_gets_a_cookie(server: Server) -> None:
+    first = server.http.get("/", headers={"accept": "text/html"})
+    assert first.status_code == 401
+    assert 'action="/login"' in first.text
+    assert server.http.post("/login", data={"token": "wrong" * 8}).status_code == 401
+    answer = server.http.post("/login", data={"token": READ})
+    assert answer.status_code == 303
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "samesite=strict" in cookie.lower()
+    assert READ not in cookie
+    with httpx.Client(base_url=server.url, trust_env=False, cookies=answer.cookies) as page:
+        assert page.get("/api/queries").status_code == 200
+        assert page.post("/api/statements", json={"sql": "SHOW STREAMS"}).status_code == 403
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1", "https://localhost:1"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/statements"),
+        ("POST", "/api/select"),
+        ("DELETE", "/api/queries/x"),
+        ("GET", "/api/events"),
+    ],
+)
+def test_pages_of_other_sites_neither_write_nor_follow(
+    loopback: Server, method: str, path: str, origin: str
+) -> None:
+    answer = loopback.http.request(method, path, headers={"origin": origin})
+    assert (answer.status_code, answer.json()["code"]) == (403, "wrong-origin")
+    answer = loopback.http.request(method, path, headers={"sec-fetch-site": "cross-site"})
+    assert answer.status_code == 403
+
+
+def test_our_own_page_may_write(loopback: Server) -> None:
+    headers = {"origin": loopback.url, "sec-fetch-site": "same-origin"}
+    answer = loopback.http.post("/api/statements", json={"sql": "SHOW STREAMS"}, headers=headers)
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8642", "127.0.0.1.evil.example", "", "[::2]:1"]
+)
+def test_other_names_for_this_machine_are_refused(loopback: Server, host: str) -> None:
+    answer = loopback.http.get("/api/queries", headers={"host": host})
+    assert (answer.status_code, answer.json()["code"]) == (421, "wrong-host")
+
+
+def test_every_answer_has_a_content_policy_without_inline_code(server: Server) -> None:
+    for path in ("/", "/healthz", "/api/queries", "/no/such/thing"):
+        headers = server.http.get(path, headers={"authorization": f"Bearer {READ}"}).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_bodies_have_a_size(loopback: Server) -> None:
+    answer = loopback.http.post("/api/select", json={"sql": "x" * (2 << 20)})
+    assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
+
+    def endless() -> Iterator[bytes]:
+        for _ in range(100):
+            yield b"x" * 65536
+
+    answer = loopback.http.post("/api/select", content=endless())
+    assert answer.status_code == 413
+
+
+ATTACKS = [
+    "../../etc/passwd",
+    "..%2f..%2fetc%2fpasswd",
+    "%2e%2e/%2e%2e/etc/passwd",
+    "....//etc/passwd",
+    "a%00b",
+    "'; DROP QUERY sums; --",
+    "sums`; DROP QUERY `sums",
+    "<script>alert(1)</script>",
+    "%0d%0aset-cookie:%20x=y",
+    "${env:HOME}",
+    "{{7*7}}",
+    "\u202esums",
+    "a" * 4000,
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
+def test_names_in_paths_get_in_nowhere(loopback: Server, attack: str) -> None:
+    from urllib.parse import quote
+
+    for path in ("/page/{}", "/api/queries/{}", "/api/queries/{}/results", "/api/streams/{}/recent?span=5"):
+        for name in (quote(attack, safe=""), quote(attack, safe="/%")):
+            answer = loopback.http.get(path.format(name))
+            assert answer.status_code in (400, 404, 422)
+            assert "set-cookie" not in answer.headers
+            assert "root:" not in answer.text
+            assert "text/html" not in answer.headers["content-type"]
+    assert loopback.http.delete(f"/api/queries/{quote(attack, safe='')}").status_code in (400, 404)
+    assert [each["name"] for each in loopback.http.get("/api/queries").json()] == ["sums"]
+
+
+SQL_ATTACKS = [
+    "SELECT k FROM s [RANGE 5]; DROP QUERY sums",
+    "SELECT reflect('java.lang.Runtime', 'getRuntime') FROM s [RANGE 5]",
+    "SELECT java_method('java.lang.System', 'exit', 1) FROM s [RANGE 5]",
+    "SELECT * FROM parquet.`/etc/passwd`",
+    "SELECT input_file_name() FROM s [RANGE 5]",
+    "ADD JAR '/tmp/x.jar'",
+    "SET spark.sql.x = 1",
+    "SELECT k FROM s [RANGE 5] WHERE " + "(" * 5000 + "1=1" + ")" * 5000,
+    "SELECT " + "1+" * 20000 + "1 FROM s [RANGE 5]",
+    "\x00",
+    "--",
+    ";;;",
+    "'",
+    "SELECT '\ud83d' FROM s [RANGE 5]".encode("utf-8", "surrogatepass").decode("utf-8", "replace"),
+]
+
+
+@pytest.mark.parametrize("attack", SQL_ATTACKS, ids=range(len(SQL_ATTACKS)))
+@pytest.mark.parametrize("path", ["/api/select", "/api/explain", "/api/statements"])
+def test_statements_get_in_nowhere(loopback: Server, attack: str, path: str) -> None:
+    if path == "/api/statements" and "DROP" in attack:
+        pytest.skip("who may write may drop")
+    answer = loopback.http.post(path, json={"sql": attack})
+    assert answer.status_code < 500
+    assert "Traceback" not in answer.text
+    assert [each["name"] for each in loopback.http.get("/api/queries").json()] == ["sums"]
+
+
+def test_secrets_of_urls_are_told_to_nobody(loopback: Server, caplog: pytest.LogCaptureFixture) -> None:
+    text = (
+        "CREATE STREAM k (a BIGINT, t BIGINT) WATTR t ORDERED"
+        " FROM 'kafka://b:9092/t?kafka.sasl.password=hunter2secret&kafka.bootstrap.nonsense=1'"
+    )
+    with caplog.at_level(logging.INFO, logger="windrow"):
+        answer = loopback.http.post("/api/statements", json={"sql": text})
+    told = answer.text + loopback.http.get("/api/streams").text
+    said = caplog.text + "".join(str(vars(each)) for each in caplog.records)
+    assert "hunter2secret" not in told + said
+
+
+def test_every_statement_has_an_audit_line(loopback: Server, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="windrow.audit"):
+        loopback.http.post("/api/statements", json={"sql": "SHOW\nSTREAMS"})
+        loopback.http.post("/api/statements", json={"sql": "SHOW NOTHING"})
+        loopback.http.post("/api/select", json={"sql": "SELECT k FROM s [RANGE 5]"})
+    lines = [record for record in caplog.records if record.name == "windrow.audit"]
+    assert [record.getMessage() for record in lines] == ["statement", "statement", "select"]
+    assert lines[0].statement == "SHOW STREAMS"  # type: ignore[attr-defined]
+    assert (lines[0].outcome, lines[0].role) == ("done", "write")  # type: ignore[attr-defined]
+    assert lines[1].outcome != "done"  # type: ignore[attr-defined]
+
+
+def test_another_host_does_not_start_without_a_token(loopback: Server) -> None:
+    with pytest.raises(StateError, match="no token") as found:
+        Listener(loopback.service, "0.0.0.0", 0)
+    assert "TLS" in (found.value.hint or "")
+
+
+def test_token_files_are_private_and_well_formed(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(f"# who\nread {READ}\n{WRITE}\n")
+    path.chmod(0o644)
+    with pytest.raises(StateError, match="others can read"):
+        Tokens.read(path)
+    path.chmod(0o600)
+    tokens = Tokens.read(path)
+    assert (tokens.role(READ), tokens.role(WRITE)) == ("read", "write")
+    path.write_text("read short\n")
+    with pytest.raises(WindrowError, match="line 1 of the token file"):
+        Tokens.read(path)
+    path.write_text("\n")
+    with pytest.raises(StateError, match="no token"):
+        Tokens.read(path)
+
+
+def test_the_log_of_answers_is_private(loopback: Server) -> None:
+    path = loopback.windrow.folder / "answers" / "answers.db"
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_the_page_is_small_and_loads_nothing_from_elsewhere() -> None:
+    folder = Path(__file__).parents[2] / "src/windrow/server/page"
+    assert Pages(folder).size < 400_000
+    for path in folder.rglob("*"):
+        if path.suffix in (".html", ".css", ".js") and "vendor" not in path.parts:
+            text = path.read_text()
+            assert "http://" not in text.replace("http://www.w3.org/", "")
+            assert "https://" not in text
+    for path in folder.glob("*.html"):
+        text = path.read_text()
+        assert "<style" not in text
+        assert "style=" not in text
+        assert "onclick" not in text
+        assert "<script>" not in text
