@@ -226,6 +226,7 @@ class Loop:
                 self.engine.epoch(arrivals, promises, seals, unwatched)
                 break
             except SourceChanged as changed:
+                self.stopping.wait(pause)
                 taken = self._left_out(taken, changed.stream)
             except WindrowError as error:
                 taken = self._after(error, taken, attempt, pause)

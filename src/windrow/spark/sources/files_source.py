@@ -98,7 +98,8 @@ class FilesSource(Source):
 
     def latest(self) -> list[SourceFile]:
         """The files that nobody has read, the oldest first."""
-        if self.is_bounded:
+        if self.is_bounded:  # what is there when a run begins, which may have been mended since the last one
+            self._files = opened_listing(self._spark, self._wanted.place, may_be_empty=False)
             return self._files
         try:
             listed = list_files(self._spark, self._wanted.place)
