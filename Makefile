@@ -1,5 +1,5 @@
 # Everything a developer runs. It needs Python 3.11 or newer and make; the rest is installed into .venv,
-# including a Java for Spark where the machine has none. CI runs `make test` and `make test-all` and nothing else.
+# including a Java for Spark where the machine has none. CI runs `make test` and nothing else.
 
 PYTHON ?=
 VENV := .venv

@@ -29,6 +29,7 @@ RUNNERS = {"eval", "exec", "compile", "__import__", "literal_eval"}
 SHIPPERS = {
     "engine/teams.py": "plans for the next job, which it makes itself",
     "kernels/shared/answering.py": "plans that came with the task",
+    "spark/sources/ranges.py": "what the tasks of a job are to read",
     "spark/tasks/bundle.py": "plans that came with the task",
     "spark/tasks/reports.py": "rows that the tasks of a job give to its driver, or to each other",
 }

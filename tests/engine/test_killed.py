@@ -28,7 +28,7 @@ pytestmark = pytest.mark.process
 
 REPOSITORY = Path(__file__).parents[2]
 #: before a commit, between it and Spark's, and after a delivery; all other points are passed in one process
-POINTS = ("manifest-temp-written:4", "before-spark-commit:2", "sink-delivered:2")
+POINTS = ("manifest-temp-written:4", "before-source-told:2", "sink-delivered:2")
 #: this one is tried always
 ONE_POINT = POINTS[1:2]
 #: eight batches: each moves the clock by ten, and one row of each is before the last of the one before

@@ -31,6 +31,7 @@ from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, prepared
 from windrow.spark.sinks import Delivery
 from windrow.spark.sources import open_data
+from windrow.spark.sources.source import Offsets
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
 from windrow.windows.domain import INFINITY, Domain
@@ -126,7 +127,7 @@ class SparkExecutor:
         record = self.engine.streams[stream]
         source = open_data(self._jobs.spark, record.stream, table)
         self.engine.streams[stream] = replace(record, source=source)
-        return source.frame
+        return source.frame({}, Offsets({}))
 
     def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None:
         """No more rows of a stream (or changes of a table) below `progress`."""

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from windrow.algebra.shipping import packed, unpacked
 from windrow.errors import SourceError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class PartsSource(DataSource):
         return _NAME
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _Reader(*cloudpickle.loads(b64decode(self.options[_OPTION])))
+        return _Reader(*unpacked(b64decode(self.options[_OPTION])))
 
 
 class _Reader(DataSourceReader):
@@ -82,5 +82,5 @@ def frame_of_parts(
 ) -> DataFrame:
     """The rows of all parts, each read by a task of its own."""
     spark.dataSource.register(PartsSource)
-    asked = b64encode(cloudpickle.dumps((tuple(parts), read))).decode()  # type: ignore[no-untyped-call]
+    asked = b64encode(packed((tuple(parts), read))).decode()
     return spark.read.format(_NAME).schema(schema).option(_OPTION, asked).load()
