@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: reached only where Spark itself hands batches over
-ELSEWHERE = {"before-spark-commit"}
+ELSEWHERE = {"before-spark-commit", "before-source-told"}
 HERE = [point for point in POINTS if point not in ELSEWHERE]
 PASSAGES = (1, 2, 5)
 

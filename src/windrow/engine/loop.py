@@ -47,7 +47,7 @@ ATTEMPTS = 4
 #: how often a source that is away is asked by a run that takes what is there and ends
 ASKED_ONCE = 3
 #: the codes of errors that pass by themselves: nothing is wrong with rows, queries or the state
-PASSING = frozenset({"job-failed", "worker-late", "source-away"})
+PASSING = frozenset({"job-failed", "worker-late", "source-away", "kafka"})
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,8 @@ class Intake:
 
     def promise(self, known: Known, progress: Instant, where: Mapping[str, Any] | None, now: int) -> Known:
         """A promise from outside: no more rows (with this value in this column) below `progress`."""
-        check_instant(progress, f"punctuation of stream `{self.stream.name}`")
+        if progress != FARTHEST + 1:  # no more rows at all
+            check_instant(progress, f"punctuation of stream `{self.stream.name}`")
         if where is None:
             return replace(known, progress=known.progress.with_progress(progress))
         if len(where) != 1 or known.per not in (None, *where):

@@ -58,8 +58,11 @@ def sweep(log: CommitLog, keep: int = 8) -> Swept:
 
 
 def discard(log: CommitLog) -> None:
-    """Remove what was written for a commit that has failed: nobody is going to name it."""
+    """Remove what was written for a commit that has failed: nobody is going to name it. Where the manifest is
+    there all the same, it is for the next start to decide, and everything stays."""
     number, owner = log.last.number + 1, log.owner.epoch
+    if commit_name(number) in log.store.list(COMMITS):
+        return
     for folder in (CHUNKS, OUTBOX):
         for name in log.store.list(folder):
             known = ChunkName.parse(name)

@@ -21,7 +21,7 @@ _WAIT = 0.2  # seconds; a shorter wait than a slow broker needs is only one more
 
 Offsets = dict[int, int]
 #: the code of errors that pass when whoever did not answer answers again
-AWAY = "source-away"
+AWAY = "kafka"
 
 
 def _confluent() -> Any:
