@@ -77,5 +77,4 @@ def test_rows_that_wait_in_a_source_are_told_to_the_engine(spark: SparkSession, 
         w.start()
         wait_until(lambda: len(waiting) >= 4)
         w.stop()
-        assert waiting[0] == 0  # nothing is known before the first batch is done
-        assert max(waiting) >= 500
+        assert waiting[0] >= 900  # of the rows of the first second, a hundred are taken
