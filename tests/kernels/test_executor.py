@@ -168,7 +168,8 @@ def test_windows_on_other_attributes_and_pseudo_columns(attribute: str) -> None:
     small = call("and", [call("<", [v, Literal(99, BIGINT)]), call(">", [v, Literal(-99, BIGINT)])])
     rows = Window(Filter(scan, small), RangeWindow(4, 2, wattr=attribute))
     emit = Emit(Aggregate(rows, (), (("a0", Measured("sum", ("row_num",)).call(rows)),)))
-    steps = [step for each in scripted(5) for step in (each, ("wait", 1))]
+    # of values that are instants, those beyond 2^60 are refused
+    steps = [step for each in scripted(5, calm=attribute == "v") for step in (each, ("wait", 1))]
     assert assert_agree(emit, steps, persisted=True)
 
 

@@ -213,5 +213,5 @@ def test_explain_names_the_panes() -> None:
     text = str(
         explain("SELECT k, FREQUENT(x, 3) FROM s [ROWS 100000 SLIDE 1000 ROWS] GROUP BY k", streams=STREAM)
     )
-    assert "panes of rows; states of 100 panes per window" in text
+    assert "panes of rows: states of 100 panes per window" in text
     assert "no rows are kept" in text
