@@ -40,5 +40,5 @@ def test_queries_of_the_papers(query: PaperQuery) -> None:
 def test_queries_of_the_corpus(query: str) -> None:
     plan = compile_query(query, market())
     if any(isinstance(node, StreamUnion) for node in plan.walk()):
-        return  # its branches are programs of their own: they are held against the oracle by the engine's tests
+        return  # its branches are programs of their own, which tests of the engine hold against the oracle
     assert answers(plan) == run_on_samples(plan).take()
