@@ -106,7 +106,7 @@ def shapes(draw: st.DrawFn) -> str:
                 f"{count} (SELECT ISTREAM(k, v) FROM s [RANGE {other.range}]) {size.bracket} AS x",
                 f"SELECT COUNT(*) AS n FROM (SELECT a.k FROM s {other.bracket} AS a, r [RANGE 3 SLIDE 2] AS b"
                 f" WHERE a.k = b.k) {size.bracket} AS x",
-                f"{grouped} UNION ALL SELECT k, v FROM r {same.bracket}",
+                f"SELECT * FROM ({grouped} UNION ALL SELECT k, v FROM r {same.bracket}) u",
             ]
         )
     )
