@@ -41,9 +41,9 @@ def _value(kind: Kind, scale: int, n: int) -> Any:
             return 1 + n // 2
 
 
-def run_on_samples(plan: Emit) -> Executor:
+def run_on_samples(plan: Emit, executor_name: str = "reference") -> Executor:
     """The query, run to the end over sample rows of its streams and tables."""
-    executor = EXECUTORS["reference"](plan)
+    executor = EXECUTORS[executor_name](plan)
     tables = {node.table.name: node.table for node in plan.walk() if isinstance(node, TableScan)}
     streams = {node.stream.name: node.stream for node in plan.walk() if isinstance(node, Scan)}
     for name, table in tables.items():
