@@ -60,9 +60,9 @@ def test_files_that_were_read_may_go(tmp_path: Path, spark: SparkSession) -> Non
 def test_a_file_that_no_commit_holds_may_still_be_mended(tmp_path: Path, spark: SparkSession) -> None:
     files = Files(tmp_path, BATCHES[:3])
     die(files, spark, "before-commit", 4)  # two registrations, a batch, and this one
-    rows = files.path(1).read_text()
-    files.path(1).write_text(rows + "{")
-    files.path(1).write_text(rows)
+    files.write(1, extra="{")  # with its time, so that files come in the same order
+    with pytest.raises(DataError):
+        files.run(spark)
     files.write(1)
     files.run(spark)
     files.check()
