@@ -121,7 +121,7 @@ class Tokens:
             raise StateError(
                 f"others can read the token file {path}", code="bad-token-file", hint=f"chmod 600 {path}"
             )
-        found = cls.of(text.splitlines())
+        found = cls.of(text.split("\n"))
         if not found:
             raise StateError(
                 f"there is no token in {path}", code="bad-token-file", hint="write `write TOKEN` into it"
