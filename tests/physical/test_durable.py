@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,11 +15,13 @@ from tests.support.sample_rows import sample
 
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
+from windrow.engine.core import Engine
 from windrow.errors import StateError
 from windrow.kernels.general import kinds
 from windrow.kernels.general.distinct import DeltaStar
 from windrow.kernels.general.joins import Joined
 from windrow.language.compile import compile_query
+from windrow.physical import PhysicalPlan
 from windrow.rules import alternatives, optimise
 from windrow.rules.optimise import RULES, normalise
 from windrow.spark.tasks import bundle
@@ -60,6 +62,10 @@ QUERIES = {
     "rows": "SELECT k, v FROM a [ROWS 3] WHERE v > 0",
     "session": "SELECT k, COUNT(*) AS n FROM a [SESSION 3 PARTITION BY k] GROUP BY k",
     "table": "SELECT a.k, name FROM a [RANGE 8] JOIN t ON a.k = t.k WHERE a.v > 0",
+    "join with a table": (
+        "SELECT a.k, name, b.v FROM a [RANGE 8], b [RANGE 8], t WHERE a.k = t.k AND a.k = b.k"
+    ),
+    "distinct join": "SELECT DISTINCT a.k, b.v FROM a [RANGE 8], b [RANGE 6] WHERE a.k = b.k",
 }
 
 
@@ -154,6 +160,42 @@ def test_without_any_rule_or_alternative_too(
         monkeypatch.setattr(alternatives, "ALTERNATIVES", ())
 
     expected = undisturbed(name)
+    assert both(planned(name), tmp_path, remove) == expected
+
+
+def by_alternative(removed: str) -> tuple[str, Emit]:
+    """A query, and a plan of it that only this alternative makes."""
+    for name in QUERIES:
+        plan = normalise(planned(name)).plan
+        steps = [plan, *(normalise(other).plan for _, other in alternatives.alternatives(plan))]
+        for each in steps:
+            for made, other in alternatives.alternatives(each):
+                found = normalise(other).plan
+                if made == removed and found not in [normalise(o).plan for m, o in _others(each, removed)]:
+                    return name, found
+    raise AssertionError(f"no query has an alternative by {removed}")
+
+
+def _others(plan: Emit, removed: str) -> list[tuple[str, Emit]]:
+    return alternatives.alternatives(plan, disabled=[removed])
+
+
+@pytest.mark.parametrize("removed", [name for name, _ in alternatives.ALTERNATIVES])
+def test_without_the_alternative_that_was_taken_too(
+    removed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, taken = by_alternative(removed)
+
+    def planner(plan: Emit, *_: Any, **__: Any) -> PhysicalPlan:
+        return PhysicalPlan(plan, taken, by_group=True)
+
+    def remove() -> None:
+        left = tuple(each for each in alternatives.ALTERNATIVES if each[0] != removed)
+        monkeypatch.setattr(alternatives, "ALTERNATIVES", left)
+        monkeypatch.setattr("windrow.testing.spark_executor.Engine", Engine)
+
+    expected = undisturbed(name)
+    monkeypatch.setattr("windrow.testing.spark_executor.Engine", partial(Engine, planner=planner))
     assert both(planned(name), tmp_path, remove) == expected
 
 

@@ -82,7 +82,7 @@ def begun(
     physical = plan.resumed(query.name, query.plan, basis.streams, basis.tables, by_group)
     bundle = Bundle.of(name, physical, fingerprint, aggregates=used)
     record = _recorded(query, physical, bundle, text, commit).resumed(stored)
-    if record.is_running:
+    if record.is_running and not record.shares:
         plan.check(query.name, record.bundle.unit)
     return record
 

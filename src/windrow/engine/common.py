@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.canonical import digest_of
 from windrow.errors import QueryError, StateError
 from windrow.kernels.cells import Cells, Ordered
 from windrow.kernels.measures import GROUPS
@@ -23,6 +22,8 @@ from windrow.kernels.shared.asking import Asker
 from windrow.kernels.shared.ledger import Entry, Ledger, Sheet
 from windrow.kernels.shared.tallies import Tally
 from windrow.kernels.user_states import UserState
+from windrow.physical.identity import changed
+from windrow.physical.operators import SHARED
 from windrow.physical.units import SlidingUnit
 from windrow.sharing.covering import recipe, relevant_of
 from windrow.sharing.data import Datum
@@ -59,6 +60,8 @@ class Kept:
     ledger: str
     grid: Grid
     length: int
+    #: the hash of what an interval of it holds
+    identity: str
     #: None: from the beginning
     since: int | None = None
     #: the rows it is of, if queries with other conditions use it too
@@ -66,14 +69,14 @@ class Kept:
 
     def to_json(self) -> list[Any]:
         """For the manifest."""
-        known = [self.ledger, self.grid.width, self.grid.phase, self.length, self.since]
+        known = [self.ledger, self.grid.width, self.grid.phase, self.length, self.identity, self.since]
         return known if self.where is None else [*known, self.where]
 
     @classmethod
     def from_json(cls, stored: list[Any]) -> Kept:
         """What `to_json` wrote."""
-        ledger, width, phase, length, since, *where = stored
-        return cls(ledger, Grid(width, phase), length, since, *where)
+        ledger, width, phase, length, identity, since, *where = stored
+        return cls(ledger, Grid(width, phase), length, identity, since, *where)
 
     @property
     def known(self) -> tuple[Grid, Predicate | None]:
@@ -238,6 +241,11 @@ class Common:
             self.planner.adopt(question, [relevant_of(each) for each in shares], known)
         except (KeyError, ValueError, QueryError) as error:
             raise _lost(bundle.name) from error
+        for label in labels_of(shares):
+            if identity_of(self.planner.held[label]) != self.kept[label].identity:
+                raise changed(
+                    _query(bundle.name), f"the intervals of {label}, which it shares, hold something else now"
+                )
         if not self._is_combined(question):
             self._remember(question)
         self._names[question.source, question.keys] = ledger
@@ -270,7 +278,7 @@ class Common:
         held, before = self.planner.held[label], self.kept.get(label)
         if before is None:
             since = None if stream.greatest is None else stream.greatest + 1
-            self.kept[label] = Kept(ledger, held.grid, held.b, since)
+            self.kept[label] = Kept(ledger, held.grid, held.b, identity_of(held), since)
         elif held.b > before.length:
             since = _later(before.since, _forgotten(before, stream))
             self.kept[label] = replace(before, length=held.b, since=since)
@@ -321,8 +329,7 @@ class Common:
     def _ledger_of(self, question: Question, commit: int) -> str:
         key = question.source, question.keys
         if key not in self._names or not self._members.get(self._names[key]):
-            texts = "\0".join(to_sql(each, str) for each in question.keys)
-            digest = blake2b(texts.encode(), digest_size=6).hexdigest()
+            digest = digest_of(question.keys)[:12]
             assert isinstance(question.source, tuple)
             stream, part = question.source
             name = f"synopses of {stream} {digest} {part}@{commit}"
@@ -453,6 +460,14 @@ class Common:
         return Sheet(grid.width, grid.phase, length, tuple(_entry(held) for held in found))
 
 
+def identity_of(held: Held) -> str:
+    """The hash of what an interval of a synopsis holds: which state, of which rows and groups."""
+    datum, family = held.family.datum, held.family
+    assert isinstance(datum, Datum)
+    rows, cut = held.predicate.expression, [held.grid.width, held.grid.phase]
+    return digest_of([SHARED, datum.form, rows, family.keys, cut])
+
+
 def labels_of(recipes: Iterable[str]) -> dict[str, None]:
     """The synopses that some recipes are made of, each once.
 
@@ -546,8 +561,9 @@ def _key_of(ledger: str) -> str:
 
 
 def _lost(query: str) -> StateError:
-    return StateError(
-        f"query `{query.partition('@')[0]}` shares synopses that this version of Windrow cuts otherwise",
-        code="query-changed",
-        hint="drop it and create it again, or use a new state directory",
-    )
+    return changed(_query(query), "it shares intervals that are cut in another way now")
+
+
+def _query(name: str) -> str:
+    """The name under which a user knows a query."""
+    return name.rpartition("@")[0]

@@ -9,8 +9,9 @@ list for each sub-window.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 from windrow.algebra.expressions import Expression
 from windrow.algebra.functions.printing import to_sql
@@ -70,6 +71,48 @@ class Datum:
         """
         args = ", ".join(to_sql(arg, str) for arg in self.args) or "rows"
         return f"{_name(self.shape)} of {args}"
+
+    @property
+    def form(self) -> list[Any]:
+        """What it is known by in a state directory, for its canonical text.
+
+        >>> [datum.form[0] for datum in parts_of(Counted(""), ())]
+        [['count.1']]
+        """
+        cut = self.sub_windows
+        return [
+            _form(self.shape),
+            self.args,
+            self.order,
+            None if cut is None else [cut.width, cut.phase],
+        ]
+
+
+#: of states that are shared; a number is raised when the columns of a state, or what they mean, change
+_DURABLE: dict[type, str] = {
+    Counted: "count.1",
+    ExactTotal: "exact-total.1",
+    FloatTotal: "float-total.1",
+    FloatMoments: "float-moments.1",
+    Part: "part-of-state.1",
+    Extreme: "extreme.1",
+    Edge: "edge.1",
+    Values: "values.1",
+    Buckets: "buckets.1",
+    Ranks: "ranks.1",
+    Counters: "counters.1",
+    Ordered: "rows-in-order.1",
+    Listed: "lists.1",
+}
+
+
+def _form(shape: Partial | Cells) -> list[Any]:
+    found: list[Any] = [_DURABLE[type(shape)]]
+    for item in fields(shape):
+        value = getattr(shape, item.name)
+        if item.name != "label":
+            found.append(_form(value) if isinstance(value, Partial | Cells) else value)
+    return found
 
 
 def _name(shape: Partial | Cells) -> str:
