@@ -196,6 +196,14 @@ def test_what_is_wrong_with_a_stream(how: dict[str, Any], message: str, hint: st
         assert "r" not in w.streams
 
 
+def test_an_argument_that_is_not_known_is_told_with_the_nearest(tmp_path: Path) -> None:
+    with made(tmp_path) as w:
+        with pytest.raises(QueryError) as told:
+            w.query("again", SUMS, snk="files:/nowhere")  # type: ignore[call-arg]
+        assert told.value.message == "query() has no argument `snk`"
+        assert told.value.hint == "did you mean `sink`?"
+
+
 def test_a_number_is_as_good_as_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("windrow.engine.connection.open_data", lambda *_: None)
     with Driven(tmp_path / "state") as w:

@@ -44,6 +44,17 @@ def test_a_bad_row_is_refused_and_its_file_may_be_mended(
     files.check()
 
 
+def test_a_bad_row_is_named_by_its_line_in_the_background_too(tmp_path: Path, spark: SparkSession) -> None:
+    files = Files(tmp_path, BATCHES[:1])
+    files.write(0, extra=MALFORMED)
+    lines = files.path(0).read_text().split("\n")
+    at = lines.index(MALFORMED.strip()) + 1
+    with pytest.raises(DataError) as refused, files.connect(spark) as w:  # noqa: PT012
+        w.start()
+        w.wait(PATIENCE)
+    assert f"line {at}, column `v`: `many` is no BIGINT" in refused.value.message
+
+
 @pytest.mark.parametrize("instant", [2**62 + 5, -(2**62) - 5])
 def test_a_row_out_of_reach_is_refused_where_spark_aggregates(
     tmp_path: Path, spark: SparkSession, instant: int

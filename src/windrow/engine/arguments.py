@@ -64,9 +64,12 @@ def checked(function: _Function) -> _Function:
     names = function.__globals__
     kinds = {name: _kinds(each.annotation, names) for name, each in signature.parameters.items()}
     known = {name: found for name, found in kinds.items() if found}
+    takes = [name for name in signature.parameters if name != "self"]
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
 
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
+        check_known(f"{function.__name__}()", () if takes_any else named, takes)
         given = signature.bind(*arguments, **named).arguments
         for name, found in known.items():
             if name in given:

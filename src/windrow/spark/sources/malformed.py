@@ -277,7 +277,8 @@ def _shown_place(place: str) -> str:
 
 def _line(place: str, shape: Shape, raw: bytes | None, values: Sequence[bytes | None]) -> int | None:
     """The number of the first line of a file that is this row; None if it cannot be found out."""
-    spark = SparkSession.getActiveSession()
+    # a thread other than the one that made the session has none that is active
+    spark = SparkSession.getActiveSession() or SparkSession._instantiatedSession
     if spark is None or not place:
         return None
     try:
