@@ -67,7 +67,7 @@ def run_benchmark(
     from benchmarks.docs import write_docs as fill
     from benchmarks.plot import need_matplotlib
     from benchmarks.report import Report
-    from benchmarks.running import publish, run
+    from benchmarks.runs import publish, run
     from benchmarks.setting import Setting
 
     need_matplotlib()  # now, and not after an hour
@@ -97,7 +97,7 @@ def run_benchmark(
 
 def show(report: Report) -> None:
     """Print a report: what it ran on and with, then what it found."""
-    from benchmarks.running import settings_table
+    from benchmarks.runs import settings_table
 
     print(f"{report.benchmark}: {report.about}\n")
     facts = {**report.machine, "rounds": report.rounds, **report.options}

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from benchmarks.registry import all_benchmarks
-from benchmarks.running import draw, settings_table
+from benchmarks.runs import draw, settings_table
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import polars as pl
 
 from windrow.errors import WindrowError
-from windrow.kernels import lists
-from windrow.kernels.cells import Listed
-from windrow.kernels.layout import PANE, Layout
-from windrow.kernels.partials import Rows
+from windrow.kernels.aggregates import frequent_items as lists
+from windrow.kernels.aggregates.partials import Rows
+from windrow.kernels.aggregates.value_tables import Listed
+from windrow.kernels.layouts import PANE, Layout
 from windrow.spark.sources.generators.network import src
 from windrow.spark.sources.generators.randomness import bits, uniform
 from windrow.spark.sources.generators.settings import Settings

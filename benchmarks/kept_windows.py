@@ -22,15 +22,15 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.live_windows import Observed
+from windrow.engine.adhoc.limits import Watch
 from windrow.engine.adhoc.question import Question
-from windrow.engine.adhoc.reading import Memory, Reader
-from windrow.engine.adhoc.turns import Turns
-from windrow.engine.adhoc.watch import Watch
-from windrow.engine.core import Arrival, Engine
+from windrow.engine.adhoc.queue import Turns
+from windrow.engine.adhoc.scan import Memory, Reader
+from windrow.engine.engine import Arrival, Engine
 from windrow.errors import QueryError
+from windrow.execution.local import HereJobs
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_once, compile_script
-from windrow.spark.here import HereJobs
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
 

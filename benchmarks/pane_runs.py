@@ -17,9 +17,9 @@ import numpy.typing as npt
 import polars as pl
 
 from windrow.algebra.plan import Emit
-from windrow.kernels.clocks import Clock
-from windrow.kernels.columns import to_frame
-from windrow.kernels.program import Program
+from windrow.kernels.clock import Clock
+from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.panes.program import Program
 from windrow.kernels.state import Delta, State
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_query, declare_stream

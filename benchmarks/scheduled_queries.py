@@ -18,10 +18,10 @@ import polars as pl
 from benchmarks.theory.synopsis import BasicIntervalSynopsis
 from windrow.algebra.aggregates import make
 from windrow.algebra.types import BIGINT
-from windrow.kernels.frequencies import of_counts
-from windrow.kernels.layout import PANE, Layout
-from windrow.sharing.scheduling.costs import Costs
-from windrow.sharing.scheduling.tasks import Query
+from windrow.kernels.aggregates.frequencies import of_counts
+from windrow.kernels.layouts import PANE, Layout
+from windrow.sharing.schedule.costs import Costs
+from windrow.sharing.schedule.tasks import Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable

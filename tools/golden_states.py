@@ -21,15 +21,15 @@ from unittest.mock import patch
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from windrow.engine import declared
-from windrow.engine.core import Arrival, Engine
-from windrow.engine.published import published, rows_schema
+from windrow.engine.engine import Arrival, Engine
+from windrow.engine.output.schema import published, rows_schema
 from windrow.engine.tables import TableUpdate
-from windrow.kernels.columns import frame_of
+from windrow.execution.local import HereJobs
+from windrow.kernels.columnar.columns import frame_of
 from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query
 from windrow.physical.operators import SHARED
-from windrow.spark.here import HereJobs
-from windrow.spark.sinks import Callback
+from windrow.sinks import Callback
 from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest
 from windrow.state.names import owner_name, released_name

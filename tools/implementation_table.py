@@ -14,8 +14,8 @@ from tools.pattern_table import OPERATORS, WINDOWS, built
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Exists, Join
 from windrow.algebra.plan import Emit, Plan
-from windrow.kernels.general.implementations import Reading
-from windrow.kernels.general.program import Program
+from windrow.kernels.relational.implementations import Reading
+from windrow.kernels.relational.program import Program
 
 
 def markdown() -> str:

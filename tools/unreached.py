@@ -32,9 +32,9 @@ PACKAGE = "windrow"
 ROOTS = ("windrow", "windrow.__main__", "windrow.testing")
 #: classes of what users are given: they may call every public method
 HANDLES = (
-    "windrow.engine.connection.Windrow",
-    "windrow.engine.handles.Query",
-    "windrow.engine.adhoc.pending.Asked",
+    "windrow.session.Windrow",
+    "windrow.engine.views.Query",
+    "windrow.engine.adhoc.pending_select.Asked",
     "windrow.testing.harness.Harness",
 )
 #: documents whose code shows users what they may call
@@ -44,11 +44,11 @@ DOCUMENTS = ("README.md", "docs")
 ALLOWED: dict[str, str] = {
     **dict.fromkeys(
         (
-            "windrow.kernels.general.join_order.MOST_WINDOWS_SURVEYED",
-            "windrow.kernels.general.join_order.OrderSurvey",
-            "windrow.kernels.general.join_order.survey_orders",
-            "windrow.rules.pane_cost.SlidingWork.paned",
-            "windrow.rules.pane_cost.SlidingWork.pays",
+            "windrow.kernels.relational.join.order.MOST_WINDOWS_SURVEYED",
+            "windrow.kernels.relational.join.order.OrderSurvey",
+            "windrow.kernels.relational.join.order.survey_orders",
+            "windrow.optimizer.cost.pane_cost.SlidingWork.paned",
+            "windrow.optimizer.cost.pane_cost.SlidingWork.pays",
         ),
         "what a plan costs, for the planner that is to choose by it",
     ),

@@ -20,7 +20,7 @@ import polars as pl
 from benchmarks.studies.steps import Batch
 from windrow.engine import declared
 from windrow.language.compile import compile_query
-from windrow.rules.optimise import normalise
+from windrow.optimizer.optimizer import normalise
 from windrow.spark.sources.generators.network import NETWORK
 from windrow.spark.sources.generators.settings import Settings
 

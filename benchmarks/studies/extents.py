@@ -17,9 +17,9 @@ import polars as pl
 from benchmarks.contestant import Outcome
 from benchmarks.studies.steps import Batch
 from windrow.engine import declared
-from windrow.kernels.clocks import Clock
-from windrow.kernels.columns import to_frame
-from windrow.kernels.program import Program
+from windrow.kernels.clock import Clock
+from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.panes.program import Program
 from windrow.kernels.state import Delta, State
 from windrow.language.compile import compile_query
 from windrow.windows.domain import INFINITY

@@ -22,12 +22,12 @@ from benchmarks.table import Table
 from benchmarks.targets import Target
 from benchmarks.times import ABSENT
 from windrow.engine import declared
-from windrow.kernels.general.join_cost import WindowStats, order_cost
-from windrow.kernels.general.join_order import augmented_order, selectivity_order
-from windrow.kernels.general.options import Evaluation, Tables
-from windrow.kernels.general.options import Options as Physical
+from windrow.kernels.relational.join.cost import WindowStats, order_cost
+from windrow.kernels.relational.join.order import augmented_order, selectivity_order
+from windrow.kernels.relational.options import Evaluation, Tables
+from windrow.kernels.relational.options import Options as Physical
 from windrow.language.compile import compile_query
-from windrow.rules.optimise import normalise
+from windrow.optimizer.optimizer import normalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

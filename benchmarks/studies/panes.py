@@ -23,9 +23,9 @@ from benchmarks.studies.steps import Standing
 from benchmarks.table import Table
 from benchmarks.targets import Target
 from benchmarks.times import ABSENT, times_table
-from windrow.rules.pane_cost import SlidingWork
-from windrow.rules.trees import as_query
-from windrow.rules.use_panes import use_panes
+from windrow.optimizer.cost.pane_cost import SlidingWork
+from windrow.optimizer.trees import as_query
+from windrow.optimizer.use_panes import use_panes
 from windrow.windows.panes import Panes
 
 if TYPE_CHECKING:

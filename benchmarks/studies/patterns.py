@@ -25,10 +25,10 @@ from benchmarks.studies.costs import STATE_ROWS, compared, cost_chart, cost_tabl
 from benchmarks.studies.spark_patterns import SPARK, WITHOUT_SPARK, with_spark
 from benchmarks.studies.steps import Standing, timed
 from benchmarks.targets import Target
-from windrow.kernels.general.options import Ends, Negation, Strategy
-from windrow.kernels.general.options import Options as Physical
-from windrow.rules.push_down_negation import push_down_negation
-from windrow.rules.trees import as_query
+from windrow.kernels.relational.options import Ends, Negation, Strategy
+from windrow.kernels.relational.options import Options as Physical
+from windrow.optimizer.push_down_negation import push_down_negation
+from windrow.optimizer.trees import as_query
 
 if TYPE_CHECKING:
     from benchmarks.chart import Chart

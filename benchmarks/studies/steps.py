@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from benchmarks.contestant import Outcome
-from windrow.kernels.general.clocks import Clock
-from windrow.kernels.general.pieces import FOREVER
-from windrow.kernels.general.program import News, Program, States
-from windrow.kernels.general.rows_below import KEPT, NEVER_LATE, NUMBER
+from windrow.kernels.relational.clock import Clock
+from windrow.kernels.relational.program import News, Program, States
+from windrow.kernels.relational.signed_rows import FOREVER
+from windrow.kernels.relational.windows.input_rows import KEPT, NEVER_LATE, NUMBER
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
-    from windrow.kernels.general.options import Options
+    from windrow.kernels.relational.options import Options
 
 #: what the answers of one instant come to: how many, and the sums of two parts of their hashes
 _HASHED = ("k", "m", "t", "n")

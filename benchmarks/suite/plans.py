@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from benchmarks.table import Table
     from benchmarks.targets import Target
     from windrow.algebra.plan import Emit, Plan
-    from windrow.rules.optimise import Candidate
-    from windrow.rules.statistics import Statistics
+    from windrow.optimizer.cost.statistics import Statistics
+    from windrow.optimizer.optimizer import Candidate
 
 COLUMNS, OPTIONS = "k BIGINT, v BIGINT, ts BIGINT", "WATTR ts ORDERED"
 QUERY_4 = (
@@ -51,7 +51,7 @@ class Workload:
 
     def statistics(self) -> Statistics:
         """What the planner knows."""
-        from windrow.rules.statistics import Statistics
+        from windrow.optimizer.cost.statistics import Statistics
 
         rates, keys = (dict(zip("abc", each, strict=True)) for each in (self.rates, self.keys))
         values = {f"{name}.v": float(_VALUES) for name in "abc"}
@@ -116,8 +116,8 @@ def _lives(
     setting: Setting, options: Options, name: str, workload: Workload, window: int
 ) -> tuple[list[Life], str]:
     """One engine for each plan, its windows full; and the plan that is chosen."""
+    from windrow.optimizer.optimizer import candidates
     from windrow.physical import plan_query
-    from windrow.rules.optimise import candidates
 
     emit, known = workload.plan(window), workload.statistics()
     best = plan_query(emit, known).chosen
@@ -135,9 +135,9 @@ def _lives(
 def _orders(plan: Candidate, known: Statistics) -> list[Candidate]:
     """The same with the inputs of its join of three windows in every order."""
     from windrow.algebra.operators import Join
-    from windrow.rules.cost import total_cost
-    from windrow.rules.optimise import Candidate, normalise
-    from windrow.rules.trees import as_query, kept
+    from windrow.optimizer.cost.model import total_cost
+    from windrow.optimizer.optimizer import Candidate, normalise
+    from windrow.optimizer.trees import as_query, kept
 
     found = []
     joins = [node for node in plan.plan.walk() if isinstance(node, Join) and len(node.inputs) > 2]
@@ -176,11 +176,11 @@ class Life:
         from pathlib import Path
 
         from windrow.algebra.plan import Scan
-        from windrow.engine.core import Engine
+        from windrow.engine.engine import Engine
+        from windrow.execution.local import HereJobs
         from windrow.language.catalog import StandingQuery
         from windrow.physical import PhysicalPlan
-        from windrow.spark.here import HereJobs
-        from windrow.spark.sinks import MemorySink
+        from windrow.sinks import MemorySink
         from windrow.state.log import CommitLog
         from windrow.state.store import LocalStore
 
@@ -209,7 +209,7 @@ class Life:
 
     def _epoch(self, units: int) -> float:
         """Processor seconds of an epoch with new rows of all streams."""
-        from windrow.engine.core import Arrival
+        from windrow.engine.engine import Arrival
 
         first, self.at = self.at, self.at + units
         arrivals = [Arrival(name, self._rows(name, first)) for name in "abc"]

@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from windrow.kernels.layout import PANE, Layout
-from windrow.kernels.numbering import cut_lanes, number, number_groups
-from windrow.kernels.scans import segmented
+from windrow.kernels.columnar.numbering import cut_lanes, number, number_groups
+from windrow.kernels.columnar.scans import segmented
+from windrow.kernels.layouts import PANE, Layout
 
 EMPTY = pl.DataFrame()
 

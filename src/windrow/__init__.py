@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from windrow.algebra.aggregates.declare import aggregate
     from windrow.algebra.changes import Change
     from windrow.engine import explain
-    from windrow.engine.connection import connect
+    from windrow.session import connect
 
 __all__ = [
     "Change",
@@ -36,7 +36,7 @@ __all__ = [
 _HOMES = {
     "Change": "windrow.algebra.changes",
     "aggregate": "windrow.algebra.aggregates.declare",
-    "connect": "windrow.engine.connection",
+    "connect": "windrow.session",
     "explain": "windrow.engine",
 }
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from tests.algebra.explain.cases import STREAMS, TABLES, planned
-from tests.kernels.general.more_plans import Drawer
+from tests.kernels.relational.more_plans import Drawer
 from tests.language.corpus import market, queries
 from tests.support.plans import plans
 

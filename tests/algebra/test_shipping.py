@@ -27,11 +27,11 @@ LOADERS = {
 RUNNERS = {"eval", "exec", "compile", "__import__", "literal_eval"}
 #: who ships between the processes of a job, and what
 SHIPPERS = {
-    "engine/teams.py": "plans for the next job, which it makes itself",
-    "kernels/shared/answering.py": "plans that came with the task",
+    "engine/sharing/common_subplans.py": "plans for the next job, which it makes itself",
+    "kernels/shared/answers.py": "plans that came with the task",
     "spark/sources/ranges.py": "what the tasks of a job are to read",
-    "spark/tasks/bundle.py": "plans that came with the task",
-    "spark/tasks/reports.py": "rows that the tasks of a job give to its driver, or to each other",
+    "execution/bundle.py": "plans that came with the task",
+    "execution/reports.py": "rows that the tasks of a job give to its driver, or to each other",
 }
 
 
@@ -61,11 +61,11 @@ def test_pickles_are_read_in_one_place() -> None:
         for name in imports(tree)
         if not LOADERS.isdisjoint(name.split("."))
     ]
-    assert found == [("algebra/shipping.py", "pickle")]
+    assert found == [("algebra/shipments.py", "pickle")]
 
 
 def test_only_jobs_ship() -> None:
-    found = {path for path, tree in modules() if "windrow.algebra.shipping" in imports(tree)}
+    found = {path for path, tree in modules() if "windrow.algebra.shipments" in imports(tree)}
     assert found == {*SHIPPERS}
 
 

@@ -15,7 +15,7 @@ from benchmarks.contestant import UnfinishedError
 from benchmarks.contestants import flink_worker, pyflink
 from benchmarks.contestants.spark_window import SparkWindow
 from benchmarks.job import SlidingJob
-from benchmarks.running import run
+from benchmarks.runs import run
 from benchmarks.setting import Setting
 from benchmarks.studies.spark_patterns import JOIN, WINDROW, with_spark
 from benchmarks.suite import queries

@@ -13,7 +13,7 @@ from benchmarks.docs import filled, write_docs
 from benchmarks.plot import svg
 from benchmarks.report import Report
 from benchmarks.rounds import Measured, Measurement
-from benchmarks.running import publish
+from benchmarks.runs import publish
 from benchmarks.statistics import at_least, percentile, ratio, summary
 from benchmarks.table import Table
 from benchmarks.targets import NOT_MEASURED, Target, target_table

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.cli.support import run
 
-from windrow.cli.declared import Declared
+from windrow.cli.declarations import Declared
 from windrow.cli.demo import Source, script, summary
 from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
 

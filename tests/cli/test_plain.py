@@ -9,7 +9,7 @@ from windrow.cli.answers import INSTANTS, Answers, Kept
 from windrow.cli.plain import PlainView
 from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
 from windrow.errors import SinkError
-from windrow.spark.sinks import Delivery
+from windrow.sinks import Delivery
 
 
 def at(rows: int, answers: Answers | None = None) -> Snapshot:

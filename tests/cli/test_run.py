@@ -15,7 +15,7 @@ def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         pytest.fail("this test starts Spark")
 
-    monkeypatch.setattr("windrow.engine.connection.Windrow", refuse)
+    monkeypatch.setattr("windrow.session.Windrow", refuse)
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 from tests.engine.driven import Driven
 
+from windrow import session as connection
 from windrow.algebra.catalog import Stream
 from windrow.algebra.types import Kind
-from windrow.cli import running
+from windrow.cli import run_loop as running
 from windrow.cli.main import main
-from windrow.engine import connection
-from windrow.engine.published import rows_schema
-from windrow.spark import warming
+from windrow.engine.output.schema import rows_schema
+from windrow.spark import warmup as warming
 from windrow.spark.sources import Bounded
 
 

@@ -31,7 +31,7 @@ import pytest
 from tests.support.sample_rows import run_on_samples
 
 from windrow.cli.main import main
-from windrow.language.binder.bound import ExplainQuery, RegisterQuery, RunOnce
+from windrow.language.binder.bound_statements import ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_script
 

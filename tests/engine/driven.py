@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from tests.engine.world import COLUMNS, OPTIONS, rows_of, table_of
 
-from windrow.engine.connection import Windrow
-from windrow.engine.core import Arrival, Promise
-from windrow.spark.here import HereJobs
+from windrow.engine.engine import Arrival, Promise
+from windrow.execution.local import HereJobs
+from windrow.session import Windrow
 from windrow.state.entries import SourceState
 
 if TYPE_CHECKING:

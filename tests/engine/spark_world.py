@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SCHEMA, SUMS, oracle, rows_of
 
-from windrow.engine.connection import Windrow
+from windrow.session import Windrow
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from tests.archive.support import temporary
 from tests.engine.archived import Archiving, Definition, values_of
 from tests.engine.driven import STREAM
 
-from windrow.engine import archiving
+from windrow.engine.archives import manager as archiving
 
 pytestmark = pytest.mark.deep
 

@@ -13,14 +13,15 @@ from tests.engine.world import BATCHES, SUMS, World
 from tests.support.crashes import Crash, crashing_at
 
 from windrow.archive.archive import Archive
-from windrow.engine import archiving, core
-from windrow.engine.archive_view import ArchiveView
+from windrow.engine import engine as core
+from windrow.engine.archives import manager as archiving
+from windrow.engine.archives.view import ArchiveView
 from windrow.language.catalog import StandingArchive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windrow.engine.core import Engine
+    from windrow.engine.engine import Engine
 
 JOINED = "SELECT a.k, a.v, b.v AS w FROM s [RANGE 12] a, s [RANGE 9] b WHERE a.k = b.k"
 QUERIES = {"joined": JOINED, "sums": SUMS}

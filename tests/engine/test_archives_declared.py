@@ -13,7 +13,7 @@ from tests.engine.archived import Archiving, values_of
 from tests.engine.driven import STREAM
 
 from windrow.archive import read_archive
-from windrow.engine.core import Arrival
+from windrow.engine.engine import Arrival
 from windrow.errors import QueryError, StateError
 
 if TYPE_CHECKING:

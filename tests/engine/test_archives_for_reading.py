@@ -16,8 +16,8 @@ from tests.engine.driven import STREAM
 from tests.engine.world import COLUMNS, OPTIONS
 
 from windrow.algebra.operators import Filter
-from windrow.engine.archives import Way, archive_for, key_bounds, oldest_row, read_way
-from windrow.engine.core import Arrival
+from windrow.engine.archives.lookup import Way, archive_for, key_bounds, oldest_row, read_way
+from windrow.engine.engine import Arrival
 from windrow.language.compile import Catalog, compile_query, declare_stream
 
 CATALOG = Catalog(declare_stream("s", COLUMNS, OPTIONS))

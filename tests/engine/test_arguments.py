@@ -12,10 +12,10 @@ from tests.engine.driven import Driven
 from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, table_of
 
 import windrow as wr
-from windrow.engine.archive_view import ArchiveView
-from windrow.engine.connection import Windrow
-from windrow.engine.handles import Query, StreamView, TableView
+from windrow.engine.archives.view import ArchiveView
+from windrow.engine.views import Query, StreamView, TableView
 from windrow.errors import QueryError, WindrowError
+from windrow.session import Windrow
 from windrow.spark.sources import Bounded
 from windrow.windows.punctuation import Slack
 
@@ -137,7 +137,7 @@ def spoilt(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def test_a_wrong_argument_of_an_engine_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windrow.engine.connection.open_data", lambda *_: None)
+    monkeypatch.setattr("windrow.session.open_data", lambda *_: None)
     w, found = made(tmp_path), []
     assert call(w, name, CALLS[name]) is None
     for arguments in spoilt(CALLS[name]):
@@ -205,7 +205,7 @@ def test_an_argument_that_is_not_known_is_told_with_the_nearest(tmp_path: Path) 
 
 
 def test_a_number_is_as_good_as_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("windrow.engine.connection.open_data", lambda *_: None)
+    monkeypatch.setattr("windrow.session.open_data", lambda *_: None)
     with Driven(tmp_path / "state") as w:
         for name, slack in (("five", 5), ("none", 0)):
             w.stream(name, ROWS, wattr="t", slack=slack)

@@ -14,8 +14,8 @@ from tests.engine.spark_world import Files
 from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, oracle, rows_of, table_of
 from tests.support.patience import PATIENCE
 
-from windrow.engine.connection import Windrow
 from windrow.errors import DataError, SourceError, WindrowError
+from windrow.session import Windrow
 
 if TYPE_CHECKING:
     from pathlib import Path

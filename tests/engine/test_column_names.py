@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engine.world import rows_of
 
-from windrow.engine.connection import Windrow
 from windrow.language.compile import _quoted
+from windrow.session import Windrow
 from windrow.testing import Harness
 
 if TYPE_CHECKING:

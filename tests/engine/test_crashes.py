@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.engine.world import World
 
-from windrow.engine import core, draft
+from windrow.engine import engine as core
+from windrow.engine import epoch as draft
 from windrow.state import shard
 from windrow.state.crash import POINTS
 
@@ -28,7 +29,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draft, "MOST_WAITING", 3)
     change = shard.change_shard  # its limit is a default value, bound when it was defined
     monkeypatch.setattr(
-        "windrow.spark.tasks.close.change_shard", lambda before, name, files: change(before, name, files, 1)
+        "windrow.execution.close.change_shard", lambda before, name, files: change(before, name, files, 1)
     )
 
 

@@ -25,7 +25,7 @@ from tests.engine.archived import Archiving, values_of
 from tests.engine.world import BATCHES, SUMS, rows_of
 
 from windrow.archive.snapshot import read_archive
-from windrow.engine import archiving
+from windrow.engine.archives import manager as archiving
 from windrow.errors import SinkError, StateError
 from windrow.state.history import History
 from windrow.state.names import ANSWERS, DRIVER, KEPT

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.world import BATCHES, COUNTS, SUMS, oracle
 
-from windrow.engine import core
+from windrow.engine import engine as core
 from windrow.errors import QueryError, StateError
 from windrow.state.names import ChunkName
 

@@ -15,12 +15,12 @@ from tests.support.crashes import Crash
 from windrow.errors import DataError, SinkError, StateError
 from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query
-from windrow.spark.sinks.delivery import Sink
+from windrow.sinks.delivery import Sink
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windrow.spark.sinks import Delivery
+    from windrow.sinks import Delivery
 
 
 class OwnError(Exception):

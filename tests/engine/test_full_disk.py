@@ -83,7 +83,7 @@ def test_a_sink_without_room_gets_its_rows_later(tmp_path: Path, monkeypatch: py
     world = World(tmp_path, WRITTEN)
     engine = world.open()
     with monkeypatch.context() as patched:
-        patched.setattr("windrow.spark.sinks.files.write_through", full)
+        patched.setattr("windrow.sinks.files.write_through", full)
         follow(engine)
     assert {(event.name, event.error.code) for event in engine.events} == {("files", "disk-full")}
     engine.deliver()

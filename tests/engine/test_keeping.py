@@ -16,12 +16,12 @@ from tests.engine.driven import Driven
 from tests.engine.world import rows_of
 from tests.support.crashes import Crash, crashing_at
 
-from windrow.engine.keeping import TOGETHER, tidied
 from windrow.engine.records import StreamRecord
+from windrow.engine.retention import TOGETHER, tidied
 from windrow.errors import QueryError
+from windrow.execution.kept_rows import KeptWriter, read_kept
+from windrow.execution.place import Place
 from windrow.language.compile import declare_stream
-from windrow.spark.tasks.kept_rows import KeptWriter, read_kept
-from windrow.spark.tasks.place import Place
 from windrow.state.names import ANSWERS, KEPT
 from windrow.state.store import LocalStore
 from windrow.state.sweep import sweep
@@ -128,7 +128,7 @@ def test_only_columns_that_are_asked_for_are_read(tmp_path: Path, monkeypatch: p
     w = Driven(tmp_path)
     w.sql(declared("KEEP 100"))
     w.push((1, 5, 10), (1, 6, 20), (2, 7, 40))
-    monkeypatch.setattr("windrow.spark.tasks.kept_rows.pq.read_table", spied)
+    monkeypatch.setattr("windrow.execution.kept_rows.pq.read_table", spied)
     asked = {
         "SELECT COUNT(*) AS n FROM s [RANGE 30]": ({"t"}, {"k", "t"}),
         "SELECT MAX(v) AS most FROM s [RANGE 30]": ({"v", "t"},),

@@ -20,8 +20,8 @@ from tests.support.crashes import Crash, crashing_at
 from tests.support.patience import wait_until
 
 from windrow.engine import loop
-from windrow.engine.connection import Windrow
 from windrow.errors import DataError, SourceError, StateError, WindrowError
+from windrow.session import Windrow
 from windrow.spark.sources.source import Offsets, Position, Source
 
 

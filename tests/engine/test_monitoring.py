@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.world import oracle
 
-from windrow.engine import draft
-from windrow.engine.refreshes import Group, Refreshes
+from windrow.engine import epoch as draft
+from windrow.engine.refresh_scheduler import Group, Refreshes
 from windrow.errors import QueryError
-from windrow.kernels.clocks import Clock
-from windrow.sharing.scheduling.costs import Costs
-from windrow.sharing.scheduling.measured import Measured
-from windrow.sharing.scheduling.tasks import Query
+from windrow.kernels.clock import Clock
+from windrow.sharing.schedule.costs import Costs
+from windrow.sharing.schedule.measured_costs import Measured
+from windrow.sharing.schedule.tasks import Query
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS
 
-from windrow.engine.overload import Effort, Overload
+from windrow.engine.load_monitor import Effort, Overload
 from windrow.shedding.agreement import Agreed
 from windrow.shedding.load import Work
 from windrow.shedding.reach import Reach

@@ -21,10 +21,10 @@ from tests.engine.test_teams import (
 )
 from tests.engine.world import BATCHES as ROWS
 
-from windrow.engine.paces import Pace
+from windrow.engine.sharing.slower_slides import Pace
 from windrow.errors import QueryError
-from windrow.kernels.general.joins import Joined
-from windrow.kernels.general.running import Running
+from windrow.kernels.relational.aggregate.totals import Running
+from windrow.kernels.relational.join.multiway import Joined
 from windrow.windows.grid import SlideGrid
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.memory_store import MemoryStore
 
-from windrow.engine.outgoing import Outgoing
+from windrow.engine.output.outbox import Outgoing
 from windrow.state.chunk import chunk_writer
 from windrow.state.entries import OutboxEntry
 

@@ -17,7 +17,7 @@ from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
 from tests.support.plans import plans
 from tests.support.snapshots import Pair, read_pairs
 
-from windrow.cli.declared import Declared
+from windrow.cli.declarations import Declared
 from windrow.errors import QueryError, WindrowError
 from windrow.language.printer import print_query
 from windrow.spark.sources import Bounded

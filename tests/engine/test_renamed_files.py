@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from windrow.engine.connection import Windrow
+from windrow.session import Windrow
 
 if TYPE_CHECKING:
     from pathlib import Path

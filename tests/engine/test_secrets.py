@@ -22,14 +22,14 @@ from tests.engine.world import BATCHES, COLUMNS, SUMS, table_of
 
 from windrow.cli.prompt import _forget_secrets
 from windrow.credentials import refuse_literals, resolve
-from windrow.engine.explaining import explain_plan
+from windrow.engine.explain import explain_plan
 from windrow.errors import QueryError, SinkError, SourceError, WindrowError
 from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query, declare_stream
 from windrow.redaction import is_secret, redacted
-from windrow.spark.sinks import check_sink
-from windrow.spark.sinks.kafka_target import KafkaTarget
-from windrow.spark.sinks.urls import SinkUrl
+from windrow.sinks import check_sink
+from windrow.sinks.kafka_target import KafkaTarget
+from windrow.sinks.urls import SinkUrl
 from windrow.spark.sources import check_url, kafka_client
 from windrow.spark.sources.kafka_url import read_kafka_url
 from windrow.spark.sources.url import parse_url
@@ -259,7 +259,7 @@ class _Kafka:
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> _Kafka:
     library = _Kafka()
-    monkeypatch.setattr("windrow.spark.sinks.kafka.imported", lambda module, extra: library)
+    monkeypatch.setattr("windrow.sinks.kafka.imported", lambda module, extra: library)
     monkeypatch.setattr(kafka_client, "_confluent", lambda: library)
     monkeypatch.setenv("CANARY", f'principal={REFERRED} "quoted"\nand more')
     return library

@@ -10,10 +10,10 @@ import pytest
 from tests.engine.world import rows_of
 
 from windrow.engine.adhoc.on_spark import OnSpark
-from windrow.engine.connection import Windrow
-from windrow.engine.core import Arrival, Promise
+from windrow.engine.engine import Arrival, Promise
 from windrow.errors import QueryError, StateError
-from windrow.spark.tasks.kept_rows import span_of
+from windrow.execution.kept_rows import span_of
+from windrow.session import Windrow
 from windrow.state.names import DRIVER, KEPT
 from windrow.testing import Harness
 

@@ -15,7 +15,7 @@ from tests.engine.driven import Driven
 from tests.engine.test_select_archives import how
 from tests.engine.world import rows_of
 
-from windrow.engine.explaining import declared
+from windrow.engine.explain import declared
 from windrow.errors import QueryError
 from windrow.language.compile import compile_once
 from windrow.state.names import KEPT

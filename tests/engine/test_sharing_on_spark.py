@@ -11,7 +11,7 @@ from tests.engine.driven import as_rows
 from tests.engine.world import COLUMNS, oracle, rows_of, table_of
 
 import windrow as wr
-from windrow.engine import core
+from windrow.engine import engine as core
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ import pytest
 from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.world import BATCHES, COUNTS, MEDIANS, NESTED, SUMS, oracle
 
-from windrow.engine.core import Engine
-from windrow.sharing.scheduling.costs import Costs
-from windrow.sharing.scheduling.measured import Measured
+from windrow.engine.engine import Engine
+from windrow.sharing.schedule.costs import Costs
+from windrow.sharing.schedule.measured_costs import Measured
 
 if TYPE_CHECKING:
     from pathlib import Path

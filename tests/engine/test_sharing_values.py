@@ -14,8 +14,8 @@ from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.test_sharing_workloads import busy, live
 from tests.engine.world import BATCHES, oracle
 
-from windrow.engine import draft
-from windrow.engine.common import Common
+from windrow.engine import epoch as draft
+from windrow.engine.sharing.shared_state import Common
 from windrow.kernels.shared import sums
 
 if TYPE_CHECKING:

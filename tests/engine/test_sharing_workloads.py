@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from windrow.engine import common, core, draft
-from windrow.engine.core import Arrival, Engine
-from windrow.kernels.shared import answering, keeping, lifting
+from windrow.engine import engine as core
+from windrow.engine import epoch as draft
+from windrow.engine.engine import Arrival, Engine
+from windrow.engine.sharing import shared_state as common
+from windrow.execution.local import HereJobs
+from windrow.kernels.shared import answers as answering
+from windrow.kernels.shared import kept_chunks as keeping
+from windrow.kernels.shared import lifts as lifting
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script
-from windrow.spark.here import HereJobs
-from windrow.spark.sinks import MemorySink
+from windrow.sinks import MemorySink
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
 from windrow.testing import Harness

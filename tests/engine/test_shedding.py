@@ -18,11 +18,11 @@ from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS, oracle, table_of
 from tests.support.crashes import Crash, crashing_at
 
-from windrow.engine.core import Arrival
-from windrow.engine.overload import WARM_UP, Effort
+from windrow.engine.engine import Arrival
+from windrow.engine.load_monitor import WARM_UP, Effort
 from windrow.errors import QueryError
-from windrow.spark.tasks.general import RowsGathering
-from windrow.spark.tasks.ingest import _Gathering
+from windrow.execution.ingest import _Gathering
+from windrow.execution.relational import RowsGathering
 
 pytestmark = pytest.mark.deep
 

@@ -15,7 +15,9 @@ from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS, OPTIONS, rows_of
 from tests.support.crashes import Crash, crashing_at
 
-from windrow.engine import core, draft, history
+from windrow.engine import engine as core
+from windrow.engine import epoch as draft
+from windrow.engine import history
 from windrow.engine.tables import TableUpdate
 from windrow.state.entries import SourceState
 from windrow.testing import Harness

@@ -13,16 +13,16 @@ import pytest
 
 import windrow as wr
 from windrow.algebra.aggregates import user
-from windrow.engine.analysing import observed
-from windrow.engine.core import Arrival, Engine
-from windrow.engine.explaining import explain_script
-from windrow.kernels.general.joins import Joined
-from windrow.kernels.general.running import Running
-from windrow.kernels.measures import Argument
+from windrow.engine.analyze import observed
+from windrow.engine.engine import Arrival, Engine
+from windrow.engine.explain import explain_script
+from windrow.execution.local import HereJobs
+from windrow.kernels.aggregates.measures import Argument
+from windrow.kernels.relational.aggregate.totals import Running
+from windrow.kernels.relational.join.multiway import Joined
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script
-from windrow.spark.here import HereJobs
-from windrow.spark.sinks import MemorySink
+from windrow.sinks import MemorySink
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
 from windrow.testing import Harness

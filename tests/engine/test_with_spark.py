@@ -12,8 +12,8 @@ from tests.engine.spark_world import Files
 from tests.engine.world import BATCHES, SUMS, oracle
 from tests.support.crashes import Crash, crashing_at
 
-from windrow.engine.connection import Windrow
 from windrow.errors import DataError, SourceError, StateError, WindrowError
+from windrow.session import Windrow
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.engine.world import COLUMNS, OPTIONS, SUMS
 
-from windrow.engine.connection import Windrow
+from windrow.session import Windrow
 from windrow.spark.session import local_session
 
 #: 12 seconds of traffic, in 6 seconds by the clock on the wall

@@ -20,11 +20,11 @@ import pyarrow.parquet
 from deltalake import DeltaTable
 from tests.support.crashes import Crash, crashing_at
 
-from windrow.engine.core import Arrival, Engine
+from windrow.engine.engine import Arrival, Engine
+from windrow.execution.local import HereJobs
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script
-from windrow.spark.here import HereJobs
-from windrow.spark.sinks import Callback, MemorySink
+from windrow.sinks import Callback, MemorySink
 from windrow.state.entries import SourceState
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from windrow.cli.declared import Declared
+from windrow.cli.declarations import Declared
 from windrow.errors import QueryError
-from windrow.language.binder.bound import Dropped, Nothing, RegisterQuery
+from windrow.language.binder.bound_statements import Dropped, Nothing, RegisterQuery
 from windrow.language.compile import Catalog, compile_script
 from windrow.testing import Harness
 

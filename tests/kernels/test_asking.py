@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.kernels.clocks import Clock
-from windrow.kernels.shared.asking import Asker
-from windrow.kernels.shared.ledger import Sheet
+from windrow.kernels.clock import Clock
+from windrow.kernels.shared.request import Asker
+from windrow.kernels.shared.shared_state import Sheet
 
 
 @given(

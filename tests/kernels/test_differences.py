@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.algebra.plan import Emit
-from windrow.engine.explaining import declared
-from windrow.kernels import differences
-from windrow.kernels.differences import Differences, is_buffered
+from windrow.engine.explain import declared
 from windrow.kernels.executor import KernelExecutor
-from windrow.kernels.program import Program
+from windrow.kernels.panes import subtract_on_evict as differences
+from windrow.kernels.panes.program import Program
+from windrow.kernels.panes.subtract_on_evict import Differences, is_buffered
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from windrow.algebra.aggregates import make
 from windrow.algebra.types import BIGINT, INT, DataType, decimal
 from windrow.errors import DataError
-from windrow.kernels import decimals
-from windrow.kernels.columns import column_of
-from windrow.kernels.layout import Layout
-from windrow.kernels.lowering import lower
-from windrow.kernels.partials import Rows
-from windrow.kernels.registry import partial_of
+from windrow.kernels.aggregates.lowering import lower
+from windrow.kernels.aggregates.partials import Rows
+from windrow.kernels.aggregates.registry import partial_of
+from windrow.kernels.columnar import decimals
+from windrow.kernels.columnar.columns import column_of
+from windrow.kernels.layouts import Layout
 
 WIDE = decimal(38, 0)
 NINES = 10**38 - 1

@@ -15,8 +15,8 @@ from windrow.algebra.functions import call, catalogue, explicit_cast
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, DATE, DOUBLE, INT, NULL, STRING, TIMESTAMP
 from windrow.errors import DataError, QueryError
-from windrow.kernels.columns import frame_of
-from windrow.kernels.expressions import can_fail, compile_expression
+from windrow.kernels.columnar.columns import frame_of
+from windrow.kernels.columnar.expressions import can_fail, compile_expression
 
 ROW = st.tuples(*(st.none() | st.sampled_from(SAMPLES[field.type]) for field in SCHEMA))
 FUNCTIONS = [function for function in catalogue() if function.category != "refused"]

@@ -15,11 +15,11 @@ from tests.kernels.agreement import assert_same
 from windrow.algebra.aggregates import make
 from windrow.algebra.aggregates.frequent import Frequent
 from windrow.algebra.plan import Emit
-from windrow.engine.explaining import declared, explain
+from windrow.engine.explain import declared, explain
 from windrow.errors import QueryError
 from windrow.kernels.executor import KernelExecutor
-from windrow.kernels.general.executor import GeneralExecutor
-from windrow.kernels.general.options import Options, Strategy
+from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.relational.options import Options, Strategy
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 from windrow.testing import Harness

@@ -20,14 +20,14 @@ from tests.kernels.queries import COLUMNS, Measured
 from windrow.algebra.catalog import Stream
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, Window
-from windrow.kernels.answers import Answers
-from windrow.kernels.clocks import Clock
-from windrow.kernels.columns import frame_from_arrow, frame_of, rows_of, to_frame
-from windrow.kernels.live_panes import LivePanes
-from windrow.kernels.measures import Measures
-from windrow.kernels.panes import assign_panes, pane_table
-from windrow.kernels.query import SlidingQuery
-from windrow.kernels.stacks import TwoStacks
+from windrow.kernels.aggregates.measures import Measures
+from windrow.kernels.clock import Clock
+from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, rows_of, to_frame
+from windrow.kernels.panes.answers import Answers
+from windrow.kernels.panes.live_panes import LivePanes
+from windrow.kernels.panes.pane_tables import assign_panes, pane_table
+from windrow.kernels.panes.query import SlidingQuery
+from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.state import Chunk, Delta, Kernel, State
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.ranges import RangeWindow
@@ -117,7 +117,7 @@ def test_the_two_kernels_agree(
         for make in (LivePanes, TwoStacks):
             kernel: Kernel = make(answers)
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr("windrow.kernels.stacks.LEAP", leap)
+                patched.setattr("windrow.kernels.panes.two_stacks.LEAP", leap)
                 state, output = kernel.advance(states[make], delta_of(answers, rows), Clock(before, now))
                 frames = [to_frame(table) for table in output]
             states[make] = stored(state)
@@ -158,7 +158,7 @@ def watched(state: State, read: Counter[str]) -> State:
 @pytest.mark.parametrize("panes", [10, 80])
 def test_an_epoch_reads_what_it_answers_whatever_the_window_holds(panes: int, monkeypatch: Any) -> None:
     """With 3 groups and a new pane per epoch, rows read do not grow with RANGE/SLIDE; flips are amortised."""
-    monkeypatch.setattr("windrow.kernels.stacks.STEP_ROWS", 8)
+    monkeypatch.setattr("windrow.kernels.panes.two_stacks.STEP_ROWS", 8)
     answers = answers_of(RangeWindow(panes, 1), [Measured("max", ("v",))], "k")
     kernel, state, read = TwoStacks(answers), State(), Counter[str]()
     epochs = 3 * panes
@@ -198,7 +198,7 @@ def test_long_gaps_cost_nothing() -> None:
 
 
 def test_output_comes_in_bounded_blocks(monkeypatch: Any) -> None:
-    monkeypatch.setattr("windrow.kernels.slide.CELLS", 64)
+    monkeypatch.setattr("windrow.kernels.panes.slide.CELLS", 64)
     answers = answers_of(RangeWindow(8, 2), [Measured("count", ())], "v")
     rows = [(None, n, None, None, None, None, None, n % 50) for n in range(200)]
     sizes = {}

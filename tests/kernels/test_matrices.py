@@ -10,8 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.kernels.combiners import FLOAT_TOTAL, GREATEST, LEAST, MOMENTS, TOTAL, Combiner, Lanes, take
-from windrow.kernels.shared.book import Block
+from windrow.kernels.columnar.combiners import (
+    FLOAT_TOTAL,
+    GREATEST,
+    LEAST,
+    MOMENTS,
+    TOTAL,
+    Combiner,
+    Lanes,
+    take,
+)
+from windrow.kernels.shared.groups import Block
 from windrow.kernels.shared.matrices import Matrix
 
 INTERVALS, GROUPS = 37, 3
@@ -67,7 +76,7 @@ def test_the_same_windows_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert asked == [2, 2]
     assert block.windows("p1", begins, ends)[0][0].ravel().tolist() == [3, 9]
     assert block.windows("p2", begins, ends)[0][0].ravel().tolist() == [2, 4]
-    monkeypatch.setattr("windrow.kernels.shared.book.REMEMBERED", 3)
+    monkeypatch.setattr("windrow.kernels.shared.groups.REMEMBERED", 3)
     block.windows("p1", begins + 0, ends - 1)
     block.windows("p1", begins, ends)
     assert asked == [2, 2, 2, 2]  # not for ever

@@ -26,14 +26,14 @@ from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.hashing import hash64
 from windrow.algebra.catalog import Stream
 from windrow.errors import QueryError
-from windrow.kernels.cells import Listed, cells_of
-from windrow.kernels.columns import column_of
+from windrow.kernels.aggregates.frequencies import of_counts
+from windrow.kernels.aggregates.partials import Rows
+from windrow.kernels.aggregates.sketches import buckets, estimates, representatives
+from windrow.kernels.aggregates.value_tables import Listed, cells_of
+from windrow.kernels.columnar.columns import column_of
+from windrow.kernels.columnar.hashing import hashed
 from windrow.kernels.executor import KernelExecutor
-from windrow.kernels.frequencies import of_counts
-from windrow.kernels.hashing import hashed
-from windrow.kernels.layout import Layout
-from windrow.kernels.partials import Rows
-from windrow.kernels.sketches import buckets, estimates, representatives
+from windrow.kernels.layouts import Layout
 
 DOUBLES = st.floats(allow_nan=True, allow_infinity=True)
 KINDS: dict[t.DataType, st.SearchStrategy[Any]] = {
@@ -284,7 +284,7 @@ def test_panes_that_are_over_hold_no_more_than_the_capacity() -> None:
 
 
 def test_equal_sketches_share_a_table() -> None:
-    from windrow.kernels.measures import Measures
+    from windrow.kernels.aggregates.measures import Measures
 
     many = [Measured("approx_quantile", ("v",), (q,)) for q in (0.5, 0.95, 0.99)]
     many += [Measured("approx_count_distinct", ("v",)), Measured("median", ("v",)), Measured("mode", ("v",))]

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.engine import declared
-from windrow.kernels import wanted
 from windrow.kernels.executor import KernelExecutor
+from windrow.kernels.panes import wanted_windows as wanted
+from windrow.kernels.panes.wanted_windows import runs_of
 from windrow.kernels.state import Chunk, State, without
-from windrow.kernels.wanted import runs_of
 from windrow.language.compile import compile_query
 
 STREAMS = {"s": ("k BIGINT, v BIGINT, ts BIGINT", "WATTR ts SLACK 2")}

@@ -8,7 +8,7 @@ from windrow.archive.partitioning import DoublyPartitioned
 from windrow.archive.upkeep import Upkeep
 from windrow.errors import QueryError
 from windrow.language.archives import CreateArchive, read_create_archive
-from windrow.language.binder.bound import DeclareArchive
+from windrow.language.binder.bound_statements import DeclareArchive
 from windrow.language.catalog import Catalog, StandingArchive
 from windrow.language.compile import compile_script
 from windrow.language.cursor import Cursor

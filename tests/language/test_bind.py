@@ -7,7 +7,7 @@ from tests.language.corpus import market, queries
 from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
 
 from windrow.algebra.expressions import Column, Literal, WindowBound, conjuncts
-from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Aggregate, Exists, Filter, Join, Limit, Project, TableJoin, Union
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.algebra.types import BIGINT, BINARY, DOUBLE, TIMESTAMP

@@ -6,10 +6,10 @@ import pytest
 from tests.language.corpus import market
 
 from windrow.algebra.catalog import Late, TableKind
-from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.plan import Emit
 from windrow.errors import QueryError
-from windrow.language.binder.bound import (
+from windrow.language.binder.bound_statements import (
     DeclareStream,
     Dropped,
     ExplainQuery,

@@ -8,8 +8,8 @@ from windrow.algebra.catalog import Expected
 from windrow.engine import declared
 from windrow.errors import QueryError
 from windrow.language.compile import compile_query, declare_stream
+from windrow.optimizer.cost.statistics import Statistics
 from windrow.physical import plan_query
-from windrow.rules.statistics import Statistics
 
 COLUMNS = "k BIGINT, v BIGINT, ts TIMESTAMP"
 

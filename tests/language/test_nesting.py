@@ -9,7 +9,7 @@ import pytest
 
 from windrow.errors import QueryError
 from windrow.language.compile import Catalog, compile_query, declare_stream
-from windrow.language.nesting import MAX_DEPTH, MAX_NESTING
+from windrow.language.depth import MAX_DEPTH, MAX_NESTING
 from windrow.language.parse import parse_query
 from windrow.language.printer import print_query
 

@@ -6,7 +6,7 @@ import pytest
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError
-from windrow.language.binder.bound import ExplainQuery, RunOnce
+from windrow.language.binder.bound_statements import ExplainQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import (
     compile_once,

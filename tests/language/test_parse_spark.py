@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Project
 from windrow.errors import QueryError
 from windrow.language.compile import Catalog, compile_query, declare_stream

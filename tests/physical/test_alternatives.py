@@ -7,17 +7,17 @@ from functools import partial
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from tests.kernels.general.scripts import Step, assert_agree, scripts
+from tests.kernels.relational.scripts import Step, assert_agree, scripts
 from tests.support.effort import count_inside, examples
 from tests.support.plans import plans
 
 from windrow.algebra.plan import Emit
-from windrow.engine.core import Engine
+from windrow.engine.engine import Engine
 from windrow.errors import QueryError
-from windrow.kernels.general.executor import GeneralExecutor
+from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.optimizer import candidates
 from windrow.physical import PhysicalPlan, plan_query
-from windrow.rules.optimise import candidates
-from windrow.rules.statistics import Statistics
 from windrow.testing.spark_executor import SparkExecutor
 
 #: by which other plans are tried on the way to the cheapest

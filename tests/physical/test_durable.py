@@ -15,16 +15,17 @@ from tests.support.sample_rows import sample
 
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
-from windrow.engine.core import Engine
+from windrow.engine.engine import Engine
 from windrow.errors import StateError
-from windrow.kernels.general import kinds
-from windrow.kernels.general.distinct import DeltaStar
-from windrow.kernels.general.joins import Joined
+from windrow.execution import bundle
+from windrow.kernels.relational import durable_names as kinds
+from windrow.kernels.relational.distinct import DeltaStar
+from windrow.kernels.relational.join.multiway import Joined
 from windrow.language.compile import compile_query
+from windrow.optimizer import alternatives
+from windrow.optimizer import optimizer as optimise
+from windrow.optimizer.optimizer import RULES, normalise
 from windrow.physical import PhysicalPlan
-from windrow.rules import alternatives, optimise
-from windrow.rules.optimise import RULES, normalise
-from windrow.spark.tasks import bundle
 from windrow.testing.spark_executor import SparkExecutor
 
 COLUMNS = "k BIGINT, v BIGINT, ts BIGINT"
@@ -217,7 +218,7 @@ def test_a_query_that_is_built_in_another_way_is_refused_by_name(
     def another_builder() -> None:
         bundle._compiled.cache_clear()
         monkeypatch.setattr(
-            "windrow.kernels.general.build.distinct", lambda below, choice, **_: DeltaStar(below)
+            "windrow.kernels.relational.build.distinct", lambda below, choice, **_: DeltaStar(below)
         )
 
     with pytest.raises(StateError, match="distinct-told") as caught:

@@ -12,12 +12,12 @@ import pytest
 
 from tools.golden_states import FAMILIES, FOLDER, TABLE_ROWS, Life, recorded, rows_of
 from windrow.algebra.plan import Emit, Scan, TableScan
-from windrow.engine import common
+from windrow.engine.sharing import shared_state as common
 from windrow.errors import StateError
-from windrow.kernels.general.kinds import KERNELS, OPERATORS
-from windrow.kernels.general.operator import Stateless
-from windrow.kernels.general.rows_below import NestedRows, Scanned
-from windrow.kernels.selections import Extreme
+from windrow.kernels.aggregates.selections import Extreme
+from windrow.kernels.relational.durable_names import KERNELS, OPERATORS
+from windrow.kernels.relational.operator import Stateless
+from windrow.kernels.relational.windows.input_rows import NestedRows, Scanned
 from windrow.physical.operators import SHARED
 from windrow.reference.executor import ReferenceExecutor
 from windrow.sharing import data

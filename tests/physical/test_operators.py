@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.algebra.explain.cases import planned
 
-import windrow.kernels.general
-from windrow.kernels.general.kinds import OPERATORS
-from windrow.kernels.general.operator import Operator
+import windrow.kernels.relational
+from windrow.kernels.relational.durable_names import OPERATORS
+from windrow.kernels.relational.operator import Operator
 from windrow.physical import plan_query
 
 GROUPED = "SELECT item, {} AS x FROM bids [{}] GROUP BY item"
@@ -49,10 +49,11 @@ def test_a_query_becomes_these_operators(query: str, kinds: set[str]) -> None:
 
 
 def test_every_operator_has_a_durable_name_of_its_own() -> None:
-    folder = Path(inspect.getfile(windrow.kernels.general)).parent
+    folder = Path(inspect.getfile(windrow.kernels.relational)).parent
     found: set[type] = set()
-    for file in folder.glob("*.py"):
-        module = import_module(f"windrow.kernels.general.{file.stem}")
+    for file in folder.rglob("*.py"):
+        path = file.relative_to(folder).with_suffix("").parts
+        module = import_module(".".join(["windrow.kernels.relational", *path]))
         found |= {
             kind
             for kind in vars(module).values()

@@ -11,14 +11,14 @@ from tests.support.effort import examples
 
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
-from windrow.kernels.general.executor import GeneralExecutor
-from windrow.kernels.general.pieces import FOREVER
-from windrow.kernels.general.program import Program
-from windrow.kernels.general.rebuild import rebuilt, why_not_rebuilt
+from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.relational.program import Program
+from windrow.kernels.relational.signed_rows import FOREVER
+from windrow.kernels.relational.state_transfer import rebuilt, why_not_rebuilt
 from windrow.language.compile import compile_query
+from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.optimizer import candidates
 from windrow.reference.executor import ReferenceExecutor
-from windrow.rules.optimise import candidates
-from windrow.rules.statistics import Statistics
 from windrow.windows.domain import INFINITY
 
 STREAMS = dict.fromkeys(("a", "b", "c"), ("k BIGINT, v BIGINT, ts BIGINT", "WATTR ts SLACK 2"))

@@ -18,13 +18,13 @@ from tests.support.sample_rows import sample
 from windrow.algebra.explain import Step
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
-from windrow.engine.core import Engine
-from windrow.engine.explaining import described
+from windrow.engine.engine import Engine
+from windrow.engine.explain import described
 from windrow.errors import WindrowError
-from windrow.kernels.general.kinds import KERNELS, kind_of
-from windrow.kernels.general.layouts import count_of
-from windrow.kernels.general.program import Program
-from windrow.kernels.general.union import UnionProgram
+from windrow.kernels.relational.durable_names import KERNELS, kind_of
+from windrow.kernels.relational.expiry_layouts import count_of
+from windrow.kernels.relational.program import Program
+from windrow.kernels.relational.union import UnionProgram
 from windrow.kernels.state import State
 from windrow.language.compile import compile_query
 from windrow.physical.operators import SHARED

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from windrow.algebra.changes import Change
 from windrow.errors import QueryError
-from windrow.kernels.general.executor import GeneralExecutor
+from windrow.kernels.relational.executor import GeneralExecutor
 from windrow.language.compile import Catalog, compile_query, declare_stream
+from windrow.optimizer.optimizer import normalise
 from windrow.reference.executor import ReferenceExecutor
-from windrow.rules.optimise import normalise
 
 CATALOG = Catalog(declare_stream("t", "k BIGINT, ts BIGINT", "ORDERED"))
 

@@ -2,7 +2,7 @@
 its own clock, reporting instants, bounds and last report.
 
 Oracle, kernels and engine are held against a few lines that know nothing but rows, RANGE and SLIDE. Random
-branches on the engine are in `tests.spark.test_general`.
+branches on the engine are in `tests.spark.test_relational`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.reference.test_bounds import CATALOG, Answers, Rows, Shape, histories
 from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit, StreamUnion, StreamWord
 from windrow.engine import declared
-from windrow.engine.explaining import explain
+from windrow.engine.explain import explain
 from windrow.errors import QueryError
 from windrow.language.compile import compile_once, compile_query
 from windrow.language.printer import print_query

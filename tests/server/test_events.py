@@ -19,7 +19,7 @@ from tests.server.world import Server, events, serving
 from windrow.errors import StateError
 from windrow.server.answers import AnswerLog, LoggedSink, Place
 from windrow.server.service import Limits
-from windrow.spark.sinks import Delivery
+from windrow.sinks import Delivery
 
 
 @pytest.fixture

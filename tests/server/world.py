@@ -19,14 +19,14 @@ from typing import Any
 import httpx
 import pyarrow as pa
 
-from windrow.engine.connection import Windrow
-from windrow.engine.core import Arrival, Promise
-from windrow.engine.published import rows_schema
+from windrow.engine.engine import Arrival, Promise
+from windrow.engine.output.schema import rows_schema
 from windrow.errors import WindrowError
+from windrow.execution.local import HereJobs
 from windrow.server.access import Tokens
 from windrow.server.serve import Listener
 from windrow.server.service import Limits, Service
-from windrow.spark.here import HereJobs
+from windrow.session import Windrow
 from windrow.spark.sources.generators.settings import Disorder, Settings
 from windrow.spark.sources.generators.traffic import TRAFFIC as TRAFFIC_ROWS
 

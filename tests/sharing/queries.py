@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.algebra.plan import Emit
-from windrow.engine.explaining import declared
+from windrow.engine.explain import declared
 from windrow.language.compile import compile_query
 
 _PACKETS = "src STRING, user STRING, protocol STRING, length INT, delay DOUBLE, ts TIMESTAMP"

@@ -13,8 +13,8 @@ from windrow.algebra.expressions import Column, Expression, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BOOLEAN, DOUBLE, INT
-from windrow.kernels.columns import frame_of
-from windrow.kernels.expressions import compile_expression, holds
+from windrow.kernels.columnar.columns import frame_of
+from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.sharing.predicates.covers import find_cover, find_difference, find_disjoint_cover
 from windrow.sharing.predicates.terms import Predicate, Term, predicate_of
 

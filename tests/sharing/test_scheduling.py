@@ -18,11 +18,11 @@ from benchmarks.theory.scheduling.techniques import (
     late_and_pending,
     separate,
 )
-from windrow.sharing.scheduling.costs import Costs
-from windrow.sharing.scheduling.earliest import alone
-from windrow.sharing.scheduling.hybrid import alternatives, hybrid
-from windrow.sharing.scheduling.scheduler import Scheduler
-from windrow.sharing.scheduling.tasks import Query, Task, by_period
+from windrow.sharing.schedule.costs import Costs
+from windrow.sharing.schedule.earliest import alone
+from windrow.sharing.schedule.hybrid import alternatives, hybrid
+from windrow.sharing.schedule.scheduler import Scheduler
+from windrow.sharing.schedule.tasks import Query, Task, by_period
 
 G1 = {"G1": EXAMPLE}
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
-from windrow.engine.overload import Effort, Overload
+from windrow.engine.load_monitor import Effort, Overload
 from windrow.shedding.agreement import Agreed
+from windrow.shedding.change_of_rate import next_cycles, shortest, steady
 from windrow.shedding.droppable import droppable
 from windrow.shedding.phases import Phases
 from windrow.shedding.reach import Reach
 from windrow.shedding.sharing import Group, Sharing
-from windrow.shedding.timing import next_cycles, shortest, steady
 from windrow.windows.grid import SlideGrid
 
 #: instants are milliseconds; rows come in files of this many

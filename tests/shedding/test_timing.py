@@ -8,9 +8,9 @@ from math import lcm
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windrow.shedding.change_of_rate import next_cycles, shortest, steady
 from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.rules import WinDrop, early_share
-from windrow.shedding.timing import next_cycles, shortest, steady
 
 drops = st.builds(WinDrop, st.integers(1, 30), st.integers(1, 10), st.integers(1, 9))
 steps = st.lists(st.tuples(st.integers(0, 60), st.floats(0, 1)), max_size=12)

@@ -24,7 +24,7 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Filter
 from windrow.algebra.plan import Emit, Plan, Subquery, Window
 from windrow.algebra.types import BIGINT
 from windrow.errors import DataError
-from windrow.kernels.program import Program
+from windrow.kernels.panes.program import Program
 from windrow.physical.native_sql import native_query
 from windrow.reference.executor import ReferenceExecutor
 from windrow.testing.spark_executor import SparkExecutor
@@ -86,7 +86,7 @@ def assert_engine_agrees(emit: Emit, steps: list[Step], seed: int, *, spark: boo
 def nothing_is_small() -> Iterator[None]:
     """Every close is a job of Spark, and every batch goes through its workers."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("windrow.spark.here.SMALL_STATE", -1)
+        patch.setattr("windrow.execution.local.SMALL_STATE", -1)
         patch.setattr("windrow.spark.jobs.SMALL_FEED", 0)
         yield
 

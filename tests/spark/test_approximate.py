@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from windrow.engine.explaining import declared
+from windrow.engine.explain import declared
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 from windrow.testing.spark_executor import SparkExecutor

@@ -16,14 +16,14 @@ import pytest
 from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS, oracle, rows_of, table_of
 
-from windrow.engine.connection import Windrow
-from windrow.engine.core import Arrival
+from windrow.engine.engine import Arrival
 from windrow.errors import DataError
+from windrow.execution.local import HereJobs
 from windrow.kernels.intake import Intake, Observed
+from windrow.session import Windrow
 from windrow.spark import jobs
-from windrow.spark.here import HereJobs
 from windrow.spark.place_of_drop import drops_early
-from windrow.state.reading import open_chunk
+from windrow.state.reader import open_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from tests.spark.test_general import assert_engine_agrees, assert_executor_agrees
+from tests.spark.test_relational import assert_engine_agrees, assert_executor_agrees
 from tests.support.plans import refused_is_redrawn
 
 import windrow as wr

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS
 
-from windrow.engine.core import Arrival
+from windrow.engine.engine import Arrival
 from windrow.spark.place_of_drop import drops_early
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
-from tests.spark.test_general import assert_engine_agrees, assert_executor_agrees
+from tests.spark.test_relational import assert_engine_agrees, assert_executor_agrees
 from tests.support.plans import refused_is_redrawn
 
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
-from windrow.kernels.general.placement import placement_of
 from windrow.language.compile import compile_query
+from windrow.physical.partitioning import placement_of
 from windrow.testing.spark_executor import SparkExecutor
 
 STREAMS = dict.fromkeys(("r", "s"), ("k BIGINT, v BIGINT, t BIGINT", "WATTR t SLACK 2"))

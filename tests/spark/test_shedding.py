@@ -9,9 +9,9 @@ import pytest
 from tests.engine.world import COLUMNS, oracle, rows_of, table_of
 from tests.support.patience import wait_until
 
-from windrow.engine.connection import Windrow
-from windrow.engine.core import Arrival
+from windrow.engine.engine import Arrival
 from windrow.physical.native_sql import native_query
+from windrow.session import Windrow
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ import pyarrow as pa
 from windrow.state.chunk import chunk_writer
 from windrow.state.crash import crash_point
 from windrow.state.names import new_chunk_name
-from windrow.state.reading import open_chunk
+from windrow.state.reader import open_chunk
 from windrow.state.refs import Facts
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from windrow.state.chunk import Key, Section
     from windrow.state.log import CommitLog
     from windrow.state.manifest import Manifest
-    from windrow.state.reading import Chunk
+    from windrow.state.reader import Chunk
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
 

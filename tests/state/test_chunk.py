@@ -16,7 +16,7 @@ from tests.state.support import numbers, write_chunk
 
 from windrow.errors import StateError
 from windrow.state.chunk import chunk_writer
-from windrow.state.reading import open_chunk
+from windrow.state.reader import open_chunk
 from windrow.state.refs import ChunkRef, Facts
 from windrow.state.store import LocalStore
 

@@ -11,7 +11,7 @@ from tests.state.support import merge_chunks, numbers
 
 from windrow.state.chunk import chunk_writer
 from windrow.state.compaction import plan_compaction
-from windrow.state.reading import open_chunk
+from windrow.state.reader import open_chunk
 from windrow.state.refs import ChunkRef, Facts
 
 

@@ -16,7 +16,7 @@ from windrow.state.chunk import chunk_writer
 from windrow.state.history import History
 from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest
-from windrow.state.reading import open_chunk
+from windrow.state.reader import open_chunk
 from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:

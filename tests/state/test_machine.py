@@ -22,7 +22,7 @@ from windrow.state.compaction import plan_compaction
 from windrow.state.history import History
 from windrow.state.log import CommitLog
 from windrow.state.names import new_chunk_name
-from windrow.state.reading import open_chunk
+from windrow.state.reader import open_chunk
 from windrow.state.sweep import sweep
 
 if TYPE_CHECKING:

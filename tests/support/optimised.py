@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from windrow.algebra.plan import Emit
-from windrow.rules.optimise import Candidate, by_preference, candidates
-from windrow.rules.statistics import Statistics
+from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.optimizer import Candidate, by_preference, candidates
 
 
 def optimise(emit: Emit, statistics: Statistics | None = None, disabled: Collection[str] = ()) -> Candidate:

@@ -22,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from windrow.sharing.scheduling.costs import Costs
-from windrow.sharing.scheduling.earliest import Left, alone
-from windrow.sharing.scheduling.hybrid import hybrid
-from windrow.sharing.scheduling.scheduler import Together
-from windrow.sharing.scheduling.tasks import Groups, Query, Task, by_period
+from windrow.sharing.schedule.costs import Costs
+from windrow.sharing.schedule.earliest import Left, alone
+from windrow.sharing.schedule.hybrid import hybrid
+from windrow.sharing.schedule.scheduler import Together
+from windrow.sharing.schedule.tasks import Groups, Query, Task, by_period
 
 _SIZES = ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5))
 EXAMPLE = tuple(Query(f"Q{n}", *sizes) for n, sizes in enumerate(_SIZES, start=1))

@@ -18,7 +18,7 @@ from windrow.algebra.aggregates import Aggregate as Function
 from windrow.algebra.aggregates import Size, make
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.distinct import Distinct
-from windrow.algebra.aggregates.waved import Waved
+from windrow.algebra.aggregates.wave_window import Waved
 from windrow.algebra.operators import AggregateCall, Filter, Project
 from windrow.algebra.plan import Plan, Window
 from windrow.errors import QueryError

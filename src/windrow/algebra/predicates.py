@@ -22,7 +22,7 @@ def normalised(predicate: Expression) -> Expression:
 
     >>> from windrow.algebra.expressions import Column
     >>> from windrow.algebra.functions import call
-    >>> from windrow.algebra.functions.printing import to_sql
+    >>> from windrow.algebra.functions.sql_text import to_sql
     >>> from windrow.algebra.types import INT
     >>> a, b, five = Column("a", INT), Column("b", INT), Literal(5, INT)
     >>> to_sql(normalised(call("not", [call("or", [call("<", [five, a]), call("is_null", [b])])])), str)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.spark.sinks import Sink
+from windrow.sinks import Sink
 
 if TYPE_CHECKING:
-    from windrow.spark.sinks import Delivery
+    from windrow.sinks import Delivery
 
 #: so many instants are kept, and so many rows of each
 INSTANTS, ROWS = 100, 100
@@ -43,7 +43,7 @@ class Kept(dict[str, "LastAnswers"]):
 class LastAnswers(Sink):
     """Keeps the answers of the last instants. Delivering and asking may happen in different threads.
 
-    >>> from windrow.spark.sinks import Delivery
+    >>> from windrow.sinks import Delivery
     >>> sink, table = LastAnswers(), pa.table({"at": [5, 7, 7], "k": ["a", "b", "c"]})
     >>> sink.deliver(Delivery("top", 1, table.schema, lambda: iter([table])))
     >>> sink.last.at, sink.last.columns, sink.last.rows, [each.at for each in sink.since(0)]

@@ -13,7 +13,7 @@ from windrow.cli.scripts import name_of, read_script, within
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Forms
     from windrow.algebra.schema import Schema
-    from windrow.language.binder.bound import BoundStatement
+    from windrow.language.binder.bound_statements import BoundStatement
 
 _PLURALS = {"query": "queries"}
 
@@ -25,7 +25,7 @@ def check(
     ],
 ) -> None:
     """Parse, bind and type every statement of a script, and refuse what an engine would not run."""
-    from windrow.cli.declared import Declared
+    from windrow.cli.declarations import Declared
 
     with within(name_of(file)), Declared().keeping(read_script(file)) as (_, bound):
         described = [_described(statement) for statement in bound]
@@ -37,7 +37,7 @@ def check(
 
 def _described(statement: BoundStatement) -> tuple[str, str, str]:
     """Kind, name and what it comes to."""
-    from windrow.language.binder.bound import (
+    from windrow.language.binder.bound_statements import (
         AnalyzeQuery,
         DeclareArchive,
         DeclareStream,

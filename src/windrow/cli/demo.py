@@ -14,7 +14,7 @@ import typer
 
 from windrow.cli.formats import count, counted
 from windrow.cli.plain import PlainView
-from windrow.cli.running import Signals, run_watched, started
+from windrow.cli.run_loop import Signals, run_watched, started
 from windrow.cli.serve import PORT, check_installed, listen, serving
 
 if TYPE_CHECKING:

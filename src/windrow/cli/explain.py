@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.explain import Explanation
     from windrow.language.compile import Catalog
-    from windrow.rules.statistics import Statistics
+    from windrow.optimizer.cost.statistics import Statistics
 
 
 class Form(StrEnum):
@@ -74,7 +74,7 @@ def _declared(streams: Sequence[str], tables: Sequence[str]) -> Catalog:
 
 
 def _statistics(rates: Sequence[str]) -> Statistics | None:
-    from windrow.rules.statistics import Statistics
+    from windrow.optimizer.cost.statistics import Statistics
 
     return Statistics(rates=dict(_rate(each) for each in rates)) if rates else None
 

@@ -30,7 +30,7 @@ from windrow.cli.check import check
 from windrow.cli.demo import demo
 from windrow.cli.explain import explain
 from windrow.cli.run import run
-from windrow.cli.running import TRACEBACK_VARIABLE
+from windrow.cli.run_loop import TRACEBACK_VARIABLE
 from windrow.cli.serve import serve
 from windrow.cli.shell import shell
 from windrow.errors import WindrowError

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from windrow.cli.plain import PlainView
-from windrow.cli.running import Signals, run_watched, say, started
+from windrow.cli.run_loop import Signals, run_watched, say, started
 from windrow.cli.scripts import name_of, read_script, within
 from windrow.cli.triggers import trigger_text
 
 if TYPE_CHECKING:
-    from windrow.spark.sinks import Sink
+    from windrow.sinks import Sink
 
 
 def run(
@@ -42,10 +42,10 @@ def run(
 ) -> None:
     """Run a script: its standing queries, over its streams, until Ctrl-C. SELECTs are asked at the end."""
     from windrow.cli.answers import Kept
-    from windrow.cli.declared import Declared
+    from windrow.cli.declarations import Declared
     from windrow.cli.live import LiveView
-    from windrow.cli.showing import print_shown
     from windrow.cli.snapshots import Watcher
+    from windrow.cli.tables import print_shown
     from windrow.language.once import Once
 
     once = once or flush
@@ -77,6 +77,6 @@ def run(
 
 
 def _console(query: str) -> Sink:
-    from windrow.spark.sinks import open_sink
+    from windrow.sinks import open_sink
 
     return open_sink("console:", query)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windrow.cli.running import say, started
+from windrow.cli.run_loop import say, started
 from windrow.cli.scripts import name_of, read_script, within
 from windrow.cli.triggers import trigger_text
 from windrow.errors import StateError
@@ -19,9 +19,9 @@ from windrow.errors import StateError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from windrow.engine.connection import Windrow
     from windrow.server.access import Tokens
     from windrow.server.service import Service
+    from windrow.session import Windrow
 
 PORT = 8642
 _LEVELS = ("debug", "info", "warning", "error")

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windrow.cli.answers import Kept
-from windrow.cli.declared import Declared
+from windrow.cli.declarations import Declared
 from windrow.cli.plain import answer_lines
-from windrow.cli.showing import print_shown
-from windrow.cli.watching import watch
+from windrow.cli.tables import print_shown
+from windrow.cli.watch import watch
 from windrow.errors import QueryError, WindrowError, nearest
 
 if TYPE_CHECKING:
-    from windrow.engine.connection import Windrow
+    from windrow.session import Windrow
 
 HELP = """\
 statements end with `;`: CREATE STREAM, CREATE QUERY, DROP, SHOW STREAMS, SHOW QUERIES, EXPLAIN SELECT …
@@ -139,7 +139,7 @@ class Session:
         print("running; .watch NAME shows answers, .stop ends")
 
     def _connected(self) -> Windrow:
-        from windrow.engine.connection import connect
+        from windrow.session import connect
 
         if self._is_typed:
             print("starting Spark …", flush=True)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from windrow.cli.answers import Answers, LastAnswers
-    from windrow.engine.connection import Windrow
     from windrow.errors import WindrowError
+    from windrow.session import Windrow
     from windrow.windows.domain import Instant
 
 #: rows per second are those of the last seconds

@@ -1,14 +1,13 @@
 """The way of a query, put together: compile, optimise, run an epoch, commit, deliver.
 
-explaining   text becomes a plan, a better plan, and an explanation of it
-core         what is registered, and one epoch after the other
-draft        the next commit, being made
-delivering   from the committed outbox to the sinks
+explain      text becomes a plan, a better plan, and an explanation of it
+engine       what is registered, and one epoch after the other
+epoch        the next commit, being made
+output       from the committed outbox to the sinks
 loop         when epochs happen: batches that wait, ticks, stops
-connection   the Python API
 """
 
-from windrow.engine.explaining import (
+from windrow.engine.explain import (
     Declared,
     declared,
     explain,

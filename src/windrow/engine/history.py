@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from windrow.algebra.schema import Field, Schema
 from windrow.engine.tables import BEGINNING
-from windrow.kernels.columns import frame_of, rows_of, to_frame
-from windrow.kernels.general.contents import Contents
-from windrow.kernels.general.pieces import N, columns_of, consolidated, finite, together
-from windrow.kernels.general.tables import AT
-from windrow.spark.tasks.delta_file import TABLE
-from windrow.spark.tasks.place import Place, Spool
-from windrow.state.reading import open_chunk
+from windrow.execution.delta_file import TABLE
+from windrow.execution.place import Place, Spool
+from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
+from windrow.kernels.relational.signed_rows import N, columns_of, consolidated, finite, together
+from windrow.kernels.relational.table_contents import Contents
+from windrow.kernels.relational.tables import AT
+from windrow.state.reader import open_chunk
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Table

@@ -18,8 +18,8 @@ from pathlib import Path
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from windrow.engine.core import Arrival, Engine, Promise, SourceChanged, sealed
-from windrow.engine.core import Event as Told
+from windrow.engine.engine import Arrival, Engine, Promise, SourceChanged, sealed
+from windrow.engine.engine import Event as Told
 from windrow.errors import SourceError, StateError, WindrowError
 from windrow.spark.sources.source import Begun
 from windrow.state.crash import crash_point

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.canonical import canonical_text
-from windrow.engine.teams import Membership, as_member
+from windrow.engine.sharing.common_subplans import Membership, as_member
 from windrow.errors import QueryError, StateError
+from windrow.execution.shared import Seed
 from windrow.kernels.intake import Intake, Known
 from windrow.language.printer import print_query
 from windrow.physical.identity import RecordedPlan
 from windrow.spark.sources import is_bounded
-from windrow.spark.tasks.shared import Seed
 from windrow.state.entries import QueryState, SourceState, StreamState
 from windrow.state.refs import read_instant, write_instant
 from windrow.windows.domain import INFINITY, Instant
@@ -21,11 +21,11 @@ from windrow.windows.progress import Progress
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
+    from windrow.execution.bundle import Bundle
     from windrow.language.catalog import StandingQuery
     from windrow.physical import PhysicalPlan
-    from windrow.spark.sinks import Sink
+    from windrow.sinks import Sink
     from windrow.spark.sources import Source
-    from windrow.spark.tasks.bundle import Bundle
 
 
 @dataclass(frozen=True)

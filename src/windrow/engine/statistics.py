@@ -14,10 +14,10 @@ import polars as pl
 
 from windrow.algebra.plan import Scan
 from windrow.algebra.types import Kind
-from windrow.kernels.general.rebuild import held_rows
+from windrow.execution.relational import states_of
+from windrow.kernels.relational.state_transfer import held_rows
+from windrow.optimizer.cost.statistics import Statistics
 from windrow.physical.units import GeneralUnit, UnionUnit
-from windrow.rules.statistics import Statistics
-from windrow.spark.tasks.general import states_of
 from windrow.state.shard import Shard
 
 if TYPE_CHECKING:

@@ -33,17 +33,17 @@ from windrow.algebra.changes import Change, not_final
 from windrow.algebra.plan import Emit
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, nearest
-from windrow.kernels.clocks import Clock
-from windrow.kernels.columns import frame_of, rows_of, to_frame
+from windrow.kernels.clock import Clock
+from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.intake import Intake, Known
-from windrow.kernels.program import Program
+from windrow.kernels.panes.program import Program
 from windrow.kernels.state import Delta, State
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.kernels.level import Level
+    from windrow.kernels.panes.level import Level
 
 Values: TypeAlias = tuple[Any, ...]
 

@@ -17,9 +17,9 @@ import polars as pl
 from windrow.algebra.catalog import Late, Stream
 from windrow.algebra.values import canonical
 from windrow.errors import DataError
-from windrow.kernels.codes import looked_up
-from windrow.kernels.columns import plain
-from windrow.kernels.expressions import compile_expression, holds
+from windrow.kernels.columnar.codes import looked_up
+from windrow.kernels.columnar.columns import plain
+from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.windows.domain import ARRIVAL_TS, FARTHEST, INFINITY, ROW_NUM, Instant, check_instant, too_far
 from windrow.windows.progress import Batch, Progress
 from windrow.windows.punctuation import SlackRows

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Protocol
 import polars as pl
 import pyarrow as pa
 
-from windrow.kernels.columns import to_frame
-from windrow.kernels.layout import PANE
+from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.layouts import PANE
 
 if TYPE_CHECKING:
-    from windrow.kernels.answers import Answers
-    from windrow.kernels.clocks import Clock
+    from windrow.kernels.clock import Clock
+    from windrow.kernels.panes.answers import Answers
 
 
 @dataclass(frozen=True)

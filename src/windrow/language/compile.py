@@ -21,11 +21,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError, Span
-from windrow.language.binder.bound import BoundStatement, DeclareStream, DeclareTable
+from windrow.language.binder.bound_statements import BoundStatement, DeclareStream, DeclareTable
 from windrow.language.binder.queries import bind_query
 from windrow.language.binder.statements import bind_statement
 from windrow.language.catalog import Catalog
-from windrow.language.nesting import too_deep
+from windrow.language.depth import too_deep
 from windrow.language.once import bind_once
 from windrow.language.parse import parse_query, parse_script
 from windrow.language.room import has_room, roomy

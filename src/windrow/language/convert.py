@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
-from windrow.language.nesting import MAX_DEPTH, too_deep
+from windrow.language.depth import MAX_DEPTH, too_deep
 from windrow.language.operands import OPERANDS, REFUSED
 from windrow.language.operators import OPERATORS, UNCLEAR
 from windrow.language.places import enclosed, grown, hull, words

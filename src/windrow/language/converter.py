@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from windrow.errors import QueryError, Span
 from windrow.language.ctes import Ctes
-from windrow.language.nesting import too_deep
+from windrow.language.depth import too_deep
 from windrow.language.places import closed, hull
 from windrow.language.syntax import Node, Query, SelectItem
 from windrow.language.tokens import Token, Tokens

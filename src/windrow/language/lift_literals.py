@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError
+from windrow.language.depth import MAX_DEPTH, too_deep
 from windrow.language.instants import CALENDAR, interval
-from windrow.language.nesting import MAX_DEPTH, too_deep
 from windrow.language.shape import unexpected
 from windrow.language.syntax import Constant
 from windrow.language.tokens import Kind, Tokens

@@ -12,9 +12,9 @@ from functools import reduce
 
 from sqlglot import exp
 
-from windrow.algebra.functions.printing import LONG_CHAIN
+from windrow.algebra.functions.sql_text import LONG_CHAIN
 from windrow.language.converter import Converter
-from windrow.language.nesting import MAX_DEPTH, too_deep
+from windrow.language.depth import MAX_DEPTH, too_deep
 from windrow.language.numbers import negated
 from windrow.language.places import enclosed, grown, hull
 from windrow.language.syntax import Apply, Constant, ExistsTest, InTest, Node

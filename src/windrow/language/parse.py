@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from windrow.errors import QueryError, Span
 from windrow.language.columns import read_columns
 from windrow.language.cursor import Cursor
-from windrow.language.nesting import check_nesting, too_deep
+from windrow.language.depth import check_nesting, too_deep
 from windrow.language.room import has_room, roomy
 from windrow.language.scanner import scan
 from windrow.language.sql import read_expression, read_query

@@ -18,16 +18,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import TRUE, Column, Expression, Literal, conjunction, conjuncts
-from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Aggregate, Except, Exists, Limit, Project, Union
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, Window
 from windrow.algebra.rank import Rank
 from windrow.errors import QueryError
-from windrow.language.binder.naming import describe
+from windrow.language.binder.names import describe
 from windrow.language.parse import parse_expression
-from windrow.language.printing.calls import call_sql
-from windrow.language.printing.names import Names, columns_under, quoted
-from windrow.language.printing.shape import (
+from windrow.language.printer_parts.calls import call_sql
+from windrow.language.printer_parts.names import Names, columns_under, quoted
+from windrow.language.printer_parts.shape import (
     RowsShape,
     SelectShape,
     group_shape,
@@ -35,7 +35,7 @@ from windrow.language.printing.shape import (
     rows_shape,
     select_shape,
 )
-from windrow.language.printing.windows import window_text
+from windrow.language.printer_parts.windows import window_text
 from windrow.language.room import roomy
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from windrow.errors import QueryError, nearest
 from windrow.language.archives import read_create_archive
 from windrow.language.columns import declared_columns
 from windrow.language.cursor import Cursor
-from windrow.language.nesting import check_nesting
+from windrow.language.depth import check_nesting
 from windrow.language.once import read_once
 from windrow.language.sql import read_query
 from windrow.language.stream_options import read_stream_options, with_watermark

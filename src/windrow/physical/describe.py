@@ -25,20 +25,20 @@ from windrow.algebra.explain import Explanation, Step, gather
 from windrow.algebra.explain.operators import Spelling, operator_text
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, Subquery, TableScan, Window
+from windrow.optimizer.cost.model import estimate
+from windrow.optimizer.cost.pane_cells import pane_cells
 from windrow.physical.native_sql import why_from_rows
 from windrow.physical.units import GeneralUnit, UnionUnit
-from windrow.rules.cost import estimate
-from windrow.rules.pane_cells import pane_cells
 from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from windrow.optimizer.cost.model import Estimate, Path
+    from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical.operators import PhysicalOperator
     from windrow.physical.plan import PhysicalPlan
-    from windrow.rules.cost import Estimate, Path
-    from windrow.rules.statistics import Statistics
 
 
 def explained(

@@ -19,18 +19,18 @@ from zlib import compress, decompress
 from windrow.algebra.canonical import FORMAT, canonical_form, canonical_text, digest_of, own_form, plan_of
 from windrow.algebra.explain import Alternative
 from windrow.errors import StateError
-from windrow.kernels.general.implementations import placed
-from windrow.kernels.general.kinds import kind_of, parts_of
-from windrow.kernels.general.operator import Stateless
-from windrow.kernels.general.rows_below import NestedRows, Scanned
+from windrow.kernels.relational.durable_names import kind_of, parts_of
+from windrow.kernels.relational.implementations import placed
+from windrow.kernels.relational.operator import Stateless
+from windrow.kernels.relational.windows.input_rows import NestedRows, Scanned
 from windrow.physical.plan import PhysicalPlan
 from windrow.physical.units import GeneralUnit, UnionUnit
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
-    from windrow.kernels.level import Level
-    from windrow.kernels.measures import Measures
+    from windrow.kernels.aggregates.measures import Measures
+    from windrow.kernels.panes.level import Level
     from windrow.physical.units import SlidingUnit, Unit
 
 #: the place of what is true of all operators of a query

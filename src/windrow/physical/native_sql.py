@@ -23,21 +23,21 @@ import polars as pl
 from windrow.algebra.catalog import Late
 from windrow.algebra.expressions import TRUE, Expression, WindowBound, conjunction
 from windrow.algebra.functions import call
-from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.types import BIGINT, DataType, Kind
-from windrow.kernels.cuts import Cut
-from windrow.kernels.expressions import can_fail
-from windrow.kernels.layout import PANE, ROWS
-from windrow.kernels.measures import GROUPS
-from windrow.kernels.normal import Normal, normal_form
-from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Part, Partial
-from windrow.kernels.selections import Extreme
+from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.aggregates.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Part, Partial
+from windrow.kernels.aggregates.selections import Extreme
+from windrow.kernels.columnar.expressions import can_fail
+from windrow.kernels.layouts import PANE, ROWS
+from windrow.kernels.panes.cuts import Cut
+from windrow.kernels.panes.normal_form import Normal, normal_form
 from windrow.windows.punctuation import NoPolicy, Ordered, Slack
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
-    from windrow.kernels.program import Program
-    from windrow.kernels.shared.ledger import Ledger, Sheet
+    from windrow.kernels.panes.program import Program
+    from windrow.kernels.shared.shared_state import Ledger, Sheet
     from windrow.windows.domain import Instant
 
 BEGIN, MOMENT, COUNT, GREATEST, IS_SHED = "__begin", "__t", "__rows", "__greatest", "__shed"
@@ -358,7 +358,7 @@ def _feed(name: str, queries: Sequence[NativeQuery | NativeLedger]) -> Feed:
 def pane_begin(cuts: Iterable[Cut]) -> str:
     """Where the finest pane of a moment begins: the last place where any window begins or ends.
 
-    >>> from windrow.kernels.cuts import Cut
+    >>> from windrow.kernels.panes.cuts import Cut
     >>> pane_begin([Cut(60, 10), Cut(300, 20)])
     '(__t - pmod(__t - 0L, 10L))'
     >>> pane_begin([Cut(7, 5)])

@@ -14,20 +14,20 @@ from windrow.algebra.aggregates import Size
 from windrow.algebra.aggregates.calls import function_of
 from windrow.algebra.operators import Aggregate, Filter, Project, Union
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
-from windrow.kernels.differences import Differences
-from windrow.kernels.general.implementations import placed, report
-from windrow.kernels.general.kinds import kind_of
-from windrow.kernels.general.operator import Stateless
-from windrow.kernels.general.rows_below import NestedRows, Scanned
-from windrow.kernels.running import RunningTotals
-from windrow.kernels.stacks import TwoStacks
+from windrow.kernels.panes.landmark import RunningTotals
+from windrow.kernels.panes.subtract_on_evict import Differences
+from windrow.kernels.panes.two_stacks import TwoStacks
+from windrow.kernels.relational.durable_names import kind_of
+from windrow.kernels.relational.implementations import placed, report
+from windrow.kernels.relational.operator import Stateless
+from windrow.kernels.relational.windows.input_rows import NestedRows, Scanned
 from windrow.physical.units import GeneralUnit, UnionUnit
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import AggregateCall
-    from windrow.kernels.general.program import Program as GeneralProgram
-    from windrow.kernels.level import Level
-    from windrow.kernels.program import Program
+    from windrow.kernels.panes.level import Level
+    from windrow.kernels.panes.program import Program
+    from windrow.kernels.relational.program import Program as GeneralProgram
     from windrow.physical.units import Unit
 
     Path = tuple[int, ...]

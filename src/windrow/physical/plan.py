@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain import Alternative
+from windrow.optimizer.cost.statistics import Statistics
 from windrow.physical.operators import PhysicalOperator, operators_of
 from windrow.physical.units import GeneralUnit, SlidingUnit, unit_of
-from windrow.rules.statistics import Statistics
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 from windrow.algebra.explain import Alternative
 from windrow.algebra.plan import Scan
 from windrow.errors import QueryError
-from windrow.kernels.query import SlidingQuery
+from windrow.kernels.panes.query import SlidingQuery
+from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.optimizer import Candidate, by_preference, candidates
 from windrow.physical.plan import PhysicalPlan
-from windrow.rules.optimise import Candidate, by_preference, candidates
-from windrow.rules.statistics import Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Collection

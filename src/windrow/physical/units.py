@@ -15,23 +15,23 @@ from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Scan
 from windrow.errors import QueryError
-from windrow.kernels.general.ends import telling
-from windrow.kernels.general.options import Ends, Options
-from windrow.kernels.general.placement import placement_of, table_places
-from windrow.kernels.general.program import Program as GeneralProgram
-from windrow.kernels.general.timing import Timing
-from windrow.kernels.general.union import UnionProgram, UnionTiming
-from windrow.kernels.program import Program
-from windrow.kernels.query import SlidingQuery
+from windrow.kernels.panes.program import Program
+from windrow.kernels.panes.query import SlidingQuery
+from windrow.kernels.relational.clock_moves import Timing
+from windrow.kernels.relational.join.ends import telling
+from windrow.kernels.relational.options import Ends, Options
+from windrow.kernels.relational.program import Program as GeneralProgram
+from windrow.kernels.relational.union import UnionProgram, UnionTiming
+from windrow.physical.partitioning import placement_of, table_places
 from windrow.windows.domain import INFINITY, ROW_NUM, Instant
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
-    from windrow.kernels.clocks import Clock
-    from windrow.kernels.general.clocks import Clock as GeneralClock
+    from windrow.kernels.clock import Clock
     from windrow.kernels.intake import Known
+    from windrow.kernels.relational.clock import Clock as GeneralClock
 
     Knowns = Mapping[str, Known]
     #: how far each table is

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal, WindowBound
 from windrow.algebra.functions.values import STRICT
 from windrow.algebra.functions.values.base import Value
-from windrow.algebra.functions.values.casting import caster
+from windrow.algebra.functions.values.casts import caster
 from windrow.reference.functions import LAZY
 from windrow.reference.functions.base import Compiled, Row, WindowContext
 

@@ -1,4 +1,4 @@
-"""APPROX_COUNT and APPROX_SUM by their definition (`windrow.algebra.aggregates.waved`), from all rows.
+"""APPROX_COUNT and APPROX_SUM by their definition (`windrow.algebra.aggregates.wave_window`), from all rows.
 
 >>> rows = [(t, 1) for t in range(10)]
 >>> [estimate(rows, at, length=8, error=0.5) for at in (0, 4, 7, 9, 16, 17)]

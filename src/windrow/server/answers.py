@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from windrow.errors import QueryError, StateError
-from windrow.spark.sinks import Sink
+from windrow.sinks import Sink
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windrow.spark.sinks import Delivery
+    from windrow.sinks import Delivery
 
 #: so many rows are read, and sent, at a time
 PART_ROWS = 1000
@@ -112,7 +112,7 @@ class AnswerLog:
 
     >>> from tempfile import TemporaryDirectory
     >>> from pathlib import Path
-    >>> from windrow.spark.sinks import Delivery
+    >>> from windrow.sinks import Delivery
     >>> table = pa.table({"at": [5], "k": ["a"]})
     >>> with TemporaryDirectory() as folder:
     ...     log = AnswerLog(Path(folder) / "answers.db")

@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from windrow.algebra.types import Kind
 from windrow.algebra.values import canonical_row
-from windrow.engine.published import published, rows_schema
+from windrow.engine.output.schema import published, rows_schema
 from windrow.errors import DataError, nearest
-from windrow.kernels.columns import frame_of
-from windrow.spark.sinks.csv_rows import csv_header, csv_lines
-from windrow.spark.sinks.json_rows import json_line, json_rows
+from windrow.kernels.columnar.columns import frame_of
+from windrow.sinks.csv_rows import csv_header, csv_lines
+from windrow.sinks.json_rows import json_line, json_rows
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream

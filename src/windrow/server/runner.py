@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from windrow.engine.core import why_ended
+from windrow.engine.engine import why_ended
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
-    from windrow.engine.connection import Windrow
+    from windrow.session import Windrow
 
 _log = logging.getLogger("windrow.server")
 

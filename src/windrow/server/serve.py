@@ -16,8 +16,8 @@ from windrow.server.app import create_app
 from windrow.server.service import Service
 
 if TYPE_CHECKING:
-    from windrow.engine.connection import Windrow
     from windrow.server.service import Limits
+    from windrow.session import Windrow
 
 #: seconds that clients have when the server ends
 _GRACE = 3

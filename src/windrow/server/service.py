@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from windrow.algebra.explain import Explanation, as_dict, render
 from windrow.errors import QueryError, WindrowError
-from windrow.language.binder.bound import (
+from windrow.language.binder.bound_statements import (
     DeclareArchive,
     DeclareStream,
     DeclareTable,
@@ -35,11 +35,11 @@ from windrow.server.runner import Runner
 from windrow.server.watch import Watch, plain, steady
 
 if TYPE_CHECKING:
-    from windrow.engine.adhoc.pending import Asked
-    from windrow.engine.connection import Windrow
-    from windrow.engine.handles import Query, StreamView
-    from windrow.language.binder.bound import BoundStatement
+    from windrow.engine.adhoc.pending_select import Asked
+    from windrow.engine.views import Query, StreamView
+    from windrow.language.binder.bound_statements import BoundStatement
     from windrow.server.answers import Part
+    from windrow.session import Windrow
 
 _View = TypeVar("_View")
 _audit = logging.getLogger("windrow.audit")

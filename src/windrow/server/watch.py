@@ -20,10 +20,10 @@ from windrow.errors import QueryError
 from windrow.redaction import redacted
 
 if TYPE_CHECKING:
-    from windrow.engine.connection import Windrow
     from windrow.engine.epoch_times import EpochTimes
-    from windrow.engine.handles import Query, StreamView
+    from windrow.engine.views import Query, StreamView
     from windrow.errors import WindrowError
+    from windrow.session import Windrow
     from windrow.windows.domain import Instant
 
 #: rows per second are those of the last seconds

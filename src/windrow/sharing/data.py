@@ -14,12 +14,21 @@ from functools import cached_property
 from typing import Any
 
 from windrow.algebra.expressions import Expression
-from windrow.algebra.functions.printing import to_sql
-from windrow.kernels.cells import Buckets, Cells, Counters, Listed, Ordered, Ranks, Values, layout_of
-from windrow.kernels.layout import Layout
-from windrow.kernels.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Part, Partial
-from windrow.kernels.selections import Edge, Extreme
-from windrow.kernels.user_states import UserState
+from windrow.algebra.functions.sql_text import to_sql
+from windrow.kernels.aggregates.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Part, Partial
+from windrow.kernels.aggregates.selections import Edge, Extreme
+from windrow.kernels.aggregates.user_states import UserState
+from windrow.kernels.aggregates.value_tables import (
+    Buckets,
+    Cells,
+    Counters,
+    Listed,
+    Ordered,
+    Ranks,
+    Values,
+    layout_of,
+)
+from windrow.kernels.layouts import Layout
 from windrow.sharing.grids import Grid
 
 #: what the columns of a datum are called, before the number

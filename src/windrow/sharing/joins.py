@@ -9,8 +9,8 @@ from windrow.algebra.expressions import Column, Expression, conjunction, conjunc
 from windrow.algebra.operators import Aggregate, Filter, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.errors import QueryError
-from windrow.kernels.expressions import can_fail
-from windrow.kernels.measures import GROUPS, Measures
+from windrow.kernels.aggregates.measures import GROUPS, Measures
+from windrow.kernels.columnar.expressions import can_fail
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
 from windrow.sharing.predicates.terms import predicate_of
 from windrow.sharing.questions import Need, Question

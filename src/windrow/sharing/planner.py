@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError
-from windrow.sharing.covering import cover_of
 from windrow.sharing.data import Datum
+from windrow.sharing.derived_queries import cover_of
 from windrow.sharing.grids import Grid, clustered
-from windrow.sharing.grouping import groups_of
-from windrow.sharing.held import Family, Held, Wanted
+from windrow.sharing.groups import groups_of
 from windrow.sharing.joins import join_question_of
 from windrow.sharing.plans import Share, SharingPlan
 from windrow.sharing.predicates.covers import Relevant
@@ -25,6 +24,7 @@ from windrow.sharing.questions import MOST_INTERVALS, Need, Question, question_o
 from windrow.sharing.rules import ss1, ss3, ss4
 from windrow.sharing.synopses.choose import choose, expected_together
 from windrow.sharing.synopses.synopsis import Kind
+from windrow.sharing.synopsis_facts import Family, Held, Wanted
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import quantity
 from windrow.algebra.expressions import TRUE, Expression
-from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.functions.sql_text import to_sql
 from windrow.sharing.data import Datum
 
 if TYPE_CHECKING:
-    from windrow.sharing.held import Held
     from windrow.sharing.predicates.covers import Relevant
     from windrow.sharing.questions import Need, Question
+    from windrow.sharing.synopsis_facts import Held
 
 
 @dataclass(frozen=True)

@@ -19,20 +19,20 @@ from windrow.algebra.catalog import Late
 from windrow.algebra.expressions import Expression, conjunction, conjuncts
 from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
-from windrow.kernels.answers import Answers
-from windrow.kernels.cells import Listed
-from windrow.kernels.expressions import can_fail
-from windrow.kernels.measures import GROUPS, Measures
-from windrow.kernels.normal import Normal, normal_form
-from windrow.kernels.query import SlidingQuery
+from windrow.kernels.aggregates.measures import GROUPS, Measures
+from windrow.kernels.aggregates.value_tables import Listed
+from windrow.kernels.columnar.expressions import can_fail
+from windrow.kernels.panes.answers import Answers
+from windrow.kernels.panes.normal_form import Normal, normal_form
+from windrow.kernels.panes.query import SlidingQuery
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
 from windrow.sharing.grids import Grid
-from windrow.sharing.held import Family, Wanted
 from windrow.sharing.predicates.terms import Predicate, predicate_of
+from windrow.sharing.synopsis_facts import Family, Wanted
 
 if TYPE_CHECKING:
-    from windrow.kernels.cells import Cells
-    from windrow.kernels.partials import Partial
+    from windrow.kernels.aggregates.partials import Partial
+    from windrow.kernels.aggregates.value_tables import Cells
 
 #: windows of more intervals than these are cut in two per slide instead, each query for itself
 MOST_INTERVALS = 4096

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from windrow.execution.arrivals import plain_names
+from windrow.execution.needless_rows import shed_sql
+from windrow.execution.reports import Ingested
 from windrow.kernels.intake import Observed
 from windrow.physical.native_sql import MOMENT, moment_sql, promised_sql, quoted
 from windrow.spark.place_of_drop import DROPPED
-from windrow.spark.tasks.arrived import plain_names
-from windrow.spark.tasks.reports import Ingested
-from windrow.spark.tasks.shed import shed_sql
 from windrow.windows.progress import Batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from windrow.spark.tasks.arrived import Arrived
+    from windrow.execution.arrivals import Arrived
 
 
 def thinned(batch: Arrived) -> DataFrame:

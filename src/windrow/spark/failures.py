@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 
 from windrow.errors import SourceError, WindrowError
 from windrow.spark.sources.java_errors import SPARK_ERRORS
-from windrow.spark.sources.malformed import told
+from windrow.spark.sources.malformed_rows import told
 from windrow.spark.sources.ranges import told_by_task
 
 #: the class and text of an exception in a Java stack trace

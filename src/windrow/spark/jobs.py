@@ -17,6 +17,12 @@ from pyspark import TaskContext
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from windrow.errors import QueryError
+from windrow.execution.arrivals import Arrived, plain_names
+from windrow.execution.ingest import FeedTask, RowsTask
+from windrow.execution.kept_rows import KeepTask
+from windrow.execution.local import SMALL_FEED, close_here, is_small
+from windrow.execution.needless_rows import shed_sql
+from windrow.execution.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
 from windrow.physical.native_sql import (
     MOMENT,
     MOST_FEEDS,
@@ -29,21 +35,15 @@ from windrow.physical.native_sql import (
 )
 from windrow.spark.early_drop import thinned, told_by_dropped
 from windrow.spark.failures import job_failed
-from windrow.spark.here import SMALL_FEED, close_here, is_small
 from windrow.spark.place_of_drop import drops_early
-from windrow.spark.tasks.arrived import Arrived, plain_names
-from windrow.spark.tasks.ingest import FeedTask, RowsTask
-from windrow.spark.tasks.kept_rows import KeepTask
-from windrow.spark.tasks.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
-from windrow.spark.tasks.shed import shed_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.algebra.catalog import Stream
+    from windrow.execution.close import CloseTask
+    from windrow.execution.place import Place
     from windrow.physical.native_sql import Feed
-    from windrow.spark.tasks.close import CloseTask
-    from windrow.spark.tasks.place import Place
 
 
 class SparkJobs:

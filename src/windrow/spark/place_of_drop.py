@@ -14,8 +14,8 @@ from windrow.physical.native_sql import MOMENT, follows_greatest
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
+    from windrow.execution.arrivals import Arrived
     from windrow.physical.units import Unit
-    from windrow.spark.tasks.arrived import Arrived
 
 #: the moment of a row that is dropped, NULL for all others
 DROPPED = "__dropped"

@@ -27,7 +27,7 @@ from windrow.state.owner import (
     write_owner,
     write_released,
 )
-from windrow.state.reading import chunk_missing
+from windrow.state.reader import chunk_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,11 +19,11 @@ from windrow.kernels.state import Chunk, State
 from windrow.state.chunk import chunk_writer
 from windrow.state.compaction import plan_compaction
 from windrow.state.crash import crash_point
-from windrow.state.reading import open_chunk
+from windrow.state.reader import open_chunk
 
 if TYPE_CHECKING:
     from windrow.state.chunk import ChunkWriter
-    from windrow.state.reading import Chunk as ChunkFile
+    from windrow.state.reader import Chunk as ChunkFile
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
 

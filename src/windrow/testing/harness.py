@@ -9,7 +9,7 @@ from windrow.algebra.values import instant
 from windrow.engine import Declared, declared
 from windrow.errors import QueryError, nearest
 from windrow.kernels.executor import KernelExecutor
-from windrow.kernels.general.executor import GeneralExecutor
+from windrow.kernels.relational.executor import GeneralExecutor
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 from windrow.testing.union import UnionExecutor

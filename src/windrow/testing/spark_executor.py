@@ -18,18 +18,18 @@ from windrow.algebra.plan import Scan, TableScan
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, STRING, TIMESTAMP, DataType
 from windrow.algebra.values import canonical_rows
-from windrow.engine.core import Arrival, Engine, Promise, error_of
-from windrow.engine.published import published, rows_schema
+from windrow.engine.engine import Arrival, Engine, Promise, error_of
+from windrow.engine.output.schema import published, rows_schema
 from windrow.engine.tables import TableUpdate
 from windrow.errors import DataError, nearest
-from windrow.kernels.columns import frame_from_arrow, frame_of, rows_of
+from windrow.execution.local import HereJobs
+from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, rows_of
 from windrow.kernels.intake import Intake
 from windrow.language.catalog import StandingQuery
 from windrow.physical.units import SlidingUnit
-from windrow.spark.here import HereJobs
+from windrow.sinks import Delivery
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, prepared
-from windrow.spark.sinks import Delivery
 from windrow.spark.sources import open_data
 from windrow.spark.sources.source import Offsets
 from windrow.state.log import CommitLog

@@ -17,9 +17,9 @@ from windrow.algebra.explain.dot import COLOURS
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit
 from windrow.errors import QueryError
+from windrow.optimizer.cost.statistics import Statistics
 from windrow.physical import plan_query
 from windrow.physical.describe import explained
-from windrow.rules.statistics import Statistics
 
 TOP = "SELECT item, MAX(price) AS top FROM bids [RANGE 5 MINUTES SLIDE 1 MINUTE] GROUP BY item"
 

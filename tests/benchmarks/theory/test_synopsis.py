@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.theory.synopsis import EMPTY, BasicIntervalSynopsis
-from windrow.kernels.layout import PANE, Layout
+from windrow.kernels.layouts import PANE, Layout
 
 LONGEST = 6
 ROWS = "rows.0"

@@ -12,8 +12,8 @@ from windrow.algebra.expressions import Column
 from windrow.algebra.functions import call
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, DOUBLE, DataType, array, struct
-from windrow.kernels.columns import polars_type, values_of
-from windrow.kernels.expressions import compile_expression
+from windrow.kernels.columnar.columns import polars_type, values_of
+from windrow.kernels.columnar.expressions import compile_expression
 from windrow.reference.expressions import compile_expression as compile_row
 
 ARRAYS = [None, (), (1.0,), (1.0, None), (math.nan,), (-0.0,), (0.0,), (1.0, 2.0)]

@@ -14,7 +14,7 @@ from windrow.algebra.types import TIMESTAMP, TINYINT, array, struct
 from windrow.errors import DataError, SourceError
 from windrow.language.compile import declare_stream
 from windrow.spark.failures import job_failed
-from windrow.spark.sources.parsing import TextFormat, check_flat, parse
+from windrow.spark.sources.parsers import TextFormat, check_flat, parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

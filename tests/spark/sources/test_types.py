@@ -28,7 +28,7 @@ from windrow.algebra.types import (
     struct,
 )
 from windrow.spark.sources.spark_types import from_spark, to_spark
-from windrow.spark.sources.widening import holds
+from windrow.spark.sources.wider_types import holds
 
 ATOMS = [
     NULL,

@@ -10,7 +10,7 @@ relative error below 10 %, always; state at most 11 rows per group and power of 
 from __future__ import annotations
 
 from windrow.algebra.aggregates.count import Count
-from windrow.algebra.aggregates.waved import Waved
+from windrow.algebra.aggregates.wave_window import Waved
 
 
 class ApproxCount(Waved, Count):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.sum import Sum
-from windrow.algebra.aggregates.waved import Waved
+from windrow.algebra.aggregates.wave_window import Waved
 from windrow.algebra.types import BIGINT, DataType
 from windrow.errors import DataError, QueryError
 

@@ -2,8 +2,8 @@
 
 Sketches place values by it, and sketches are kept in checkpoints, so it must never change. Equal values have
 equal hashes: -0.0 hashes as 0.0, every NaN as one, a decimal by its digits at the scale of its type. Values
-of up to 64 bits have different hashes if they are different. `windrow.kernels.hashing` is the same on
-columns.
+of up to 64 bits have different hashes if they are different. `windrow.kernels.columnar.hashing` is the same
+on columns.
 
 The last step is the finaliser of SplitMix64 (Steele, Lea and Flood 2014); longer values are chained through
 it eight bytes at a time.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.calls import function_of
 from windrow.algebra.explain.brackets import quantity
-from windrow.algebra.explain.meaning import clocks, finality, guarantee, why_word, word_meaning
+from windrow.algebra.explain.guarantees import clocks, finality, guarantee, why_word, word_meaning
 from windrow.algebra.explain.operators import Spelling, call_text, window_text, word_text
 from windrow.algebra.explain.text import as_text
 from windrow.algebra.operators import Aggregate

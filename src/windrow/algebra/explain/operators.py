@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import bracket
 from windrow.algebra.expressions import TRUE, Expression
-from windrow.algebra.functions.printing import constant_sql, to_sql
+from windrow.algebra.functions.sql_text import constant_sql, to_sql
 from windrow.algebra.operators import (
     Aggregate,
     AggregateCall,

@@ -23,10 +23,10 @@ from windrow.algebra.functions import (
     logic,
     numeric,
     patterns,
-    refused,
     strings,
     times,
 )
+from windrow.algebra.functions import refusals as refused
 from windrow.algebra.functions.casts import castable, explicit_cast
 from windrow.algebra.functions.registry import Function, call, catalogue, install, lookup
 

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.algebra.plan import Emit, StreamWord
-from windrow.engine.adhoc.present import present_of
-from windrow.engine.adhoc.ways import Part, Way
-from windrow.engine.outgoing import stored_as
+from windrow.engine.adhoc.access_paths import Part, Way
+from windrow.engine.adhoc.instant import present_of
+from windrow.engine.output.outbox import stored_as
 from windrow.errors import QueryError
-from windrow.kernels.columns import polars_type, to_frame
+from windrow.kernels.columnar.columns import polars_type, to_frame
 from windrow.language.printer import print_query
 from windrow.state.names import ANSWERS
-from windrow.state.reading import open_chunk
+from windrow.state.reader import open_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from windrow.algebra.catalog import Stream
-    from windrow.engine.outgoing import Stored
+    from windrow.engine.output.outbox import Stored
     from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingQuery
     from windrow.state.manifest import Manifest

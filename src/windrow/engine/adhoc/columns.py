@@ -12,8 +12,8 @@ import polars as pl
 
 from windrow.algebra.plan import Window
 from windrow.engine.adhoc.snapshot import without_order
-from windrow.rules.prune_columns import prune_columns
-from windrow.spark.tasks.kept_rows import empty_rows, read_kept
+from windrow.execution.kept_rows import empty_rows, read_kept
+from windrow.optimizer.prune_columns import prune_columns
 from windrow.windows.rows import RowsWindow
 
 if TYPE_CHECKING:

@@ -15,18 +15,18 @@ import polars as pl
 from windrow.algebra.catalog import Late
 from windrow.algebra.expressions import conjunction
 from windrow.algebra.operators import Filter
-from windrow.engine.adhoc.ways import Part, Way
-from windrow.engine.archives import archive_for, is_whole, read_way
+from windrow.engine.adhoc.access_paths import Part, Way
+from windrow.engine.archives.lookup import archive_for, is_whole, read_way
 from windrow.errors import StateError
-from windrow.kernels.columns import frame_from_arrow
-from windrow.spark.tasks.kept_rows import empty_rows
+from windrow.execution.kept_rows import empty_rows
+from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.windows.domain import ARRIVAL_TS
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
     from windrow.algebra.plan import Plan, Window
-    from windrow.engine.adhoc.ways import Wanted
-    from windrow.engine.archives import Way as Search
+    from windrow.engine.adhoc.access_paths import Wanted
+    from windrow.engine.archives.lookup import Way as Search
 
 #: bytes of a value, about, as an archive is read
 _WIDTH = 8

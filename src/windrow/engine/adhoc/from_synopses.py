@@ -20,26 +20,26 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.algebra.expressions import TRUE
-from windrow.algebra.functions.printing import to_sql
-from windrow.engine.adhoc.evaluating import in_row_order
-from windrow.engine.adhoc.fitting import KEY, Asked, Fit
-from windrow.engine.adhoc.ways import Part, Way
-from windrow.kernels.columns import polars_type, without_negative_zero
-from windrow.kernels.expressions import compile_expression, holds
-from windrow.kernels.layout import PANE
-from windrow.kernels.measures import GROUPS
-from windrow.kernels.shared.keeping import CLOSED, OPEN
-from windrow.kernels.shared.ledger import Ledger, Sheet
+from windrow.algebra.functions.sql_text import to_sql
+from windrow.engine.adhoc.access_paths import Part, Way
+from windrow.engine.adhoc.evaluation import in_row_order
+from windrow.engine.adhoc.synopsis_fit import KEY, Asked, Fit
+from windrow.execution.delta_file import open_files
+from windrow.execution.shared import operator_of, sheet_of, sheets_of
+from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.columnar.columns import polars_type, without_negative_zero
+from windrow.kernels.columnar.expressions import compile_expression, holds
+from windrow.kernels.layouts import PANE
+from windrow.kernels.shared.kept_chunks import CLOSED, OPEN
+from windrow.kernels.shared.shared_state import Ledger, Sheet
 from windrow.sharing.questions import answers_of
-from windrow.spark.tasks.delta_file import open_files
-from windrow.spark.tasks.shared import operator_of, sheet_of, sheets_of
 from windrow.state.names import DRIVER
 from windrow.state.shard import Shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from windrow.kernels.answers import Answers
+    from windrow.kernels.panes.answers import Answers
     from windrow.state.manifest import Manifest
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store

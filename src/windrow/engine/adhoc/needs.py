@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from windrow.errors import QueryError
-from windrow.kernels.codes import row_order
-from windrow.kernels.expressions import compile_expression
+from windrow.kernels.columnar.codes import row_order
+from windrow.kernels.columnar.expressions import compile_expression
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.landmark import LandmarkWindow

@@ -20,14 +20,14 @@ from windrow.archive.isolation import LATEST
 from windrow.engine.adhoc.needs import needs_of
 from windrow.engine.adhoc.question import Answer
 from windrow.engine.adhoc.snapshot import END
-from windrow.engine.core import Arrival, Engine, Promise, error_of
-from windrow.engine.published import published_schema
-from windrow.kernels.columns import frame_from_arrow
+from windrow.engine.engine import Arrival, Engine, Promise, error_of
+from windrow.engine.output.schema import published_schema
+from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.language.catalog import StandingQuery
+from windrow.sinks import MemorySink
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.kept_frames import Chosen, Staging, own_jobs
 from windrow.spark.session import parallelism
-from windrow.spark.sinks import MemorySink
 from windrow.state.log import CommitLog
 from windrow.state.names import TEMPORARY
 from windrow.state.store import LocalStore
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.archive.isolation import Policy
+    from windrow.engine.adhoc.access_paths import Part
+    from windrow.engine.adhoc.limits import Watch
     from windrow.engine.adhoc.question import Question, Situation
+    from windrow.engine.adhoc.queue import Turns
     from windrow.engine.adhoc.snapshot import Leaf, Snapshot
-    from windrow.engine.adhoc.turns import Turns
-    from windrow.engine.adhoc.watch import Watch
-    from windrow.engine.adhoc.ways import Part
     from windrow.spark.frames import DataFrame, SparkSession
     from windrow.state.manifest import Manifest
 

@@ -14,8 +14,8 @@ from windrow.windows.units import MICROSECONDS
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Keep, Stream
     from windrow.algebra.plan import Window
-    from windrow.engine.adhoc.fitting import NearMiss
-    from windrow.engine.adhoc.ways import Wanted
+    from windrow.engine.adhoc.access_paths import Wanted
+    from windrow.engine.adhoc.synopsis_fit import NearMiss
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

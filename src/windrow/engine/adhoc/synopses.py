@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from windrow.engine.common import Kept
-from windrow.kernels.partials import Partial
-from windrow.kernels.shared.ledger import Entry
+from windrow.engine.sharing.shared_state import Kept
+from windrow.kernels.aggregates.partials import Partial
+from windrow.kernels.shared.shared_state import Entry
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windrow.kernels.shared.answering import Answering
-from windrow.kernels.shared.book import page_of
-from windrow.kernels.shared.combining import terms_of
-from windrow.kernels.shared.counting import counted_in
-from windrow.kernels.shared.keeping import Moved, lowest
+from windrow.kernels.shared.answers import Answering
+from windrow.kernels.shared.combination import terms_of
+from windrow.kernels.shared.groups import page_of
+from windrow.kernels.shared.kept_chunks import Moved, lowest
+from windrow.kernels.shared.value_clocks import counted_in
 from windrow.kernels.state import Chunk, State
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import polars as pl
 
-    from windrow.kernels.clocks import Clock
-    from windrow.kernels.shared.answering import Pack
-    from windrow.kernels.shared.asking import Asker
-    from windrow.kernels.shared.book import Page
-    from windrow.kernels.shared.turn import Turn
+    from windrow.kernels.clock import Clock
+    from windrow.kernels.shared.answers import Pack
+    from windrow.kernels.shared.groups import Page
+    from windrow.kernels.shared.request import Asker
+    from windrow.kernels.shared.step import Turn
 
     Ints = npt.NDArray[np.int64]
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windrow.kernels.combiners import Combiner, Lanes, subtract, take
+from windrow.kernels.columnar.combiners import Combiner, Lanes, subtract, take
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,7 +43,7 @@ class Matrix:
     ) -> Matrix:
         """States at some places; those of no rows elsewhere.
 
-        >>> from windrow.kernels.combiners import LEAST, TOTAL
+        >>> from windrow.kernels.columnar.combiners import LEAST, TOTAL
         >>> at = np.array([0, 1, 2, 4]), np.zeros(4, dtype=np.int64)
         >>> least = Matrix.of(LEAST, (np.array([5, 3, 9, 7]),), *at, (5, 1))
         >>> least.windows(np.array([0, 2, 0]), np.array([1, 5, 5]))[0].ravel().tolist()

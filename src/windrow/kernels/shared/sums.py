@@ -2,8 +2,8 @@
 
 Queries of one length have one sum, which goes with the clock: an interval that closes is added, one that
 leaves is subtracted, so that a window costs no more than these and its distinct values, however many
-intervals it has. As with a state of its own (`windrow.kernels.differences`), no sum is kept where values are
-seen to recur hardly ever, and many windows at once are answered from the intervals.
+intervals it has. As with a state of its own (`windrow.kernels.panes.subtract_on_evict`), no sum is kept where
+values are seen to recur hardly ever, and many windows at once are answered from the intervals.
 
 Card: shared sums
     requirements  cells that are counts which can be subtracted
@@ -21,15 +21,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from windrow.kernels.columns import to_frame
-from windrow.kernels.differences import CELLS, DISTINCT, FEW, LOOK, TOTAL, is_buffered, negative, summed
-from windrow.kernels.layout import PANE, Layout
+from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.layouts import PANE, Layout
+from windrow.kernels.panes.subtract_on_evict import (
+    CELLS,
+    DISTINCT,
+    FEW,
+    LOOK,
+    TOTAL,
+    is_buffered,
+    negative,
+    summed,
+)
 from windrow.kernels.state import Chunk, State, chunked
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
-    from windrow.kernels.clocks import Clock
-    from windrow.kernels.shared.tallies import Tally
+    from windrow.kernels.clock import Clock
+    from windrow.kernels.shared.value_counts import Tally
 
 #: up to which interval a sum goes
 END = "end."

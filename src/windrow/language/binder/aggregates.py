@@ -15,7 +15,7 @@ from windrow.algebra.checks import order_is_known, sub_windows_are_known
 from windrow.algebra.estimates import settled, with_lists
 from windrow.algebra.expressions import TRUE, Column, Expression, Literal, WindowBound
 from windrow.algebra.functions.coercion import cast
-from windrow.algebra.functions.printing import to_sql
+from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter
 from windrow.algebra.types import common_type
 from windrow.errors import QueryError
@@ -23,7 +23,7 @@ from windrow.language.binder.bounds import bounds_over
 from windrow.language.binder.expressions import Values, has_aggregate, is_bound
 from windrow.language.binder.places import at, mistake, refuse
 from windrow.language.binder.select_list import SelectList
-from windrow.language.printing.calls import call_sql
+from windrow.language.printer_parts.calls import call_sql
 from windrow.language.syntax import Apply, Name, Node, Select, Star
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from windrow.errors import QueryError, Span
-from windrow.language.nesting import children
+from windrow.language.depth import children
 from windrow.language.syntax import Node, Query
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import Column, Expression
-from windrow.algebra.functions.refused import CLOCK_WORDS, clock_refusal
+from windrow.algebra.functions.refusals import CLOCK_WORDS, clock_refusal
 from windrow.errors import QueryError, nearest
 
 if TYPE_CHECKING:

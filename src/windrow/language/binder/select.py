@@ -20,7 +20,7 @@ from windrow.language.binder.bounds import bounds_over
 from windrow.language.binder.context import Context, Relation
 from windrow.language.binder.expressions import Values
 from windrow.language.binder.from_where import Rows, bind_rows
-from windrow.language.binder.ordering import bind_order, hidden, limited, whole_answers
+from windrow.language.binder.order_by import bind_order, hidden, limited, whole_answers
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.ranks import Ranks
 from windrow.language.binder.select_list import SelectList, expand
@@ -28,7 +28,7 @@ from windrow.language.binder.select_list import SelectList, expand
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
     from windrow.algebra.plan import Plan
-    from windrow.language.binder.ordering import Keys, Outputs
+    from windrow.language.binder.order_by import Keys, Outputs
     from windrow.language.syntax import Select
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.language.binder.constants import whole_number
-from windrow.language.binder.naming import describe
+from windrow.language.binder.names import describe
 from windrow.language.binder.places import rebuilt, refuse
 from windrow.language.syntax import Name, Node, SelectItem, Star
 

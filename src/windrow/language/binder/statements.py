@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.errors import QueryError, nearest
 from windrow.language.archives import CreateArchive
 from windrow.language.binder.archives import bind_archive
-from windrow.language.binder.bound import (
+from windrow.language.binder.bound_statements import (
     AnalyzeQuery,
     BoundStatement,
     DeclareArchive,

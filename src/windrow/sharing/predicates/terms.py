@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.expressions import TRUE, Call, Expression, Literal, disjunction
 from windrow.algebra.predicates import disjunctive_form
 from windrow.algebra.types import BOOLEAN, Kind
-from windrow.sharing.predicates.allowed import NOT_NULL, ONLY_NULL, TRUTH, UNTRUTH, Allowed
+from windrow.sharing.predicates.allowed_values import NOT_NULL, ONLY_NULL, TRUTH, UNTRUTH, Allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,7 +4,7 @@ Other lengths subtract other totals, or combine other intervals, so nothing is s
 DISTINCT and TOP k share the frequencies of a window, and each makes its own of them.
 
 >>> from windrow.sharing.grids import Grid
->>> from windrow.sharing.held import Family
+>>> from windrow.sharing.synopsis_facts import Family
 >>> frequencies = Held("p1", Family("S", "frequencies of x"), Grid(1), 8, Kind.INTERVAL)
 >>> together(frequencies, (7,), (7,)), together(frequencies, (7,), (5,))
 (True, False)
@@ -12,8 +12,8 @@ DISTINCT and TOP k share the frequencies of a window, and each makes its own of 
 
 from __future__ import annotations
 
-from windrow.sharing.held import Held
 from windrow.sharing.synopses.synopsis import Kind
+from windrow.sharing.synopsis_facts import Held
 
 
 def together(held: Held, one: tuple[int, ...], other: tuple[int, ...]) -> bool:

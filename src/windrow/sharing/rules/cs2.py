@@ -3,7 +3,7 @@
 It is read from the youngest interval to the oldest, and answers over shorter windows are found on the way.
 
 >>> from windrow.sharing.grids import Grid
->>> from windrow.sharing.held import Family
+>>> from windrow.sharing.synopsis_facts import Family
 >>> maxima = Held("p1", Family("S", "greatest of x"), Grid(1), 30, Kind.BASIC)
 >>> together(maxima, (10,), (30,))
 True
@@ -11,8 +11,8 @@ True
 
 from __future__ import annotations
 
-from windrow.sharing.held import Held
 from windrow.sharing.synopses.synopsis import Kind
+from windrow.sharing.synopsis_facts import Held
 
 
 def together(held: Held, one: tuple[int, ...], other: tuple[int, ...]) -> bool:

@@ -4,7 +4,7 @@ AVG then divides what the others have found already. It needs that SS2 holds, an
 probed by the queries.
 
 >>> from windrow.sharing.grids import Grid
->>> from windrow.sharing.held import Family
+>>> from windrow.sharing.synopsis_facts import Family
 >>> from windrow.sharing.synopses.synopsis import Kind
 >>> totals = Held("p1", Family("S", "total of x"), Grid(60), 10, Kind.RUNNING)
 >>> counts = Held("p2", Family("S", "count of x"), Grid(60), 10, Kind.RUNNING)
@@ -15,8 +15,8 @@ probed by the queries.
 
 from __future__ import annotations
 
-from windrow.sharing.held import Held, Wanted
 from windrow.sharing.rules import ss2
+from windrow.sharing.synopsis_facts import Held, Wanted
 
 
 def together(totals: Held, counts: Held, average: Wanted, lengths: tuple[int, ...]) -> bool:

@@ -4,7 +4,7 @@ That is so for synopses of any kind but the basic ones. The others are computed 
 saved: the thesis' Q3, the sum over TCP and UDP, after Q1 and Q2, each of which has one of them.
 
 >>> from windrow.sharing.grids import Grid
->>> from windrow.sharing.held import Family
+>>> from windrow.sharing.synopsis_facts import Family
 >>> from windrow.sharing.synopses.synopsis import Kind
 >>> q1, q2 = (Held(f"p{n}", Family("S", "total of length"), Grid(1), 10, Kind.RUNNING) for n in (1, 2))
 >>> together([q1, q2], (10,), (10,)), together([q1, q2], (10,), (8,))
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.sharing.held import Held
+from windrow.sharing.synopsis_facts import Held
 
 
 def together(relevant: Sequence[Held], one: tuple[int, ...], other: tuple[int, ...]) -> bool:

@@ -4,7 +4,7 @@ Answers over shorter windows are saved on the way: if the thesis' Q4 and Q5 have
 Q6, which combines them, one of 8, the greatest values over 8 are kept when they are passed.
 
 >>> from windrow.sharing.grids import Grid
->>> from windrow.sharing.held import Family
+>>> from windrow.sharing.synopsis_facts import Family
 >>> from windrow.sharing.synopses.synopsis import Kind
 >>> q4, q5 = (Held(f"p{n}", Family("S", "greatest of length"), Grid(1), 10, Kind.BASIC) for n in (4, 5))
 >>> together([q4, q5], (10,), (8,))
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.sharing.held import Held
+from windrow.sharing.synopsis_facts import Held
 
 
 def together(relevant: Sequence[Held], one: tuple[int, ...], other: tuple[int, ...]) -> bool:

@@ -5,7 +5,7 @@ the same data per interval, over windows of n·s, 1 ≤ n ≤ b. The thesis' two
 over 10 minutes every 2 and one over 14 minutes every 3:
 
 >>> from windrow.sharing.grids import Grid
->>> from windrow.sharing.held import Family
+>>> from windrow.sharing.synopsis_facts import Family
 >>> from windrow.sharing.synopses.synopsis import Kind
 >>> median = Family("S", "frequencies of length")
 >>> synopsis = Held("p1", median, Grid(60), 14, Kind.BASIC)
@@ -16,7 +16,7 @@ over 10 minutes every 2 and one over 14 minutes every 3:
 
 from __future__ import annotations
 
-from windrow.sharing.held import Held, Wanted
+from windrow.sharing.synopsis_facts import Held, Wanted
 
 
 def holds(held: Held, wanted: Wanted) -> bool:

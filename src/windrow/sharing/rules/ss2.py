@@ -5,7 +5,7 @@ thesis asks for two running synopses; any two kinds will do, as totals of DOUBLE
 
 >>> from dataclasses import replace
 >>> from windrow.sharing.grids import Grid
->>> from windrow.sharing.held import Family
+>>> from windrow.sharing.synopsis_facts import Family
 >>> from windrow.sharing.synopses.synopsis import Kind
 >>> totals = Held("p1", Family("S", "total of x"), Grid(60), 10, Kind.RUNNING)
 >>> counts = Held("p2", Family("S", "count of x"), Grid(60), 5, Kind.RUNNING)
@@ -18,7 +18,7 @@ False
 
 from __future__ import annotations
 
-from windrow.sharing.held import Held, Wanted
+from windrow.sharing.synopsis_facts import Held, Wanted
 
 
 def may_divide(totals: Held, counts: Held, wanted: Wanted) -> bool:

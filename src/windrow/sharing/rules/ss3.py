@@ -4,7 +4,7 @@ With parameters b, s and g it may be used by aggregates over joins of windows of
 (n1·s, n2·s)-joins, b − g ≤ n1, n2 ≤ b. The thesis' figure 8.4 has b = 8 and g = 2:
 
 >>> from windrow.sharing.grids import Grid
->>> from windrow.sharing.held import Family
+>>> from windrow.sharing.synopsis_facts import Family
 >>> from windrow.sharing.synopses.synopsis import Kind
 >>> count = Family(("S", "T"), "count of rows")
 >>> synopsis = Held("p1", count, Grid(1), 8, Kind.BASIC_JOIN, g=2)
@@ -14,7 +14,7 @@ With parameters b, s and g it may be used by aggregates over joins of windows of
 
 from __future__ import annotations
 
-from windrow.sharing.held import Held, Wanted
+from windrow.sharing.synopsis_facts import Held, Wanted
 
 
 def holds(held: Held, wanted: Wanted) -> bool:

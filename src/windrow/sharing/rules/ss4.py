@@ -6,7 +6,7 @@ thesis' six queries:
 
 >>> from dataclasses import replace
 >>> from windrow.sharing.grids import Grid
->>> from windrow.sharing.held import Family
+>>> from windrow.sharing.synopsis_facts import Family
 >>> from windrow.sharing.predicates.terms import predicate_of
 >>> from windrow.sharing.synopses.synopsis import Kind
 >>> from windrow.algebra.expressions import Column, Literal
@@ -40,8 +40,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from windrow.sharing.held import Held, Wanted
 from windrow.sharing.predicates.covers import Relevant, find_cover, find_difference, find_disjoint_cover
+from windrow.sharing.synopsis_facts import Held, Wanted
 
 if TYPE_CHECKING:
     from windrow.sharing.predicates.terms import Predicate

@@ -12,7 +12,7 @@ from windrow.spark.sources.source import Bounded, Source
 
 if TYPE_CHECKING:
     from windrow.spark.sources.data import infer_schema, open_data
-    from windrow.spark.sources.opening import open_url
+    from windrow.spark.sources.registry import open_url
 
 __all__ = ["Bounded", "Source", "check_url", "infer_schema", "is_bounded", "open_data", "open_url"]
 
@@ -20,7 +20,7 @@ __all__ = ["Bounded", "Source", "check_url", "infer_schema", "is_bounded", "open
 _HOMES = {
     "infer_schema": "windrow.spark.sources.data",
     "open_data": "windrow.spark.sources.data",
-    "open_url": "windrow.spark.sources.opening",
+    "open_url": "windrow.spark.sources.registry",
 }
 
 

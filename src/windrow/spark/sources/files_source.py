@@ -37,8 +37,8 @@ from windrow.spark.sources.listing import (
     pattern_root,
     unlisted,
 )
-from windrow.spark.sources.malformed import file_of, row_of
-from windrow.spark.sources.parsing import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
+from windrow.spark.sources.malformed_rows import file_of, row_of
+from windrow.spark.sources.parsers import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.spark_types import from_spark, to_spark
 

@@ -16,9 +16,9 @@ from pyspark.sql.types import ArrayType, DateType, StringType, StructType, Times
 from windrow.algebra.catalog import EPOCHS
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, SourceError, nearest
-from windrow.spark.sources.malformed import Shape, raised
+from windrow.spark.sources.malformed_rows import Shape, raised
 from windrow.spark.sources.spark_types import from_spark, to_spark
-from windrow.spark.sources.widening import holds
+from windrow.spark.sources.wider_types import holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -18,7 +18,7 @@ from windrow.spark.sources.fit import check_order_names
 from windrow.spark.sources.kafka_client import Topic
 from windrow.spark.sources.kafka_offsets import check_still_there, limited
 from windrow.spark.sources.kafka_url import KafkaUrl, read_kafka_url
-from windrow.spark.sources.parsing import TextFormat, check_flat, parse
+from windrow.spark.sources.parsers import TextFormat, check_flat, parse
 from windrow.spark.sources.ranges import frame_of_parts, told_to_driver
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from windrow.algebra.shipping import packed, unpacked
+from windrow.algebra.shipments import packed, unpacked
 from windrow.errors import SourceError
 
 if TYPE_CHECKING:

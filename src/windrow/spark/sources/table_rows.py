@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, SourceError, nearest
-from windrow.kernels.columns import frame_from_arrow, rows_of
+from windrow.kernels.columnar.columns import frame_from_arrow, rows_of
 from windrow.spark.sources.tables import as_table
 
 if TYPE_CHECKING:

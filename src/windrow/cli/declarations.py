@@ -1,0 +1,180 @@
+"""Statements that are checked, and kept until an engine runs them.
+
+What an engine would refuse is known best by an engine: one of a temporary directory takes all statements in
+the same way as the one that will run them, and is never run.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
+
+from windrow.engine import explain_plan
+from windrow.engine.adhoc.snapshot import snapshot_of
+from windrow.engine.declarations import register
+from windrow.engine.engine import Engine
+from windrow.errors import QueryError, Span
+from windrow.execution.local import HereJobs
+from windrow.language.binder.bound_statements import (
+    AnalyzeQuery,
+    DeclareStream,
+    DescribeEntry,
+    ExplainQuery,
+    Nothing,
+    RefreshQuery,
+    RegisterQuery,
+    RunOnce,
+    ShowAll,
+)
+from windrow.language.compile import Catalog, compile_script
+from windrow.language.parse import parse_script
+from windrow.language.syntax import CreateStream
+from windrow.sinks import MemorySink
+from windrow.state.log import CommitLog
+from windrow.state.store import LocalStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windrow.language.binder.bound_statements import BoundStatement
+    from windrow.language.syntax import Statement
+
+
+class Declared:
+    """Takes statements as an engine would, and runs nothing.
+
+    >>> declared = Declared()
+    >>> declared.sql("CREATE STREAM s (a INT, ts TIMESTAMP) WATTR ts ORDERED FROM 'generator:trafic'")
+    Traceback (most recent call last):
+    windrow.errors.QueryError: error[unknown-generator]: no generator `trafic`
+      --> 1:61
+      |
+    1 | CREATE STREAM s (a INT, ts TIMESTAMP) WATTR ts ORDERED FROM 'generator:trafic'
+      |                                                             ^^^^^^^^^^^^^^^^^^
+      = did you mean `traffic`?
+    """
+
+    def __init__(self) -> None:
+        self.catalog = Catalog()
+        self._texts: list[str] = []
+        folder = Path(mkdtemp(prefix="windrow-check-"))
+        self._engine = Engine(HereJobs(), CommitLog.open(LocalStore(folder)), shards=1)
+        finalize(self, _forget, self._engine, folder)
+
+    @property
+    def text(self) -> str:
+        """All that was declared, as one script."""
+        return "\n".join(self._texts)
+
+    def sql(self, text: str) -> list[Any]:
+        """Check statements, and keep them if all are in order. Gives what SHOW and EXPLAIN show."""
+        with self.keeping(text) as (shown, _):
+            return shown
+
+    @contextmanager
+    def keeping(self, text: str) -> Iterator[tuple[list[Any], list[BoundStatement]]]:
+        """The same, with what the statements mean; if the block fails, they are not kept after all."""
+        before = self.catalog.copy()
+        try:
+            with self._engine.all_or_nothing():
+                bound, written = compile_script(text, self.catalog), parse_script(text)
+                for statement, source in zip(bound, written, strict=True):
+                    try:
+                        self._take(statement)
+                    except QueryError as error:
+                        error.located(text, span=_place(statement, source, text))
+                        raise
+                yield [shown for each in bound if (shown := self._shown(each)) is not None], bound
+        except BaseException:
+            self.catalog.adopt(before)
+            raise
+        for statement, source in zip(bound, written, strict=True):
+            if not isinstance(statement, _ASK_ONLY):
+                self._texts.append(text[source.span.start : source.span.end] + ";")
+
+    def _take(self, statement: BoundStatement) -> None:
+        """Refuse what an engine would refuse. Where answers and late rows go to is looked at, not opened."""
+        match statement:
+            case RunOnce(_, once, refusal):
+                if once is None:
+                    raise refusal or QueryError("this cannot be asked once", code="unsupported")
+                snapshot_of(once.plan)
+        register(self._engine, statement, MemorySink())
+
+    def asks(self, text: str) -> bool:
+        """Whether there is a SELECT by itself among the statements."""
+        return any(isinstance(each, RunOnce) for each in compile_script(text, self.catalog.copy()))
+
+    def check_sources(self, text: str) -> None:
+        """Every stream says where its rows come from; if not, the error points into `text`."""
+        for stream in self.catalog.streams.values():
+            if stream.source is None:
+                raise QueryError(
+                    f"stream `{stream.name}` has no source",
+                    code="no-source",
+                    hint="declare it with FROM '…': files, a generator or Kafka; see docs/sources.md",
+                ).located(text, span=_declaration(stream.name, text))
+
+    def _shown(self, statement: BoundStatement) -> Any:
+        match statement:
+            case ExplainQuery(plan, _):
+                return explain_plan(plan)
+            case AnalyzeQuery(query):
+                return explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
+            case ShowAll(kind):
+                return self._names(kind)
+            case DescribeEntry(entry):
+                from windrow.engine.show import describe
+
+                return describe(entry)
+        return None
+
+    def _names(self, kind: str) -> Any:
+        import pyarrow as pa
+
+        from windrow.engine.gaps import all_gaps
+
+        catalog = self.catalog
+        if kind == "GAPS":  # nothing runs yet, so nothing is missing
+            return all_gaps({})
+        kinds = {"STREAM": [*catalog.streams], "TABLE": [*catalog.tables], "QUERY": [*catalog.queries]}
+        kinds["ARCHIVE"] = [*catalog.archives]
+        return pa.table({"name": pa.array(kinds[kind], pa.string())})
+
+
+#: statements that change nothing
+_ASK_ONLY = (ShowAll, ExplainQuery, AnalyzeQuery, RefreshQuery, RunOnce, DescribeEntry, Nothing)
+
+
+def _forget(engine: Engine, folder: Path) -> None:
+    """Nobody looks at the declarations any more. Nothing was committed, so there is nothing to deliver."""
+    engine.archives.close()
+    engine.log.close()
+    rmtree(folder, ignore_errors=True)
+
+
+def _declaration(stream: str, text: str) -> Span | None:
+    """Where a stream is declared."""
+    found = [each for each in parse_script(text) if isinstance(each, CreateStream) and each.name == stream]
+    return found[-1].span if found else None
+
+
+def _place(statement: BoundStatement, source: Statement, text: str) -> Span:
+    """The text of a source or sink if the statement has one, else the statement's first line."""
+    urls: list[str | None] = []
+    match statement:
+        case DeclareStream(stream):
+            urls = [stream.source, stream.late_sink]
+        case RegisterQuery(query):
+            urls = [query.sink]
+    written = [f"'{url}'" for url in urls if url is not None]
+    return _word(text, written[0], source.span) if written else source.span
+
+
+def _word(text: str, word: str, within: Span) -> Span:
+    found = text.find(word, within.start, within.end)
+    return Span(found, found + len(word)) if found >= 0 else within

@@ -1,0 +1,408 @@
+"""The archives of an engine: which there are, and how rows get into them.
+
+Rows for an archive wait in the outbox, committed like answers for a sink. An archive takes all that wait at
+once: when one of its periods has ended, when many commits wait, when a run ends. It commits, with the rows,
+the number of the engine's commit they came with, so rows that come again after a crash are known to be there.
+
+Which archives there are is in the engine's manifests, and nowhere else: a folder that none of them names is
+what an interrupted statement has left. They also tell how far each archive had come: rows that it had need
+not wait in the outbox any more, so an archive that is behind that has lost them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.plan import Scan, Window
+from windrow.archive.archive import Archive
+from windrow.archive.pending_rows import Reading
+from windrow.engine.archives.rows import Shape
+from windrow.engine.output.outbox import pending
+from windrow.errors import QueryError, StateError
+from windrow.execution.archive_rows import archived_section, stream_source
+from windrow.language.binder.archives import check_lifetimes
+from windrow.physical.units import GeneralUnit
+from windrow.state.crash import crash_point
+from windrow.state.entries import SourceState
+from windrow.state.failures import RESTORE
+from windrow.state.history import History
+from windrow.state.names import ARCHIVES, RESERVED, file_name
+from windrow.state.store import LocalStore, folder_in, make_private, remove_folder
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.algebra.plan import Emit
+    from windrow.engine.engine import Engine
+    from windrow.engine.records import QueryRecord, StreamRecord
+    from windrow.language.catalog import StandingArchive
+    from windrow.state.entries import OutboxEntry
+    from windrow.state.manifest import Manifest
+
+#: an archive takes rows when so many commits wait, even in the middle of a period
+MOST_WAITING = 16
+_FOREVER = 2**63 - 1
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An archive as it runs."""
+
+    spec: StandingArchive
+    #: the stream, or the id of the query
+    source: str
+    folder: str
+    shape: Shape
+    archive: Archive
+    #: rows that begin earlier may be missing: they came before the archive was there; None: none did
+    complete_from: int | None
+
+    @property
+    def reached(self) -> int:
+        """The engine's commit up to which it has the rows."""
+        return int(self.archive.read.offsets.get("commit", 0))
+
+    def to_json(self) -> dict[str, Any]:
+        """For the manifest."""
+        mine = {"folder": self.folder, "complete_from": self.complete_from, "commit": self.archive.commit}
+        return {**_told(self.spec, self.source), **mine}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What readers go by: a commit, and the instant each archive is about after it."""
+
+    manifest: Manifest
+    clocks: Mapping[str, int] = field(default_factory=dict)
+
+
+class Archiving:
+    """The archives of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.root = Path(engine.store.place("commits/x")).parents[1] / ARCHIVES
+        self.kept: dict[str, Kept] = {}
+        self._dropped: set[str] = set()
+        #: dropped, and still open
+        self._leaving: list[Kept] = []
+        self.seen = Seen(engine.last)
+        self._clear()
+
+    @property
+    def stored(self) -> Mapping[str, Any]:
+        """What the last commit knows of archives."""
+        found: Mapping[str, Any] = self._engine.last.decisions.get("archives", {})
+        return found
+
+    @property
+    def undeclared(self) -> dict[str, Any]:
+        """Archives of the last commit that nobody has declared yet: they stay."""
+        gone = {*self.kept, *self._dropped}
+        return {name: stored for name, stored in self.stored.items() if name not in gone}
+
+    @property
+    def decisions(self) -> dict[str, Any]:
+        """For the manifest."""
+        known = {**self.undeclared, **{name: kept.to_json() for name, kept in self.kept.items()}}
+        return {"archives": known} if known else {}
+
+    @property
+    def sections(self) -> frozenset[str]:
+        """What archives wait for in outbox files."""
+        sources = [kept.source for kept in self.kept.values()]
+        return frozenset(
+            map(archived_section, [*sources, *(each["source"] for each in self.undeclared.values())])
+        )
+
+    def wants_lifetimes(self, query: str) -> bool:
+        """Whether an archive wants the rows of the answer of the query with this id."""
+        return any(kept.source == query and kept.shape.is_relation for kept in self.kept.values())
+
+    # ------------------------------------------------------------ registering
+
+    def add(self, spec: StandingArchive) -> None:
+        """A declared archive, going on where its folder has it."""
+        source, shape = self._shape(spec)
+        stored = None if spec.name in self._dropped else self.stored.get(spec.name)
+        if stored is None:
+            kept = self._new(spec, source, shape)
+        else:
+            self._check_same(spec, source, stored)
+            archive = self._opened(spec.name, stored)
+            kept = Kept(spec, source, stored["folder"], shape, archive, stored["complete_from"])
+        self.kept[spec.name] = kept
+
+    def _shape(self, spec: StandingArchive) -> tuple[str, Shape]:
+        stream = self._engine.streams.get(spec.source)
+        if stream is not None:
+            return stream_source(spec.source), Shape.of_stream(spec, stream.stream)
+        record = self._engine.queries[spec.source]
+        unit = record.bundle.unit
+        if isinstance(unit, GeneralUnit):
+            check_lifetimes(replace(record.query, plan=unit.program.emit))
+            self._carry_ends(record, unit)
+        return record.id, Shape.of_query(spec, record.id, record.query.plan)
+
+    def _carry_ends(self, record: QueryRecord, unit: GeneralUnit) -> None:
+        """Have the results of a query come with their ends, if it has none yet."""
+        if unit.carries_ends:
+            return
+        kept = (name for refs in self._engine.last.chunks.values() for ref in refs for name in ref.operators)
+        # whoever goes at another's pace has all it sees from a team, once rows have come
+        has_rows = any(self._engine.streams[name].greatest is not None for name in record.streams)
+        at_others = record.member is not None and record.member.pace is not None
+        if (at_others and has_rows) or any(name.partition("\0")[0] == record.id for name in kept):
+            raise _ends_unknown(record.query.name)
+        self._engine.queries[record.query.name] = record.carrying()
+
+    def _new(self, spec: StandingArchive, source: str, shape: Shape) -> Kept:
+        folder = f"{file_name(spec.name)}-{token_hex(4)}"
+        make_private(self.root)
+        read = SourceState(source, {"commit": self._engine.last.number})
+        archive = Archive.create(self.root / folder, shape.schema, shape.declaration, read=read)
+        seen = list(self._instants(spec.source))
+        return Kept(spec, source, folder, shape, archive, max(seen) + 1 if seen else None)
+
+    def _opened(self, name: str, stored: Mapping[str, Any]) -> Archive:
+        """An archive that was there before, with all that it had."""
+        folder = folder_in(self.root, stored["folder"])
+        try:
+            last = History(LocalStore(folder)).latest() if folder.is_dir() else None
+            had, has = int(stored.get("commit", 0)), last.number if last else 0
+            if has < had:
+                raise _archive_lost(name, folder, had, has)
+            archive = Archive.open(folder, takeover=True)
+        except StateError as error:
+            if error.hint != RESTORE:
+                raise
+            raise StateError(error.message, code=error.code, hint=_anew(name)) from error
+        reached, found = int(archive.read.offsets.get("commit", 0)), self._engine.log.owner.after
+        if reached > found:
+            archive.close()
+            raise StateError(
+                f"{self.root.parent} has lost commits: its last one was {found}, and archive `{name}` has"
+                f" rows of commit {reached}",
+                code="commit-lost",
+                hint=RESTORE,
+            )
+        return archive
+
+    def _check_same(self, spec: StandingArchive, source: str, stored: Mapping[str, Any]) -> None:
+        told = _told(spec, source)
+        changed = next((part for part in told if told[part] != stored[part]), None)
+        if changed is not None:
+            raise StateError(
+                f"archive `{spec.name}` was declared otherwise when {self.root.parent} was written:"
+                f" its {changed} was {_shown(stored[changed])} and is now {_shown(told[changed])}",
+                code="archive-changed",
+                hint=f"declare it as before, or drop it first: w.drop('{spec.name}'), or --drop {spec.name}",
+            )
+
+    def drop(self, name: str) -> None:
+        """Forget an archive; its files go with the next commit."""
+        kept = self.kept.pop(name, None)
+        self._leaving += [kept] if kept is not None else []
+        self._dropped.add(name)
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """If the block fails, the archives are those there were before."""
+        before, dropped, leaving = dict(self.kept), set(self._dropped), list(self._leaving)
+        try:
+            yield
+        except BaseException:
+            was_open = {id(kept) for kept in (*before.values(), *leaving)}
+            for kept in (*self.kept.values(), *self._leaving):
+                if id(kept) not in was_open:
+                    kept.archive.close()
+            self.kept, self._dropped, self._leaving = before, dropped, leaving
+            self._clear()
+            raise
+
+    # ------------------------------------------------------------ after a commit
+
+    def committed(self) -> None:
+        """The engine has made a commit: readers may go by it, and what was dropped is removed."""
+        clocks = {name: self._clock(kept) for name, kept in self.kept.items()}
+        known = {name: clock for name, clock in clocks.items() if clock is not None}
+        self.seen = Seen(self._engine.last, known)
+        while self._leaving:
+            self._leaving.pop().archive.close()
+        if self._dropped:
+            self._dropped = set()
+            self._clear()
+
+    def deliver(self, *, only_due: bool) -> None:
+        """Give archives the rows that wait for them, and the time; `only_due`: those that should not wait."""
+        for kept in self.kept.values():
+            self._update(kept, only_due=only_due)
+        for section in {kept.shape.section for kept in self.kept.values()}:
+            self._settle(section)
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        for kept in (*self.kept.values(), *self._leaving):
+            kept.archive.close()
+
+    def _update(self, kept: Kept, *, only_due: bool) -> None:
+        waiting = _after(self._engine.last, kept.shape.section, kept.reached)
+        archive, clock = kept.archive, self._clock(kept)
+        now = archive.now if clock is None else max(clock, archive.now)
+        number = kept.shape.declaration.number
+        has_ended = number(now) > number(archive.now)
+        if not has_ended and (not waiting or (only_due and len(waiting) < MOST_WAITING)):
+            return
+        rows = self._rows(kept, waiting)
+        read = SourceState(kept.source, {"commit": max(waiting, default=kept.reached)})
+        archive.update(now, rows, latest=_FOREVER, read=read)
+        crash_point("sink-delivered")
+
+    def _settle(self, section: str) -> None:
+        """What all archives have need not wait any longer."""
+        if section in {archived_section(each["source"]) for each in self.undeclared.values()}:
+            return
+        reached = min(kept.reached for kept in self.kept.values() if kept.shape.section == section)
+        for commit, entries in pending(self._engine.last.outbox, section).items():
+            if commit <= reached:
+                self._engine.mark_delivered(entries, section)
+
+    def _rows(self, kept: Kept, waiting: Mapping[int, list[OutboxEntry]]) -> pa.Table:
+        return kept.shape.rows(self._engine.store, [e for entries in waiting.values() for e in entries])
+
+    # ------------------------------------------------------------ instants
+
+    def _clock(self, kept: Kept) -> int | None:
+        """The last instant about which all is known; after the end that of the last row. None: none yet."""
+        progress = self._progress(kept.spec.source)
+        if progress == -INFINITY:
+            return None
+        if progress != INFINITY:
+            return int(progress) - 1
+        return max((*self._instants(kept.spec.source), *self._promised(kept.spec.source)), default=None)
+
+    def _progress(self, source: str) -> Instant:
+        stream = self._engine.streams.get(source)
+        if stream is not None:
+            return stream.known.progress_on(stream.stream, stream.stream.wattr)
+        record = self._engine.queries[source]
+        known = {name: self._engine.streams[name].known for name in record.streams}
+        held = {name: self._engine.tables[name].progress for name in record.tables}
+        return record.bundle.unit.progress(known, held)
+
+    def _instants(self, source: str) -> Iterator[int]:
+        """The greatest instants of rows of the source so far."""
+        for stream, attribute in self._attributes(source):
+            known = {ARRIVAL_TS: stream.known.last_arrival, ROW_NUM: stream.known.accepted}
+            found = stream.greatest if attribute == stream.stream.wattr else known.get(attribute)
+            if found is not None and abs(found) != INFINITY:
+                yield int(found)
+
+    def _promised(self, source: str) -> Iterator[int]:
+        """How far the streams were before they ended: time does not go back at the end."""
+        for stream, attribute in self._attributes(source):
+            promised = stream.known.progress.progress
+            if attribute == stream.stream.wattr and abs(promised) != INFINITY:
+                yield int(promised) - 1
+
+    def _attributes(self, source: str) -> list[tuple[StreamRecord, str]]:
+        """The streams below, each with the attributes that windows of the source are on."""
+        streams = self._engine.streams
+        if source in streams:
+            return [(streams[source], streams[source].stream.wattr)]
+        nodes = self._engine.queries[source].query.plan.walk()
+        windows = [node for node in nodes if isinstance(node, Window)]
+        scans = [(w, each) for w in windows for each in w.origins if isinstance(each, Scan)]
+        return [(streams[scan.stream.name], window.attribute_of(scan)) for window, scan in scans]
+
+    # ------------------------------------------------------------ reading
+
+    def plan_of(self, kept: Kept) -> Emit:
+        """The plan of the query that an archive is of."""
+        return self._engine.queries[kept.spec.source].query.plan
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Reading]:
+        """One state of an archive, with the rows that wait for it, while updates go on."""
+        kept = self.kept[name]
+        with ExitStack() as held:
+            # the commit first: what it has no more waiting, the archive has by then
+            seen = self._pinned(held)
+            snapshot = held.enter_context(kept.archive.snapshot())
+            waiting = _after(seen.manifest, kept.shape.section, int(snapshot.read.offsets.get("commit", 0)))
+            at = max(seen.clocks.get(name, snapshot.now), snapshot.now)
+            begins = "at" if kept.shape.is_relation else None
+            yield Reading(snapshot, self._rows(kept, waiting), at, begins)
+
+    def _pinned(self, held: ExitStack) -> Seen:
+        """What readers go by now, its files held; one that was swept in between is looked up again."""
+        for _ in range(_ATTEMPTS):
+            seen = self.seen
+            with suppress(StateError):
+                held.enter_context(self._engine.log.leases.pin(seen.manifest.number))
+                return seen
+        held.enter_context(self._engine.log.leases.pin(self.seen.manifest.number))
+        return self.seen
+
+    def _clear(self) -> None:
+        """Remove folders that the last commit does not name."""
+        if not self.root.is_dir():
+            return
+        named = {each["folder"] for each in self.stored.values()}
+        for path in self.root.iterdir():
+            if path.name not in named:
+                with suppress(OSError, StateError):  # what is not ours, stays
+                    remove_folder(self.root, path.name)
+
+
+def _after(manifest: Manifest, section: str, commit: int) -> dict[int, list[OutboxEntry]]:
+    """What waits of a section, by commit, of those after one."""
+    return {
+        number: entries for number, entries in pending(manifest.outbox, section).items() if number > commit
+    }
+
+
+def _shown(value: Any) -> Any:
+    """A part of a declaration, for people."""
+    return value.removeprefix(RESERVED) if isinstance(value, str) else value
+
+
+def _told(spec: StandingArchive, source: str) -> dict[str, Any]:
+    """What of a declaration the files depend on."""
+    return {
+        "source": source,
+        "key": spec.key,
+        "keep": spec.keep,
+        "partitions": list(spec.partitions),
+        "rebuild": spec.rebuild,
+    }
+
+
+def _archive_lost(name: str, folder: Path, had: int, has: int) -> StateError:
+    what = f"its commit {had} is missing, and the last it has is {has}" if has else "it has no commits"
+    return StateError(
+        f"archive `{name}` in {folder} has lost rows: {what}", code="archive-lost", hint=_anew(name)
+    )
+
+
+def _anew(name: str) -> str:
+    """The way out if an archive is damaged: it alone can begin anew."""
+    return (
+        "restore the whole state directory from a copy, or drop the archive, and declare it again to keep"
+        f" rows from then on: w.drop('{name}'), or --drop {name}"
+    )
+
+
+def _ends_unknown(query: str) -> QueryError:
+    return QueryError(
+        f"query `{query}` runs already, and tells of the ends of its results only when they come",
+        code="archive-ends",
+        hint=f"declare the archive together with the query, before rows come: DROP QUERY {query}, then both",
+    )

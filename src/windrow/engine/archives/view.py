@@ -1,0 +1,118 @@
+"""What `w.archives["past"]` is: the rows an archive keeps, by key or all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.values import instant
+from windrow.engine.arguments import checked
+from windrow.errors import QueryError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.engine.archives.manager import Kept
+    from windrow.engine.engine import Engine
+
+
+class ArchiveView:
+    """An archive that is registered. Questions are answered as of the last commit, while a run goes on.
+
+    Each gives a table of pyarrow, its rows in no order. With `at`, a question is about a later instant: what
+    of the rows that are there now will not have expired by then.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine, self.name = engine, name
+
+    def __repr__(self) -> str:
+        return f"<archive {self.name} of {self.source} by {self.key}>"
+
+    @property
+    def _kept(self) -> Kept:
+        found = self._engine.archives.kept.get(self.name)
+        if found is None:
+            hint = "ask for it again by name: w.archives"
+            raise QueryError(f"archive `{self.name}` was dropped", code="unknown-source", hint=hint)
+        return found
+
+    @property
+    def source(self) -> str:
+        """The stream or query whose rows it keeps."""
+        return self._kept.spec.source
+
+    @property
+    def key(self) -> str:
+        """The column rows are found by."""
+        return self._kept.spec.key
+
+    @property
+    def keep(self) -> int:
+        """How long rows are kept at most: microseconds, or ticks of an integer attribute."""
+        return self._kept.spec.keep
+
+    @property
+    def expires(self) -> str:
+        """The column that says until when a row is valid."""
+        return self._kept.shape.expires
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its rows."""
+        return self._kept.shape.schema
+
+    @property
+    def now(self) -> int:
+        """The instant that questions are about if they do not say `at`."""
+        with self._engine.archives.reading(self._kept.spec.name) as reading:
+            return reading.now
+
+    @property
+    def complete_from(self) -> int | None:
+        """Rows from before this may be missing: they came before the archive was there. None: none did."""
+        return self._kept.complete_from
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return self._engine.archives.root / self._kept.folder
+
+    @property
+    def files(self) -> list[str]:
+        """The Parquet files as of its last update; rows in them are valid while they expire after `updated`.
+
+        Rows of the last commits may still be on their way; when a run ends, all are there.
+        """
+        return self._kept.archive.files
+
+    @property
+    def updated(self) -> int:
+        """The instant of its last update."""
+        return self._kept.archive.now
+
+    def __len__(self) -> int:
+        return int(self.scan(columns=[self.key]).num_rows)
+
+    @checked
+    def probe(self, key: Any, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """The valid rows with this key."""
+        with self._engine.archives.reading(self._kept.spec.name) as reading:
+            return reading.find(key, at=_instant(at), columns=columns)
+
+    @checked
+    def range(self, low: Any, high: Any, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """The valid rows with keys from `low` to `high`, both included; None is no bound."""
+        with self._engine.archives.reading(self._kept.spec.name) as reading:
+            return reading.find_between(low, high, at=_instant(at), columns=columns)
+
+    @checked
+    def scan(self, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """All valid rows."""
+        with self._engine.archives.reading(self._kept.spec.name) as reading:
+            return reading.scan(at=_instant(at), columns=columns)
+
+
+def _instant(at: Any) -> int | None:
+    return None if at is None else instant(at)

@@ -1,0 +1,781 @@
+"""The engine: what is registered, and one epoch after the other.
+
+An epoch is one readable function: ingest, learn, close what is due, commit, deliver. Everything between two
+commits is a `Draft`; if anything fails, the draft is gone and the last commit is what is true.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import count
+from secrets import token_hex
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from windrow.engine.archives.manager import Archiving
+from windrow.engine.costs import Costs
+from windrow.engine.epoch import Draft
+from windrow.engine.epoch_times import MOST_EPOCHS, EpochTimes
+from windrow.engine.history import read_contents, read_keys
+from windrow.engine.load_monitor import Effort
+from windrow.engine.load_shedding import Shedding
+from windrow.engine.monitoring_queries import both, check_every
+from windrow.engine.output.dispatch import Delivering
+from windrow.engine.query_start import Basis, Planner, begun, check_clock, check_stream
+from windrow.engine.records import QueryRecord, StreamRecord
+from windrow.engine.refresh_scheduler import Refreshes
+from windrow.engine.sharing.arrangement import Arranging
+from windrow.engine.sharing.followers import failed_leaders, is_exact, led
+from windrow.engine.sharing.replan import replan
+from windrow.engine.sharing.report import shared_parts
+from windrow.engine.sharing.shared_state import Common
+from windrow.engine.statistics import Observed
+from windrow.engine.tables import Shelf, TableRecord
+from windrow.errors import DataError, QueryError, WindrowError
+from windrow.execution.archive_rows import archived_section, stream_source
+from windrow.execution.arrivals import Arrived
+from windrow.execution.place import Place
+from windrow.physical import plan_query
+from windrow.sinks import MemorySink, open_sink
+from windrow.state.crash import crash_point
+from windrow.state.log import CommitLog
+from windrow.state.names import DRIVER, KEYS
+from windrow.state.sweep import discard, sweep
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.plan import Emit
+    from windrow.engine.refresh_scheduler import Timing
+    from windrow.engine.sharing.report import InCommon
+    from windrow.engine.sharing.shared_state import Joined
+    from windrow.engine.tables import TableUpdate
+    from windrow.errors import SinkError
+    from windrow.execution.close import CloseTask
+    from windrow.execution.reports import Closed, Ingested
+    from windrow.execution.shared import SharedWork
+    from windrow.kernels.relational.table_contents import Contents
+    from windrow.language.catalog import StandingArchive, StandingQuery
+    from windrow.optimizer.cost.statistics import Statistics
+    from windrow.physical import PhysicalPlan
+    from windrow.sharing.plans import SharingPlan
+    from windrow.sharing.questions import Question
+    from windrow.sinks import Sink
+    from windrow.spark.sources import Source
+    from windrow.state.entries import OutboxEntry, SourceState
+    from windrow.state.manifest import Manifest
+    from windrow.state.store import Store
+
+#: what an epoch replaces before it is committed
+_OF_AN_EPOCH = ("streams", "tables", "queries", "shedding", "_panes", "_together", "_began", "_effort")
+#: so many states of several groupings at once are few, however few rows there were
+FEW_STATES = 20_000
+#: commits between two sweeps, and commits that are kept
+SWEEP_EVERY, KEEP = 8, 8
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """New rows of a stream; `read` is how far its source is after them, `waiting` how many more rows it
+    has, as far as it tells, `around` the seconds that they cost before they come here.
+    """
+
+    stream: str
+    frame: Any
+    read: SourceState | None = None
+    waiting: int = 0
+    around: float = 0.0
+    #: what the source remembers of them one by one
+    keys: pa.Table | None = None
+    #: whether the source still has what was read; asked before the commit
+    is_unchanged: Callable[[], bool] = lambda: True
+
+
+class SourceChanged(Exception):  # noqa: N818  it is for the loop, which makes the epoch once more
+    """What was read is not what the source has any more."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(f"stream {stream} was changed while it was read")
+        self.stream = stream
+
+
+@dataclass(frozen=True)
+class Promise:
+    """No more rows of a stream (with this value in this column) below `progress`."""
+
+    stream: str
+    progress: int
+    where: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something users may want to hear of."""
+
+    kind: str
+    name: str
+    error: WindrowError
+
+
+class Jobs(Protocol):
+    """What runs the two jobs of an epoch."""
+
+    def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
+        """New rows to delta files."""
+
+    def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
+        """State to the new clock."""
+
+
+@dataclass
+class Engine:
+    """Standing queries over streams, in one state directory. One epoch at a time."""
+
+    jobs: Jobs
+    log: CommitLog
+    shards: int
+    now: Callable[[], int] = lambda: time.time_ns() // 1000
+    #: promises about single groups may come from outside, about any stream
+    by_group: bool | None = None
+    streams: dict[str, StreamRecord] = field(default_factory=dict)
+    tables: dict[str, TableRecord] = field(default_factory=dict)
+    queries: dict[str, QueryRecord] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    #: how many seconds an epoch should take, longer ones are overload; None: there is no hurry
+    limit: float | None = None
+    #: whether new queries share what they keep
+    shares: bool = True
+    #: what plans new queries
+    planner: Planner = plan_query
+    #: why the last run has ended by itself; None if it has not
+    ended: WindrowError | None = None
+
+    def __post_init__(self) -> None:
+        self.lock = RLock()
+        self.shards = self.log.last.shards or self.shards
+        self.delivering = Delivering(self._told)
+        #: what the last commit knows and the next one does not
+        self._dropped: set[str] = set()
+        self._dropped_streams: set[str] = set()
+        self._dropped_tables: set[str] = set()
+        self._closing: list[tuple[str, Sink]] = []
+        self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
+        self.shedding = Shedding.of(self.last.decisions, self._state_id)
+        self.common = Common.of(self.last.decisions)
+        self.refreshes = Refreshes.of(self.last.decisions)
+        self.observed = Observed.of(self.last.decisions)
+        #: how long each query took since this process runs
+        self.seconds: dict[str, float] = {}
+        self.costs = Costs()
+        self._effort: Effort | None = None
+        #: when the last epoch with rows began
+        self._began: float | None = None
+        #: seconds that the last commit took
+        self._committing = 0.0
+        #: how many pane states each stream's last batch gave
+        self._panes: dict[str, int] = {}
+        #: whether the groupings of each stream had few groups in common
+        self._together: dict[str, bool] = {}
+        self._registered = False
+        self._arranging = Arranging(self)
+        self._sweep_due = self.log.last.number + SWEEP_EVERY
+        self.archives = Archiving(self)
+        #: what the last epochs took
+        self.epochs: deque[EpochTimes] = deque(maxlen=MOST_EPOCHS)
+        self._numbers = count(1)
+
+    @property
+    def store(self) -> Store:
+        return self.log.store
+
+    @property
+    def last(self) -> Manifest:
+        """The last commit."""
+        return self.log.last
+
+    # ------------------------------------------------------------ registering
+
+    def add_stream(self, stream: Stream, late_sink: Sink | None = None) -> StreamRecord:
+        """A declared stream, going on where the state directory has it."""
+        with self.lock:
+            dropped = stream.name in self._dropped_streams
+            stored = None if dropped else self.last.streams.get(stream.name)
+            place = self.store.place("commits/x").removesuffix("/commits/x")
+            fresh = StreamRecord.new(stream)
+            record = StreamRecord.from_state(stream, stored, place) if stored else fresh
+            check_stream(record)
+            self.streams[stream.name] = record
+            if stream.late_sink is not None:
+                late = late_sink or self.opened(stream.late_sink, f"late_{stream.name}")
+                self.delivering.late_sinks[stream.name] = late
+            self._registered = True
+            return record
+
+    def drop_stream(self, name: str) -> None:
+        """Forget a stream."""
+        with self.lock:
+            del self.streams[name]
+            self.delivering.late_sinks.pop(name, None)
+            self._dropped_streams.add(name)
+            self._registered = True
+
+    def add_table(self, table: Table) -> TableRecord:
+        """A declared table, with what the state directory has of it."""
+        with self.lock:
+            _refuse_structs(table)
+            dropped = table.name in self._dropped_tables
+            stored = None if dropped else self.last.tables.get(table.name)
+            place = self.store.place("commits/x").removesuffix("/commits/x")
+            shelf = Shelf(lambda: self._contents(table))
+            record = TableRecord(table, shelf)
+            if stored is not None:
+                record = TableRecord.from_state(table, shelf, stored, place)
+            self.tables[table.name] = record
+            self._registered = True
+            return record
+
+    def _contents(self, table: Table) -> Contents:
+        """The rows of a table as of the last commit."""
+        files = {ref.name: ref for ref in self.last.chunks.get(DRIVER, ())}
+        parts = [files[name] for name in self.tables[table.name].history]
+        return read_contents(self.store, table, parts)
+
+    def drop_table(self, name: str) -> None:
+        """Forget a table and what it holds."""
+        with self.lock:
+            del self.tables[name]
+            self._dropped_tables.add(name)
+            self._registered = True
+
+    def change(self, updates: Sequence[TableUpdate]) -> None:
+        """Change tables. On return a commit holds it; queries see it when their clocks move on."""
+        with self.lock:
+            draft = self._draft()
+            for update in updates:
+                draft.change(update, self._place())
+            if draft.moved or self._registered:
+                self._commit(draft)
+
+    def add_query(self, query: StandingQuery, sink: Sink | None = None) -> QueryRecord:
+        """A standing query, going on where the state directory has it."""
+        with self.lock:
+            stored = None if query.name in self._dropped else self.last.queries.get(query.name)
+            check_clock(query.name, query.plan, self.streams)
+            record = begun(query, self.last.number, stored, basis=self._basis(), by_group=self.by_group)
+            plan = record.physical.emit
+            joined = None if stored else self._joined(record, plan)
+            if stored is not None:
+                if record.shares and record.is_running:
+                    self.common.adopt(record.bundle, plan, record.shares, is_exact=is_exact(record))
+            elif joined is not None:
+                record = replace(record, shares=joined.shares, complete_from=joined.complete_from)
+            else:
+                seen = [g for name in record.streams if (g := self.streams[name].greatest) is not None]
+                record = replace(record, complete_from=max(seen) + 1 if seen else None)
+            check_every(record)
+            opened = sink or self.opened(query.sink or "memory:", query.name)
+            self._join_domains(record)
+            for stream in record.streams:
+                self._together.pop(stream, None)
+            self.queries[query.name] = replace(record, sink=opened)
+            self._registered = True
+            return self.queries[query.name]
+
+    def _basis(self) -> Basis:
+        """What a query is planned by."""
+        streams = {name: each.stream for name, each in self.streams.items()}
+        tables = {name: each.table for name, each in self.tables.items()}
+        return Basis(streams, tables, self.statistics, self.planner)
+
+    @property
+    def statistics(self) -> Statistics:
+        """What is known of streams and tables."""
+        return self.observed.statistics({name: each.rows for name, each in self.tables.items()})
+
+    def would_run(self, query: StandingQuery) -> PhysicalPlan:
+        """How a query would run if it were planned now."""
+        return self.planner(query.plan, self.statistics, by_group=self.by_group)
+
+    def refresh_query(self, name: str) -> bool:
+        """Plan a query anew, by what is known now; whether its plan is another one from now on. Refused if
+        its state cannot become that of the better plan."""
+        with self.lock:
+            return replan(self, name)
+
+    @property
+    def shares_elsewhere(self) -> set[str]:
+        """The synopses of queries that nobody has declared yet."""
+        return self._draft().shares_elsewhere
+
+    def _joined(self, record: QueryRecord, plan: Emit) -> Joined | None:
+        """A new query's place among the synopses; None if it keeps a state of its own."""
+        if len(record.streams) > 1 or record.bundle.aggregates or not self.shares:
+            return None
+        (stream,) = record.streams
+        known = self.streams[stream], self.last.number + 1
+        return self.common.join(record.bundle, plan, *known, is_exact=is_exact(record))
+
+    def shared_with(self, record: QueryRecord) -> str | None:
+        """What a query shares: synopses, with how many others and by which rules, or parts of its plan; None
+        if it is alone."""
+        if record.shares:
+            return self.sharing_plan().brief(record.id)
+        return "; ".join(map(str, self.in_common(record))) or None
+
+    def in_common(self, record: QueryRecord) -> list[InCommon]:
+        """The parts of a query's plan that run once for others too, and states that they aggregate together;
+        else its rows, if they are filed once for several."""
+        running = [each for each in self.queries.values() if each.is_running and each.member is not None]
+        return shared_parts(record, running)
+
+    def leader_of(self, record: QueryRecord) -> QueryRecord | None:
+        """The query whose answers a query reads; None if it is computed by itself."""
+        with self.lock:
+            if not record.shares or not is_exact(record):
+                return None
+            members = set(self.common.members(self.common.ledger_of(record.shares)))
+            running = [each for each in self.queries.values() if each.id in members and each.is_running]
+            (stream,) = (self.streams[name] for name in record.streams)
+            answered = stream.known.progress_on(stream.stream, stream.stream.wattr)
+            leader = led(running, self.common.asking, answered).leader_of(record.id)
+            return next((each for each in running if each.id == leader), None)
+
+    def sharing_plan(self) -> SharingPlan:
+        """Who shares what now. It is made anew only if queries came or went, and waits for no epoch."""
+        try:
+            return self.common.plan
+        except RuntimeError:  # queries come or go at this very moment, in another thread
+            with self.lock:
+                return self.common.plan
+
+    def asked_by(self, query: str) -> Question | None:
+        """What a query asks of its stream, by its id; None if it keeps a state of its own."""
+        return self.common.planner.question(query)
+
+    def cost_share(self, record: QueryRecord) -> float:
+        """A query's part of the time that all took since this process runs."""
+        total = sum(self.seconds.values())
+        return self.seconds.get(record.id, 0.0) / total if total else 0.0
+
+    def timing(self, record: QueryRecord) -> Timing | None:
+        """How often a query is refreshed, if it does not ask for every window."""
+        return self.refreshes.timing(record)
+
+    def _join_domains(self, query: QueryRecord) -> None:
+        """The instants of a table's changes are those of the streams it is read with."""
+        for name in query.tables:
+            table, domain = self.tables[name], query.query.plan.leaves[0].domain.value
+            if table.domain not in (None, domain):
+                raise _other_domain(query.query.name, name)
+            self.tables[name] = replace(table, domain=domain)
+
+    def drop_query(self, name: str) -> None:
+        """Stop a query; what it has answered is delivered first, its state is let go of with `commit`."""
+        with self.lock:
+            self.deliver()
+            record = self.queries.pop(name)
+            self.common.drop(record.id)
+            self.delivering.forget(record.id)
+            self.seconds.pop(record.id, None)
+            self.costs.drop(record.id)
+            self._dropped.add(name)
+            self._closing += [(name, record.sink)] if record.sink is not None else []
+            self._registered = True
+
+    def forget_query(self, name: str) -> None:
+        """Let go of a query that the state directory knows and nobody has declared."""
+        with self.lock:
+            self._dropped.add(name)
+            self._registered = True
+
+    def add_archive(self, archive: StandingArchive) -> None:
+        """A declared archive of a stream or a query."""
+        with self.lock:
+            self.archives.add(archive)
+            self._registered = True
+
+    def drop_archive(self, name: str) -> None:
+        """Forget an archive and all it holds."""
+        with self.lock:
+            self.archives.drop(name)
+            self._registered = True
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """If the block fails, nothing that it registers or drops is so."""
+        with self.lock:
+            before = (
+                dict(self.streams),
+                dict(self.tables),
+                dict(self.queries),
+                dict(self.delivering.late_sinks),
+            )
+            dropped = set(self._dropped), set(self._dropped_streams), set(self._dropped_tables)
+            closing, common = list(self._closing), self.common.copy()
+            try:
+                with self.archives.all_or_nothing():
+                    yield
+            except BaseException:
+                self.streams, self.tables, self.queries, self.delivering.late_sinks = before
+                self._dropped, self._dropped_streams, self._dropped_tables = dropped
+                self._closing, self.common = closing, common
+                raise
+
+    def keys_of(self, stream: str) -> pa.Table | None:
+        """What the source of a stream remembers one by one."""
+        with self.lock:
+            return read_keys(self.store, stream, self.last.chunks.get(KEYS, ()))
+
+    def read_from(self, name: str, source: Source) -> None:
+        """The rows of a stream come from here. Refused if then something could never be answered."""
+        with self.lock:
+            record = replace(self.streams[name], source=source)
+            check_stream(record)
+            for query in self.queries.values():
+                check_clock(query.query.name, query.query.plan, {**self.streams, name: record})
+            self.streams[name] = record
+
+    def shed(self, p: float | None) -> None:
+        """Drop this share of the windows of all who agreed, whatever the load; None: as the load demands."""
+        with self.lock:
+            self.shedding = replace(self.shedding, forced=p)
+            self._commit(self._draft())
+
+    def check_promise(self, promise: Promise) -> None:
+        """Promises about single groups need queries that were made for them."""
+        column = next(iter(promise.where or {}), "…")
+        if promise.stream not in self.streams:
+            return
+        stream = self.streams[promise.stream].stream
+        for query in self.queries.values():
+            if query.is_running and query.bundle.unit.misses(stream, column):
+                raise DataError(
+                    f"stream `{promise.stream}` is not punctuated PER `{column}`",
+                    code="bad-punctuation",
+                    hint=f"declare it ORDERED PER {column}, or PUNCTUATED BY … PER {column}",
+                )
+
+    def opened(self, url: str, query: str) -> Sink:
+        """The sink that a text stands for."""
+        return open_sink(url, query, hook=crash_point, state=self._state_id)
+
+    # ------------------------------------------------------------ epochs
+
+    def epoch(
+        self,
+        arrivals: Sequence[Arrival] = (),
+        promises: Sequence[Promise] = (),
+        seals: Sequence[str] = (),
+        unwatched: Mapping[str, int] | None = None,
+    ) -> Manifest:
+        """Take what is new, answer what is due, commit, deliver. If it fails, nothing has happened.
+
+        `unwatched` is how many microseconds nobody could tell whether rows of a stream were there: its
+        sources were not idle then.
+        """
+        with self.lock, self._nothing_if_it_fails():
+            now, began = self.now(), time.perf_counter()
+            self._arranging.arrange()
+            draft = self._draft()
+            draft.overlook(unwatched or {})
+            draft.decisions["now"] = now
+            self._ingest(draft, arrivals, now)
+            read = time.perf_counter()
+            for promise in promises:
+                draft.promise(promise.stream, promise.progress, promise.where, now)
+            draft.tick(now)
+            draft.seal(seals)
+            self._close(draft, began)
+            for arrival in arrivals:
+                if not arrival.is_unchanged():
+                    raise SourceChanged(arrival.stream)
+            draft.tidy(self._place())
+            on_rows = time.perf_counter() - began
+            effort = draft.effort(on_rows, self.delivering.seconds)
+            self._effort = replace(effort, **self._outside(arrivals, began))
+            if draft.moved or arrivals or self._registered or self.delivering.done:
+                self._commit(draft)
+            self._effort = None
+        with self.lock:
+            self.delivering.timed(lambda: self.deliver(only_due=True))
+            self._committing = time.perf_counter() - began - on_rows - self.delivering.seconds
+            self._note(effort, arrivals, now, (read - began, on_rows))
+            return self.last
+
+    @contextmanager
+    def _nothing_if_it_fails(self) -> Iterator[None]:
+        """An epoch that is not committed leaves everything as it was, and no files."""
+        number = self.last.number
+        before = {name: copy(getattr(self, name)) for name in _OF_AN_EPOCH}
+        before["common"], arranged = self.common, copy(self._arranging)
+        before["refreshes"] = self.refreshes.copy()
+        try:
+            yield
+        except BaseException:
+            if self.last.number == number:
+                for name, value in before.items():
+                    setattr(self, name, value)
+                self._arranging = arranged
+                with suppress(WindrowError):
+                    discard(self.log)
+            raise
+
+    def _note(
+        self, effort: Effort, arrivals: Sequence[Arrival], began: int, seconds: tuple[float, float]
+    ) -> None:
+        """Remember what an epoch took: `seconds` are those for rows, and those for rows and windows."""
+        read, on_rows = seconds
+        backlog = sum(arrival.waiting for arrival in arrivals)
+        known = next(self._numbers), self.last.number, began, effort.rows, effort.shed, backlog
+        rest = on_rows - read, self._committing, self.delivering.seconds
+        self.epochs.append(EpochTimes(*known, read, *rest))
+
+    def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
+        """What else there is to know of an epoch's effort."""
+        around = max((arrival.around for arrival in arrivals), default=0.0) + self._committing
+        backlog = sum(arrival.waiting for arrival in arrivals)
+        return {"backlog": backlog, "around": around, "since": self._since(began) if arrivals else 0.0}
+
+    def _since(self, began: float) -> float:
+        """How long before this the last epoch with rows began."""
+        before, self._began = self._began, began
+        return began - before if before is not None else 0.0
+
+    def commit(self) -> None:
+        """Make registrations, and what was delivered, durable."""
+        with self.lock:
+            if self._registered or self.delivering.done:
+                self._commit(self._draft())
+
+    def _draft(self) -> Draft:
+        return Draft(
+            self.last,
+            dict(self.streams),
+            dict(self.queries),
+            frozenset(self._dropped),
+            frozenset(self._dropped_streams),
+            dict(self.tables),
+            frozenset(self._dropped_tables),
+            dict(self.delivering.done),
+            # tells this state from others, for sinks that know commits by number: it may move, and another
+            # may come to be at its place
+            {
+                "state_id": self._state_id,
+                **({"now": self.last.decisions["now"]} if "now" in self.last.decisions else {}),
+                **self.archives.decisions,
+            },
+            self.archives.sections,
+            self.common,
+        )
+
+    def _ingest(self, draft: Draft, arrivals: Sequence[Arrival], now: int) -> None:
+        if not arrivals:
+            return
+        for arrival in arrivals:
+            if draft.streams[arrival.stream].known.sealed:
+                raise sealed(arrival.stream)
+        batches = [self._arrived(draft, arrival) for arrival in arrivals]
+        reports = self.jobs.ingest(batches, self._place(), now)
+        self._panes = {name: sum(r.panes for r in reports if r.stream == name) for name in draft.streams}
+        for arrival in arrivals:
+            tried = [report for report in reports if report.stream == arrival.stream and report.together]
+            if tried:
+                self._together = {**self._together, arrival.stream: _are_few(tried)}
+        for arrival in arrivals:
+            draft.take(arrival.stream, [r for r in reports if r.stream == arrival.stream], now)
+            if arrival.read is not None:
+                record = draft.streams[arrival.stream]
+                draft.streams[arrival.stream] = replace(record, read=arrival.read)
+            if arrival.keys is not None:
+                draft.remember(arrival.stream, arrival.keys, self._place())
+
+    def _arrived(self, draft: Draft, arrival: Arrival) -> Arrived:
+        record = draft.streams[arrival.stream]
+        readers = [q for q in draft.queries.values() if q.is_running and arrival.stream in q.streams]
+        bundles = tuple(query.bundle for query in readers if not query.shares)
+        ledgers = draft.ledgers_of(arrival.stream)
+        order = record.source.order_key if record.source is not None else ()
+        panes = self._panes.get(arrival.stream)
+        others = {name: each.known for name, each in draft.streams.items()}
+        held = {name: each.progress for name, each in draft.tables.items()}
+        shed, own = self.shedding.rows(record, draft), self.shedding.own_rows(record, draft)
+        known = record.known, bundles, order, others, panes, held, shed, own
+        archived = archived_section(stream_source(arrival.stream)) in draft.archived
+        together = self._together.get(arrival.stream, True)
+        return Arrived(record.stream, arrival.frame, *known, archived, ledgers, together)
+
+    def _close(self, draft: Draft, began: float) -> None:
+        wants, drops = self.archives.wants_lifetimes, self.shedding.drops
+        ready = time.perf_counter()
+        left = None if self.limit is None else self.limit - (ready - began)
+        chosen = draft.refreshed(self.refreshes, left)
+        own = [(each, each.query.name) for each in draft.due(chosen)]
+        work = [replace(each, drops=both(each.drops, drops(n)), lifetimes=wants(n)) for each, n in own]
+        shared = [self._without_dropped(each) for each in draft.shared_due(chosen)]
+        if work or shared:
+            reports = self.jobs.close(draft.tasks(work, shared, self._place()))
+            while failed := failed_leaders(shared, reports):
+                shared = [draft.without_followers(each, failed) for each in shared]
+                reports = self.jobs.close(draft.tasks(work, shared, self._place()))
+            draft.close(work, shared, reports)
+        measured = draft.measured(work, shared)
+        scale = (time.perf_counter() - ready) / (sum(seconds for *_, seconds in measured) or 1.0)
+        for group, longest, answers, seconds in measured:
+            self.refreshes.measured(group, longest, answers, seconds * scale)
+
+    def _without_dropped(self, work: SharedWork) -> SharedWork:
+        """The same, with windows that are left out not even asked for."""
+        drops = self.shedding.drops
+        askers = tuple(replace(asker, drops=drops(asker.query)) for asker in work.turn.askers)
+        return replace(work, turn=replace(work.turn, askers=askers))
+
+    def _place(self) -> Place:
+        return Place(self.store, self.last.number + 1, self.log.owner.epoch, self.shards)
+
+    def _commit(self, draft: Draft) -> None:
+        shedding = self.shedding.after(draft, self._effort, self.limit)
+        self.observed = self.observed.after(draft.streams)
+        draft.decisions |= (
+            shedding.decisions | self.refreshes.decisions(draft.known) | self.observed.decisions
+        )
+        crash_point("before-commit")
+        self.log.commit(draft.manifest(self.shards))
+        crash_point("after-commit")
+        self.shedding = shedding
+        failed = [
+            q for name, q in draft.queries.items() if not q.is_running and self.queries[name].is_running
+        ]
+        self.streams, self.tables, self.queries = draft.streams, draft.tables, draft.queries
+        for name, (gone, new) in draft.changed.items():
+            self.tables[name].shelf.contents.apply(gone, new)
+        self._registered = False
+        self.delivering.done, self._dropped = {}, set()
+        self._dropped_streams, self._dropped_tables = set(), set()
+        while self._closing:
+            self.delivering.let_go(*self._closing.pop())
+        self.archives.committed()
+        self.common.absorbed = draft.ledgers
+        for name, seconds in draft.spent.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        if self._effort is not None:
+            self.costs.add(draft.levels, self._effort.rows - self._effort.shed)
+        for name in draft.too_large:
+            self.common.leave(name)
+        for query in failed:
+            self.common.drop(query.id)
+            self.events.append(Event("query-failed", query.query.name, error_of(query)))
+        self._maintain()
+
+    def _maintain(self) -> None:
+        if self.last.number >= self._sweep_due:
+            sweep(self.log, KEEP)
+            self._sweep_due = self.last.number + SWEEP_EVERY
+
+    # ------------------------------------------------------------ delivery
+
+    def deliver(self, *, only_due: bool = False) -> None:
+        """Give every sink what is committed and it does not have. Where one fails, its rows go on waiting.
+
+        Archives get theirs too; `only_due`: those that should not wait any longer.
+        """
+        with self.lock:
+            self.delivering.deliver(self.store, self.last.outbox, list(self.queries.values()), self.streams)
+            self.archives.deliver(only_due=only_due)
+
+    def mark_delivered(self, entries: Sequence[OutboxEntry], section: str) -> None:
+        """The next commit need not name them for this section any more."""
+        self.delivering.mark(entries, section)
+
+    def tell(self, event: Event) -> None:
+        """Something went wrong that may pass; the newest stands for all of its kind before it."""
+        others = [each for each in self.events if (each.kind, each.name) != (event.kind, event.name)]
+        self.events = [*others, event]
+
+    def calm(self) -> None:
+        """What went wrong has passed."""
+        if self.events:
+            self.events = [event for event in self.events if event.kind != "retried"]
+
+    def _told(self, name: str, error: SinkError | None) -> None:
+        """A sink fails or works; the newest failure stands for all before it."""
+        if self.events:
+            failed = "sink-failed", name
+            self.events = [event for event in self.events if (event.kind, event.name) != failed]
+        if error is not None:
+            self.events.append(Event("sink-failed", name, error))
+
+    def close(self) -> None:
+        """Deliver what waits, commit that it is delivered, and let go of the state directory."""
+        with self.lock:
+            try:
+                self.deliver()
+                self.commit()
+            finally:
+                for name, record in self.queries.items():
+                    if record.sink is not None and not isinstance(record.sink, MemorySink):
+                        self.delivering.let_go(name, record.sink)
+                for name, sink in self.delivering.late_sinks.items():
+                    self.delivering.let_go(name, sink)
+                self.archives.close()
+                self.log.close()
+
+
+def _are_few(reports: Sequence[Ingested]) -> bool:
+    """Whether several groupings at once had few states, for so many rows."""
+    rows = sum(report.observed.accepted for report in reports if report.observed is not None)
+    return sum(report.panes for report in reports) <= max(FEW_STATES, rows // 4)
+
+
+def sealed(stream: str) -> DataError:
+    """More rows of a stream whose end was declared."""
+    return DataError(
+        f"stream `{stream}` is sealed: its end was declared, and its windows are answered",
+        code="sealed",
+        hint="use a new state directory to read it again, with what came since",
+    )
+
+
+def error_of(query: QueryRecord) -> WindrowError:
+    """Why a query was stopped."""
+    known = query.error or {}
+    text = f"query `{query.query.name}` was stopped: {known.get('message', 'no reason is known')}"
+    return DataError(text, code=known.get("code"), hint=known.get("hint"))
+
+
+def why_ended(error: BaseException) -> WindrowError:
+    """What a user is told of an error that ended a run."""
+    if isinstance(error, WindrowError):
+        return error
+    first_line = str(error).strip().partition("\n")[0] or "no message"
+    told = WindrowError(
+        f"the run has ended: {type(error).__name__}: {first_line}",
+        code="run-failed",
+        hint="nothing that was committed is lost; start again to go on from there",
+    )
+    told.__cause__ = error
+    return told
+
+
+def _refuse_structs(table: Table) -> None:
+    for column in table.schema:
+        if column.type.fields:
+            raise QueryError(
+                f"column `{column.name}` of table `{table.name}` is {column.type}; tables hold plain values",
+                code="column-type",
+                hint="give each part a column of its own",
+            )
+
+
+def _other_domain(query: str, table: str) -> QueryError:
+    return QueryError(
+        f"query `{query}` reads table `{table}` by another kind of instants than queries before it: a change"
+        " of the table would have to happen at a time for one and at a number for the other",
+        code="mixed-domains",
+        hint="declare the table a second time, under another name",
+    )

@@ -1,0 +1,296 @@
+"""Shedding in the engine: what is decided for the epochs to come, and what was left out so far.
+
+Everything is decided at the end of an epoch and committed with it; the next epoch drops by what is committed.
+So an epoch that is repeated after a crash drops the same rows and the same windows. What has been decided
+about a window stands: a new decision is about windows of which no row has come yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from windrow.engine.load_monitor import Effort, Overload
+from windrow.shedding.agreement import Candidate, final_grid
+from windrow.shedding.change_of_rate import next_cycles, shortest, steady
+from windrow.shedding.droppable import MOST_INTERVALS, droppable, needless
+from windrow.shedding.gaps import Gap, gaps, joined
+from windrow.shedding.phases import Cycles, Phases
+from windrow.shedding.reach import reaches
+from windrow.shedding.refusal import CannotShed
+from windrow.shedding.sharing import Group, Sharing, share
+from windrow.windows.domain import INFINITY
+
+if TYPE_CHECKING:
+    from windrow.engine.epoch import Draft
+    from windrow.engine.records import QueryRecord, StreamRecord
+
+#: rows of so many cycles ahead are looked at; rows beyond are kept
+AHEAD = 256
+#: so many gaps of a query are remembered
+MOST_GAPS = 100
+
+
+@dataclass(frozen=True)
+class Shedding:
+    """What is dropped, by queries' ids. `forced` is a share of windows that all who agreed lose, whatever the
+    load.
+    """
+
+    seed: int = 0
+    phases: Mapping[str, Phases] = field(default_factory=dict)
+    gaps: Mapping[str, tuple[Gap, ...]] = field(default_factory=dict)
+    #: of each query, up to where its gaps are known
+    told: Mapping[str, int] = field(default_factory=dict)
+    overload: Overload = field(default_factory=Overload)
+    forced: float | None = None
+    sharing: Sharing = field(default_factory=Sharing)
+    #: what `sharing` was made from
+    made_from: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, decisions: Mapping[str, Any], state: str) -> Shedding:
+        """As the last commit has it; chance differs from one state directory to the other."""
+        seed = int.from_bytes(blake2b(state.encode(), digest_size=4).digest())
+        stored = decisions.get("shedding")
+        if stored is None:
+            return cls(seed)
+        return cls(
+            stored["seed"],
+            {name: Phases.from_json(each) for name, each in stored["phases"].items()},
+            {name: tuple(Gap.from_json(gap) for gap in each) for name, each in stored["gaps"].items()},
+            stored["told"],
+            Overload.from_json(stored["overload"]),
+            stored["forced"],
+        )
+
+    @property
+    def decisions(self) -> dict[str, Any]:
+        """For the manifest; nothing as long as nobody agreed."""
+        if not self.phases and not self.gaps and self.forced is None:
+            return {}
+        stored = {
+            "seed": self.seed,
+            "phases": {name: each.to_json() for name, each in self.phases.items()},
+            "gaps": {name: [gap.to_json() for gap in each] for name, each in self.gaps.items()},
+            "told": dict(self.told),
+            "overload": self.overload.to_json(),
+            "forced": self.forced,
+        }
+        return {"shedding": stored}
+
+    # ------------------------------------------------------------ in an epoch
+
+    def rows(self, stream: StreamRecord, draft: Draft) -> tuple[tuple[int, int], ...]:
+        """The rows of the next batch that nobody needs, as intervals [begin, end) of WATTR."""
+        running = [record for record in draft.queries.values() if record.is_running]
+        ids = [record.id for record in running if stream.stream.name in record.streams]
+        if not stream.stream.sheddable or stream.greatest is None or any(i not in self.phases for i in ids):
+            return ()
+        sharing = self._shared(running).sharing
+        if not ids or any(i not in sharing.agreed for i in ids):
+            return ()
+        begin, end = _expected(stream, max(sharing.group_of(i).cycles.span for i in ids))
+        found = droppable(stream.stream.name, ids, sharing.agreed, self.phases, begin, end)
+        return tuple((each.begin, each.end) for each in found)
+
+    def own_rows(self, stream: StreamRecord, draft: Draft) -> dict[str, tuple[tuple[int, int], ...]]:
+        """For each query, the rows of the next batch that it does not need, although others may."""
+        running = [record for record in draft.queries.values() if record.is_running]
+        sharing, name = self._shared(running).sharing, stream.stream.name
+        found: dict[str, tuple[tuple[int, int], ...]] = {}
+        for record in running:
+            phases = self.phases.get(record.id, Phases())
+            if stream.greatest is None or name not in record.streams or phases.is_idle:
+                continue
+            query = sharing.agreed.get(record.id)
+            if query is not None:
+                span = _expected(stream, sharing.group_of(record.id).cycles.span)
+                own = islice(needless(query, name, phases, *span), MOST_INTERVALS)
+                found[record.id] = tuple((each.begin, each.end) for each in own)
+        return found
+
+    def drops(self, query: str) -> Callable[[int], bool] | None:
+        """Whether the windows of a query that end at an instant are dropped; None if none ever is."""
+        phases = self.phases.get(query)
+        return phases.drops if phases is not None and not phases.is_idle else None
+
+    # ------------------------------------------------------------ between epochs
+
+    def after(self, draft: Draft, effort: Effort | None = None, limit: float | None = None) -> Shedding:
+        """What holds from the next epoch on. `limit` is how long an epoch should take; None: it may take its
+        time.
+        """
+        running = [record for record in draft.queries.values() if record.is_running]
+        if not self.phases and all(record.query.max_gap is None for record in running):
+            return self
+        known = self._shared(running)
+        if effort is not None and limit is not None and effort.rows and known.sharing.groups:
+            blocked = _blocked(running, known.sharing)
+            load = known.overload.after(effort, limit, known.sharing, blocked)
+            known = replace(known, overload=load)
+        return known._recorded(draft, running)._decided(draft, running)
+
+    def _shared(self, queries: Iterable[QueryRecord]) -> Shedding:
+        """With all queries sorted out; the same as before if they are the same."""
+        given = tuple((record.id, record.query.max_gap, record.query.priority) for record in queries)
+        if given == self.made_from:
+            return self
+        asked = [
+            Candidate(record.id, record.query.plan, record.query.max_gap, record.query.priority)
+            for record in queries
+        ]
+        return replace(self, sharing=share(asked), made_from=given)
+
+    def _decided(self, draft: Draft, running: Sequence[QueryRecord]) -> Shedding:
+        """The next phase of each query."""
+        phases = {name: each for name, each in self.phases.items() if name in _undeclared(draft)}
+        begins = {group.name: self._begin(draft, group) for group in self.sharing.groups}
+        for record in running:
+            known = self.phases.get(record.id, Phases())
+            if record.id in self.sharing.agreed:
+                free, cycles = begins[self.sharing.group_of(record.id).name]
+            elif known.last is not None:
+                free, cycles = _seen(draft, record.streams, _width(record)), known.last.cycles
+            else:
+                continue
+            if free is not None:
+                p, suspended = self._loss(record.id, cycles)
+                known = known.then(free, cycles, p, self.seed, suspended=suspended)
+            clock = _clock(draft, record)
+            phases[record.id] = known.since(int(clock)) if abs(clock) != INFINITY else known
+        used = {name: each for name, each in phases.items() if each.items or name in self.sharing.agreed}
+        return replace(self, phases=used)
+
+    def _begin(self, draft: Draft, group: Group) -> tuple[int | None, Cycles]:
+        """When the next phase of a group's queries may begin, and its cycles: the same for all of them."""
+        free = _free(draft, group)
+        if free is None or self.forced is not None:
+            return free, group.cycles
+        losses = [self._wanted(member.name) for member in group.members]
+        batch = shortest(group.drop, max(losses), _moved(draft, group) * 2 // MOST_INTERVALS)
+        known = [self.phases.get(member.name, Phases()) for member in group.members]
+        ended = max(member.grid.end(member.grid.last_ending(free)) for member in group.members)
+        return next_cycles(known, replace(group.cycles, batch=batch), ended, max(losses))
+
+    def _loss(self, query: str, cycles: Cycles) -> tuple[float, bool]:
+        if query not in self.sharing.agreed:
+            return 0.0, False
+        if self.forced is not None:
+            return min(self.forced, cycles.most), False
+        if query in self.overload.admission.suspended:
+            return 0.0, True
+        return steady(self._wanted(query), cycles.batch), False
+
+    def _wanted(self, query: str) -> float:
+        """What a query should lose, by the load."""
+        return (self.overload.losses or {}).get(query, 0.0)
+
+    def _recorded(self, draft: Draft, running: Sequence[QueryRecord]) -> Shedding:
+        """With the gaps among the windows that are final now."""
+        found, told = dict(self.gaps), dict(self.told)
+        for record in running:
+            phases, until = self.phases.get(record.id, Phases()), _final(draft, record)
+            if not phases.items or until is None:
+                continue
+            grid = final_grid(record.query.plan)
+            since = max(told.get(record.id, phases.items[0].start), phases.items[0].start)
+            if since < until:
+                new = gaps(phases, grid, since, until)
+                known = joined(found.get(record.id, ()), new, grid.period)
+                found[record.id], told[record.id] = tuple(known[-MOST_GAPS:]), until
+        alive = {*(record.id for record in draft.queries.values()), *_undeclared(draft)}
+        return replace(
+            self,
+            gaps={name: each for name, each in found.items() if name in alive and each},
+            told={name: each for name, each in told.items() if name in alive},
+        )
+
+    # ------------------------------------------------------------ for people
+
+    def why_not(self, record: QueryRecord) -> str | None:
+        """Why a query loses no windows; None if it may lose some."""
+        reasons = {name: reason.reason for name, reason in self._shared([record]).sharing.refused}
+        return reasons.get(record.id)
+
+    def status(self, record: QueryRecord) -> str:
+        """What a query is called: suspended, where it is that."""
+        last = self.phases.get(record.id, Phases()).last
+        is_away = record.is_running and last is not None and last.suspended
+        return "suspended" if is_away else record.status
+
+    def lost(self, query: str) -> float:
+        """The share of its windows that a query loses from now on."""
+        last = self.phases.get(query, Phases()).last
+        return 0.0 if last is None else 1.0 if last.suspended else last.p
+
+
+def _expected(stream: StreamRecord, cycle: int) -> tuple[int, int]:
+    """Where the rows of the next batch will be."""
+    assert stream.greatest is not None
+    progress = stream.known.progress.progress
+    begin = int(progress) if abs(progress) != INFINITY else stream.greatest
+    return begin, max(begin, stream.greatest) + AHEAD * cycle
+
+
+def _undeclared(draft: Draft) -> set[str]:
+    """Queries that the last commit knows and nobody has declared yet: what was decided for them stands."""
+    gone = {*draft.dropped, *draft.queries}
+    return {state.options["id"] for name, state in draft.last.queries.items() if name not in gone}
+
+
+def _blocked(running: Sequence[QueryRecord], sharing: Sharing) -> set[str]:
+    """Streams read by somebody who loses nothing."""
+    return {name for record in running if record.id not in sharing.agreed for name in record.streams}
+
+
+def _clock(draft: Draft, record: QueryRecord) -> float:
+    known = {name: draft.streams[name].known for name in record.streams}
+    held = {name: draft.tables[name].progress for name in record.tables}
+    return record.bundle.unit.progress(known, held)
+
+
+def _width(record: QueryRecord) -> int:
+    try:
+        return max(way.width for way in reaches(record.query.plan))
+    except CannotShed:
+        return 0
+
+
+def _seen(draft: Draft, names: Iterable[str], width: int) -> int | None:
+    """Windows of this width that end later have no row yet: none has come so far, nor any promise."""
+    found: list[int] = []
+    for name in names:
+        record = draft.streams[name]
+        found += [record.greatest] if record.greatest is not None else []
+        progress = record.known.progress
+        reached = [progress.progress, *(progress.progress_of(source) for source in progress.sources)]
+        found += [int(each) for each in reached if abs(each) != INFINITY]
+    return max(found) + width if found else None
+
+
+def _free(draft: Draft, group: Group) -> int | None:
+    """Windows of these queries that end later than this have no row yet."""
+    streams = {stream for member in group.members for stream in member.streams}
+    return _seen(draft, streams, max(member.drop.window for member in group.members))
+
+
+def _moved(draft: Draft, group: Group) -> int:
+    """How far the rows of the epoch reached beyond those before."""
+    found = [0]
+    for name in {stream for member in group.members for stream in member.streams}:
+        before, now = draft.before.get(name), draft.streams[name].greatest
+        if before is not None and before.greatest is not None and now is not None:
+            found.append(now - before.greatest)
+    return max(found)
+
+
+def _final(draft: Draft, record: QueryRecord) -> int | None:
+    """The last instant up to which windows are final; at the end of input, the last one with a row."""
+    clock = _clock(draft, record)
+    if abs(clock) != INFINITY:
+        return int(clock)
+    return _seen(draft, record.streams, _width(record)) if clock == INFINITY else None

@@ -1,0 +1,139 @@
+"""Giving every sink what is committed and it does not have yet.
+
+Where a sink fails, in whatever way, its rows go on waiting in the outbox, and those of others go out: no
+failure of a sink is one of the run. What was delivered is told to the next commit, which names it no more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from windrow.engine.output.outbox import Outgoing
+from windrow.engine.output.schema import published_schema, rows_schema
+from windrow.execution.reports import late_section
+from windrow.sinks.failures import is_failure, sink_failed
+from windrow.state.crash import crash_point
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from windrow.engine.records import QueryRecord, StreamRecord
+    from windrow.errors import SinkError
+    from windrow.sinks import Delivery, Sink
+    from windrow.state.entries import OutboxEntry
+    from windrow.state.store import Store
+
+
+@dataclass
+class Delivering:
+    """What has been delivered since the last commit, and the sinks of late rows."""
+
+    #: told of each sink that fails, and with None of each that works
+    tell: Callable[[str, SinkError | None], None]
+    late_sinks: dict[str, Sink] = field(default_factory=dict)
+    #: which sections of which outbox files the sinks have, since the last commit
+    done: dict[str, set[str]] = field(default_factory=dict)
+    #: called when all have got theirs, before what was delivered is let go of
+    flushes: list[Callable[[], None]] = field(default_factory=list)
+    #: seconds that the last delivery of an epoch took
+    seconds: float = 0.0
+    #: the columns of each query's answers
+    _schemas: dict[str, pa.Schema] = field(default_factory=dict)
+
+    def deliver(
+        self,
+        store: Store,
+        outbox: Sequence[OutboxEntry],
+        queries: Iterable[QueryRecord],
+        streams: Mapping[str, StreamRecord],
+    ) -> None:
+        """All that waits, to all who wait."""
+        before = {name: set(sections) for name, sections in self.done.items()}
+        outgoing = Outgoing(store, outbox, self.done)
+        try:
+            for record in queries:
+                if record.sink is not None and outgoing.pending(record.id):
+                    self._give(record.query.name, record.id, record.sink, self._schema(record), outgoing)
+            for name, sink in self.late_sinks.items():
+                self._give(name, late_section(name), sink, rows_schema(streams[name].stream.schema), outgoing)
+        finally:
+            self._flush(before)
+
+    def _flush(self, before: dict[str, set[str]]) -> None:
+        """Have written what sinks put off until many had theirs; if that fails, none of them has anything."""
+        try:
+            for flush in self.flushes:
+                flush()
+        except BaseException:
+            self.done = before
+            raise
+
+    def timed(self, delivery: Callable[[], None]) -> None:
+        """The delivery of an epoch, whose time is part of what the epoch costs."""
+        began = time.perf_counter()
+        delivery()
+        self.seconds = time.perf_counter() - began
+
+    def mark(self, entries: Sequence[OutboxEntry], section: str) -> None:
+        """The next commit need not name them for this section any more."""
+        for entry in entries:
+            self.done.setdefault(entry.ref.name, set()).add(section)
+
+    def forget(self, query: str) -> None:
+        """A query is gone."""
+        self._schemas.pop(query, None)
+
+    def _schema(self, record: QueryRecord) -> pa.Schema:
+        if record.id not in self._schemas:
+            self._schemas[record.id] = published_schema(record.query.plan)
+        return self._schemas[record.id]
+
+    def _give(self, name: str, section: str, sink: Sink, schema: pa.Schema, outgoing: Outgoing) -> None:
+        for commit, waiting in outgoing.pending(section):
+            reading = _Reading(outgoing.delivery(name, section, commit, waiting, schema))
+            if not self._survived(name, partial(sink.deliver, reading.delivery), reading):
+                return
+            self.tell(name, None)
+            crash_point("sink-delivered")
+            self.mark(waiting, section)
+
+    def let_go(self, name: str, sink: Sink) -> None:
+        """Close a sink that is not needed any more."""
+        self._survived(name, sink.close)
+
+    def _survived(self, name: str, act: Callable[[], None], reading: _Reading | None = None) -> bool:
+        """Whether a sink has done something. Every failure is its own, unless the outbox cannot be read."""
+        try:
+            act()
+        except BaseException as error:
+            if reading is not None and reading.error is not None:
+                raise reading.error from None
+            if not is_failure(error):
+                raise
+            self.tell(name, sink_failed(name, error))
+            return False
+        return True
+
+
+class _Reading:
+    """A delivery that remembers if its rows could not be read: that is no failure of the sink."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self.error: BaseException | None = None
+        self._tables = delivery.tables
+        self.delivery = replace(delivery, tables=self._read)
+
+    def _read(self) -> Iterator[pa.Table]:
+        try:
+            yield from self._tables()
+        except GeneratorExit:  # the sink has read enough
+            raise
+        except BaseException as error:
+            self.error = error
+            raise

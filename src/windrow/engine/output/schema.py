@@ -1,0 +1,37 @@
+"""Answers as users get them: `at` first, `op` where answers come and go, times as Arrow's times.
+
+>>> from windrow.engine.explain import declared
+>>> from windrow.language.compile import compile_query
+>>> bids = {"bids": "item BIGINT, ts TIMESTAMP"}
+>>> text = "SELECT item, COUNT(*) AS n FROM bids [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY item"
+>>> published_schema(compile_query(text, declared(bids, {}))).names
+['at', 'item', 'n']
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from windrow.kernels.columnar.arrow_types import INSTANT, arrow_type, published, rows_schema
+from windrow.windows.domain import Domain
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Emit
+    from windrow.algebra.schema import Schema
+
+
+def published_schema(emit: Emit) -> pa.Schema:
+    """The columns of a query's answers."""
+    at = INSTANT if emit.leaves[0].domain is Domain.TIME else pa.int64()
+    op = [pa.field("op", pa.string())] if emit.emits_deletions else []
+    return pa.schema([pa.field("at", at), *op, *_fields(emit.schema, "at")])
+
+
+def _fields(schema: Schema, *taken: str) -> list[pa.Field]:
+    """A column that is called like one of ours gets an underscore."""
+    return [pa.field(f.name + "_" * (f.name in taken), arrow_type(f.type)) for f in schema]
+
+
+__all__ = ["INSTANT", "arrow_type", "published", "published_schema", "rows_schema"]

@@ -1,0 +1,297 @@
+"""When monitoring queries are refreshed: those that say EVERY, and perhaps AT MOST.
+
+Such a query is not answered for every window, but as often as it asks, each time about the newest window. A
+scheduler counts the intervals that are added to the synopses of a stream and a grouping, or to the state of a
+query that shares nothing, and says whose period is over. What refreshes cost is measured: where going with
+others makes it cheaper, some are refreshed more often than they ask for (hybrid scheduling: thesis, 8.4.4).
+
+Where an epoch has a time limit and there is more to do than it allows, those that have waited longest against
+their period go first and the others wait: periods get longer, for all alike, but AT MOST goes before
+everything. Nothing is lost by that: what a query has not told it can still tell of the next window.
+"""
+
+from __future__ import annotations
+
+from copy import copy, deepcopy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from windrow.sharing.schedule.earliest import alone
+from windrow.sharing.schedule.hybrid import hybrid
+from windrow.sharing.schedule.measured_costs import Measured
+from windrow.sharing.schedule.scheduler import Lateness, Scheduler
+from windrow.sharing.schedule.tasks import Query, Task
+from windrow.windows.domain import INFINITY
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+
+    from windrow.engine.records import QueryRecord
+    from windrow.kernels.clock import Clock
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How often a query is refreshed, in ticks: as it asks, as it is on the average, and how late it is."""
+
+    asked: int
+    had: float | None
+    late: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """Monitoring queries that are answered together, as their clock moves; an interval is `update` ticks."""
+
+    name: str
+    update: int
+    clock: Clock
+    queries: Mapping[str, Query]
+    #: those that have a new window to tell of
+    ready: Collection[str]
+    #: queries of one kind have new windows at the same instants
+    kinds: Mapping[str, Hashable] = field(default_factory=dict)
+    #: what is answered in any case: in the long run, and now
+    fixed: Sequence[Task] = ()
+    certain: Sequence[Query] = ()
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is known of a query's refreshes, in ticks: how long ago the last and the first one were, how many
+    there were and how many of them were due and late, how late in all and at the worst."""
+
+    since: int = 0
+    elapsed: int = 0
+    refreshes: int = 0
+    due: int = 0
+    late: int = 0
+    total: int = 0
+    greatest: int = 0
+
+    @property
+    def had(self) -> float | None:
+        """The time between two refreshes, on the average."""
+        return (self.elapsed - self.since) / (self.refreshes - 1) if self.refreshes > 1 else None
+
+
+@dataclass
+class _Schedule:
+    """The refreshes of one group. Each query is a task of its own: those that are due go together anyway."""
+
+    scheduler: Scheduler
+    update: int
+    queries: Mapping[str, Query]
+    fixed: Sequence[Task]
+    #: how many measurements there will have been when tasks are made anew
+    renewed: int
+    #: the updates since each query's first refresh, when `now` was 0
+    seen: dict[str, int] = field(default_factory=dict)
+    #: tasks with the same number are done together where possible
+    joint: dict[str, int] = field(default_factory=dict)
+
+    def memory(self, query: str, *, waiting: bool = False) -> Memory:
+        """What is known of a query; if `waiting`, with the refresh that it waits for now."""
+        scheduler, update = self.scheduler, self.update
+        known = scheduler.lateness(query) if waiting else scheduler.refreshed(query)
+        ticks = scheduler.since(query) * update, (scheduler.now + self.seen[query]) * update
+        counts = known.refreshes, known.due, known.late
+        return Memory(*ticks, *counts, known.total * update, known.greatest * update)
+
+    def due(self, ready: Collection[str]) -> list[Task]:
+        """What is due, and what goes with it though it would have time: it is done together from then on."""
+        found = self.scheduler.due(ready)
+        joined = {self.joint[task.name] for task in found}
+        able = [
+            t for t in self.scheduler.tasks if self.joint[t.name] in joined and t.queries[0].name in ready
+        ]
+        known = {task.name for task in found}
+        since = self.scheduler.since
+        return [*found, *(t for t in able if t.name not in known and since(t.queries[0].name) > 0)]
+
+    def arrange(self, found: Sequence[Task]) -> None:
+        """A task for each query, with the period of those that it goes with."""
+        tasks = [Task(each.group, (query,), each.period) for each in found for query in each.queries]
+        numbers = [number for number, each in enumerate(found) for _ in each.queries]
+        self.joint = {task.name: number for task, number in zip(tasks, numbers, strict=True)}
+        self.scheduler.arrange(tasks)
+
+    def done(self, task: Task) -> None:
+        """A task was done."""
+        self.scheduler.done([task])
+        for query in task.queries:
+            if self.scheduler.refreshed(query.name).refreshes == 1:
+                self.seen[query.name] = -self.scheduler.now
+
+    def remember(self, query: str, memory: Memory) -> None:
+        """Go on with what is known of a query."""
+        update = self.update
+        counts = memory.refreshes, memory.due, memory.late
+        late = Lateness(*counts, memory.total // update, memory.greatest // update)
+        self.scheduler.remember(query, memory.since // update, late)
+        self.seen[query] = memory.elapsed // update - self.scheduler.now
+
+
+class Refreshes:
+    """The refreshes of all monitoring queries of an engine."""
+
+    def __init__(self) -> None:
+        self._schedules: dict[str, _Schedule] = {}
+        self._measured: dict[str, Measured] = {}
+        #: of queries whose group is not there, or not yet
+        self._remembered: dict[str, Memory] = {}
+
+    @classmethod
+    def of(cls, decisions: Mapping[str, Any]) -> Refreshes:
+        """As the last commit has it."""
+        found = cls()
+        stored = decisions.get("refreshes", {})
+        found._remembered = {query: Memory(*numbers) for query, numbers in stored.items()}
+        return found
+
+    def copy(self) -> Refreshes:
+        """The same, to go back to if an epoch fails."""
+        return deepcopy(self) if self._schedules else copy(self)
+
+    def decisions(self, known: Collection[str]) -> dict[str, Any]:
+        """For the manifest: what is known of these queries."""
+        self._remembered = {query: each for query, each in self._remembered.items() if query in known}
+        found = dict(self._remembered)
+        for schedule in self._schedules.values():
+            found |= {query: schedule.memory(query) for query in schedule.queries if query in known}
+        numbers = {
+            query: [m.since, m.elapsed, m.refreshes, m.due, m.late, m.total, m.greatest]
+            for query, m in found.items()
+        }
+        return {"refreshes": numbers} if numbers else {}
+
+    def due(self, groups: Iterable[Group], seconds: float | None) -> set[str]:
+        """Who is refreshed now, all groups together taking so many seconds; None: there is no hurry."""
+        here = {group.name: group for group in groups}
+        for gone in [name for name in self._schedules if name not in here]:
+            self._forget(self._schedules.pop(gone))
+            self._measured.pop(gone, None)
+        waiting: list[tuple[tuple[Any, ...], Group, Task]] = []
+        for group in here.values():
+            schedule = self._moved(group)
+            scheduler = schedule.scheduler
+            for task in schedule.due(group.ready):
+                order = _urgency(task, scheduler)
+                waiting.append((order, group, task))
+        spending = {name: _Spending(group, self._measures(name)) for name, group in here.items()}
+        chosen: set[str] = set()
+        for _, group, task in sorted(waiting, key=lambda each: each[0]):
+            spent = sum(each.seconds for each in spending.values())
+            if chosen and seconds is not None and spent + spending[group.name].more(task) > seconds:
+                break
+            spending[group.name].add(task)
+            self._schedules[group.name].done(task)
+            chosen |= {query.name for query in task.queries}
+        return chosen
+
+    def measured(self, group: str, longest: int, answers: int, seconds: float) -> None:
+        """So many queries of a group, with windows of at most so many ticks, took so much time."""
+        if group in self._schedules and answers:
+            self._measures(group).add(longest // self._schedules[group].update, answers, seconds)
+
+    def timing(self, record: QueryRecord) -> Timing | None:
+        """How a monitoring query does; None for all others."""
+        if record.query.every is None:
+            return None
+        known = waiting = self._remembered.get(record.id, Memory())
+        for schedule in self._schedules.values():
+            if record.id in schedule.queries:
+                known, waiting = (schedule.memory(record.id, waiting=each) for each in (False, True))
+        late = waiting.total / waiting.refreshes if waiting.refreshes else 0.0
+        return Timing(record.query.every, known.had, late)
+
+    def period(self, query: str) -> int | None:
+        """After how many ticks a query is refreshed, if there is time; None if it is not known yet."""
+        for schedule in self._schedules.values():
+            for task in schedule.scheduler.tasks:
+                if query in {each.name for each in task.queries}:
+                    return task.period * schedule.update
+        return None
+
+    def _measures(self, group: str) -> Measured:
+        return self._measured.setdefault(group, Measured())
+
+    def _moved(self, group: Group) -> _Schedule:
+        """The schedule of a group, after what its clock has done."""
+        schedule, clock = self._arranged(group), group.clock
+        if abs(clock.before) == INFINITY or abs(clock.now) == INFINITY:
+            schedule.scheduler.updated()
+            schedule.scheduler.everything_is_due()
+        else:
+            schedule.scheduler.updated(int(clock.now) // group.update - int(clock.before) // group.update)
+        return schedule
+
+    def _arranged(self, group: Group) -> _Schedule:
+        known, measured = self._schedules.get(group.name), self._measures(group.name)
+        if known is not None and known.update != group.update:
+            self._forget(known)
+            known = None
+        if known is None:
+            renewed = max(1, 2 * measured.count)
+            known = _Schedule(Scheduler((), alone), group.update, group.queries, group.fixed, renewed)
+            known.arrange(_tasks(group, measured))
+        elif known.queries != group.queries or known.fixed != group.fixed or measured.count >= known.renewed:
+            self._forget(known, [query for query in known.queries if query not in group.queries])
+            known.arrange(_tasks(group, measured))
+            known.queries, known.fixed, known.renewed = group.queries, group.fixed, max(1, 2 * measured.count)
+        self._schedules[group.name] = known
+        for query in group.queries:
+            if query in self._remembered:
+                known.remember(query, self._remembered.pop(query))
+            known.seen.setdefault(query, -known.scheduler.now)
+        return known
+
+    def _forget(self, schedule: _Schedule, queries: Iterable[str] | None = None) -> None:
+        """Queries leave a schedule, for another one perhaps."""
+        for query in list(schedule.queries) if queries is None else queries:
+            self._remembered[query] = schedule.memory(query)
+            schedule.seen.pop(query)
+
+
+class _Spending:
+    """What a group is going to cost in this epoch."""
+
+    def __init__(self, group: Group, measured: Measured) -> None:
+        self.costs = measured.costs
+        self.longest, self.answers = max((q.length for q in group.certain), default=0), len(group.certain)
+
+    @property
+    def seconds(self) -> float:
+        return self._seconds(self.longest, self.answers)
+
+    def more(self, task: Task) -> float:
+        """What a task would cost besides."""
+        both = max(self.longest, task.length), self.answers + len(task.queries)
+        return self._seconds(*both) - self.seconds
+
+    def add(self, task: Task) -> None:
+        self.longest, self.answers = max(self.longest, task.length), self.answers + len(task.queries)
+
+    def _seconds(self, longest: int, answers: int) -> float:
+        if not answers:
+            return 0.0
+        return self.costs.start + self.costs.read * max(0, longest - 1) + self.costs.answer * answers
+
+
+def _urgency(task: Task, scheduler: Scheduler) -> tuple[Any, ...]:
+    """Who waits too long, then who has waited longest against its period; of those that have waited alike the
+    one of higher priority, then the one that was late more than others so far."""
+    (query,) = task.queries
+    late = scheduler.left(task) / task.period
+    before = scheduler.refreshed(query.name).average / query.period
+    return not scheduler.is_overdue(task), late, -task.priority, -before, task.name
+
+
+def _tasks(group: Group, measured: Measured) -> list[Task]:
+    """Which queries are best refreshed together, and how often."""
+    return hybrid(
+        {group.name: list(group.queries.values())},
+        measured.costs,
+        fixed={group.name: group.fixed},
+        kind=lambda query: group.kinds.get(query.name),
+    )

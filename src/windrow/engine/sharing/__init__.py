@@ -1,0 +1,1 @@
+"""Sharing in the engine: shared states, common subplans, followers, and the report of them."""

@@ -1,0 +1,317 @@
+"""Teams: queries that are not answered from synopses, and have parts of their plans in common.
+
+Queries of a team see the same rows by the same clock, because they have the same windows over the same
+streams and have begun together. Their rows are filed once, and every part that some of them have in common
+runs once (`windrow.kernels.relational.common_subplans`). A query that asks less often may go at the pace of
+another one to have more in common with it (`windrow.engine.sharing.slower_slides`). Teams are made when the
+first rows come, out of all queries there are by then; a query that comes later keeps a state of its own,
+since it must not see what was before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.canonical import canonical_text
+from windrow.algebra.plan import Emit, Scan
+from windrow.algebra.shipments import packed
+from windrow.engine.sharing.slower_slides import Beginner, Pace, paces
+from windrow.execution.bundle import Team
+from windrow.kernels.relational.common_subplans import View
+from windrow.kernels.relational.durable_names import kind_of
+from windrow.optimizer.common_subplans import (
+    Trunk,
+    can_shorten,
+    chain_of,
+    clustered,
+    common_trunk,
+    likeness,
+    trunk_of,
+)
+from windrow.physical.units import GeneralUnit, UnionUnit
+from windrow.sharing.rules import cs8
+from windrow.state.names import RESERVED
+from windrow.windows.grid import SlideGrid
+from windrow.windows.ranges import RangeWindow
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Plan, Window
+    from windrow.engine.records import QueryRecord
+    from windrow.execution.bundle import Bundle
+    from windrow.kernels.relational.operator import Operator
+    from windrow.windows.spec import WindowSpec
+
+
+@dataclass(frozen=True)
+class Membership:
+    """A query's place in a team, as a manifest remembers it."""
+
+    team: Team
+    #: the form of its trunk; None: as the query has it by itself
+    trunk: Trunk | None = None
+    #: when its windows move, if that is when those of another query do; None: as the query says
+    pace: Pace | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """For the manifest."""
+        trunk = None if self.trunk is None else [self.trunk.columns, self.trunk.ranges]
+        return {
+            "team": self.team.name,
+            "parts": dict(self.team.parts),
+            "trunk": trunk,
+            **({"sooner": [*self.team.sooner]} if self.team.sooner else {}),
+            **({} if self.pace is None else {"pace": asdict(self.pace)}),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Membership:
+        """What `to_json` wrote."""
+        team = Team(stored["team"], tuple(stored["parts"].items()), tuple(stored.get("sooner", ())))
+        pace = None if "pace" not in stored else _pace(**stored["pace"])
+        if stored["trunk"] is None:
+            return cls(team, None, pace)
+        columns, ranges = stored["trunk"]
+        trunk = Trunk(tuple(map(tuple, columns)), None if ranges is None else tuple(ranges))
+        return cls(team, trunk, pace)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names under which state is kept for the whole team."""
+        return self.team.name, *(name for _, name in self.team.parts)
+
+    @property
+    def by_itself(self) -> Membership:
+        """The same rows, and everything else by itself."""
+        return Membership(Team(self.team.name), None, self.pace)
+
+
+def _pace(grid: Mapping[str, int], sampled: Mapping[str, int] | None) -> Pace:
+    return Pace(SlideGrid(**grid), None if sampled is None else SlideGrid(**sampled))
+
+
+def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
+    """A query's bundle as it runs in a team; by itself, if it is in none."""
+    if member is None:
+        return replace(bundle, plan=packed(plan), team=None)
+    team, grid = member.team, cs8.grid_of(plan)
+    if member.pace is not None and grid is not None:
+        plan = cs8.moving_on(plan, member.pace.grid)
+        sampled = () if member.pace.sampled is None else (member.pace.sampled,)
+        team = replace(team, reports=(grid,), instants=sampled)
+    plan = plan if member.trunk is None else member.trunk.under(plan)
+    return replace(bundle, plan=packed(plan), team=team)
+
+
+def teamed(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]:
+    """Of queries that begin now, those that see the same as others, by their ids, with what they share."""
+    beginning = [(record, plan) for record in records if (plan := _may_join(record)) is not None]
+    beginners, never = [_beginner(record, plan) for record, plan in beginning], set[tuple[str, SlideGrid]]()
+    while True:
+        at_others = paces(beginners, never)
+        members = [_member(record, plan, at_others.get(record.id)) for record, plan in beginning]
+        found = _teamed(members, commit)
+        lost = {(query, at_others[query].grid) for query, member in found.items() if member is None}
+        if not lost:
+            return {query: member for query, member in found.items() if member is not None}
+        never |= lost
+
+
+def _teamed(members: Iterable[_Member], commit: int) -> dict[str, Membership | None]:
+    """The places of queries in their teams; None of one that is at a pace of others for nothing."""
+    groups: dict[str, list[_Member]] = {}
+    for member in members:
+        groups.setdefault(f"{member.sight}@{commit}", []).append(member)
+    found: dict[str, Membership | None] = {}
+    for name, same in groups.items():
+        trunks: dict[str, list[_Member]] = {}
+        for member in same:
+            trunks.setdefault(member.likeness, []).append(member)
+        for alike in trunks.values() if len(same) > 1 else ():
+            for near in clustered([member.plan for member in alike]):
+                found |= _team(name, [alike[place] for place in near])
+        if len(same) == 1 and same[0].pace is not None:
+            found[same[0].alone.name] = None
+    return found
+
+
+def _beginner(record: QueryRecord, plan: Emit) -> Beginner:
+    own = _member(record, plan, None)
+    bounds = record.complete_from, record.bundle.carries_ends, repr(general_unit(own.alone).placement)
+    return Beginner(record.id, plan, own.shortens, bounds)
+
+
+def _member(record: QueryRecord, plan: Emit, pace: Pace | None) -> _Member:
+    grid = cs8.grid_of(plan)
+    plan = plan if pace is None else cs8.moving_on(plan, pace.grid)
+    alone = replace(record.bundle, plan=packed(plan), team=None)
+    sight = _digest(f"{_sight_of(general_unit(alone))} {record.complete_from}")
+    shortens = _shortens(general_unit(alone)) and record.complete_from is None
+    return _Member(alone, plan, pace, sight, shortens, grid)
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A query as it would be by itself, at a pace that is another one's or its own."""
+
+    alone: Bundle
+    plan: Emit
+    pace: Pace | None
+    #: what it sees of its streams, and when
+    sight: str
+    #: whether it can take its rows from longer windows
+    shortens: bool
+    #: when it asks
+    grid: SlideGrid | None
+
+    @property
+    def likeness(self) -> str:
+        """What its trunk must have in common with others."""
+        return likeness(self.plan, shortens=self.shortens)
+
+    def view(self, trunk: Trunk | None) -> View:
+        """How it sees a trunk."""
+        sampled = None if self.pace is None else self.pace.sampled
+        sooner = () if trunk is None else trunk.sooner(self.plan)
+        return View(sooner, () if sampled is None else (sampled,))
+
+
+def _team(name: str, members: list[_Member]) -> dict[str, Membership | None]:
+    """The places of members with the same trunk in their team, with the parts that at least two have."""
+    if len(members) == 1:
+        (only,) = members
+        return {only.alone.name: Membership(Team(f"{RESERVED}rows of {name}")) if only.pace is None else None}
+    trunk = common_trunk([member.plan for member in members])
+    built: dict[str, list[_Member]] = {}
+    chains: dict[str, dict[str, str]] = {}
+    for member in members:
+        bundle = as_member(member.alone, member.plan, Membership(Team(name), trunk))
+        chain = chains[member.alone.name] = _chain(general_unit(bundle), member.view(trunk))
+        built.setdefault([*chain.values()][-1], []).append(member)
+    if len(built) > 1:  # what is above makes a difference to how a trunk is built
+        return {query: place for alike in built.values() for query, place in _team(name, alike).items()}
+    users: dict[str, list[_Member]] = {}
+    for member in members:
+        for part in chains[member.alone.name].values():
+            users.setdefault(part, []).append(member)
+    return {
+        member.alone.name: _place(name, member, chains[member.alone.name], users, trunk) for member in members
+    }
+
+
+def _place(
+    name: str,
+    member: _Member,
+    chain: Mapping[str, str],
+    users: Mapping[str, list[_Member]],
+    trunk: Trunk | None,
+) -> Membership | None:
+    """Where a member is in its team; None if it is at the pace of another one and has not in common with it
+    what it should: the trunk, if it samples that itself, else everything."""
+    top, *_, lowest = [*chain.values()] * 2
+    if member.pace is not None:
+        leader = member.pace.leader(member.grid)
+        samples = member.pace.sampled == member.grid
+        together = [other for other in users[lowest if samples else top] if other.grid == leader]
+        if not any(other.pace in (None, member.pace) for other in together):
+            return None
+    parts = tuple(_common(chain, users, name))
+    return Membership(Team(f"{RESERVED}rows of {name}", parts, member.view(trunk).sooner), trunk, member.pace)
+
+
+def general_unit(bundle: Bundle) -> GeneralUnit:
+    """A query that is not answered from synopses, compiled."""
+    unit = bundle.unit
+    assert isinstance(unit, GeneralUnit)
+    return unit
+
+
+def _common(
+    chain: Mapping[str, str], users: Mapping[str, list[_Member]], name: str
+) -> Iterable[tuple[str, str]]:
+    """The parts of a query, from the top; one that says no more than a larger one is left out."""
+    above: list[_Member] = []
+    for path, part in chain.items():
+        if len(users[part]) > 1 and users[part] != above:
+            yield path, f"{RESERVED}part {part} of {name}"
+            above = users[part]
+
+
+def _chain(unit: GeneralUnit, view: View) -> dict[str, str]:
+    """The operators that all rows come through, by their places, from the top: what tells each from others.
+
+    A part is known by its plan, by how its operators were built for the query they are in, and above the
+    trunk by how the trunk is seen there.
+    """
+    builder, places = unit.program.builder, {id(each): path for path, each in unit.program.operators()}
+    emit, found = unit.program.emit, dict[str, str]()
+    for node in chain_of(emit):
+        place = places.get(id(builder.built.get(id(node))))
+        if place is not None:
+            told = [id(each) in builder.telling for each in node.walk()]
+            seen = View() if node is trunk_of(emit) else view
+            built = _built(builder.built[id(node)])
+            found[place] = _digest(canonical_text([node, told, built, _seen_as(seen)]))
+    return found
+
+
+def _seen_as(view: View) -> list[Any]:
+    return [view.sooner, [[grid.period, grid.origin] for grid in view.instants]]
+
+
+def _built(operator: Operator) -> list[Any]:
+    kind = kind_of(operator), list(operator.columns)
+    return [kind, *map(_built, operator.inputs)]
+
+
+def _may_join(record: QueryRecord) -> Emit | None:
+    """The plan of a query that may be in a team.
+
+    Queries that may leave out windows, or are refreshed at their own times, see other rows than others.
+    """
+    unit, query = record.bundle.unit, record.query
+    if not isinstance(unit, GeneralUnit) or isinstance(unit, UnionUnit) or record.bundle.aggregates:
+        return None
+    if query.max_gap is not None or query.every is not None:
+        return None
+    emit = unit.program.emit
+    if emit.is_internal or emit.word.restores or unit.program.root.needs_last_end:
+        return None
+    return record.physical.emit
+
+
+def _sight_of(unit: GeneralUnit) -> str:
+    """What a query sees of its streams, and when: queries with the same sight see the same."""
+    program, timing = unit.program, unit.timing
+    windows = [
+        (_moves(window), [_seen(window, each) for each in window.origins]) for window in timing.windows
+    ]
+    routed = sorted((name, *columns) for name, columns in unit.placement.items())
+    tables = sorted((name, column or "") for name, column in unit.table_places.items())
+    seen = windows, routed, tables, sorted(unit.streams), sorted(unit.tables)
+    builder, ends = program.builder, program.options.ends
+    how = builder.lag, builder.reported, program.emit.is_periodic, program.why_not_lazy, ends and ends.value
+    sources = sorted((name, *columns) for name, columns in builder.sources.items())
+    return canonical_text([*seen, *how, sources])
+
+
+def _moves(window: Window) -> WindowSpec:
+    """How a window moves; how long it is changes neither what it sees nor when."""
+    return replace(window.spec, range=1) if isinstance(window.spec, RangeWindow) else window.spec
+
+
+def _shortens(unit: GeneralUnit) -> bool:
+    """Whether a query can take its rows from a join over longer windows, which must say when they end."""
+    emit = unit.program.emit
+    return can_shorten(emit) and id(trunk_of(emit)) not in unit.program.builder.telling
+
+
+def _seen(window: Window, origin: Plan) -> tuple[str, str] | None:
+    """The stream and the attribute of it that a window is about; None for a nested query."""
+    return (origin.stream.name, window.attribute_of(origin)) if isinstance(origin, Scan) else None
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=8).hexdigest()

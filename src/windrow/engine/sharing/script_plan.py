@@ -1,0 +1,128 @@
+"""What the queries of a script would share: their sharing plan, from text.
+
+>>> plan = explain_sharing('''
+...     CREATE STREAM bids (item BIGINT, price DOUBLE, ts TIMESTAMP) WATTR ts ORDERED FROM 'files:///bids';
+...     CREATE QUERY hour AS SELECT MAX(price) AS top FROM bids [RANGE 1 HOUR SLIDE 1 MINUTE];
+...     CREATE QUERY day AS SELECT MAX(price) AS top FROM bids [RANGE 1 DAY SLIDE 1 HOUR];
+... ''')
+>>> for line in plan.lines("hour"):
+...     print(line)
+shares synopsis p1 with 1 query by SS1
+shares synopsis p2 with 1 query by SS1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from windrow.algebra.explain.brackets import quantity
+from windrow.engine.query_start import begun
+from windrow.engine.sharing.common_subplans import teamed
+from windrow.engine.sharing.report import shared_parts
+from windrow.errors import QueryError
+from windrow.language.binder.bound_statements import RegisterQuery
+from windrow.language.catalog import Catalog
+from windrow.language.compile import compile_script
+from windrow.physical import plan_query
+from windrow.sharing import SharingPlan, share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windrow.algebra.plan import Emit
+    from windrow.engine.engine import Engine
+    from windrow.engine.records import QueryRecord
+    from windrow.engine.sharing.report import InCommon
+    from windrow.language.catalog import StandingQuery
+
+
+def explain_sharing(script: str, catalog: Catalog | None = None) -> SharingPlan:
+    """What the standing queries of a script can share, as if all were there at once."""
+    bound = compile_script(script, Catalog() if catalog is None else catalog)
+    return shared({each.query.name: each.query.plan for each in bound if isinstance(each, RegisterQuery)})
+
+
+def shared(queries: Mapping[str, Emit]) -> SharingPlan:
+    """The sharing plan of queries in the form in which they run."""
+    return share({name: _runnable(emit) for name, emit in queries.items()})
+
+
+def what_is_common(queries: Sequence[StandingQuery]) -> dict[str, list[str]]:
+    """For each of several queries, what it can share with the others; nothing for one by itself."""
+    if len(queries) < 2:
+        return {}
+    plan = shared({query.name: query.plan for query in queries})
+    found = {
+        query.name: [
+            f"share   can {line.replace('shares', 'share', 1)}"
+            for line in plan.lines(query.name)
+            if line.startswith("shares synopsis") and len(query.plan.leaves) == 1
+        ]
+        for query in queries
+    }
+    records = [record for query in queries if (record := _beginning(query)) is not None]
+    members = teamed(records, 0)
+    together = [each.joining(members.get(each.id)) for each in records]
+    for record in together:
+        parts = [f"share   {_in_common(part)}" for part in shared_parts(record, together)]
+        found[record.query.name] += parts
+    return found
+
+
+def _beginning(query: StandingQuery) -> QueryRecord | None:
+    """A query as it would be when it begins; None if no kernel runs it."""
+    try:
+        return begun(query, 0)
+    except QueryError:
+        return None
+
+
+def with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> list[str]:
+    """How a running query is computed: from what it shares, with whom, and how often."""
+    return [*_with_sharing(runs, engine, record), *_refreshes(engine, record)]
+
+
+def _refreshes(engine: Engine, record: QueryRecord) -> list[str]:
+    """How often a query is refreshed, if it is not answered for every window."""
+    asked, period = record.query.every, engine.refreshes.period(record.id)
+    if asked is None:
+        return []
+    domain = record.query.plan.leaves[0].domain
+    more = "" if period is None or period >= asked else f", {quantity(period, domain)} being cheaper"
+    return [f"refresh every {quantity(asked, domain)}{more}, about the newest window"]
+
+
+def _with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> list[str]:
+    if not record.shares:
+        lines = [f"share   {_in_common(each)}" for each in engine.in_common(record)]
+        reason = None if lines else engine.common.alone.get(record.id)
+        return [*runs, *lines, *([f"share   keeps a state of its own: {reason}"] if reason else [])]
+    others = [line for line in runs if not line.startswith("close ")]
+    lines = [f"share   {line}" for line in engine.sharing_plan().lines(record.id)]
+    count = len(engine.common.members(engine.common.ledger_of(record.shares)))
+    queries = "1 query" if count == 1 else f"{count:,} queries"
+    close = f"close   matrices of intervals and groups, made once for {queries} of this stream and grouping"
+    leader = engine.leader_of(record)
+    if leader is not None:
+        lines.append(f"share   reads the answers of query `{leader.query.name}` at its own instants, by CS8")
+    if engine.common.asker(record.id).tallies:
+        close += "; values are counted once for all of them, with a sum for each length of windows"
+    return [*others, close, *lines]
+
+
+def _in_common(part: InCommon) -> str:
+    if part.rules:
+        queries = "1 query" if part.others == 1 else f"{part.others:,} queries"
+        return f"shares {part.what} with {queries} by {', '.join(part.rules)}"
+    queries = "1 other query" if part.others == 1 else f"{part.others:,} other queries"
+    if part.what == "rows":
+        return f"its rows are filed once, for it and {queries} with the same windows"
+    return f"runs {part.what} once, for it and {queries}: the same part of their plans"
+
+
+def _runnable(emit: Emit) -> Emit:
+    try:
+        return plan_query(emit).emit
+    except QueryError:
+        return emit

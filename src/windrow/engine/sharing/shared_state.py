@@ -1,0 +1,569 @@
+"""What queries have in common: the synopses they share, in ledgers, one for each stream and grouping.
+
+A query that comes asks a planner which synopses it can use; it gets what is there, makes longer what is too
+short, and adds what is missing. Since when a synopsis has all rows is remembered: a query that comes late is
+answered from there on, not from its own beginning. What is stored names each query's synopses, so that a
+restart finds them again, whatever comes first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.canonical import digest_of
+from windrow.errors import QueryError, StateError
+from windrow.execution.shared import Seed
+from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.aggregates.user_states import UserState
+from windrow.kernels.aggregates.value_tables import Cells, Ordered
+from windrow.kernels.shared.request import Asker
+from windrow.kernels.shared.shared_state import Entry, Ledger, Sheet
+from windrow.kernels.shared.value_counts import Tally
+from windrow.physical.identity import changed
+from windrow.physical.operators import SHARED
+from windrow.physical.units import SlidingUnit
+from windrow.sharing.data import Datum
+from windrow.sharing.derived_queries import recipe, relevant_of
+from windrow.sharing.grids import Grid
+from windrow.sharing.planner import Planner
+from windrow.sharing.predicates.json_form import read, written
+from windrow.sharing.predicates.terms import predicate_of
+from windrow.sharing.questions import question_of
+from windrow.sharing.rules import cs8
+from windrow.windows.domain import INFINITY
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.plan import Emit
+    from windrow.engine.records import StreamRecord
+    from windrow.execution.bundle import Bundle
+    from windrow.kernels.panes.query import SlidingQuery
+    from windrow.sharing.plans import SharingPlan
+    from windrow.sharing.predicates.covers import Relevant
+    from windrow.sharing.predicates.terms import Predicate
+    from windrow.sharing.questions import Need, Question
+    from windrow.sharing.synopsis_facts import Held
+
+#: so many conditions of WHERE are kept in one table; those of others go to the next
+MOST_CONDITIONS = 8
+TOO_LARGE = "its groups and intervals are too many to be kept as a matrix"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A synopsis in its ledger: its intervals, how many are kept, and since when it has all rows."""
+
+    ledger: str
+    grid: Grid
+    length: int
+    #: the hash of what an interval of it holds
+    identity: str
+    #: None: from the beginning
+    since: int | None = None
+    #: the rows it is of, if queries with other conditions use it too
+    where: Any = None
+
+    def to_json(self) -> list[Any]:
+        """For the manifest."""
+        known = [self.ledger, self.grid.width, self.grid.phase, self.length, self.identity, self.since]
+        return known if self.where is None else [*known, self.where]
+
+    @classmethod
+    def from_json(cls, stored: list[Any]) -> Kept:
+        """What `to_json` wrote."""
+        ledger, width, phase, length, identity, since, *where = stored
+        return cls(ledger, Grid(width, phase), length, identity, since, *where)
+
+    @property
+    def known(self) -> tuple[Grid, Predicate | None]:
+        """For a planner that does not know it yet."""
+        return self.grid, None if self.where is None else predicate_of(read(self.where))
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Recipes of a query's synopses, by its needs, and the instant from which its answers are complete."""
+
+    shares: tuple[str, ...]
+    complete_from: int | None
+
+
+@dataclass
+class Common:
+    """All synopses of an engine."""
+
+    planner: Planner = field(default_factory=lambda: Planner(1))
+    kept: dict[str, Kept] = field(default_factory=dict)
+    #: up to which commit each ledger has taken delta files in
+    absorbed: dict[str, int] = field(default_factory=dict)
+    #: why a query has a state of its own
+    alone: dict[str, str] = field(default_factory=dict)
+    #: streams with groupings that have become too large
+    left: dict[str, None] = field(default_factory=dict)
+    #: changes as queries come and go
+    version: int = 0
+    _plan: tuple[int, SharingPlan] | None = None
+    _askers: dict[str, Asker] = field(default_factory=dict)
+    _names: dict[tuple[Hashable, tuple[Expression, ...]], str] = field(default_factory=dict)
+    _parts: dict[tuple[Hashable, tuple[Expression, ...]], dict[Predicate, int]] = field(default_factory=dict)
+    _members: dict[str, dict[str, None]] = field(default_factory=dict)
+    _forms: dict[Any, int] = field(default_factory=dict)
+    _plans: list[bytes] = field(default_factory=list)
+    #: queries with the same number differ only in when they are answered
+    _alike: dict[str, int] = field(default_factory=dict)
+    _kinds: dict[Hashable, int] = field(default_factory=dict)
+    #: ledgers of queries that may still be declared, by their streams and groupings
+    _awaited: dict[str, str] = field(default_factory=dict)
+    _ledgers: dict[str, Ledger] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, decisions: Mapping[str, Any]) -> Common:
+        """As the last commit has it; queries come back one by one."""
+        stored = decisions.get("synopses", {})
+        found = cls()
+        found.planner.made = stored.get("made", 0)
+        found.kept = {name: Kept.from_json(each) for name, each in stored.get("kept", {}).items()}
+        found.absorbed = dict(stored.get("ledgers", {}))
+        found.left = dict.fromkeys(stored.get("left", ()))
+        found._awaited = {_key_of(each.ledger): each.ledger for each in found.kept.values()}
+        return found
+
+    def decisions(
+        self, absorbed: Mapping[str, int], others: Iterable[str], leaving: Iterable[str] = ()
+    ) -> dict[str, Any]:
+        """For the manifest; `others` are synopses of queries that nobody has declared yet, `leaving` ledgers
+        that are given up with this commit."""
+        names = {*self.planner.held, *others}
+        kept = {name: each.to_json() for name, each in self.kept.items() if name in names}
+        ledgers = {each[0] for each in kept.values()}
+        if not kept and not self.planner.made:
+            return {}
+        known = {name: commit for name, commit in absorbed.items() if name in ledgers}
+        made, left = self.planner.made, [*self.left, *map(_key_of, leaving)]
+        return {"synopses": {"made": made, "kept": kept, "ledgers": known, "left": left}}
+
+    def copy(self) -> Common:
+        """The same, to change."""
+        return replace(
+            self,
+            planner=self.planner.copy(),
+            kept=dict(self.kept),
+            absorbed=dict(self.absorbed),
+            alone=dict(self.alone),
+            left=dict(self.left),
+            _askers=dict(self._askers),
+            _names=dict(self._names),
+            _parts={key: dict(each) for key, each in self._parts.items()},
+            _members={name: dict(each) for name, each in self._members.items()},
+            _forms=dict(self._forms),
+            _plans=list(self._plans),
+            _alike=dict(self._alike),
+            _kinds=dict(self._kinds),
+            _awaited=dict(self._awaited),
+            _ledgers=dict(self._ledgers),
+        )
+
+    # ------------------------------------------------------------ queries come and go
+
+    def join(
+        self, bundle: Bundle, plan: Emit, stream: StreamRecord, commit: int, *, is_exact: bool = True
+    ) -> Joined | None:
+        """A new query; None if it has to keep a state of its own. `commit` is the one that will know it.
+
+        It `is_exact` if it answers every window.
+        """
+        name = bundle.name
+        try:
+            question = question_of(name, plan)
+        except QueryError as error:
+            self.alone[name] = error.message
+            return None
+        question, cover = self._placed(replace(question, is_exact=is_exact))
+        ledger = self._ledger_of(question, commit)
+        reason = _why_alone(bundle, question) or (TOO_LARGE if _key_of(ledger) in self.left else None)
+        if reason is not None:
+            self.alone[name] = reason
+            return None
+        if cover is None:
+            self.planner.take([question])
+        else:
+            self.planner.take_from(question, cover)
+        shares = self._enter(bundle, question, ledger, stream)
+        since = [self.kept[label].since for label in labels_of(shares)]
+        if stream.shed and stream.greatest is not None:  # what was shed is in no synopsis
+            since.append(stream.greatest + 1)
+        return Joined(shares, max((each for each in since if each is not None), default=None))
+
+    def _enter(
+        self, bundle: Bundle, question: Question, ledger: str, stream: StreamRecord
+    ) -> tuple[str, ...]:
+        """A query has its synopses in a ledger, as the planner says: their recipes."""
+        recipes = [self.planner.recipes(bundle.name)[need] for need in question.needs]
+        shares = tuple(map(recipe, recipes))
+        for label in labels_of(shares):
+            self._keep(label, ledger, stream)
+        for label in labels_of(recipe(each) for each in recipes if len(each.all) > 1):
+            where = written(self.planner.held[label].predicate.expression)
+            self.kept[label] = replace(self.kept[label], where=where)
+        self._take(bundle, question, shares, ledger)
+        return shares
+
+    def settle(
+        self, ledger: str, bundles: Mapping[str, Bundle], stream: StreamRecord
+    ) -> dict[str, tuple[str, ...]]:
+        """Queries of a ledger that has no rows yet get what they would if all came at once: their new
+        recipes, by their names; none if they have that. What they had stays known to whoever still has it in
+        hand."""
+        members = self.members(ledger)
+        planner = self.planner.replanned(members)
+        if planner is None:
+            return {}
+        if not all(_can_be_kept(planner.recipes(name).values(), planner.held) for name in members):
+            return {}
+        self.planner = planner
+        questions = [question for name in members if (question := planner.question(name)) is not None]
+        for question in questions:
+            if not self._is_combined(question):
+                self._remember(question)
+        return {each.name: self._enter(bundles[each.name], each, ledger, stream) for each in questions}
+
+    def adopt(self, bundle: Bundle, plan: Emit, shares: tuple[str, ...], *, is_exact: bool = True) -> None:
+        """A query that the last commit knows comes back to its synopses."""
+        try:
+            question, ledger = question_of(bundle.name, plan), self.ledger_of(shares)
+            part = int(_key_of(ledger).rpartition(" ")[2])
+            question = replace(question, source=(question.source, part), is_exact=is_exact)
+            known = {label: self.kept[label].known for label in labels_of(shares)}
+            self.planner.adopt(question, [relevant_of(each) for each in shares], known)
+        except (KeyError, ValueError, QueryError) as error:
+            raise _lost(bundle.name) from error
+        for label in labels_of(shares):
+            if identity_of(self.planner.held[label]) != self.kept[label].identity:
+                raise changed(
+                    _query(bundle.name), f"the intervals of {label}, which it shares, hold something else now"
+                )
+        if not self._is_combined(question):
+            self._remember(question)
+        self._names[question.source, question.keys] = ledger
+        self._awaited.pop(_key_of(ledger), None)
+        self._take(bundle, question, shares, ledger)
+
+    def drop(self, query: str) -> None:
+        """A query goes, and what nobody else uses with it."""
+        self.version += 1
+        self.alone.pop(query, None)
+        question = self.planner.question(query)
+        if question is None:
+            return
+        is_combined = self._is_combined(question)
+        self.planner.drop(query)
+        del self._askers[query], self._alike[query]
+        ledger = self._names[question.source, question.keys]
+        self._members[ledger].pop(query)
+        self._ledgers.pop(ledger, None)
+        others = [self.planner.question(other) for other in self._members[ledger]]
+        alike = [each for each in others if each and each.existence.predicate == question.existence.predicate]
+        if not is_combined and all(map(self._is_combined, alike)):
+            assert isinstance(question.source, tuple)
+            self._parts[question.source[0], question.keys].pop(question.existence.predicate, None)
+        for label, held in self.planner.held.items():
+            if label in self.kept and self.kept[label].length != held.b:
+                self.kept[label] = replace(self.kept[label], length=held.b)
+
+    def _keep(self, label: str, ledger: str, stream: StreamRecord) -> None:
+        held, before = self.planner.held[label], self.kept.get(label)
+        if before is None:
+            since = None if stream.greatest is None else stream.greatest + 1
+            self.kept[label] = Kept(ledger, held.grid, held.b, identity_of(held), since)
+        elif held.b > before.length:
+            since = _later(before.since, _forgotten(before, stream))
+            self.kept[label] = replace(before, length=held.b, since=since)
+
+    def _placed(self, question: Question) -> tuple[Question, dict[Need, Relevant[str]] | None]:
+        """A question in one of the ledgers of its stream and grouping, and what it is combined from, if all
+        it needs is in that ledger already."""
+        stream, predicate = str(question.source), question.existence.predicate
+        for part in self._used_parts(stream, question):
+            placed = replace(question, source=(stream, part))
+            cover = self.planner.cover(placed)
+            if cover is not None and _can_be_kept(cover.values(), self.planner.held):
+                if len(cover[question.existence].all) == 1:
+                    self._parts.setdefault((stream, question.keys), {}).setdefault(predicate, part)
+                return placed, cover
+        return replace(question, source=(stream, self._part(stream, question))), None
+
+    def _used_parts(self, stream: str, question: Question) -> list[int]:
+        """The ledgers of a stream and a grouping that have queries, that of its condition first."""
+        own = self._parts.get((stream, question.keys), {}).get(question.existence.predicate)
+        mine = [
+            key for key, name in self._names.items() if key[1] == question.keys and self._members.get(name)
+        ]
+        parts = [source[1] for source, _ in mine if isinstance(source, tuple) and source[0] == stream]
+        return sorted(parts, key=lambda part: (part != own, part))
+
+    def _is_combined(self, question: Question) -> bool:
+        """Whether its groups are those of queries with other conditions."""
+        return len(self.planner.recipes(question.name)[question.existence].all) > 1
+
+    def _part(self, stream: str, question: Question) -> int:
+        """Which of the ledgers of a stream and a grouping a query is in: that of its condition.
+
+        A table has columns for all entries, whether the condition of each holds or not; with all conditions
+        in one table, most of it would say nothing.
+        """
+        parts = self._parts.setdefault((stream, question.keys), {})
+        known, sizes = question.existence.predicate, Counter(parts.values())
+        free = (number for number in count() if sizes[number] < MOST_CONDITIONS)
+        return parts.setdefault(known, parts[known] if known in parts else next(free))
+
+    def _remember(self, question: Question) -> None:
+        """In which of the ledgers of its stream and grouping a condition is."""
+        assert isinstance(question.source, tuple)
+        stream, part = question.source
+        self._parts.setdefault((stream, question.keys), {})[question.existence.predicate] = part
+
+    def _ledger_of(self, question: Question, commit: int) -> str:
+        key = question.source, question.keys
+        if key not in self._names or not self._members.get(self._names[key]):
+            digest = digest_of(question.keys)[:12]
+            assert isinstance(question.source, tuple)
+            stream, part = question.source
+            name = f"synopses of {stream} {digest} {part}@{commit}"
+            self._names[key] = self._awaited.get(_key_of(name), name)
+            self.absorbed.setdefault(self._names[key], commit - 1)
+        return self._names[key]
+
+    def _take(self, bundle: Bundle, question: Question, shares: tuple[str, ...], ledger: str) -> None:
+        unit = bundle.unit
+        assert isinstance(unit, SlidingUnit)
+        label = dict(zip(question.needs, shares, strict=True))
+        level = unit.program.bottom
+        partials = level.answers.measures.layouts[GROUPS].partials[1:]
+        parts = tuple(tuple(label[need] for need in question.measured[each.label]) for each in partials)
+        cells = [name for name in level.answers.measures.layouts if name != GROUPS]
+        tallies = tuple((name, label[question.measured[name][0]]) for name in cells)
+        form = self._forms.setdefault(_form(level.query), len(self._plans))
+        if form == len(self._plans):
+            self._plans.append(bundle.plan)
+        (length,) = question.lengths
+        exists = label[question.existence]
+        self._askers[bundle.name] = Asker(
+            bundle.name, form, length, question.slide, question.origin, exists, parts, tallies=tallies
+        )
+        self._alike[bundle.name] = self._kinds.setdefault(cs8.unslid(question.emit), len(self._kinds))
+        self._members.setdefault(ledger, {})[bundle.name] = None
+        self.version += 1
+        self._ledgers.pop(ledger, None)
+
+    # ------------------------------------------------------------ too large to share
+
+    def seeds(self, ledger: str) -> dict[str, Seed]:
+        """What each query of a ledger takes along if it leaves."""
+        sheets = self.ledger(ledger).sheets
+        kept = {each.label: (each.name, each.width, each.phase) for each in self.ledger(ledger).tallies}
+        grids = tuple((sheet.width, sheet.phase) for sheet in sheets)
+        columns = {e.name: [each.name for each in e.nothing()] for sheet in sheets for e in sheet.entries}
+        found: dict[str, Seed] = {}
+        for query in self.members(ledger):
+            asker, question = self._askers[query], self.planner.question(query)
+            assert question is not None
+            tallies = {table: kept[label] for table, label in asker.tallies}
+            partials = [label for label in question.measured if label not in tallies]
+            pieces: dict[tuple[bool, int], dict[str, str]] = {}
+            _put(pieces, asker.exists, ["rows.0"], columns)
+            for label, entries in zip(partials, asker.parts, strict=True):
+                names = (f"{label}.{place}" for place in count())
+                for entry in entries:
+                    _put(pieces, entry, names, columns)
+            taken = tuple((is_added, piece) for (is_added, _), piece in pieces.items())
+            found[query] = Seed(ledger, grids, taken, tallies)
+        return found
+
+    def leave(self, ledger: str) -> None:
+        """Its queries keep states of their own from now on, and so does who comes later."""
+        self.left[_key_of(ledger)] = None
+        for query in self.members(ledger):
+            self.drop(query)
+            self.alone[query] = TOO_LARGE
+
+    # ------------------------------------------------------------ what there is
+
+    @property
+    def plan(self) -> SharingPlan:
+        """Who shares what, and by which rules."""
+        known, version = self._plan, self.version
+        if known is None or known[0] != version:
+            known = self._plan = version, self.planner.copy().plan()
+        return known[1]
+
+    @property
+    def ledgers(self) -> list[str]:
+        """The ledgers that queries use."""
+        return [name for name, members in self._members.items() if members]
+
+    def members(self, ledger: str) -> list[str]:
+        """The queries of a ledger."""
+        return list(self._members.get(ledger, ()))
+
+    def ledger_of(self, shares: Iterable[str]) -> str:
+        """The ledger that a query's synopses are in."""
+        return self.kept[next(iter(labels_of(shares)))].ledger
+
+    def asker(self, query: str) -> Asker:
+        """What a query asks of its ledger."""
+        return self._askers[query]
+
+    def asking(self, query: str) -> tuple[Asker, int]:
+        """What a query asks, and a number that those have too who ask the same at other instants."""
+        return self._askers[query], self._alike[query]
+
+    def tallied(self, query: str) -> dict[str, tuple[str, int]]:
+        """Where the values of each table of cells of a query are: in which tally, over how many intervals."""
+        asker = self._askers[query]
+        (ledger,) = (name for name, members in self._members.items() if query in members)
+        tallies = {each.label: each for each in self.ledger(ledger).tallies}
+        found = {table: tallies[label] for table, label in asker.tallies}
+        return {table: (each.name, asker.range // each.width) for table, each in found.items()}
+
+    @property
+    def forms(self) -> tuple[bytes, ...]:
+        """The plans that askers' forms are taken from."""
+        return tuple(self._plans)
+
+    def ledger(self, name: str) -> Ledger:
+        """A ledger as it is kept now."""
+        if name not in self._ledgers:
+            question = self.planner.question(self.members(name)[0])
+            assert question is not None
+            sheets: dict[Grid, list[Held]] = {}
+            tallies: list[Tally] = []
+            asked: dict[str, set[int]] = {}
+            for asker in map(self.asker, self.members(name)):
+                for _, label in asker.tallies:
+                    asked.setdefault(label, set()).add(asker.range)
+            for label, held in self.planner.held.items():
+                if self.kept[label].ledger == name and _is_tally(held):
+                    tallies.append(_tally(held, self.kept[label].length, asked[label]))
+                elif self.kept[label].ledger == name:
+                    sheets.setdefault(held.grid, []).append(held)
+            (stream,) = question.emit.leaves[0].streams
+            found = tuple(self._sheet(grid, some) for grid, some in sheets.items())
+            self._ledgers[name] = Ledger(name, stream, question.keys, found, tuple(tallies))
+        return self._ledgers[name]
+
+    def _sheet(self, grid: Grid, found: list[Held]) -> Sheet:
+        length = max(self.kept[held.name].length for held in found)
+        return Sheet(grid.width, grid.phase, length, tuple(_entry(held) for held in found))
+
+
+def identity_of(held: Held) -> str:
+    """The hash of what an interval of a synopsis holds: which state, of which rows and groups."""
+    datum, family = held.family.datum, held.family
+    assert isinstance(datum, Datum)
+    rows, cut = held.predicate.expression, [held.grid.width, held.grid.phase]
+    return digest_of([SHARED, datum.form, rows, family.keys, cut])
+
+
+def labels_of(recipes: Iterable[str]) -> dict[str, None]:
+    """The synopses that some recipes are made of, each once.
+
+    >>> list(labels_of(["p1", "p1+p2", "p4-p2"]))
+    ['p1', 'p2', 'p4']
+    """
+    return dict.fromkeys(label for each in recipes for label in relevant_of(each).all)
+
+
+def _can_be_kept(recipes: Iterable[Relevant[str]], held: Mapping[str, Held]) -> bool:
+    """Whether conditions that outlive their queries can be written down."""
+    labels = {label for each in recipes if len(each.all) > 1 for label in each.all}
+    return all(written(held[label].predicate.expression) is not None for label in labels)
+
+
+def _put(
+    pieces: dict[tuple[bool, int], dict[str, str]],
+    entry: str,
+    names: Iterable[str],
+    columns: Mapping[str, list[str]],
+) -> None:
+    """What a query takes along of an entry: of one that is combined, a piece for each part."""
+    relevant = relevant_of(entry)
+    mine = list(zip(columns[relevant.added[0]], names, strict=False))
+    for is_added, labels in ((True, relevant.added), (False, relevant.subtracted)):
+        for place, label in enumerate(labels):
+            piece = pieces.setdefault((is_added, place), {})
+            piece |= {name: column for (_, name), column in zip(mine, columns[label], strict=True)}
+
+
+def _entry(held: Held) -> Entry:
+    datum = held.family.datum
+    assert isinstance(datum, Datum)
+    return Entry(
+        replace(datum.shape, label=held.name),  # type: ignore[arg-type]
+        datum.args,
+        held.predicate.expression,
+        datum.order,
+    )
+
+
+def _is_tally(held: Held) -> bool:
+    return isinstance(held.family.datum, Datum) and held.family.datum.is_complex
+
+
+def _tally(held: Held, length: int, ranges: Iterable[int]) -> Tally:
+    datum, grid = held.family.datum, held.grid
+    assert isinstance(datum, Datum)
+    assert isinstance(datum.shape, Cells)
+    what = held.name, datum.shape, datum.args, held.predicate.expression
+    spans = tuple(sorted(each // grid.width for each in ranges))
+    return Tally(grid.width, grid.phase, length, (), *what, spans)
+
+
+def _form(query: SlidingQuery) -> Any:
+    """What of a query makes rows of its states."""
+    above = tuple(getattr(node, "predicate", None) or node.outputs for node in query.above)  # type: ignore[union-attr]
+    columns = tuple((each.name, str(each.type)) for each in query.emit.schema)
+    return above, query.aggregate.keys, query.aggregate.aggregates, columns
+
+
+def _why_alone(bundle: Bundle, question: Question) -> str | None:
+    unit = bundle.unit
+    if not isinstance(unit, SlidingUnit) or unit.stages > 1:
+        return "it is not one aggregate over one stream"
+    if unit.program.by_group:
+        return "its groups may become final one by one"
+    if any(key.type.fields for key in question.keys):
+        return "it groups by arrays or structs"
+    for need in question.needs:
+        if isinstance(need.datum.shape, Ordered | UserState):
+            return f"the {need.datum.text} is no state of constant size"
+    return None
+
+
+def _forgotten(kept: Kept, stream: StreamRecord) -> int | None:
+    """Where the first interval begins that a synopsis still holds."""
+    clock = stream.known.progress_on(stream.stream, stream.stream.wattr)
+    if abs(clock) == INFINITY:
+        return None
+    return kept.grid.begin(kept.grid.index(int(clock)) - kept.length)
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    return max((each for each in (one, other) if each is not None), default=None)
+
+
+def _key_of(ledger: str) -> str:
+    """The stream and the grouping, without the commit that the ledger began with."""
+    return ledger.rpartition("@")[0]
+
+
+def _lost(query: str) -> StateError:
+    return changed(_query(query), "it shares intervals that are cut in another way now")
+
+
+def _query(name: str) -> str:
+    """The name under which a user knows a query."""
+    return name.rpartition("@")[0]

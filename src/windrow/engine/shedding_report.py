@@ -1,0 +1,73 @@
+"""What EXPLAIN says of a query that has agreed to lose windows: what is left out, and what holds all the
+same.
+
+>>> from windrow.engine.explain import declared
+>>> from windrow.language.compile import compile_query
+>>> from windrow.physical import plan_query
+>>> bids = {"bids": ("price DOUBLE, ts TIMESTAMP", "SLACK 5 SECONDS SHEDDABLE")}
+>>> text = "SELECT MAX(price) AS top FROM bids [RANGE 1 MINUTE SLIDE 10 SECONDS]"
+>>> plan = plan_query(compile_query(text, declared(bids, {})))
+>>> for line in what_is_shed(plan, max_gap=11):
+...     print(line)
+shed    WinDrop(window 1 MINUTE, slide 10 SECONDS, B 11): each answer given is exact, at most 11 windows in a
+        row are missing; a gap of 11 makes 1 MINUTE of rows needless. Shed rows are counted by Spark as it
+        aggregates, in no pane. Not used: RDrop, which drops answers at random: each answer given is exact,
+        any number of windows may be missing; RowDrop, which drops rows at random: answers may be wrong, any
+        number of windows may be missing
+"""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from windrow.algebra.explain.brackets import quantity
+from windrow.physical.native_sql import why_from_rows
+from windrow.physical.units import SlidingUnit
+from windrow.shedding.agreement import Candidate, agree
+from windrow.shedding.refusal import CannotShed
+from windrow.shedding.strategies import RDROP, ROW_DROP, WINDROP
+from windrow.spark.place_of_drop import why_in_workers
+
+if TYPE_CHECKING:
+    from windrow.physical import PhysicalPlan
+
+_WIDTH, _LABEL = 110, "shed    "
+#: what else could be done, to be compared with
+_OTHERS = (
+    f"Not used: RDrop, which drops answers at random: {RDROP.text()};"
+    f" RowDrop, which drops rows at random: {ROW_DROP.text()}"
+)
+
+
+def what_is_shed(plan: PhysicalPlan, max_gap: int | None) -> list[str]:
+    """The line about overload; none for a query without MAX GAP, which loses nothing."""
+    if max_gap is None:
+        return []
+    return wrap(_told(plan, max_gap), _WIDTH, initial_indent=_LABEL, subsequent_indent=" " * len(_LABEL))
+
+
+def _told(plan: PhysicalPlan, max_gap: int) -> str:
+    emit = plan.asked
+    try:
+        drop = agree(Candidate("", emit, max_gap)).drop
+    except CannotShed as refusal:
+        return f"no window is left out: {refusal.reason}"
+    domain = emit.leaves[0].domain
+    window, slide = quantity(drop.window, domain), quantity(drop.slide, domain)
+    rows = f"{quantity(drop.early_ticks, domain)} of rows" if drop.early_ticks else "no row"
+    return (
+        f"WinDrop(window {window}, slide {slide}, B {drop.batch}): {WINDROP.text(drop.batch)};"
+        f" a gap of {drop.batch} makes {rows} needless. {_where(plan) if drop.early_ticks else ''}{_OTHERS}"
+    )
+
+
+def _where(plan: PhysicalPlan) -> str:
+    """Where needless rows are dropped, if it is up to this query and its streams."""
+    unit = plan.unit
+    if isinstance(unit, SlidingUnit) and why_from_rows(unit.program) is None:
+        return "Shed rows are counted by Spark as it aggregates, in no pane. "
+    reasons = [why_in_workers(stream, [unit]) for stream in unit.streams.values() if stream.sheddable]
+    told = "; ".join(reason for reason in reasons if reason is not None)
+    where = f"after they came to workers: {told}" if told else "in Spark, before they go to workers"
+    return f"Shed rows are dropped {where}. "

@@ -1,0 +1,66 @@
+"""A micro-batch on its way into the ingest job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from windrow.windows.domain import ROW_NUM
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream
+    from windrow.algebra.schema import Schema
+    from windrow.execution.bundle import Bundle
+    from windrow.kernels.intake import Known
+    from windrow.kernels.shared.shared_state import Ledger
+    from windrow.windows.domain import Instant
+
+
+def plain_names(schema: Schema) -> list[str]:
+    """What columns are called on their way to a worker: Spark looks them up by name there, and takes a name
+    with a dot in it for a field of a struct."""
+    return [f"c{place}" for place in range(len(schema))]
+
+
+def as_declared(rows: pa.RecordBatch, schema: Schema) -> pa.Table:
+    """Rows that came to a worker, under the names of their stream."""
+    table = pa.Table.from_batches([rows])
+    came_plain = table.column_names == plain_names(schema)
+    return table.rename_columns(list(schema.names)) if came_plain else table
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """The new rows of a stream, what was known of it before, and the queries that read it."""
+
+    stream: Stream
+    #: a Spark DataFrame; an Arrow table where no Spark is
+    frame: Any
+    known: Known
+    queries: tuple[Bundle, ...]
+    order_key: tuple[str, ...] = ()
+    #: what is known of all streams: a query over several has one clock
+    others: Mapping[str, Known] = field(default_factory=dict)
+    #: how many pane states the last batch gave, if that is known
+    panes: int | None = None
+    #: how far each table is
+    held: Mapping[str, Instant] = field(default_factory=dict)
+    #: rows that no query needs: intervals [begin, end) of WATTR
+    shed: tuple[tuple[int, int], ...] = ()
+    #: rows that a query does not need, although another may
+    own: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    #: whether archives are to have the accepted rows
+    archived: bool = False
+    #: what is kept once for all queries that share it; these are not among `queries`
+    ledgers: tuple[Ledger, ...] = ()
+    #: whether several groupings may be aggregated at once: as far as is known, they have few groups in common
+    together: bool = True
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether rows must be numbered as they come, all of them by one task and in the source's order: by
+        what queries ask for, or since the stream's progress is such a number."""
+        return self.stream.wattr == ROW_NUM or any(query.unit.numbers_rows for query in self.queries)

@@ -1,0 +1,325 @@
+"""The close job's tasks: each shard takes in what is new, answers what is due and forgets what expired.
+
+A nested query has a level in each stage of the job: the answers of one stage travel to the shards of the
+next, as states of its panes. Stage `n` of shard `s` has a state of its own, numbered n·shards + s.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.execution.archive_rows import archived_section, lived_rows
+from windrow.execution.delta_file import key_types, open_files, tables_of
+from windrow.execution.durations import timed
+from windrow.execution.place import Spool
+from windrow.execution.relational import OF, Moving, Turn, advance, replanned
+from windrow.execution.reports import DONE, ROUTED, Closed, Fault, contents, fault_of, message, undisturbed
+from windrow.execution.shared import operator_of, sheets_of
+from windrow.kernels.clock import Clock
+from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.columnar.shards import split
+from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.shared import kernel as shared_kernel
+from windrow.kernels.shared.followers import instants
+from windrow.kernels.state import Delta, State, without
+from windrow.physical.units import SlidingUnit
+from windrow.state.names import OUTBOX
+from windrow.state.shard import Shard, change_shard
+from windrow.windows.domain import INFINITY
+
+if TYPE_CHECKING:
+    from windrow.execution.bundle import Bundle
+    from windrow.execution.place import Place
+    from windrow.execution.shared import Seed, SharedWork
+    from windrow.kernels.panes.level import Level
+    from windrow.physical.units import GeneralUnit
+    from windrow.state.refs import ChunkRef
+
+
+@dataclass(frozen=True)
+class Work:
+    """A query to move: its clock, the delta files it has not taken in yet, and the last window to report."""
+
+    query: Bundle
+    #: of the kind that the query's unit goes by
+    clock: Any
+    deltas: tuple[ChunkRef, ...] = ()
+    latest: int | None = None
+    #: windows that begin earlier are not answered: rows from before the query was there would be missing
+    complete_from: int | None = None
+    #: when each of its tables changed last
+    changed: Mapping[str, int] = field(default_factory=dict)
+    #: whether the windows that end at an instant are left out; None: none is
+    drops: Callable[[int], bool] | None = None
+    #: whether archives are to have the rows of the answer, with the instants they are in it
+    lifetimes: bool = False
+    #: what it takes along from a ledger that it leaves
+    seed: Seed | None = None
+    #: the same query by another plan, whose states are made those of this one; nothing else is done
+    replaced: Bundle | None = None
+
+
+@dataclass(frozen=True)
+class Routed:
+    """Pane states for a level of a query, from one shard of the stage below to one of this stage."""
+
+    query: str
+    tables: Mapping[str, bytes]
+    latest: int | None
+
+
+@dataclass(frozen=True)
+class CloseTask:
+    """One stage of the close job."""
+
+    stage: int
+    place: Place
+    work: tuple[Work, ...]
+    #: the state files of each shard of this stage
+    files: Mapping[int, tuple[ChunkRef, ...]]
+    #: the queries and ledgers there are; state of any other is let go of
+    alive: frozenset[str] = frozenset()
+    #: ledgers to move, each for all its queries
+    shared: tuple[SharedWork, ...] = ()
+    #: which shard a task is of; the task itself knows only when it runs
+    shard: Callable[[], int] | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        undisturbed()
+        shard, received = self._received(batches)
+        run = _Run(self, shard, received)
+        yield from run.passed_on
+        yield message(DONE, run.run(), shard)
+        yield from run.routed
+
+    def _received(self, batches: Iterable[pa.RecordBatch]) -> tuple[int, list[pa.RecordBatch]]:
+        rows = list(batches)
+        if self.shard is not None:
+            return self.shard(), rows
+        return int(rows[0].column(0)[0].as_py()), []
+
+
+class _Run:
+    """One shard of one stage."""
+
+    def __init__(self, task: CloseTask, shard: int, received: list[pa.RecordBatch]) -> None:
+        self.task, self.shard, self.place = task, shard, task.place
+        self.rows: Counter[str] = Counter()
+        self.passed: Counter[str] = Counter()
+        self.faults: dict[str, Fault] = {}
+        self.cells: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
+        self.routed: list[pa.RecordBatch] = []
+        self.passed_on: list[pa.RecordBatch] = []
+        self.incoming: dict[str, list[Routed]] = {}
+        #: teams of queries, by the names under which their rows are filed
+        self.moving: dict[str, Moving] = {}
+        for batch in received:
+            self._sort_out(batch)
+
+    def _sort_out(self, batch: pa.RecordBatch) -> None:
+        found: Routed
+        for found in contents(batch, ROUTED):
+            self.incoming.setdefault(found.query, []).append(found)
+        for place, kind in enumerate(batch.column("kind").to_pylist()):
+            if kind != ROUTED:
+                self.passed_on.append(batch.slice(place, 1))
+
+    def run(self) -> Closed:
+        """Move every query that has a level here."""
+        place, task = self.place, self.task
+        number = task.stage * place.shards + self.shard
+        before = Shard(place.store, task.files.get(number, ()))
+        name = place.new_name(number)
+        files: list[ChunkRef] = []
+        with (
+            Spool(place, number, OUTBOX) as outbox,
+            change_shard(before, name, files) as change,
+        ):
+            for work in task.work:
+                if work.query.unit.stages > task.stage:
+                    with timed(self.seconds, work.query.name):
+                        for operator in before.operators if work.replaced is not None else ():
+                            if operator.partition(OF)[0] == work.query.name:
+                                change.drop(operator)
+                        for operator, state in self._moved(work, before, outbox).items():
+                            change.put(operator, state)
+            for moving in self.moving.values():
+                for operator, state in moving.states.items():
+                    change.put(operator, state)
+            self._share_alike()
+            for common in task.shared if task.stage == 0 else ():
+                with timed(self.seconds, *(asker.query for asker in common.turn.askers)):
+                    for operator, state in self._shared(common, before, outbox).items():
+                        change.put(operator, state)
+            for operator in before.operators:
+                if operator.partition(OF)[0] not in task.alive:
+                    change.drop(operator)
+        known = dict(self.rows), self.faults, self.cells, self.seconds, task.stage, dict(self.passed)
+        return Closed(number, tuple(files), outbox.ref, *known)
+
+    def _moved(self, work: Work, before: Shard, outbox: Spool) -> Mapping[str, State]:
+        """The next states of a query's operators; a fault, and none, if it cannot go on."""
+        unit = work.query.unit
+        try:
+            if work.replaced is not None:
+                return replanned(work.replaced, work.query, before, work.clock.now)
+            if isinstance(unit, SlidingUnit):
+                return self._slid(work, unit, before, outbox)
+            return self._advanced(work, unit, before, outbox)
+        except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
+            self.faults[work.query.name] = fault_of(error, work.query.name)
+            return {}
+
+    def _shared(self, work: SharedWork, before: Shard, outbox: Spool) -> Mapping[str, State]:
+        """The next state of a ledger, all its queries being answered; a fault of each if that fails."""
+        operator, ledger = operator_of(work.name), work.turn.ledger
+        try:
+            delta = sheets_of(open_files(self.place.store, work.deltas), ledger, self.shard)
+            found = shared_kernel.advance(work.turn, before.state(operator), delta)
+            followers = {asker.query: asker.followers for asker in work.turn.askers}
+            for pack in found.packs:
+                outbox.writer.add_pack(pack.table, pack.queries)
+                at, first = instants(pack.table), 0
+                for query, rows in pack.queries:
+                    self.rows[query] += rows
+                    for follower in followers[query]:
+                        self.rows[follower.query] += int(follower.wants(at[first : first + rows]).sum())
+                    first += rows
+            self.faults |= {query: fault_of(error, query) for query, error in found.faults.items()}
+            self.cells[work.name] = found.cells
+            return {operator: found.state}
+        except Exception as error:  # noqa: BLE001  whatever is wrong here must not stop other queries
+            self.faults[work.name] = fault_of(error, work.name)
+            return {}
+
+    def _slid(self, work: Work, unit: SlidingUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
+        levels, stage = unit.program.levels, self.task.stage
+        operator = f"{work.query.name}{OF}{stage}"
+        clock = work.clock if stage == 0 else Clock(work.clock.before, work.clock.now)
+        delta = self._delta(work, unit, levels[stage], before)
+        kernel = levels[stage].kernel
+        if work.drops is not None and len(levels) == stage + 1:
+            kernel = without(kernel, work.drops)
+        moved, answers = kernel.advance(before.state(operator), delta, clock)
+        if len(levels) > stage + 1:
+            self._route(work.query.name, levels[stage + 1], answers, work.clock)
+        else:
+            self._give(work, (_complete(table, work, unit) for table in answers), outbox)
+        return {operator: moved}
+
+    def _advanced(self, work: Work, unit: GeneralUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
+        moving = self.moving.setdefault(work.query.files, Moving())
+        files = open_files(self.place.store, work.deltas)
+        turn = Turn(work.query, self.shard, self.place.shards, work.clock, work.changed)
+        after, answers, pieces = advance(unit, turn, files, before, moving)
+        first: int | None = None
+        if work.complete_from is not None and unit.memory is not None:
+            first = work.complete_from + unit.memory
+            answers = answers.filter(pc.greater_equal(answers.column(0), first))
+        self._give(work, [answers], outbox)
+        if work.lifetimes:
+            lived = lived_rows(pieces, unit.program.emit.schema.names, first)
+            if lived.height:
+                outbox.writer.add(archived_section(work.query.name), lived.to_arrow())
+        return after
+
+    def _share_alike(self) -> None:
+        """What a part took is the expense of all queries that have it."""
+        users: dict[str, list[str]] = {}
+        for work in self.task.work:
+            for _, name in work.query.team.parts if work.query.team is not None else ():
+                users.setdefault(name, []).append(work.query.name)
+        for moving in self.moving.values():
+            for name, part in moving.done.items():
+                self.seconds[moving.by[name]] -= part.seconds
+                for query in users[name]:
+                    self.seconds[query] += part.seconds / len(users[name])
+
+    def _delta(self, work: Work, unit: SlidingUnit, level: Level, before: Shard) -> Delta:
+        if self.task.stage == 0:
+            files = open_files(self.place.store, work.deltas)
+            tables = tables_of(files, work.query.name, unit.program, self.shard)
+            if work.seed is not None:
+                layouts = level.answers.measures.layouts
+                brought = work.seed.tables(before.state(f"{work.seed.ledger}{OF}0"), unit.program)
+                both = {name: [each[name] for each in (brought, tables) if name in each] for name in layouts}
+                merged = {name: merge_panes(frames, layouts[name]) for name, frames in both.items()}
+                tables = {name: frame for name, frame in merged.items() if frame.height}
+            return Delta({name: frame.to_arrow() for name, frame in tables.items()}, work.latest)
+        return _from_below(level, self.incoming.get(work.query.name, []), work.clock)
+
+    def _give(self, work: Work, answers: Iterable[pa.Table], outbox: Spool) -> None:
+        """Answers go to the outbox."""
+        for answered in answers:
+            self._put(work.query.name, answered, work.drops, outbox)
+
+    def _put(
+        self, query: str, answered: pa.Table, drops: Callable[[int], bool] | None, outbox: Spool
+    ) -> None:
+        table = answered if drops is None else _kept(answered, drops)
+        if table.num_rows:
+            outbox.writer.add(query, table)
+            self.rows[query] += table.num_rows
+
+    def _route(self, query: str, level: Level, answers: Iterator[pa.Table], clock: Clock) -> None:
+        """The answers as pane states of the next level, each to the shard its group is in."""
+        pieces: dict[int, dict[str, list[pl.DataFrame]]] = {}
+        latest: int | None = None
+        for table in answers:
+            self.passed[query] += table.num_rows
+            rows = level.nested(table)
+            last = level.latest(rows, Clock(clock.before, clock.now))
+            latest = max((w for w in (latest, last) if w is not None), default=None)
+            for name, frame in level.tables(rows).items():
+                for shard, part in split(frame, key_types(level), self.place.shards):
+                    pieces.setdefault(shard, {}).setdefault(name, []).append(part)
+        # every shard learns which window is the last, those without rows too
+        for shard in range(self.place.shards) if latest is not None else ():
+            tables = {name: _packed(parts, level, name) for name, parts in pieces.get(shard, {}).items()}
+            self.routed.append(message(ROUTED, Routed(query, tables, latest), shard))
+
+
+def _complete(table: pa.Table, work: Work, unit: SlidingUnit) -> pa.Table:
+    """Without the windows that began before the query was there."""
+    cut = unit.program.query.cut
+    if work.complete_from is None or cut.range is None:
+        return table
+    frame = to_frame(table)
+    return frame.filter(pl.col("#at") - cut.range >= work.complete_from).to_arrow()
+
+
+def _kept(table: pa.Table, drops: Callable[[int], bool]) -> pa.Table:
+    """Without the windows that are left out."""
+    ends = table.column(0)
+    gone = [end for end in pc.unique(ends).to_pylist() if drops(end)]
+    return table.filter(pc.invert(pc.is_in(ends, pa.array(gone, ends.type)))) if gone else table
+
+
+def _packed(parts: list[pl.DataFrame], level: Level, name: str) -> bytes:
+    table = merge_panes(parts, level.answers.measures.layouts[name]).to_arrow()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _from_below(level: Level, routed: list[Routed], clock: Clock) -> Delta:
+    found: dict[str, list[pl.DataFrame]] = {}
+    for piece in routed:
+        for name, data in piece.tables.items():
+            found.setdefault(name, []).append(to_frame(pa.ipc.open_stream(data).read_all()))
+    layouts = level.answers.measures.layouts
+    tables = {name: merge_panes(frames, layouts[name]).to_arrow() for name, frames in found.items()}
+    known = [piece.latest for piece in routed if piece.latest is not None]
+    reached = level.query.cut.due(clock.before)
+    known += [int(reached)] if not known and abs(reached) != INFINITY else []
+    return Delta(tables, max(known, default=None))

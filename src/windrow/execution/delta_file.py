@@ -1,0 +1,75 @@
+"""Delta files: what one task of the ingest job has made of its rows, for all queries and all shards.
+
+    ("query", name, table, shard)    states of panes, as one query keeps them
+    ("feed", digest, shard)          states of the finest panes, for all queries of one grouping
+    ("table", name)                  changes of a table, for all queries and shards; the driver writes them
+
+Nothing in them is about the past: state is not read when rows come in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.columnar.shards import split
+from windrow.kernels.layouts import PANE
+from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.physical.native_sql import native_query
+from windrow.state.reader import open_chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from windrow.algebra.types import DataType
+    from windrow.kernels.panes.level import Level
+    from windrow.kernels.panes.program import Program
+    from windrow.state.chunk import ChunkWriter
+    from windrow.state.reader import Chunk
+    from windrow.state.refs import ChunkRef
+    from windrow.state.store import Store
+
+QUERY, FEED, TABLE = "query", "feed", "table"
+
+
+def key_types(level: Level) -> dict[str, DataType]:
+    """The key columns of a level's pane tables."""
+    names = level.answers.measures.keys
+    return {name: key.type for name, (_, key) in zip(names, level.query.aggregate.keys, strict=True)}
+
+
+def put_tables(
+    writer: ChunkWriter, query: str, level: Level, tables: Mapping[str, pl.DataFrame], count: int
+) -> None:
+    """Write the pane tables of a query, each shard's rows by themselves."""
+    kinds = key_types(level)
+    for name, frame in tables.items():
+        for shard, rows in split(frame, kinds, count):
+            lowest, highest = rows[PANE].min(), rows[PANE].max()
+            writer.add((QUERY, query, name, shard), rows.to_arrow(), lowest, highest)  # type: ignore[arg-type]
+
+
+def tables_of(files: Iterable[Chunk], query: str, program: Program, shard: int) -> dict[str, pl.DataFrame]:
+    """What some delta files hold for a query in a shard: one table of panes for each of its tables."""
+    layouts = program.bottom.answers.measures.layouts
+    found: dict[str, list[pl.DataFrame]] = {name: [] for name in layouts}
+    shared = native_query(program)
+    for file in files:
+        keys = set(file.keys)
+        for name, tables in found.items():
+            if (QUERY, query, name, shard) in keys:
+                tables.append(to_frame(file.read((QUERY, query, name, shard))))
+        if shared is not None and (FEED, shared.feed, shard) in keys:
+            panes = shared.panes(to_frame(file.read((FEED, shared.feed, shard))))
+            # other queries cut finer: several panes of the feed are one of this query
+            found[GROUPS].append(layouts[GROUPS].merge(panes, [PANE, *layouts[GROUPS].keys]))
+    merged = {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
+    return {name: frame for name, frame in merged.items() if frame.height}
+
+
+def open_files(store: Store, refs: Iterable[ChunkRef]) -> list[Chunk]:
+    """Delta files, opened."""
+    return [open_chunk(store, ref) for ref in refs]

@@ -1,0 +1,289 @@
+"""The ingest job's tasks: rows of a stream become delta files. No state is read.
+
+`RowsTask` gets the rows themselves, judges them and makes every query's pane states; `FeedTask` gets what
+Spark has aggregated already, and only has to put it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+
+from windrow.algebra.schema import Field, Schema
+from windrow.errors import DataError, WindrowError
+from windrow.execution.archive_rows import archived_section, stream_rows, stream_source
+from windrow.execution.arrivals import as_declared
+from windrow.execution.delta_file import FEED, put_tables
+from windrow.execution.durations import timed
+from windrow.execution.kept_rows import KeptWriter
+from windrow.execution.needless_rows import without
+from windrow.execution.place import Spool
+from windrow.execution.relational import RowsGathering
+from windrow.execution.reports import DONE, Fault, Ingested, fault_of, message, undisturbed
+from windrow.execution.shared import LedgerGathering
+from windrow.kernels.clock import Clock
+from windrow.kernels.columnar.columns import frame_from_arrow
+from windrow.kernels.columnar.shards import split
+from windrow.kernels.intake import Intake, Observed
+from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.physical.native_sql import BEGIN, COUNT, GREATEST, SHED, Feed, native_query
+from windrow.physical.units import SlidingUnit
+from windrow.state.names import OUTBOX
+from windrow.windows.domain import FARTHEST, too_far
+from windrow.windows.progress import Batch
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream
+    from windrow.execution.bundle import Bundle
+    from windrow.execution.place import Place
+    from windrow.kernels.intake import Known
+    from windrow.kernels.panes.program import Program
+    from windrow.kernels.shared.shared_state import Ledger
+    from windrow.windows.domain import Instant
+
+#: pane states waiting in memory are merged when there are this many
+_MANY_ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class RowsTask:
+    """Rows to pane states, for every query by itself. `late_sink` keeps late rows for a sink."""
+
+    stream: Stream
+    known: Known
+    now: int
+    place: Place
+    queries: tuple[Bundle, ...]
+    late_sink: str | None = None
+    #: what is known of all streams
+    others: Mapping[str, Known] = field(default_factory=dict)
+    #: how far each table is
+    held: Mapping[str, Instant] = field(default_factory=dict)
+    #: rows that no query needs: intervals [begin, end) of WATTR
+    shed: tuple[tuple[int, int], ...] = ()
+    #: rows that a query does not need, although another may
+    own: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    #: whether archives are to have the accepted rows
+    archived: bool = False
+    #: what is kept once for all queries that share it
+    ledgers: tuple[Ledger, ...] = ()
+    #: whether the rows that no query needs have been dropped, and counted, before
+    thinned: bool = False
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        undisturbed()
+        yield message(DONE, self.run(batches))
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
+        """Take the rows; what is wrong with them as a whole is told, not raised."""
+        try:
+            return self._run(batches)
+        except DataError as error:
+            return Ingested(self.stream.name, refusal=error)
+
+    def _run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
+        intake, known = Intake(self.stream, sees_all=not self.thinned), self.known
+        gathering = [self._gathering(queries) for queries in _filed_together(self.queries)]
+        common = [LedgerGathering(ledger) for ledger in self.ledgers]
+        observed: list[Observed] = []
+        place, shed = self.place, 0
+        spent: dict[str, float] = {}
+        with Spool(place, folder=OUTBOX) as outbox, KeptWriter(place, self.stream) as kept:
+            for batch in batches:
+                frame = frame_from_arrow(as_declared(batch, self.stream.schema), self.stream.schema)
+                judged = intake.judge(known, frame, self.now)
+                # numbers go on where this piece's rows ended; pieces with numbers are judged one by one
+                known = intake.counted(known, judged.observed)
+                observed.append(judged.observed)
+                if self.stream.keep is not None:
+                    kept.add(judged.accepted)
+                needed = judged.accepted
+                if not self.thinned:
+                    needed = without(needed, self.stream.wattr, self.shed)
+                shed += judged.accepted.height - needed.height
+                for each in gathering:
+                    with timed(spent, *(query.name for query in each.queries)):
+                        each.take(self._own(needed, each.queries[0].name))
+                for ledger in common:
+                    ledger.take(needed)
+                if self.archived and judged.accepted.height:
+                    rows = stream_rows(self.stream, judged.accepted)
+                    outbox.writer.add(archived_section(stream_source(self.stream.name)), rows.to_arrow())
+                if self.late_sink is not None and judged.late.height:
+                    outbox.writer.add(self.late_sink, judged.late.to_arrow())
+        with Spool(place, stream=self.stream.name) as spool:
+            for each in gathering:
+                with timed(spent, *(query.name for query in each.queries)):
+                    each.put(spool, place.shards)
+            for ledger in common:
+                ledger.put(spool, place.shards)
+        return Ingested(
+            self.stream.name,
+            Observed.all(observed),
+            spool.ref,
+            outbox.ref,
+            0,
+            {q.name: each.latest for each in gathering if each.latest is not None for q in each.queries},
+            {
+                **{q.name: each.fault for each in gathering if each.fault is not None for q in each.queries},
+                **{each.name: each.fault for each in common if each.fault is not None},
+            },
+            shed,
+            kept.ref,
+            seconds=spent,
+        )
+
+    def _own(self, needed: pl.DataFrame, query: str) -> pl.DataFrame:
+        """The rows that a query needs itself; where it needs all that anybody does, nothing is looked at."""
+        own = self.own.get(query, ())
+        return without(needed, self.stream.wattr, own) if own != self.shed else needed
+
+    def _gathering(self, queries: Sequence[Bundle]) -> _Gathering | RowsGathering:
+        unit = queries[0].unit
+        if isinstance(unit, SlidingUnit):
+            (query,) = queries
+            return _Gathering(query, unit.program, self.known)
+        everything = {**self.others, self.stream.name: self.known}
+        return RowsGathering(queries, unit, self.stream.name, everything, self.held)
+
+
+def _filed_together(queries: Iterable[Bundle]) -> Iterable[list[Bundle]]:
+    """Queries of a team have the same rows filed, once for all of them."""
+    found: dict[str, list[Bundle]] = {}
+    for query in queries:
+        found.setdefault(query.files, []).append(query)
+    return found.values()
+
+
+class _Gathering:
+    """The pane states of one query, growing with each piece of the batch."""
+
+    def __init__(self, query: Bundle, program: Program, known: Known) -> None:
+        self.query, self.queries, self.program, self.name = query, (query,), program, query.name
+        self.level = program.bottom
+        self.source = program.column(known)
+        self.clock: Clock = program.clock(known, known)
+        self.latest: int | None = None
+        self.fault: Fault | None = None
+        self._waiting: dict[str, list[pl.DataFrame]] = {}
+
+    def take(self, accepted: pl.DataFrame) -> None:
+        """Some accepted rows. After an error the query is not computed any more."""
+        if self.fault is not None or not accepted.height:
+            return
+        try:
+            rows = self.level.scanned(accepted, self.source)
+            latest = self.level.latest(rows, self.clock)
+            self.latest = max((w for w in (latest, self.latest) if w is not None), default=None)
+            for name, frame in self.level.tables(rows).items():
+                self._wait(name, frame)
+        except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
+            self.fault = fault_of(error, self.query.name)
+
+    def put(self, spool: Spool, shards: int) -> None:
+        """Write what was gathered."""
+        if self.fault is not None:
+            return
+        tables = {name: self._merged(name) for name in self._waiting}
+        tables = {name: frame for name, frame in tables.items() if frame.height}
+        if tables:
+            put_tables(spool.writer, self.query.name, self.level, tables, shards)
+
+    def _wait(self, name: str, frame: pl.DataFrame) -> None:
+        if not frame.height:
+            return
+        waiting = self._waiting.setdefault(name, [])
+        waiting.append(frame)
+        if len(waiting) > 1 and sum(each.height for each in waiting) > _MANY_ROWS:
+            self._waiting[name] = [self._merged(name)]
+
+    def _merged(self, name: str) -> pl.DataFrame:
+        return merge_panes(self._waiting[name], self.level.answers.measures.layouts[name])
+
+
+@dataclass(frozen=True)
+class FeedTask:
+    """Natively aggregated panes to delta files; `observes` is false for all feeds of a batch but one."""
+
+    stream: Stream
+    feed: Feed
+    place: Place
+    queries: tuple[Bundle, ...]
+    observes: bool = True
+    before: Mapping[str, Clock] = field(default_factory=dict)
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        undisturbed()
+        yield message(DONE, self.run(list(batches)))
+
+    def run(self, batches: list[pa.RecordBatch]) -> Ingested:
+        """Put the panes away, each shard's by themselves."""
+        if not batches:
+            return Ingested(self.stream.name)
+        table = pa.Table.from_batches(batches)
+        frame = self._frame(table)
+        late, shed = frame[BEGIN].is_null(), frame[BEGIN].eq(SHED).fill_null(False)
+        refusal = self._refusal(frame.filter(late)) or self._out_of_reach(frame.filter(~shed))
+        if refusal is not None:
+            return Ingested(self.stream.name, refusal=refusal)
+        panes = frame.filter(~late & ~shed)
+        place = self.place
+        with Spool(place, stream=self.stream.name) as spool:
+            for feed in self.feed.parts or (self.feed,):
+                own = self.feed.part(panes, feed)
+                for shard, rows in split(own, feed.key_kinds, place.shards):
+                    spool.writer.add((FEED, feed.name, shard), rows.to_arrow())
+        return Ingested(
+            self.stream.name,
+            self._observed(frame, late) if self.observes else None,
+            spool.ref,
+            panes=panes.height,
+            latest=self._latest(panes),
+            shed=int(frame.filter(shed)[COUNT].sum()) if self.observes else 0,
+            together=bool(self.feed.parts),
+        )
+
+    def _frame(self, table: pa.Table) -> pl.DataFrame:
+        """The columns as kernels have them: times as integers."""
+        kinds = {**self.feed.key_kinds, **self.feed.kinds}
+        typed = frame_from_arrow(table, Schema(tuple(Field(name, kind) for name, kind in kinds.items())))
+        rest = pl.from_arrow(table.drop_columns(list(kinds)))
+        assert isinstance(rest, pl.DataFrame)
+        return pl.concat([rest, typed], how="horizontal")
+
+    def _refusal(self, late: pl.DataFrame) -> WindrowError | None:
+        """Rows in no pane are late, or have no moment at all."""
+        nowhere = late.filter(pl.col(GREATEST).is_null())
+        if not nowhere.height:
+            return None
+        count = int(nowhere[COUNT].sum())
+        return Intake(self.stream).no_moment(f"{count} row{'s' if count > 1 else ''} of the batch")
+
+    def _out_of_reach(self, frame: pl.DataFrame) -> WindrowError | None:
+        """Rows whose instants no window can be told about; a pane may begin a window's length before them."""
+        whose = f"`{self.stream.wattr}` of stream `{self.stream.name}`"
+        for instants in (frame[GREATEST], frame[BEGIN].drop_nulls()):
+            outside = instants.filter((instants > FARTHEST) | (instants < -2 * FARTHEST))
+            if len(outside):
+                return too_far(int(outside[0]), whose)
+        return None
+
+    def _observed(self, frame: pl.DataFrame, late: pl.Series) -> Observed:
+        greatest = frame[GREATEST].max()
+        batch = Batch([greatest] if isinstance(greatest, int) else [])
+        return Observed(batch, int(frame.filter(~late)[COUNT].sum()), int(frame.filter(late)[COUNT].sum()))
+
+    def _latest(self, panes: pl.DataFrame) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for query in self.queries:
+            native = native_query(query.program) if query.program is not None else None
+            if native is None or native.latest not in panes.columns:
+                continue
+            greatest = panes[native.latest].max()
+            if isinstance(greatest, int):
+                found[query.name] = (greatest - native.cut.origin) // native.cut.slide
+        return found

@@ -1,0 +1,93 @@
+"""Small work is done in this process, without a job: the same tasks, called instead of sent.
+
+A Spark job with Python workers costs about 0.1 s before it does anything. Where an epoch's panes and the
+state it touches are small, the driver has the answer sooner than a worker has the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from windrow.execution.ingest import RowsTask
+from windrow.execution.reports import DONE, contents, late_section
+
+if TYPE_CHECKING:
+    from windrow.execution.arrivals import Arrived
+    from windrow.execution.close import CloseTask
+    from windrow.execution.place import Place
+    from windrow.execution.reports import Closed, Ingested
+
+#: state and new panes of at most this many bytes, of at most so many queries, are moved on here
+SMALL_STATE, FEW_QUERIES = 8 << 20, 8
+#: so many queries that are answered together are as much work as one by itself
+TOGETHER = 8
+#: so many pane states of a batch are fetched and put away here
+SMALL_FEED = 100_000
+
+
+class HereJobs:
+    """Runs everything in this process, on Arrow tables: the whole engine, without Spark.
+
+    `cut` says how the rows of a micro-batch lie in partitions, each of which has a task of its own; without
+    it, they lie in one. As on Spark, rows that are numbered as they come stay together.
+    """
+
+    def __init__(self, cut: Callable[[pa.Table], Sequence[pa.Table]] | None = None) -> None:
+        self._cut = cut
+
+    def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
+        """One partition after the other."""
+        found = []
+        for batch in batches:
+            sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
+            known, queries = batch.known, batch.queries
+            more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
+            task = RowsTask(batch.stream, known, now, place, queries, sink, *more)
+            found += [task.run(partition.to_batches()) for partition in self._partitions(batch)]
+        return found
+
+    def _partitions(self, batch: Arrived) -> Sequence[pa.Table]:
+        if self._cut is None or batch.numbers_rows:
+            return [batch.frame]
+        return self._cut(batch.frame)
+
+    def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
+        """One shard after the other."""
+        return close_here(tasks)
+
+
+def close_here(tasks: Sequence[CloseTask]) -> list[Closed]:
+    """The close job, one shard after the other, one stage after the other."""
+    shards = tasks[0].place.shards
+    rows: list[pa.RecordBatch] = []
+    for task in tasks:
+        received = _by_target(rows, shards)
+        rows = []
+        for shard in range(shards):
+            mine = received[shard] if task.stage else [pa.RecordBatch.from_pydict({"id": [shard]})]
+            turn = replace(task, shard=partial(int, shard)) if task.stage else task
+            rows += list(turn(mine))
+    return [report for row in rows for report in contents(row, DONE)]
+
+
+def _by_target(rows: Sequence[pa.RecordBatch], shards: int) -> list[list[pa.RecordBatch]]:
+    found: list[list[pa.RecordBatch]] = [[] for _ in range(shards)]
+    for row in rows:
+        found[row.column("target")[0].as_py() % shards].append(row)
+    return found
+
+
+def is_small(tasks: Sequence[CloseTask]) -> bool:
+    """Whether the work of a close job is little, and only Windrow's own code."""
+    work, shared = tasks[0].work, tasks[0].shared
+    deltas = {ref.name: ref.bytes for each in work for ref in each.deltas}
+    deltas |= {ref.name: ref.bytes for each in shared for ref in each.deltas}
+    state = {ref.name: ref.live_bytes or ref.bytes for refs in tasks[0].files.values() for ref in refs}
+    together = sum(-(-len(each.turn.askers) // TOGETHER) for each in shared)
+    ours = len(work) + together <= FEW_QUERIES and not any(each.query.aggregates for each in work)
+    return ours and sum(deltas.values()) + sum(state.values()) <= SMALL_STATE

@@ -1,0 +1,193 @@
+"""General units in the two jobs: rows are filed by shard as they come, and answered when the clock moves.
+
+Queries of a team have their rows filed once for all of them, and run what they have in common once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.execution.delta_file import QUERY, TABLE
+from windrow.execution.reports import fault_of
+from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.columnar.shards import split
+from windrow.kernels.relational.common_subplans import Parts
+from windrow.kernels.relational.emit.lazy import WAITING
+from windrow.kernels.relational.program import News, Program
+from windrow.kernels.relational.state_transfer import rebuilt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from windrow.execution.bundle import Bundle, Team
+    from windrow.execution.place import Spool
+    from windrow.execution.reports import Fault
+    from windrow.kernels.intake import Known
+    from windrow.kernels.relational.clock import Clock
+    from windrow.kernels.relational.common_subplans import Part
+    from windrow.kernels.state import State
+    from windrow.physical.units import GeneralUnit
+    from windrow.state.chunk import Key
+    from windrow.state.reader import Chunk
+    from windrow.state.shard import Shard
+    from windrow.windows.domain import Instant
+
+AT, OP = "#at", "#op"
+#: between the name of a query and that of its operator; no name has it
+OF = "\0"
+
+
+class RowsGathering:
+    """The accepted rows of one stream for a query or a team, growing with each piece of the batch."""
+
+    def __init__(
+        self,
+        queries: Sequence[Bundle],
+        unit: GeneralUnit,
+        stream: str,
+        known: Mapping[str, Known],
+        held: Mapping[str, Instant],
+    ) -> None:
+        self.queries, self.unit, self.stream, self.known = tuple(queries), unit, stream, known
+        self.held = {name: held[name] for name in unit.tables}
+        self.latest: int | None = None
+        self.fault: Fault | None = None
+        self._waiting: list[pl.DataFrame] = []
+
+    def take(self, accepted: pl.DataFrame) -> None:
+        """Some accepted rows."""
+        if self.fault is not None or not accepted.height:
+            return
+        try:
+            kept = self.unit.timing.kept(self.stream, self.known, self.held, accepted)
+            self._waiting.append(accepted.with_columns(kept))
+        except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
+            self.fault = fault_of(error, self.queries[0].name)
+
+    def put(self, spool: Spool, shards: int) -> None:
+        """Write the rows, each to the shard where all it can meet is."""
+        if self.fault is not None or not self._waiting:
+            return
+        schema = self.unit.streams[self.stream].schema
+        routed = self.unit.placement.get(self.stream, ())
+        kinds = {name: schema.column(name).type for name in routed}
+        for shard, rows in split(pl.concat(self._waiting), kinds, shards):
+            spool.writer.add((QUERY, self.queries[0].files, self.stream, shard), rows.to_arrow())
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One shard's part in moving a query on."""
+
+    query: Bundle
+    shard: int
+    shards: int
+    clock: Clock
+    #: when each table changed last
+    changed: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Moving:
+    """Queries of a team on their way through a step in one shard; or one query by itself."""
+
+    news: News | None = None
+    #: the parts that have run in this step, by their names
+    done: dict[str, Part] = field(default_factory=dict)
+    #: the query that ran each of them
+    by: dict[str, str] = field(default_factory=dict)
+    #: what is kept under the team's name
+    own: dict[str, State] = field(default_factory=dict)
+
+    @property
+    def states(self) -> dict[str, State]:
+        """The next states of all that the queries have in common, by the operators' names."""
+        found = dict(self.own)
+        for name, part in self.done.items():
+            found |= {f"{name}{OF}{path}": state for path, state in part.states.items()}
+        return found
+
+
+def advance(
+    unit: GeneralUnit, turn: Turn, files: Sequence[Chunk], before: Shard, moving: Moving
+) -> tuple[Mapping[str, State], pa.Table, pl.DataFrame]:
+    """The next states of a query in a shard, the answers that became final in it, and the pieces they are
+    made of."""
+    if moving.news is None:
+        moving.news = _news(unit, turn, files)
+    team = turn.query.team
+    parts = _parts(team, moving.done)
+    news = replace(moving.news, parts=parts)
+    try:
+        after, answers, pieces = unit.program.advance(states_of(turn.query, before), news)
+    finally:
+        for name in moving.done:
+            moving.by.setdefault(name, turn.query.name)
+    emit = unit.program.emit
+    columns = [AT, *([OP] if emit.emits_deletions else []), *emit.schema.names]
+    own: dict[str, State] = {}
+    for path, state in after.items():
+        if team is not None and path == WAITING:
+            moving.own[f"{team.name}{OF}{path}"] = state
+        elif parts.part_of(path) is None:
+            own[f"{turn.query.name}{OF}{path}"] = state
+    return own, answers.select(columns).to_arrow(), pieces
+
+
+def replanned(old: Bundle, new: Bundle, before: Shard, now: int) -> Mapping[str, State]:
+    """The states of a query by its new plan, made of those by its old one."""
+    one, other = old.unit.program, new.unit.program
+    assert isinstance(one, Program)
+    assert isinstance(other, Program)
+    found = rebuilt(one, states_of(old, before), other, now)
+    return {f"{new.name}{OF}{path}": state for path, state in found.items()}
+
+
+def _parts(team: Team | None, done: dict[str, Part]) -> Parts:
+    if team is None:
+        return Parts({}, done)
+    lowest = max((path for path, _ in team.parts), key=len, default="")
+    return Parts(dict(team.parts), done, {lowest: team.view}, team.reports)
+
+
+def _news(unit: GeneralUnit, turn: Turn, files: Sequence[Chunk]) -> News:
+    rows = {name: _sections(files, (QUERY, turn.query.files, name, turn.shard)) for name in unit.streams}
+    changes = {name: _changes(unit, name, turn, files) for name in unit.tables}
+    return News(
+        turn.clock,
+        {name: pl.concat(frames) for name, frames in rows.items() if frames},
+        {name: frame for name, frame in changes.items() if frame is not None},
+        changed=turn.changed,
+    )
+
+
+def states_of(query: Bundle, before: Shard) -> dict[str, State]:
+    """The states of a query's operators by their places, those that it has in common with others too."""
+    places = query.places
+    found: dict[str, State] = {}
+    for operator in before.operators:
+        name, _, path = operator.partition(OF)
+        if name in places:
+            found[f"{places[name]}{path}"] = before.state(operator)
+    return found
+
+
+def _sections(files: Iterable[Chunk], key: Key) -> list[pl.DataFrame]:
+    return [to_frame(file.read(key)) for file in files if key in file.keys]
+
+
+def _changes(unit: GeneralUnit, table: str, turn: Turn, files: Iterable[Chunk]) -> pl.DataFrame | None:
+    """The changes of a table that rows of this shard can meet."""
+    found = _sections(files, (TABLE, table))
+    if not found or (not unit.placement and turn.shard):
+        return None
+    frame, column = pl.concat(found), unit.table_places[table]
+    if column is None:
+        return frame
+    kinds = {column: unit.tables[table].schema.column(column).type}
+    return dict(split(frame, kinds, turn.shards)).get(turn.shard)

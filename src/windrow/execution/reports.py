@@ -1,0 +1,116 @@
+"""What a task tells the driver: names of files, counts and maxima, never rows.
+
+A report travels as one row of bytes. Rows for the next stage of the same job travel the same way, each to the
+shard it is for.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from windrow.algebra.shipments import packed, unpacked
+from windrow.errors import WindrowError
+from windrow.state.names import RESERVED
+
+if TYPE_CHECKING:
+    from windrow.kernels.intake import Observed
+    from windrow.state.refs import ChunkRef
+
+#: the columns of what tasks give, as Spark spells them
+SCHEMA = "target int, kind string, payload binary"
+_ARROW = pa.schema([("target", pa.int32()), ("kind", pa.string()), ("payload", pa.binary())])
+DONE, ROUTED = "done", "routed"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a query cannot go on. `error` is of a kind users know; `trace` is set where it is a defect."""
+
+    error: WindrowError
+    trace: str | None = None
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """A piece of a stream's batch is on the disk."""
+
+    stream: str
+    observed: Observed | None = None
+    chunk: ChunkRef | None = None
+    #: late rows on their way to a sink
+    outbox: ChunkRef | None = None
+    #: how many pane states Spark has aggregated
+    panes: int = 0
+    #: of each query, the last window in which a new row is first seen
+    latest: Mapping[str, int] = field(default_factory=dict)
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+    #: accepted rows that no query needed
+    shed: int = 0
+    #: a sub-window of rows that are kept for queries to come
+    kept: ChunkRef | None = None
+    #: why the batch as a whole cannot be taken
+    refusal: WindrowError | None = None
+    #: how long each query took, where they are computed one by one
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    #: whether these were states of several groupings at once
+    together: bool = False
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A shard has moved to the new clock."""
+
+    shard: int
+    files: tuple[ChunkRef, ...]
+    outbox: ChunkRef | None = None
+    #: how many rows each query has answered
+    rows: Mapping[str, int] = field(default_factory=dict)
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+    #: how many cells the matrices of each ledger have
+    cells: Mapping[str, int] = field(default_factory=dict)
+    #: how long each query took; those that are answered together share alike
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    #: the level of nested queries that this was, and the rows that it gave to the next
+    stage: int = 0
+    passed: Mapping[str, int] = field(default_factory=dict)
+
+
+def message(kind: str, content: Any, target: int = 0) -> pa.RecordBatch:
+    """One row that carries anything."""
+    return pa.RecordBatch.from_pylist(
+        [{"target": target, "kind": kind, "payload": packed(content)}], schema=_ARROW
+    )
+
+
+def contents(rows: pa.Table | pa.RecordBatch, kind: str) -> Iterable[Any]:
+    """What rows of one kind carry."""
+    found = zip(rows.column("kind").to_pylist(), rows.column("payload").to_pylist(), strict=True)
+    return [unpacked(payload) for each, payload in found if each == kind]
+
+
+def late_section(stream: str) -> str:
+    """What late rows of a stream are filed under in outbox files; no query can be called that."""
+    return f"{RESERVED}late rows of {stream}"
+
+
+def undisturbed() -> None:
+    """Ctrl-C at a terminal reaches workers too; the driver decides when to stop, not they."""
+    if threading.current_thread() is threading.main_thread() and "pyspark.worker" in sys.modules:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def fault_of(error: Exception, query: str) -> Fault:
+    """An error in one query, as a report carries it."""
+    if isinstance(error, WindrowError):
+        return Fault(error)
+    text = f"query `{query}` failed unexpectedly: {type(error).__name__}: {error}"
+    known = WindrowError(text, code="defect", hint="this is a defect of Windrow; the log has the details")
+    return Fault(known, "".join(traceback.format_exception(error)))

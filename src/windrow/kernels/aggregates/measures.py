@@ -1,0 +1,152 @@
+"""Measures: where each aggregate of a γ finds its state, and the tables of states a query keeps.
+
+Equal states are kept once: SUM(v), AVG(v) and their FILTERs share a partial if argument and condition are the
+same; MEDIAN(v), MODE(v) and COUNT(DISTINCT v) share one table of values and counts, quantiles of one error
+one table of buckets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from windrow.algebra.aggregates import make
+from windrow.algebra.expressions import TRUE, Expression
+from windrow.kernels.aggregates.partials import Partial, Rows
+from windrow.kernels.aggregates.registry import partial_of
+from windrow.kernels.aggregates.value_tables import Cells, Listed, Ordered, cells_of
+from windrow.kernels.columnar.columns import without_negative_zero
+from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds
+from windrow.kernels.columnar.functions.base import Compiled
+from windrow.kernels.layouts import PANE, ROWS, Layout
+from windrow.windows.sub_windows import sub_windows_of
+
+if TYPE_CHECKING:
+    from windrow.algebra.aggregates import Aggregate as Algebra
+    from windrow.algebra.operators import Aggregate, AggregateCall
+    from windrow.algebra.types import DataType
+
+GROUPS = "groups"
+#: where a row is in its window, if that is not its instant
+PLACE = "#where"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """The argument values of an aggregate, for the rows its FILTER lets through."""
+
+    args: tuple[Expression, ...]
+    where: Expression
+
+    def rows(self, frame: pl.DataFrame, order: pl.DataFrame, sub_windows: pl.Series | None = None) -> Rows:
+        """Its values for a frame; rows that are not chosen are not computed where that could fail."""
+        everyone = pl.Series([True]).new_from_index(0, frame.height)
+        chosen = everyone if self.where == TRUE else holds(compile_expression(self.where), frame)
+        args = tuple(
+            Compiled(compile_expression(arg), can_fail(arg)).within(frame, chosen) for arg in self.args
+        )
+        return Rows(args, chosen, order, sub_windows)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One aggregate: its algebra, the table its state is in, and its partial there, if it has one."""
+
+    name: str
+    aggregate: Algebra
+    table: str
+    partial: Partial | None
+    kind: DataType
+
+
+@dataclass
+class Measures:
+    """All aggregates of a γ, and the tables of states they need."""
+
+    plan: Aggregate
+    measures: list[Measure] = field(default_factory=list)
+    layouts: dict[str, Layout] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.keys = tuple(f"k{place}" for place in range(len(self.plan.keys)))
+        self._partials: dict[Any, Partial] = {}
+        self._sources: dict[str, Argument] = {}
+        self._cells: dict[tuple[Argument, Cells], str] = {}
+        for name, call in self.plan.aggregates:
+            self.measures.append(self._measure(name, call))
+        groups = Layout(self.keys, (ROWS, *self._partials.values()))
+        self.layouts = {GROUPS: groups} | {
+            name: self._layout(source, cells) for (source, cells), name in self._cells.items()
+        }
+
+    def _measure(self, name: str, call: AggregateCall) -> Measure:
+        types = tuple(arg.type for arg in call.args)
+        aggregate = make(call.function, call.params, distinct=call.distinct, types=types)
+        source = Argument(call.args, call.where)
+        cells = cells_of(aggregate)
+        if cells is not None:
+            table = self._cells.setdefault((source, cells), f"values{len(self._cells)}")
+            return Measure(name, aggregate, table, None, call.data_type)
+        shape = partial_of(aggregate, "")
+        label = f"p{len(self._partials)}"
+        partial = self._partials.setdefault((shape, source), partial_of(aggregate, label))
+        self._sources.setdefault(partial.label, source)
+        return Measure(name, aggregate, GROUPS, partial, call.data_type)
+
+    def _layout(self, source: Argument, cells: Cells) -> Layout:
+        width = len(source.args)
+        if isinstance(cells, Ordered):
+            width += 1 + len(self.plan.input.schema)
+        close = cells.closed if isinstance(cells, Listed) else None
+        width += close is not None
+        keys = self.keys + tuple(f"v{place}" for place in range(width))
+        return Layout(keys, cells.partials, cells.pruned, close)
+
+    def _sub_windows(self, frame: pl.DataFrame) -> pl.Series | None:
+        """The sub-windows of rows, where they matter: by their places, else by their instants."""
+        if not any(isinstance(cells, Listed) for _, cells in self._cells):
+            return None
+        cut = sub_windows_of(self.plan.leaves[0].spec)
+        assert cut is not None
+        places = frame[PLACE if PLACE in frame.columns else "#t"].to_numpy()
+        return pl.Series(cut.number(places))
+
+    @property
+    def counts_values(self) -> bool:
+        """Whether there are tables of cells, all of them of counts that can be subtracted."""
+        cells = [cells for _, cells in self._cells]
+        return bool(cells) and all(each.subtracts for each in cells)
+
+    def argument_of(self, partial: Partial) -> tuple[tuple[Expression, ...], Expression]:
+        """The arguments that a partial is lifted from, and the condition on rows to count."""
+        source = self._sources[partial.label]
+        return source.args, source.where
+
+    def cells_in(self, table: str) -> tuple[Cells, tuple[Expression, ...], Expression]:
+        """The cells of a table, their arguments, and the condition on rows to count."""
+        source, cells = next(key for key, name in self._cells.items() if name == table)
+        return cells, source.args, source.where
+
+    def tables(self, frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """Rows, each with its pane, as tables of states: one row per pane and group (and value)."""
+        order = frame.select(pl.col("#t"), *map(pl.col, self.plan.input.schema.names))
+        keys = [
+            without_negative_zero(compile_expression(key)(frame)).alias(name)
+            for name, (_, key) in zip(self.keys, self.plan.keys, strict=True)
+        ]
+        known = [frame["#pane"].alias(PANE), *keys, pl.Series("rows.0", [1]).new_from_index(0, frame.height)]
+        groups = [*known]
+        sub_windows = self._sub_windows(frame)
+        tables: dict[str, pl.DataFrame] = {}
+        for partial in self._partials.values():
+            groups += partial.lift(self._sources[partial.label].rows(frame, order))
+        for (source, cells), table in self._cells.items():
+            rows = source.rows(frame, order, sub_windows)
+            lifted = cells.table(known, rows)
+            tables[table] = lifted.select(PANE, *self.layouts[table].keys, pl.exclude(PANE, "^[kv][0-9]+$"))
+        tables = {GROUPS: pl.DataFrame(groups)} | tables
+        return {
+            name: layout.merge(tables[name], [PANE, *layout.keys]) for name, layout in self.layouts.items()
+        }

@@ -1,0 +1,222 @@
+"""CAST on columns: among numbers, truth values and times, and of text in its plainest forms.
+
+What reads or writes other text is done value by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from windrow.algebra.functions.calendar import DAY, MICROS
+from windrow.algebra.functions.values import casts as values
+from windrow.algebra.types import BIGINT, DataType, Kind
+from windrow.kernels.columnar import decimals
+from windrow.kernels.columnar.columns import polars_type
+from windrow.kernels.columnar.functions.arithmetic import exact
+from windrow.kernels.columnar.functions.base import Operation, Outcome, longs, series, total
+from windrow.kernels.columnar.functions.by_value import by_value
+from windrow.kernels.columnar.functions.dates import from_days
+from windrow.kernels.columnar.functions.numeric import LONG_EDGE, LONG_MAX
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_EXACT_DOUBLE = 1 << 53
+_EXACT_POWER = 22
+#: text that polars reads as Spark does
+_PLAIN_INTEGER = r"\A-?[0-9]{1,18}\z"
+_PLAIN_REAL = r"\A-?[0-9]{1,15}(\.[0-9]{1,15})?\z"
+
+
+def caster(source: DataType, target: DataType) -> Operation:
+    """The conversion of a column without NULLs."""
+    if source == target:
+        return total(lambda a: a)
+    make = _CASTS.get((_family(source), _family(target)))
+    return make(source, target) if make else _by_value(source, target)
+
+
+def meaning(source: DataType, target: DataType) -> Callable[[object], object]:
+    """The conversion of one value."""
+    return values.caster(source, target, safe=False)
+
+
+def _by_value(source: DataType, target: DataType) -> Operation:
+    return by_value(meaning(source, target), [source], target)
+
+
+def never_fails(source: DataType, target: DataType) -> bool:
+    """Whether every value of one type is one of the other."""
+    if source == target or Kind.NULL in (source.kind, target.kind) or target.kind is Kind.STRING:
+        return True
+    if source.kind is Kind.STRING:
+        return target.kind is Kind.BINARY
+    if source.kind is Kind.BOOLEAN:
+        return target.kind is not Kind.DECIMAL
+    if source.is_integer and target.is_integer:
+        return target.bounds[1] >= source.bounds[1]
+    if target.kind is Kind.TIMESTAMP:
+        return source.is_integer or source.kind is Kind.DATE
+    return target.is_fractional or target.kind is Kind.BOOLEAN
+
+
+def _family(kind: DataType) -> str:
+    if kind.is_integer:
+        return "integer"
+    return "real" if kind.is_fractional else kind.kind.value
+
+
+def _plain(_: DataType, target: DataType) -> Operation:
+    dtype = polars_type(target)
+    return total(lambda a: a.cast(dtype))
+
+
+def _integer_to_integer(_: DataType, target: DataType) -> Operation:
+    low, high = target.bounds
+
+    def operation(a: pl.Series) -> Outcome:
+        numbers = longs(a)
+        failed = (numbers < low) | (numbers > high)
+        return Outcome(series(np.where(failed, 0, numbers), polars_type(target)), failed)
+
+    return operation
+
+
+def _integer_to_real(_: DataType, target: DataType) -> Operation:
+    dtype = polars_type(target)
+    return total(lambda a: a.cast(pl.Float64).cast(dtype))
+
+
+def _real_to_integer(_: DataType, target: DataType) -> Operation:
+    """Cut off after the point. 2⁶³ itself is taken for the greatest BIGINT, as Java does."""
+    low, high = map(float, target.bounds)
+
+    def operation(a: pl.Series) -> Outcome:
+        numbers = a.to_numpy().astype(np.float64)
+        failed = ~np.isfinite(numbers) | (np.floor(numbers) > high) | (np.ceil(numbers) < low)
+        at_edge = ~failed & (numbers == LONG_EDGE)
+        inside = np.where(failed | at_edge, 0.0, numbers).astype(np.int64)
+        return Outcome(series(np.where(at_edge, LONG_MAX, inside), polars_type(target)), failed)
+
+    return operation
+
+
+def _to_boolean(source: DataType, _: DataType) -> Operation:
+    if source.kind is Kind.DECIMAL:
+        return total(lambda a: pl.Series(np.asarray(decimals.unscaled(a) != 0, dtype=bool)))
+    return total(lambda a: a != 0)
+
+
+def _decimal_to_integer(source: DataType, target: DataType) -> Operation:
+    unit, (low, high) = 10**source.scale, target.bounds
+
+    def operation(a: pl.Series) -> Outcome:
+        cut = [abs(v) // unit * (-1 if v < 0 else 1) for v in decimals.unscaled(a).tolist()]
+        bad = np.array([not low <= value <= high for value in cut], dtype=bool)
+        kept = [0 if out else value for value, out in zip(cut, bad, strict=True)]
+        return Outcome(pl.Series(kept, dtype=polars_type(target)), bad)
+
+    return operation
+
+
+def _decimal_to_real(source: DataType, target: DataType) -> Operation:
+    dtype = polars_type(target)
+    return total(lambda a: series(decimal_as_double(a, source), dtype))
+
+
+def decimal_as_double(column: pl.Series, source: DataType) -> npt.NDArray[np.float64]:
+    """Each decimal as the nearest double."""
+    values = decimals.unscaled(column)
+    small = values.dtype != object and (not len(values) or np.abs(values).max() <= _EXACT_DOUBLE)
+    if small and source.scale <= _EXACT_POWER:
+        return np.asarray(values / 10.0**source.scale, dtype=np.float64)
+    unit = 10**source.scale
+    return np.array([value / unit for value in values.tolist()], dtype=np.float64)
+
+
+def _to_decimal(source: DataType, target: DataType) -> Operation:
+    scale = 6 if source.kind is Kind.TIMESTAMP else source.scale
+
+    def operation(a: pl.Series) -> Outcome:
+        units = decimals.unscaled(a) if source.kind is Kind.DECIMAL else a.cast(pl.Int64).to_numpy()
+        return exact(units, scale, target)
+
+    return operation
+
+
+def _integer_to_time(_: DataType, __: DataType) -> Operation:
+    """Seconds, kept within what a TIMESTAMP can hold."""
+
+    def convert(a: pl.Series) -> pl.Series:
+        seconds, most = longs(a), LONG_MAX // MICROS
+        micros = np.clip(seconds, -most, most) * MICROS
+        micros = np.where(seconds > most, LONG_MAX, np.where(seconds < -most, -LONG_MAX - 1, micros))
+        return pl.Series(micros)
+
+    return total(convert)
+
+
+def _time_to_integer(source: DataType, target: DataType) -> Operation:
+    narrow = _integer_to_integer(source, target)
+    return lambda a: narrow(pl.Series(a.to_numpy() // MICROS))
+
+
+def _time_to_real(source: DataType, target: DataType) -> Operation:
+    general, dtype = _by_value(source, target), polars_type(target)
+
+    def operation(a: pl.Series) -> Outcome:
+        micros = a.to_numpy()
+        if len(micros) and max(abs(int(micros.min())), abs(int(micros.max()))) > _EXACT_DOUBLE:
+            return general(a)
+        return Outcome(series(micros / MICROS, dtype))
+
+    return operation
+
+
+def _time_to_date(_: DataType, __: DataType) -> Operation:
+    return total(lambda a: from_days(a.to_numpy() // DAY))
+
+
+def _from_text(plain: str, read: pl.DataType) -> Callable[[DataType, DataType], Operation]:
+    """Text that is all in plain form as polars reads it; other text value by value."""
+
+    def make(source: DataType, target: DataType) -> Operation:
+        general = _by_value(source, target)
+        narrow = caster(BIGINT, target) if target.is_integer else total(lambda a: a)
+        return lambda a: narrow(a.cast(read)) if a.str.contains(plain).all() else general(a)
+
+    return make
+
+
+_CASTS: dict[tuple[str, str], Callable[[DataType, DataType], Operation]] = {
+    ("integer", "integer"): _integer_to_integer,
+    ("integer", "real"): _integer_to_real,
+    ("integer", "BOOLEAN"): _to_boolean,
+    ("integer", "DECIMAL"): _to_decimal,
+    ("integer", "TIMESTAMP"): _integer_to_time,
+    ("integer", "STRING"): _plain,
+    ("real", "integer"): _real_to_integer,
+    ("real", "real"): _plain,
+    ("real", "BOOLEAN"): _to_boolean,
+    ("DECIMAL", "integer"): _decimal_to_integer,
+    ("DECIMAL", "real"): _decimal_to_real,
+    ("DECIMAL", "BOOLEAN"): _to_boolean,
+    ("DECIMAL", "DECIMAL"): _to_decimal,
+    ("DECIMAL", "STRING"): _plain,
+    ("BOOLEAN", "integer"): _plain,
+    ("BOOLEAN", "real"): _plain,
+    ("BOOLEAN", "DECIMAL"): _to_decimal,
+    ("BOOLEAN", "STRING"): _plain,
+    ("TIMESTAMP", "integer"): _time_to_integer,
+    ("TIMESTAMP", "real"): _time_to_real,
+    ("TIMESTAMP", "DECIMAL"): _to_decimal,
+    ("TIMESTAMP", "DATE"): _time_to_date,
+    ("DATE", "TIMESTAMP"): _plain,
+    ("STRING", "integer"): _from_text(_PLAIN_INTEGER, pl.Int64()),
+    ("STRING", "real"): _from_text(_PLAIN_REAL, pl.Float64()),
+    ("STRING", "BINARY"): _plain,
+}

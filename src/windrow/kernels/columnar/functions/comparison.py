@@ -1,0 +1,132 @@
+"""Order and equality of columns. polars orders as Spark does: NaN equals itself, and no number is greater.
+
+Arrays and structs are compared row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from windrow.algebra.expressions import Literal
+from windrow.algebra.functions.values.comparison import equality, less
+from windrow.algebra.types import DataType, Kind
+from windrow.kernels.columnar.columns import column_of, values_of
+from windrow.kernels.columnar.functions.base import Compiled, Evaluator, Lazy, Whole, nulls
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Call
+
+    Test = Callable[[pl.Series, pl.Series], pl.Series]
+
+
+def _test(kind: DataType, whole: Test, meaning: Callable[[Any, Any], bool]) -> Test:
+    """A comparison of two columns of a type: NULL in, NULL out."""
+    if kind.kind is Kind.NULL:
+        return lambda a, _: nulls(pl.Boolean(), len(a))
+    return _row_by_row(kind, meaning) if kind.fields else whole
+
+
+def _row_by_row(kind: DataType, meaning: Callable[[Any, Any], bool]) -> Test:
+    def test(a: pl.Series, b: pl.Series) -> pl.Series:
+        pairs = zip(values_of(a, kind), values_of(b, kind), strict=True)
+        answers = [None if x is None or y is None else meaning(x, y) for x, y in pairs]
+        return pl.Series(answers, dtype=pl.Boolean)
+
+    return test
+
+
+def _same(kind: DataType) -> Test:
+    return _test(kind, lambda a, b: a == b, equality(kind))
+
+
+def _below(kind: DataType) -> Test:
+    return _test(kind, lambda a, b: a < b, less(kind))
+
+
+def _compared(test: Callable[[DataType], Test], *, swapped: bool = False, negated: bool = False) -> Whole:
+    def build(call: Call) -> Callable[..., pl.Series]:
+        compare = test(call.args[0].type)
+
+        def evaluate(a: pl.Series, b: pl.Series) -> pl.Series:
+            found = compare(b, a) if swapped else compare(a, b)
+            return ~found if negated else found
+
+        return evaluate
+
+    return build
+
+
+def _null_safe(call: Call) -> Callable[..., pl.Series]:
+    same = _same(call.args[0].type)
+    return lambda a, b: (same(a, b) | (a.is_null() & b.is_null())).fill_null(False)
+
+
+def _extremum(beats: Callable[[DataType], Test], *, swapped: bool) -> Whole:
+    def build(call: Call) -> Callable[..., pl.Series]:
+        below = beats(call.type)
+
+        def evaluate(best: pl.Series, *others: pl.Series) -> pl.Series:
+            for other in others:
+                better = (below(best, other) if swapped else below(other, best)) | best.is_null()
+                best = other.zip_with(better.fill_null(False) & other.is_not_null(), best)
+            return best
+
+        return evaluate
+
+    return build
+
+
+def _in(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
+    """TRUE from the first that is equal on; else NULL if one is NULL, else FALSE."""
+    kind = call.args[0].type
+    plain = not (kind.is_fractional or kind.fields or kind.kind is Kind.NULL)
+    if plain and all(isinstance(item, Literal) for item in call.args[1:]):
+        return _in_constants(call, args[0])
+    same, (value, *items) = _same(kind), args
+
+    def evaluate(frame: pl.DataFrame) -> pl.Series:
+        wanted = value.evaluate(frame)
+        answer = pl.Series([False]).new_from_index(0, frame.height)
+        open_rows = wanted.is_not_null()
+        for item in items:
+            found = same(wanted, item.within(frame, open_rows))
+            answer = answer | found
+            open_rows = open_rows & ~answer.eq_missing(pl.Series([True]))
+        return answer.zip_with(wanted.is_not_null(), nulls(pl.Boolean(), frame.height))
+
+    return evaluate
+
+
+def _in_constants(call: Call, value: Compiled) -> Evaluator:
+    constants = [item.value for item in call.args[1:] if isinstance(item, Literal)]
+    known = column_of("", call.args[0].type, [each for each in constants if each is not None])
+
+    def evaluate(frame: pl.DataFrame) -> pl.Series:
+        wanted = value.evaluate(frame)
+        found = wanted.is_in(known.implode())
+        missed = nulls(pl.Boolean(), frame.height) if None in constants else found
+        return found.zip_with(found.fill_null(False), missed)
+
+    return evaluate
+
+
+FUNCTIONS: dict[str, Whole] = {
+    "=": _compared(_same),
+    "<>": _compared(_same, negated=True),
+    "<": _compared(_below),
+    "<=": _compared(_below, swapped=True, negated=True),
+    ">": _compared(_below, swapped=True),
+    ">=": _compared(_below, negated=True),
+    "<=>": _null_safe,
+    "greatest": _extremum(_below, swapped=True),
+    "least": _extremum(_below, swapped=False),
+    "isnan": lambda _: lambda a: a.is_nan().fill_null(False),
+    "is_null": lambda _: lambda a: a.is_null(),
+    "is_not_null": lambda _: lambda a: a.is_not_null(),
+    "not": lambda _: lambda a: ~a.cast(pl.Boolean),
+}
+
+LAZY: dict[str, Lazy] = {"in": _in}

@@ -1,0 +1,68 @@
+"""Logic and choices: an argument that could fail is computed only for the rows that need it, as in Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.kernels.columnar.columns import polars_type
+from windrow.kernels.columnar.functions.base import Compiled, Evaluator, Lazy
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Call
+
+
+def _connective(decisive: bool) -> Lazy:
+    """AND is decided by the first FALSE, OR by the first TRUE; the rest is Kleene's logic."""
+
+    def build(_: Call, args: tuple[Compiled, ...]) -> Evaluator:
+        left, right = args
+
+        def evaluate(frame: pl.DataFrame) -> pl.Series:
+            first = left.evaluate(frame).cast(pl.Boolean)
+            open_rows = ~first.eq_missing(pl.Series([decisive]))
+            second = right.within(frame, open_rows).cast(pl.Boolean)
+            return first | second if decisive else first & second
+
+        return evaluate
+
+    return build
+
+
+def _case(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
+    """Conditions and values in turn, then perhaps what else."""
+    branches = tuple(zip(args[::2], args[1::2], strict=False))
+    otherwise = args[-1] if len(args) % 2 else None
+    dtype = polars_type(call.type)
+
+    def evaluate(frame: pl.DataFrame) -> pl.Series:
+        left = pl.Series([True]).new_from_index(0, frame.height)
+        result = pl.Series([], dtype=dtype).extend_constant(None, frame.height)
+        for condition, value in branches:
+            holds = condition.within(frame, left).cast(pl.Boolean).fill_null(False) & left
+            result = value.within(frame, holds).zip_with(holds, result)
+            left = left & ~holds
+        return result if otherwise is None else otherwise.within(frame, left).zip_with(left, result)
+
+    return evaluate
+
+
+def _coalesce(_: Call, args: tuple[Compiled, ...]) -> Evaluator:
+    def evaluate(frame: pl.DataFrame) -> pl.Series:
+        result = args[0].evaluate(frame)
+        for arg in args[1:]:
+            missing = result.is_null()
+            result = arg.within(frame, missing).zip_with(missing, result)
+        return result
+
+    return evaluate
+
+
+FUNCTIONS: dict[str, Lazy] = {
+    "and": _connective(False),
+    "or": _connective(True),
+    "case": _case,
+    "if": _case,
+    "coalesce": _coalesce,
+}

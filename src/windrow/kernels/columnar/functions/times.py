@@ -1,0 +1,201 @@
+"""Functions of DATE and TIMESTAMP on columns: integer arithmetic on microseconds in UTC.
+
+The calendar's arithmetic is `windrow.algebra.functions.calendar`'s, which works on arrays of integers as it
+does on integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from windrow.algebra.expressions import Literal
+from windrow.algebra.functions.calendar import DAY, HOUR, MICROS, MINUTE, civil, days
+from windrow.algebra.types import decimal
+from windrow.kernels.columnar import decimals
+from windrow.kernels.columnar.functions.base import Operation, Outcome, Strict, longs, plain
+from windrow.kernels.columnar.functions.dates import MOST_DAYS, from_days
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from windrow.algebra.expressions import Call
+
+    Numbers = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
+
+_FIXED_UNITS = {
+    "DAY": DAY,
+    "HOUR": HOUR,
+    "MINUTE": MINUTE,
+    "SECOND": MICROS,
+    "MILLISECOND": 1000,
+    "MICROSECOND": 1,
+}
+_MONTHS_PER_UNIT = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
+_LONG_MAX = (1 << 63) - 1
+_SECONDS = decimal(8, 6)
+
+
+def _civil(day: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    on_arrays: Any = civil
+    year, month, day_of_month = on_arrays(day)
+    return year, month, day_of_month
+
+
+def _days(year: Numbers, month: Numbers, day: Numbers | int) -> Numbers:
+    on_arrays: Any = days
+    return np.asarray(on_arrays(year.copy(), month, day), dtype=np.int64)
+
+
+def _month_length(year: Numbers, month: Numbers) -> Numbers:
+    last = month == 12
+    return _days(year + last, np.where(last, 1, month + 1), 1) - _days(year, month, 1)
+
+
+def _weekday(day: Numbers) -> Numbers:
+    """0 for Monday; the epoch was a Thursday."""
+    return (day + 3) % 7
+
+
+def _week(day: Numbers) -> tuple[Numbers, Numbers]:
+    """ISO year and week: both are those of the week's Thursday."""
+    thursday = day - _weekday(day) + 3
+    year = _civil(thursday)[0]
+    return year, (thursday - _days(year, np.ones_like(year), 1)) // 7 + 1
+
+
+def _day_of_year(day: Numbers) -> Numbers:
+    year = _civil(day)[0]
+    return day - _days(year, np.ones_like(year), 1) + 1
+
+
+def _of_day(field: Callable[[Numbers], Numbers]) -> Strict:
+    return plain(lambda date: pl.Series(field(longs(date) // DAY)))
+
+
+def _of_time(field: Callable[[Numbers], Numbers]) -> Strict:
+    return plain(lambda time: pl.Series(field(longs(time))))
+
+
+def _first_day(unit: str, day: Numbers) -> Numbers:
+    """The first day of the unit, a week or longer, that a day lies in."""
+    if unit == "WEEK":
+        return day - _weekday(day)
+    year, month, _ = _civil(day)
+    width = _MONTHS_PER_UNIT[unit]
+    return _days(year, (month - 1) // width * width + 1, 1)
+
+
+def _date_trunc(call: Call) -> Operation | None:
+    unit = call.args[0]
+    assert isinstance(unit, Literal)
+    width = _FIXED_UNITS.get(unit.value)
+
+    def operation(_: pl.Series, time: pl.Series) -> Outcome:
+        instants = longs(time)
+        if width is not None:
+            start = instants - instants % width
+            return Outcome(pl.Series(start), start > instants)
+        day = _first_day(unit.value, instants // DAY)
+        out = day < -MOST_DAYS
+        return Outcome(pl.Series(np.where(out, 0, day) * DAY), out)
+
+    return operation
+
+
+def _trunc(call: Call) -> Operation | None:
+    unit = call.args[1]
+    assert isinstance(unit, Literal)
+    return lambda date, _: Outcome(from_days(_first_day(unit.value, longs(date) // DAY)))
+
+
+def _within_int(day: Numbers, known: Flags | bool = True) -> Outcome:
+    """DATEs, checked: Spark counts days in 32 bits."""
+    failed = ~((day >= -(1 << 31)) & (day < 1 << 31) & known)
+    return Outcome(from_days(np.where(failed, 0, day)), failed)
+
+
+def _add_months(date: pl.Series, months: pl.Series) -> Outcome:
+    year, month, day = _civil(longs(date) // DAY)
+    years, month = np.divmod(year * 12 + month - 1 + longs(months), 12)
+    return _within_int(_days(years, month + 1, np.minimum(day, _month_length(years, month + 1))))
+
+
+def _last_day(day: Numbers) -> Numbers:
+    year, month, _ = _civil(day)
+    return _days(year, month, _month_length(year, month))
+
+
+def _make_date(year: pl.Series, month: pl.Series, day: pl.Series) -> Outcome:
+    years, months, of_month = longs(year), longs(month), longs(day)
+    known = (months >= 1) & (months <= 12)
+    months = np.where(known, months, 1)
+    known = known & (of_month >= 1) & (of_month <= _month_length(years, months))
+    return _within_int(_days(years, months, np.where(known, of_month, 1)), known)
+
+
+def _moved(date: pl.Series, by: Numbers) -> pl.Series:
+    return from_days((longs(date) // DAY + by).astype(np.int32).astype(np.int64))
+
+
+def _times(unit: int) -> Operation:
+    """Whole units of time as microseconds."""
+    most = _LONG_MAX // unit
+
+    def operation(count: pl.Series) -> Outcome:
+        counted = longs(count)
+        out = (counted > most) | (counted < -most)
+        return Outcome(pl.Series(np.where(out, 0, counted) * unit), out)
+
+    return operation
+
+
+def _part(interval: Numbers, unit: int, below: int | None = None) -> Numbers:
+    """A field of an interval, signed as the interval."""
+    rest = interval if below is None else np.fmod(interval, below)
+    return (rest - np.fmod(rest, unit)) // unit
+
+
+def _exact_seconds(micros: Callable[[Numbers], Numbers]) -> Strict:
+    return plain(lambda time: decimals.decimal_column(micros(longs(time)), _SECONDS))
+
+
+FUNCTIONS: dict[str, Strict] = {
+    "year": _of_day(lambda day: _civil(day)[0]),
+    "quarter": _of_day(lambda day: (_civil(day)[1] + 2) // 3),
+    "month": _of_day(lambda day: _civil(day)[1]),
+    "day": _of_day(lambda day: _civil(day)[2]),
+    "dayofweek": _of_day(lambda day: (_weekday(day) + 1) % 7 + 1),
+    "weekday": _of_day(_weekday),
+    "dayofyear": _of_day(_day_of_year),
+    "weekofyear": _of_day(lambda day: _week(day)[1]),
+    "yearofweek": _of_day(lambda day: _week(day)[0]),
+    "hour": _of_time(lambda time: time // HOUR % 24),
+    "minute": _of_time(lambda time: time // MINUTE % 60),
+    "second": _of_time(lambda time: time // MICROS % 60),
+    "exact_second": _exact_seconds(lambda time: time % MINUTE),
+    "date_trunc": _date_trunc,
+    "trunc": _trunc,
+    "date_add": plain(lambda date, by: _moved(date, longs(by))),
+    "date_sub": plain(lambda date, by: _moved(date, -longs(by))),
+    "add_months": lambda _: _add_months,
+    "datediff": plain(lambda a, b: pl.Series((longs(a) // DAY - longs(b) // DAY).astype(np.int32))),
+    "last_day": plain(lambda date: from_days(_last_day(longs(date) // DAY))),
+    "make_date": lambda _: _make_date,
+    "unix_date": _of_time(lambda date: date // DAY),
+    "date_from_unix_date": plain(lambda day: from_days(longs(day))),
+    "unix_seconds": _of_time(lambda time: time // MICROS),
+    "unix_millis": _of_time(lambda time: time // 1000),
+    "unix_micros": plain(lambda time: time),
+    "timestamp_seconds": lambda call: _times(MICROS) if call.args[0].type.is_integer else None,
+    "timestamp_millis": lambda _: _times(1000),
+    "timestamp_micros": plain(lambda micros: micros),
+    "interval_day": _of_time(lambda interval: _part(interval, DAY)),
+    "interval_hour": _of_time(lambda interval: _part(interval, HOUR, DAY)),
+    "interval_minute": _of_time(lambda interval: _part(interval, MINUTE, HOUR)),
+    "interval_second": _exact_seconds(lambda interval: np.fmod(interval, MINUTE)),
+}

@@ -1,0 +1,78 @@
+"""`windrow.algebra.aggregates.hashing` on whole columns: the same hash of the same value.
+
+Text and bytes are read eight bytes at a time, the first eight of all rows, then the next eight of those that
+have them, and so on.
+
+>>> from windrow.algebra.aggregates.hashing import hash64
+>>> from windrow.algebra.types import STRING
+>>> hashed(pl.Series(["item", "a longer text"]), STRING).tolist() == [hash64("item"), hash64("a longer text")]
+True
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from windrow.algebra.aggregates.hashing import FIRST, GOLDEN, SECOND
+from windrow.algebra.types import DataType, Kind
+from windrow.kernels.columnar import decimals
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Words = npt.NDArray[np.uint64]
+
+_LOW = (1 << 64) - 1
+
+
+def hashed(column: pl.Series, kind: DataType) -> Words:
+    """The hash of each value; anything for NULL."""
+    if kind.is_fractional:
+        values = column.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0
+        return mixed(np.where(np.isnan(values), np.nan, values).view(np.uint64))
+    if kind.kind is Kind.DECIMAL:
+        low, high = _decimal_words(column, kind)
+        return mixed(mixed(low) ^ high)
+    if kind.kind in (Kind.STRING, Kind.BINARY):
+        return _of_bytes(column)
+    whole = column.cast(pl.Int64).fill_null(0).to_numpy()
+    return mixed(whole.view(np.uint64))
+
+
+def mixed(words: Words) -> Words:
+    """The finaliser of SplitMix64."""
+    words = words + np.uint64(GOLDEN)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(FIRST)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(SECOND)
+    return words ^ (words >> np.uint64(31))
+
+
+def _decimal_words(column: pl.Series, kind: DataType) -> tuple[Words, Words]:
+    whole = decimals.unscaled(column.fill_null(0).cast(pl.Decimal(kind.precision, kind.scale)))
+    if whole.dtype != object:
+        return whole.view(np.uint64), (whole >> 63).view(np.uint64)
+    return (whole & _LOW).astype(np.uint64), ((whole >> 64) & _LOW).astype(np.uint64)
+
+
+def _of_bytes(column: pl.Series) -> Words:
+    array = column.rechunk().to_arrow().cast(pa.large_binary())
+    _, offsets, data = array.buffers()
+    places = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+    starts, lengths = places[:-1], np.diff(places)
+    padded = np.concatenate([np.frombuffer(data or b"", dtype=np.uint8), np.zeros(8, dtype=np.uint8)])
+    eights = np.lib.stride_tricks.sliding_window_view(padded, 8)
+    found = mixed(lengths.astype(np.uint64))
+    active = np.flatnonzero(lengths > 0)
+    read = 0
+    while len(active):
+        words = np.ascontiguousarray(eights[starts[active] + read]).view("<u8")[:, 0]
+        missing = np.clip(8 - (lengths[active] - read), 0, 8).astype(np.uint64)
+        mask = np.uint64(_LOW) >> (missing * np.uint64(8))
+        found[active] = mixed(found[active] ^ (words & mask))
+        read += 8
+        active = active[lengths[active] > read]
+    return found

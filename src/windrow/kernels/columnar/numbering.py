@@ -1,0 +1,124 @@
+"""Numbering: keys become small integers, so that kernels compute with arrays.
+
+Groups are numbered 0, 1, … over all tables of a call (`g`). In a table of values each (group, value) has a
+number of its own (`id`), in the order of the groups, so that a block of groups is a block of ids in every
+table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from windrow.kernels.columnar.codes import looked_up
+from windrow.kernels.columnar.columns import picked
+from windrow.kernels.layouts import PANE, Encoded, Layout
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from windrow.kernels.columnar.combiners import Lanes
+
+    Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A table of states as arrays. `catalog` tells what an id stands for: its `g`, and perhaps its value."""
+
+    layout: Layout
+    catalog: pl.DataFrame
+    ids: Ints
+    panes: Ints
+    encoded: Encoded
+
+    def ids_of(self, first: int, stop: int) -> tuple[int, int]:
+        """The ids of the groups from `first` up to `stop`."""
+        groups = self.catalog["g"].to_numpy()
+        return int(np.searchsorted(groups, first)), int(np.searchsorted(groups, stop))
+
+    def framed(self, w: Ints, ids: Ints, lanes: Sequence[Lanes]) -> pl.DataFrame:
+        """States of windows as a frame: w, g, perhaps the value, and the partials."""
+        keys = picked(self.catalog, ids)
+        return pl.DataFrame([pl.Series("w", w), *keys.get_columns(), *self.encoded.decode(lanes)])
+
+    def stored(self, groups: pl.DataFrame, panes: Ints, ids: Ints, lanes: Sequence[Lanes]) -> pl.DataFrame:
+        """States as a table of the layout again, groups by their keys."""
+        keys = picked(self.catalog, ids)
+        keys = keys.with_columns(picked(groups.drop("g"), keys["g"]).get_columns()).select(self.layout.keys)
+        return pl.DataFrame([pl.Series(PANE, panes), *keys.get_columns(), *self.encoded.decode(lanes)])
+
+    @property
+    def runs(self) -> Ints:
+        """Where the rows of each id begin."""
+        return np.flatnonzero(np.diff(self.ids, prepend=-1))
+
+
+def number_groups(frames: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
+    """The groups of some frames, each with its number `g`.
+
+    >>> number_groups([pl.DataFrame({"k0": ["b", None, "b"]})], ["k0"]).shape
+    (2, 2)
+    """
+    if not keys:
+        return pl.DataFrame({"g": pl.Series([0], dtype=pl.Int64)})
+    groups = pl.concat([frame.select(keys) for frame in frames]).unique()
+    return groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("g"))
+
+
+def with_groups(frame: pl.DataFrame, groups: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """The frame with the numbers of its groups in place of their keys."""
+    if not keys:
+        return frame.with_columns(pl.lit(0, pl.Int64).alias("g"))
+    return frame.drop(keys).with_columns(looked_up(frame.select(keys), groups, "g"))
+
+
+def number(frame: pl.DataFrame, layout: Layout, groups: pl.DataFrame, keys: Sequence[str]) -> Numbered:
+    """A table of states as arrays, sorted by id and pane."""
+    values = [name for name in layout.keys if name not in keys]
+    known = with_groups(frame, groups, keys)
+    if values:
+        catalog = known.select("g", *values).unique().sort("g")
+        catalog = catalog.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("id"))
+        known = known.with_columns(looked_up(known.select("g", *values), catalog, "id"))
+        catalog = catalog.drop("id")
+    else:
+        catalog = groups.select("g")
+        known = known.with_columns(pl.col("g").alias("id"))
+    known = known.sort("id", PANE)
+    encoded = layout.encode(known)
+    return Numbered(layout, catalog, known["id"].to_numpy(), known[PANE].to_numpy(), encoded)
+
+
+def number_each(
+    tables: Mapping[str, pl.DataFrame],
+    layouts: Mapping[str, Layout],
+    groups: pl.DataFrame,
+    keys: Sequence[str],
+) -> dict[str, Numbered]:
+    """Each table that has rows as arrays."""
+    return {
+        name: number(frame, layouts[name], groups, keys) for name, frame in tables.items() if frame.height
+    }
+
+
+def number_all(
+    tables: Mapping[str, pl.DataFrame], layouts: Mapping[str, Layout], keys: Sequence[str]
+) -> tuple[pl.DataFrame, dict[str, Numbered]]:
+    """The groups of all tables, and each table as arrays."""
+    groups = number_groups([frame for frame in tables.values() if frame.height], keys)
+    return groups, number_each(tables, layouts, groups, keys)
+
+
+def rows_of_ids(table: Numbered, first: int, stop: int) -> slice:
+    """Where the rows of a range of ids lie."""
+    return slice(int(np.searchsorted(table.ids, first)), int(np.searchsorted(table.ids, stop)))
+
+
+def cut_lanes(lanes: Sequence[Lanes], part: Any) -> list[Lanes]:
+    """The same part of every lane."""
+    return [tuple(lane[part] for lane in group) for group in lanes]

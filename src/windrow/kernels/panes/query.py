@@ -1,0 +1,159 @@
+"""The class of plans these kernels run, recognised and compiled.
+
+Emit        no stream word, or RSTREAM
+  σ π       HAVING and the select list
+    γ       any keys, any aggregates
+      σ π   WHERE, and projections
+        Window   [RANGE r SLIDE s] or [LANDMARK … SLIDE s]
+          σ π    on the stream
+            Scan, or a nested query of this class
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.algebra.expressions import WindowBound
+from windrow.algebra.operators import Aggregate, Filter, Project
+from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, Window
+from windrow.errors import QueryError
+from windrow.kernels.columnar.columns import hidden
+from windrow.kernels.columnar.expressions import compile_expression, holds
+from windrow.kernels.panes.cuts import Cut, cut_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windrow.algebra.expressions import Expression
+
+Stage = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class SlidingQuery:
+    """A plan of the class above, taken apart; stateless operators are listed from below."""
+
+    emit: Emit
+    above: tuple[Filter | Project, ...]
+    aggregate: Aggregate
+    between: tuple[Filter | Project, ...]
+    window: Window
+    below: tuple[Filter | Project, ...]
+    origin: Scan | Subquery
+
+    @classmethod
+    def of(cls, emit: Emit) -> SlidingQuery:
+        """The plan taken apart, or a QueryError that names what is in the way."""
+        if emit.meaning is not StreamWord.RSTREAM or emit.is_internal:
+            word = "INTERNAL" if emit.is_internal else emit.meaning.value or "'+' and '-' rows"
+            raise _refusal(f"answers as {word}")
+        above, aggregate = _stateless(emit.input)
+        if not isinstance(aggregate, Aggregate):
+            raise _refusal(_named(aggregate))
+        between, window = _stateless(aggregate.input)
+        if not isinstance(window, Window):
+            raise _refusal(f"{_named(window)} below an aggregate")
+        below, origin = _stateless(window.input)
+        if not isinstance(origin, Scan | Subquery):
+            raise _refusal(f"a window over {_named(origin)}")
+        return cls(emit, above, aggregate, between, window, below, origin)
+
+    def __post_init__(self) -> None:
+        for expression in self._expressions_of_rows():
+            if any(isinstance(part, WindowBound) for part in expression.walk()):
+                raise _refusal("window_start and window_end below an aggregate")
+            compile_expression(expression)
+        assert isinstance(self.cut, Cut)
+        assert self.levels
+
+    @cached_property
+    def levels(self) -> tuple[SlidingQuery, ...]:
+        """The nested queries, innermost first, and this one."""
+        if isinstance(self.origin, Scan):
+            return (self,)
+        return (*SlidingQuery.of(self.origin.query).levels, self)
+
+    @property
+    def scan(self) -> Scan:
+        """The stream at the bottom."""
+        origin = self.levels[0].origin
+        assert isinstance(origin, Scan)
+        return origin
+
+    @cached_property
+    def cut(self) -> Cut:
+        """The panes of the window."""
+        return cut_of(self.window.spec)
+
+    @property
+    def attribute(self) -> str:
+        """The attribute of the stream at the bottom that the innermost window is on."""
+        return self.levels[0].window.attribute_of(self.scan)
+
+    @cached_property
+    def stages(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...], tuple[Stage, ...]]:
+        """The stateless operators compiled: below the window, between window and γ, above γ."""
+        below, between, above = (
+            tuple(_stage(node) for node in part) for part in (self.below, self.between, self.above)
+        )
+        return below, between, above
+
+    def by_key(self, place: int) -> Emit:
+        """The same query grouped by one of its keys only, to ask what holds for that key."""
+        return Emit(replace(self.aggregate, keys=(self.aggregate.keys[place],), aggregates=()))
+
+    def _expressions_of_rows(self) -> Iterator[Expression]:
+        for node in (*self.below, *self.between):
+            yield from _expressions(node)
+        yield from (key for _, key in self.aggregate.keys)
+        for _, call in self.aggregate.aggregates:
+            yield from (*call.args, call.where)
+
+
+def run_stages(stages: tuple[Stage, ...], frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame through stateless operators."""
+    for stage in stages:
+        frame = stage(frame)
+    return frame
+
+
+def _stateless(plan: Plan) -> tuple[tuple[Filter | Project, ...], Plan]:
+    found: list[Filter | Project] = []
+    while isinstance(plan, Filter | Project):
+        found.insert(0, plan)
+        plan = plan.input
+    return tuple(found), plan
+
+
+def _expressions(node: Filter | Project) -> tuple[Expression, ...]:
+    return (node.predicate,) if isinstance(node, Filter) else tuple(output for _, output in node.outputs)
+
+
+def _stage(node: Filter | Project) -> Stage:
+    if isinstance(node, Filter):
+        predicate = compile_expression(node.predicate)
+        return lambda frame: frame.filter(holds(predicate, frame))
+    outputs = [(name, compile_expression(expression)) for name, expression in node.outputs]
+
+    def project(frame: pl.DataFrame) -> pl.DataFrame:
+        columns = [evaluate(frame).alias(name) for name, evaluate in outputs]
+        return pl.DataFrame([*columns, *(frame[name] for name in hidden(frame))])
+
+    return project
+
+
+def _named(plan: Plan) -> str:
+    return "UNION ALL of streams" if isinstance(plan, StreamUnion) else type(plan).__name__
+
+
+def _refusal(what: str) -> QueryError:
+    return QueryError(
+        f"kernels do not run {what} yet",
+        code="unsupported",
+        hint="they run aggregates over [RANGE … SLIDE …] and [LANDMARK … SLIDE …]; the reference runs all",
+    )

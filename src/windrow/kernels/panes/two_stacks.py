@@ -1,0 +1,238 @@
+"""The persisted kernel: two stacks per group, so that an epoch reads only what it answers.
+
+Panes are cut into blocks as long as a window. Of the block before the current one the *back* holds each
+group's suffix from the next window's first pane on; of the current block the *front* holds each group's
+running prefix. A window is the back with the front. When a pane of the old block leaves the window, its
+`steps` row says what the group's suffix is from then on. When the current block is full, the stacks flip:
+its panes, written as they closed and not read since, become the new back and its steps.
+
+    panes        |  a   b   c  |  d   e   f  |
+    window           [---------------)            back: suffix(b); front: d
+    steps         (a: suffix b) (b: suffix c) (c: nothing)
+
+Flipping costs as much as reading the block, and some more for every call. Where an epoch answers many windows
+after the block is full, it does not flip: these windows are made of the panes themselves, all at once, and
+the panes that later windows need are left behind as a block that is full. The next epoch then flips it, or
+leaps again. So the state is the same whichever way epochs go, and each goes the way that costs it less.
+
+Card: persisted two stacks
+    requirements  associative combine with neutral element; one clock for all groups
+    time          per epoch: rows of the panes that close and that leave, plus the answers; a flip reads one
+                  block, once in a block, hence O(1) amortised per row, whatever RANGE/SLIDE; a leap reads the
+                  panes of its windows once, which are at most `LEAP` + 1 times those that close
+    space         three states per pane and group of a block, two per group
+    source        two stacks (folklore; Tangwongsan, Hirzel and Schneider 2015), the pop side precomputed as
+                  rows in order of expiry, so that it is read as a file is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.columnar.numbering import Numbered, number_each, number_groups
+from windrow.kernels.layouts import PANE
+from windrow.kernels.panes.live_panes import due_windows
+from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.panes.stack_states import LeapWindows, StackWindows, Suffixes
+from windrow.kernels.panes.state_changes import Changing
+from windrow.kernels.state import Delta, State, chunked, split_at
+from windrow.windows.domain import INFINITY
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.kernels.clock import Clock
+    from windrow.kernels.panes.answers import Answers
+
+#: steps are stored in chunks of this many rows, so that an epoch opens few that it does not need
+STEP_ROWS = 1 << 15
+#: an epoch leaps if the panes it has to close after a full block are at least one in this many of a window
+LEAP = 4
+OPEN, PANES, FRONT, BACK, STEPS, LATE = ".open", ".panes", ".front", ".back", ".steps", ".late"
+
+
+@dataclass(frozen=True)
+class TwoStacks:
+    """Sliding windows from persisted stacks."""
+
+    answers: Answers
+
+    def advance(self, state: State, delta: Delta, clock: Clock) -> tuple[State, Iterator[pa.Table]]:
+        if clock.key is not None:
+            raise ValueError("stacks have one clock for all groups")
+        cut, before, now = self.answers.query.cut, clock.before, clock.now
+        epoch = _Epoch(self.answers, dict(state.chunks), dict(state.meta))
+        epoch.take(delta)
+        greatest = epoch.last_pane()
+        if greatest is None or now == -INFINITY:
+            return epoch.state, iter(())
+        first = None if before == -INFINITY else int(cut.due(before)) + 1
+        last = cut.last_window(greatest)
+        epoch.answer(first, last if now == INFINITY else min(last, int(cut.due(now))))
+        state = State() if now == INFINITY else epoch.state
+        return state, chain.from_iterable(epoch.output)
+
+
+@dataclass
+class _Epoch(Changing):
+    """A state while an epoch changes it: panes before `closed` are stacked, the front begins at `base`."""
+
+    output: list[Iterator[pa.Table]] = field(default_factory=list)
+
+    def take(self, delta: Delta) -> None:
+        """What came: panes that are still open, and late rows of closed ones."""
+        closed = self.meta.get("closed")
+        for name, table in delta.tables.items():
+            frame = to_frame(table)
+            late = frame.clear() if closed is None else frame.filter(pl.col(PANE) < closed)
+            new = frame if closed is None else frame.filter(pl.col(PANE) >= closed)
+            self.chunks[name + OPEN] = (*self.of(name, OPEN), *chunked([new]))
+            self.chunks[name + LATE] = (*self.of(name, LATE), *chunked([late]))
+
+    def last_pane(self) -> int | None:
+        kinds = (OPEN, PANES, STEPS, LATE)
+        return max((chunk.last for kind in kinds for chunk in self.of(GROUPS, kind)), default=None)
+
+    def answer(self, first: int | None, last: int) -> None:
+        """Answer the windows from `first` to `last`, flipping the stacks as often as needed."""
+        next_w = self._begin(first)
+        while next_w <= last:
+            limit = self.meta["base"] + self.cut.per_window
+            until = min(last, limit // self.cut.per_slide - 1)
+            if next_w <= until or self.meta["closed"] < limit:
+                self._close(next_w, until, self.cut.end_pane(last) if until == last else limit)
+            next_w = max(next_w, until + 1)
+            if next_w <= last:
+                if (self.cut.end_pane(last) - limit) * LEAP >= self.cut.per_window:
+                    self._leap(next_w, last)
+                    next_w = last + 1
+                else:
+                    self._flip()
+                    next_w = max(next_w, self._begin(next_w))
+        self._forget(next_w)
+
+    def _begin(self, first: int | None) -> int:
+        """The next window with rows. Empty stacks begin anew at the first pane there is."""
+        if first is not None and any(self.of(GROUPS, kind) for kind in (PANES, BACK)):
+            return first
+        for name in self.layouts:
+            self.chunks[name + OPEN] = (*self.of(name, OPEN), *self.of(name, LATE))
+            self.chunks[name + LATE] = ()
+        if first is not None:
+            self._drop_before(self.cut.first_pane(first), OPEN)
+        start = min((chunk.first for chunk in self.of(GROUPS, OPEN)), default=None)
+        if start is None:
+            return _NEVER
+        self.meta |= {"base": start, "closed": start}
+        begin = self.cut.first_window(start)
+        return begin if first is None else max(begin, first)
+
+    def _close(self, first: int, last: int, pane: int) -> None:
+        """Close the panes before `pane`, and answer the windows from `first` to `last` from the stacks."""
+        frames: dict[str, pl.DataFrame] = {}
+        late: dict[str, pl.DataFrame] = {}
+        gone = self.cut.first_pane(last) if first <= last else self.meta["base"] - self.cut.per_window
+        for name, layout in self.layouts.items():
+            closing, rest = split_at(self.of(name, OPEN), pane)
+            merged = layout.closed(merge_panes(closing, layout))
+            self.chunks[name + OPEN] = tuple(rest)
+            self.chunks[name + PANES] = (*self.of(name, PANES), *chunked([merged]))
+            steps, kept = split_at(self.of(name, STEPS), gone)
+            self.chunks[name + STEPS] = tuple(kept)
+            stacked = [chunk.frame for kind in (BACK, FRONT) for chunk in self.of(name, kind)]
+            frames[name] = pl.concat([part for part in (*stacked, *steps, merged) if part.height] or [merged])
+            late[name] = merge_panes([chunk.frame for chunk in self.of(name, LATE)], layout)
+        self._combine(frames, late, (first, last + 1))
+        self.meta["closed"] = max(self.meta["closed"], pane)
+
+    def _combine(
+        self, frames: dict[str, pl.DataFrame], late: dict[str, pl.DataFrame], windows: tuple[int, int]
+    ) -> None:
+        groups, numbered, amended = self._numbered(frames, late)
+        base = self.meta["base"]
+        states = {
+            name: StackWindows.of(numbered.get(name), amended.get(name), self.cut, base)
+            for name in {*numbered, *amended}
+        }
+        for name, each in states.items():
+            low = base - self.cut.per_window - 1
+            self.chunks[name + BACK] = chunked([each.back(groups, low)])
+            self.chunks[name + FRONT] = chunked([each.front(groups)])
+        self.output.append(self.answers.blocks(groups, states, windows))
+
+    def _numbered(
+        self, frames: dict[str, pl.DataFrame], late: dict[str, pl.DataFrame]
+    ) -> tuple[pl.DataFrame, dict[str, Numbered], dict[str, Numbered]]:
+        """All groups, and the tables and what came late of them as arrays."""
+        keys = self.answers.measures.keys
+        everything = [frame for frame in (*frames.values(), *late.values()) if frame.height]
+        if not everything:
+            return pl.DataFrame(), {}, {}
+        groups = number_groups(everything, keys)
+        numbered = number_each(frames, self.layouts, groups, keys)
+        return groups, numbered, number_each(late, self.layouts, groups, keys)
+
+    def _leap(self, first: int, last: int) -> None:
+        """Answer windows from their panes; those that the next ones need are a full block then."""
+        end = self.cut.end_pane(last)
+        needed = end - self.cut.per_window
+        some = [chunk for kind in (PANES, OPEN, LATE) for chunk in self.of(GROUPS, kind)]
+        ranges = due_windows(some, self.cut, self.cut.ends(first - 1), self.cut.ends(last))
+        tables: dict[str, pl.DataFrame] = {}
+        late: dict[str, pl.DataFrame] = {}
+        for name, layout in self.layouts.items():
+            closing, rest = split_at(self.of(name, OPEN), end)
+            closed = layout.closed(merge_panes(closing, layout))
+            known = self.of(name, PANES)
+            tables[name] = merge_panes([*(chunk.frame for chunk in known), closed], layout)
+            late[name] = merge_panes([chunk.frame for chunk in self.of(name, LATE)], layout)
+            live = [chunk for chunk in (*known, *chunked([closed])) if chunk.last >= needed]
+            _, kept = split_at(live, needed)
+            self.chunks |= {name + kind: () for kind in (FRONT, BACK, STEPS)}
+            self.chunks |= {name + OPEN: tuple(rest), name + PANES: tuple(kept)}
+        self.meta |= {"base": needed, "closed": end}
+        groups, numbered, amended = self._numbered(tables, late)
+        states = {
+            name: LeapWindows.of(numbered.get(name), amended.get(name), self.cut)
+            for name in {*numbered, *amended}
+        }
+        for part in ranges:
+            self.output.append(self.answers.blocks(groups, states, part))
+
+    def _flip(self) -> None:
+        """The block that is full becomes the back, with the steps by which it will leave."""
+        keys = self.answers.measures.keys
+        tables = {
+            name: merge_panes([chunk.frame for chunk in self.of(name, PANES)], layout)
+            for name, layout in self.layouts.items()
+        }
+        low = self.meta["base"] - 1
+        self.meta["base"] += self.cut.per_window
+        for name in self.layouts:
+            self.chunks |= {name + kind: () for kind in (PANES, FRONT, BACK, STEPS)}
+        if not tables[GROUPS].height:
+            return
+        groups = number_groups([tables[GROUPS]], keys)
+        for name, table in number_each(tables, self.layouts, groups, keys).items():
+            suffixes = Suffixes.of(table)
+            self.chunks[name + BACK] = chunked([suffixes.whole(groups, low)])
+            self.chunks[name + STEPS] = chunked(suffixes.steps(groups).iter_slices(STEP_ROWS))
+
+    def _forget(self, next_w: int) -> None:
+        if next_w != _NEVER:
+            self._drop_before(self.cut.first_pane(next_w), LATE)
+
+    def _drop_before(self, pane: int, kind: str) -> None:
+        for name in self.layouts:
+            _, kept = split_at(self.of(name, kind), pane)
+            self.chunks[name + kind] = tuple(kept)
+
+
+_NEVER = 1 << 62

@@ -1,0 +1,272 @@
+"""γ: one row per group that has rows; a value stays until the next one replaces it.
+
+Card: recomputed groups
+    requirements  any aggregates, any signed pieces
+    time          rows of the groups that something happens to, and events there, if rows go in the order in
+                  which they came (`in_order`), else times log of the events (`cells`)
+    space         the rows alive, and the value shown of each group
+    source        Golab's thesis, 3.2.2 (group-by replaces values); Patroumpas and Sellis 2011, 4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from windrow.kernels.aggregates.measures import GROUPS, Measures
+from windrow.kernels.aggregates.pairs import Paired
+from windrow.kernels.aggregates.partials import FloatMoments
+from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
+from windrow.kernels.columnar.expressions import compile_expression
+from windrow.kernels.layouts import PANE
+from windrow.kernels.relational.aggregate.cells import DIRECT, blocks, covered
+from windrow.kernels.relational.aggregate.row_order import combines, order_of, spans
+from windrow.kernels.relational.aggregate.spreads import steadied
+from windrow.kernels.relational.aggregate.values import CELL, lowered
+from windrow.kernels.relational.distinct_base import found_in
+from windrow.kernels.relational.expiry_layouts import Calendar, Layout, chunks_of, frame_of
+from windrow.kernels.relational.operator import Operator, Step
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    TS,
+    TURN,
+    VE,
+    VS,
+    Columns,
+    N,
+    blank,
+    columns_of,
+    consolidated,
+    together,
+)
+from windrow.kernels.relational.sweep import codes, positive
+from windrow.kernels.state import State
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from windrow.algebra.operators import Aggregate
+    from windrow.kernels.relational.strategy import Choice
+
+    Ints = npt.NDArray[np.int64]
+
+ROWS, WAITING, SHOWN = "rows", "waiting", "shown"
+#: which group a row or an event belongs to, by number; the instant of an event
+GROUP, AT = "#group", "#at"
+
+
+class Grouped(Operator):
+    """γ over any signed pieces.
+
+    `source` is the key by whose values groups are final by themselves, for each column that can be so.
+    """
+
+    name = "γ"
+    #: whether it takes states of pieces, which queries may have in common, and not their rows
+    reads_states = False
+
+    def __init__(
+        self, plan: Aggregate, below: Operator, choice: Choice, sources: dict[str, int] | None = None
+    ) -> None:
+        self.plan = plan
+        self.inputs = (below,)
+        self.sources = sources or {}
+        self.measures = Measures(plan)
+        self.evaluators = [compile_expression(key) for _, key in plan.keys]
+        self.keys = [f"#k{place}" for place in range(len(plan.keys))]
+        self.names = [name for name, _ in plan.keys]
+        self.groups: Columns = {
+            k: polars_type(key.type) for k, (_, key) in zip(self.keys, plan.keys, strict=True)
+        }
+        self.rows: Columns = dict(self.groups) | {n: d for n, d in below.columns.items() if n != VS}
+        self.pieces: Columns = dict(self.rows) | {VS: pl.Int64()}
+        self.columns = columns_of(plan.schema)
+        self.shown: Columns = dict(self.groups) | {
+            name: polars_type(call.data_type) for name, call in plan.aggregates
+        }
+        self.spreads = [
+            m.name for m in self.measures.measures if isinstance(m.partial, FloatMoments | Paired)
+        ]
+        layouts = self.measures.layouts
+        #: whether all there is to be combined are numbers, one state per group
+        self._in_arrays = set(layouts) == {GROUPS} and combines(layouts[GROUPS])
+        self.known = choice.known(below)
+        self.layout: Layout = Calendar(choice.buckets) if self.known else choice.layout(below)
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        new = together([frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces)
+        new, waiting = self._split(new, step, VS)
+        chunks = state.of(ROWS)
+        over, kept = self.layout.due(chunks, step.slice.stop, self.rows)
+        over, early = self._split(over, step, VE)
+        if not new.height and not over.height:
+            return State({**state.chunks, WAITING: chunks_of(waiting)}), blank(self.columns)
+        old = frame_of(chunks, self.rows).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
+        touched = together([new, over.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))], self.pieces)
+        mine = old.filter(self._in(old, touched))
+        shown = frame_of(state.of(SHOWN), self.shown)
+        same = self._in(shown, touched)
+        found, after = self._replaced(together([mine, new], self.pieces), shown.filter(same), step)
+        _, lasting = self._split(new, step, VE)
+        kept = self.layout.add(kept, together([early, lasting], self.rows))
+        left = together([shown.filter(~same), after], self.shown)
+        return State({ROWS: kept, WAITING: chunks_of(waiting), SHOWN: chunks_of(left)}), found
+
+    def _taken(self, pieces: pl.DataFrame, step: Step) -> pl.DataFrame:
+        """What comes, as it is worked on."""
+        return self._with_keys(pieces)
+
+    def _with_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
+        if not frame.height:
+            return blank(self.pieces)
+        keys = [
+            without_negative_zero(evaluate(frame)).cast(self.groups[name]).alias(name)
+            for name, evaluate in zip(self.keys, self.evaluators, strict=True)
+        ]
+        return frame.with_columns(keys).select(list(self.pieces))
+
+    def _stop(self, frame: pl.DataFrame, step: Step) -> Ints | int:
+        """Up to where each row's group is answered."""
+        column = step.clock.column
+        if column is None or column not in self.sources:
+            return step.slice.stop
+        _, now = step.clock.of(frame[self.keys[self.sources[column]]])
+        lag = step.slice.stop - step.slice.now
+        return np.where(now < FOREVER, now + lag, now)
+
+    def _split(self, frame: pl.DataFrame, step: Step, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The rows that begin (or end) in what is answered, and those that do so later."""
+        due = pl.Series(frame[by].to_numpy() < self._stop(frame, step))
+        return frame.filter(due), frame.filter(~due)
+
+    def _in(self, frame: pl.DataFrame, touched: pl.DataFrame) -> pl.Series:
+        if not self.keys:
+            return pl.Series([True]).new_from_index(0, frame.height)
+        return found_in(frame, touched, self.keys)
+
+    def _replaced(
+        self, rows: pl.DataFrame, shown: pl.DataFrame, step: Step
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """What the values of touched groups become, event by event, and what they are in the end."""
+        if rows.height and bool((rows[N] != 1).any()):
+            # a row may be taken back for a while that is known to end later: what begins then is not yet due
+            rows, _ = self._split(positive(rows), step, VS)
+            rows = picked(rows, np.repeat(np.arange(rows.height), rows[N].to_numpy()))
+        return self._event_by_event(rows, shown, step)
+
+    def _event_by_event(
+        self, rows: pl.DataFrame, shown: pl.DataFrame, step: Step
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        group = codes(pl.concat([shown.select(self.keys), rows.select(self.keys)]), self.keys)
+        if not self.keys:
+            group = np.zeros(shown.height + rows.height, dtype=np.int64)
+        before, mine = group[: shown.height], group[shown.height :]
+        cells, values = self._cells(rows, mine, self._stop(rows, step))
+        return self._changes(shown, before, rows, cells, values)
+
+    def _cells(self, rows: pl.DataFrame, group: Ints, stop: Ints | int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The spans between events: (pane, group, at), and the values of those that have rows."""
+        vs, ve = rows[VS].to_numpy(), rows[VE].to_numpy()
+        began, ended = vs > -FOREVER, ve < stop
+        at = np.concatenate([vs[began], ve[ended]])
+        owner = np.concatenate([group[began], group[ended]])
+        order = np.lexsort((at, owner))
+        owner, at = owner[order], at[order]
+        new = np.append(True, (owner[1:] != owner[:-1]) | (at[1:] != at[:-1])) if len(at) else at > 0
+        owner, at = owner[new], at[new]
+        cells = pl.DataFrame({CELL: np.arange(len(at)), GROUP: owner, AT: at})
+        # where the events of each row's group begin and end in the list, and its own are in it
+        first, last = np.searchsorted(owner, group), np.searchsorted(owner, group, side="right")
+        instants = np.sort(at)
+        width = len(instants) + 1
+        place = owner * width + np.searchsorted(instants, at)
+        low = np.where(began, np.searchsorted(place, group * width + np.searchsorted(instants, vs)), first)
+        high = np.where(ended, np.searchsorted(place, group * width + np.searchsorted(instants, ve)), last)
+        return cells, self._values(rows, low, high)
+
+    def _values(self, rows: pl.DataFrame, low: Ints, high: Ints) -> pl.DataFrame:
+        if not rows.height or not (low < high).any():
+            empty: Columns = {CELL: pl.Int64()} | {
+                n: d for n, d in self.shown.items() if n not in self.groups
+            }
+            return blank(empty)
+        if int(np.maximum(high - low, 0).sum()) <= DIRECT * (len(low) + int(high.max())):
+            row, span = covered(low, high)
+            return lowered(self.measures, self._lifted(rows, row, span))
+        order = order_of(low, high) if self._in_arrays else None
+        if order is not None:
+            states = self._lifted(rows, order, np.arange(len(order)))[GROUPS].sort(PANE)
+            layout = self.measures.layouts[GROUPS]
+            return lowered(self.measures, {GROUPS: spans(states, layout, low[order], high[order])})
+        row, level, block = blocks(low, high)
+        width = int(high.max()) + 1
+        tables = self._lifted(rows, row, level * width + block)
+        cells = np.arange(width)
+        levels = range(int(level.max()) + 1)
+        nodes = np.concatenate([number * width + (cells >> number) for number in levels])
+        of = pl.DataFrame({PANE: nodes, "span": np.tile(cells, len(levels))})
+        found = {}
+        for name, table in tables.items():
+            layout = self.measures.layouts[name]
+            spread = table.join(of, on=PANE).drop(PANE).rename({"span": PANE})
+            by = [column for column in (PANE, *layout.keys) if column in table.columns]
+            found[name] = layout.merge(spread.select(table.columns), by)
+        return lowered(self.measures, found)
+
+    def _lifted(self, rows: pl.DataFrame, row: Ints, pane: Ints) -> dict[str, pl.DataFrame]:
+        """States of rows, combined by pane. The rows' order is that of turn, instant, columns."""
+        frame = picked(rows, row).with_columns(pl.Series("#pane", pane))
+        order = pl.struct(TURN, TS).rank("dense").cast(pl.Int64) if TURN in frame.columns else pl.col(TS)
+        return self.measures.tables(frame.with_columns(order.alias("#t")))
+
+    def _changes(
+        self, shown: pl.DataFrame, before: Ints, rows: pl.DataFrame, cells: pl.DataFrame, values: pl.DataFrame
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Each value comes with its cell and goes with the next one of its group; what does not change
+        cancels out."""
+        names = [name for name, _ in self.plan.aggregates]
+        spans = cells.join(values, on=CELL, how="left", maintain_order="left", coalesce=True)
+        here = np.isin(cells[CELL].to_numpy(), values[CELL].to_numpy())
+        owner = cells[GROUP].to_numpy()
+        final = np.append(owner[1:] != owner[:-1], True) if len(owner) else here
+        until = np.append(cells[AT].to_numpy()[1:], 0) if len(owner) else owner
+        first = np.append(True, final[:-1]) if len(owner) else here
+        old = pl.DataFrame({GROUP: pl.Series(before)}).with_columns(shown.select(names).get_columns())
+        spans = spans.with_columns(self._steady(old, spans))
+        gone = old.join(spans.filter(pl.Series(first)).select(GROUP, AT), on=GROUP, how="inner")
+        left = spans.with_columns(pl.Series(AT, until)).filter(pl.Series(here & ~final))
+        moves = consolidated(
+            pl.concat(
+                frame.select(GROUP, *names, pl.col(AT).alias(VS), pl.lit(sign, pl.Int64).alias(N))
+                for frame, sign in ((spans.filter(pl.Series(here)), 1), (left, -1), (gone, -1))
+            )
+        )
+        last = spans.filter(pl.Series(here & final)).select(GROUP, *names)
+        untouched = old.filter(~pl.Series(np.isin(before, owner), dtype=pl.Boolean)).select(GROUP, *names)
+        keys = pl.concat([shown.select(self.keys), rows.select(self.keys)]) if self.keys else pl.DataFrame()
+        after = self._keyed(pl.concat([last, untouched]), keys)
+        found = self._keyed(moves, keys).rename(dict(zip(self.keys, self.names, strict=True)))
+        found = found.with_columns(
+            pl.lit(FOREVER, pl.Int64).alias(VE), pl.lit(-FOREVER, pl.Int64).alias(TS)
+        ).select(list(self.columns))
+        return found, after.select(list(self.shown))
+
+    def _steady(self, old: pl.DataFrame, spans: pl.DataFrame) -> list[pl.Series]:
+        """The spreads of doubles, without what comes from the order of combining."""
+        owners, group = old[GROUP].to_numpy(), spans[GROUP].to_numpy()
+        found = []
+        for name in self.spreads:
+            lasting, new = (frame[name].fill_null(np.nan).to_numpy() for frame in (old, spans))
+            column = pl.Series(name, steadied(lasting, owners, new, group))
+            found.append(pl.select(pl.when(spans[name].is_not_null()).then(column)).to_series().alias(name))
+        return found
+
+    def _keyed(self, frame: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
+        """With the keys of groups in place of their numbers."""
+        if not self.keys:
+            return frame.drop(GROUP)
+        own = picked(keys, frame[GROUP]).get_columns()
+        return frame.drop(GROUP).with_columns(own) if frame.width > 1 else pl.DataFrame(own)

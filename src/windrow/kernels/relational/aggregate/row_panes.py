@@ -1,0 +1,229 @@
+"""γ over [ROWS n SLIDE m ROWS] without the rows of the window: states of panes that are counted in rows.
+
+Positions are to these windows what instants are to windows of time: an extent is the positions (E-n, E], and
+it is complete when position E is reached. So rows are numbered as they become final, their numbers are cut
+into panes as instants are, and the kernels of windows that slide in time do the rest, with the number of
+rows so far as their clock. What is left here is to say when each extent is reported.
+
+Card: panes of rows
+    requirements  aggregates whose states can be combined; one sequence of numbers for all rows
+    time          numbering new rows; then that of the kernel (`kernels.panes.subtract_on_evict` and others)
+    space         states of the panes of the window, rows that are not final; of FREQUENT k + 1 counts for a
+                  pane and group, however many rows the window has
+    source        No Pane, No Gain (Li et al. 2005), 3, whose windows may be of rows; Golab's thesis, 6.2
+                  (Algorithm 6: sub-windows of a count-based window)
+
+An expression that fails does so for rows of extents that are reported only. Where one can, rows are therefore
+lifted when the end of their slide is reached, and wait until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from windrow.algebra.plan import Emit
+from windrow.kernels.aggregates.measures import PLACE, Measures
+from windrow.kernels.clock import Clock
+from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.panes.answers import Answers
+from windrow.kernels.panes.cuts import Cut
+from windrow.kernels.panes.level import kernel_of
+from windrow.kernels.panes.query import SlidingQuery
+from windrow.kernels.relational.aggregate.group_by import SHOWN
+from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
+from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    TS,
+    VE,
+    VS,
+    Columns,
+    N,
+    blank,
+    columns_of,
+    consolidated,
+)
+from windrow.kernels.relational.signed_rows import together as all_of
+from windrow.kernels.relational.windows.leaf import PENDING
+from windrow.kernels.relational.windows.reported_extents import NUMBER_OF_REPORTS, ReportedRows, begin_reports
+from windrow.kernels.relational.windows.rows import COUNTS, INSIDE, MOMENT, POSITION, Numbering, Reach
+from windrow.kernels.state import Delta, State
+from windrow.windows.rows import RowsWindow
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from windrow.algebra.operators import Aggregate
+
+    Ints = npt.NDArray[np.int64]
+
+#: parts of the state: rows that wait, panes, and what is shown
+ROWS, PANES, REPORTED = "rows", "panes", "reported"
+END = "#end"
+
+
+@dataclass(frozen=True)
+class RowsQuery(SlidingQuery):
+    """A γ over counted rows as kernels of time see it: the row at position p has the instant p-1."""
+
+    def __post_init__(self) -> None:
+        """What these kernels refuse is below them."""
+
+    @cached_property
+    def cut(self) -> Cut:
+        spec = self.window.spec
+        assert isinstance(spec, RowsWindow)
+        assert spec.slide_rows is not None
+        return Cut(spec.rows, spec.slide_rows)
+
+
+class RowPanes(Operator):
+    """γ of counted rows: `leaf` is the window, `between` what looks at single rows above it.
+
+    `careful` says that some expression may fail.
+    """
+
+    name = "γ, panes of rows"
+
+    def __init__(
+        self, plan: Aggregate, leaf: Numbering, between: Sequence[Stateless], *, careful: bool
+    ) -> None:
+        self.plan = plan
+        self.leaf = leaf
+        leaf.passes_on = False
+        self.between = tuple(between)
+        self.careful = careful
+        self.inputs = leaf.inputs
+        self.reports = isinstance(leaf, ReportedRows)
+        self.measures = Measures(plan)
+        window = leaf.window
+        query = RowsQuery(Emit(plan), (), plan, (), window, (), window.origins[0])
+        self.cut = query.cut
+        self.kernel = kernel_of(Answers(query, self.measures))
+        self.columns = columns_of(plan.schema)
+        self.shown: Columns = columns_of(plan.schema, {})
+        self.found: Columns = {END: pl.Int64()} | dict(self.shown)
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        kept = part(state, ROWS)
+        before, new, rows = self._numbered(kept, inputs[0], step)
+        ends = Ends(self.cut.slide, before, new)
+        ready, waiting = self._ready(frame_of(kept.of(INSIDE), self.leaf.numbered), new, ends.count)
+        rows = State({**rows.chunks, INSIDE: chunks_of(waiting)})
+        panes, found = self._windows(part(state, PANES), ready, Clock(before, ends.count))
+        told = self._one_by_one if self.reports else self._replaced
+        own, pieces = told(part(state, REPORTED), found, ends, step)
+        return composed({ROWS: rows, PANES: panes, REPORTED: own}), pieces
+
+    def _numbered(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[int, pl.DataFrame, State]:
+        """How many rows there were, those that are new, with their positions, and what waits to be final."""
+        leaf = self.leaf
+        waiting = all_of([frame_of(state.of(PENDING), leaf.rows), rows], leaf.rows)
+        counts = frame_of(state.of(COUNTS), leaf.counted)
+        before, new = int(counts["count"][0]) if counts.height else 0, blank(leaf.numbered)
+        if waiting.height:
+            new, waiting, counts = leaf.number(waiting, counts, step)
+        return before, new, State({PENDING: chunks_of(waiting), COUNTS: chunks_of(counts)})
+
+    def _ready(self, held: pl.DataFrame, new: pl.DataFrame, count: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The rows to lift now, all of which are in some extent, and those that wait for its end."""
+        rows = all_of([held, new], self.leaf.numbered)
+        places = rows[POSITION].to_numpy()
+        rows = rows.filter(pl.Series(self.cut.holds(places - 1), dtype=pl.Boolean))
+        if not self.careful:
+            return rows, blank(self.leaf.numbered)
+        done = rows[POSITION] <= count // self.cut.slide * self.cut.slide
+        return rows.filter(done), rows.filter(~done)
+
+    def _windows(self, state: State, rows: pl.DataFrame, clock: Clock) -> tuple[State, pl.DataFrame]:
+        """The groups of the extents whose ends are reached, each with that end."""
+        tables = {}
+        if rows.height:
+            frame = self.leaf.pieces(rows, rows[TS], rows[TS] + 1)
+            for operator in self.between:
+                frame = operator.apply([frame])
+            panes = self.cut.panes_of(frame[PLACE].to_numpy() - 1)
+            tables = self.measures.tables(
+                frame.with_columns(pl.col(TS).alias("#t"), pl.Series("#pane", panes))
+            )
+        delta = Delta({name: table.to_arrow() for name, table in tables.items()})
+        state, answers = self.kernel.advance(state, delta, clock)
+        found = [to_frame(table).rename({"#at": END}) for table in answers]
+        return state, all_of(found, self.found)
+
+    def _one_by_one(
+        self, state: State, found: pl.DataFrame, ends: Ends, step: Step
+    ) -> tuple[State, pl.DataFrame]:
+        """Each extent is a report of its own, whose number stands for the instant."""
+        first = state.meta.get(NUMBER_OF_REPORTS, 0)
+        reached = ends.reached
+        bounds = {"at": ends.moments(reached), "start": reached - self.leaf.spec.rows, "end": reached}
+        begin_reports(step, first, pl.DataFrame(bounds, schema=dict.fromkeys(bounds, pl.Int64)))
+        number = np.searchsorted(reached, found[END].to_numpy()) + first
+        pieces = self._pieces(found, number).with_columns(pl.col(VS).add(1).alias(VE))
+        return State({}, {NUMBER_OF_REPORTS: first + len(reached)}), pieces.select(list(self.columns))
+
+    def _replaced(
+        self, state: State, found: pl.DataFrame, ends: Ends, step: Step
+    ) -> tuple[State, pl.DataFrame]:
+        """What an extent shows goes when the next one comes; what does not change cancels out."""
+        step.slides.append(np.unique(ends.moments(ends.entered)))
+        reached = ends.reached
+        if not len(reached):
+            return state, blank(self.columns)
+        moments = ends.moments(reached)
+        step.last_end = max(step.last_end, int(moments[-1]))
+        shown = frame_of(state.of(SHOWN), self.shown)
+        place = np.searchsorted(reached, found[END].to_numpy())
+        last = pl.Series(place == len(reached) - 1, dtype=pl.Boolean)
+        gone = self._pieces(found.filter(~last), moments[place[~last.to_numpy()] + 1], -1)
+        new = [self._pieces(found, moments[place]), gone, self._pieces(shown, int(moments[0]), -1)]
+        after = {SHOWN: chunks_of(found.filter(last).select(list(self.shown)))}
+        return State(after), consolidated(all_of(new, self.columns))
+
+    def _pieces(self, rows: pl.DataFrame, vs: Ints | int, n: int = 1) -> pl.DataFrame:
+        begins = pl.lit(vs, pl.Int64).alias(VS) if isinstance(vs, int) else pl.Series(VS, vs, dtype=pl.Int64)
+        constant = {VE: FOREVER, N: n, TS: -FOREVER}
+        return rows.with_columns(
+            begins, *(pl.lit(value, pl.Int64).alias(name) for name, value in constant.items())
+        ).select(list(self.columns))
+
+
+class Ends:
+    """The ends of extents that new rows reach, and when.
+
+    >>> new = pl.DataFrame({POSITION: [4, 5, 6], MOMENT: [10, 20, 20]})
+    >>> ends = Ends(2, before=3, new=new)
+    >>> ends.reached.tolist(), ends.moments(ends.reached).tolist()
+    ([4, 6], [10, 20])
+    """
+
+    def __init__(self, slide: int, before: int, new: pl.DataFrame) -> None:
+        self.slide = slide
+        self.places, self.times = new[POSITION].to_numpy(), new[MOMENT].to_numpy()
+        self.before = before
+        self.count = int(self.places.max()) if len(self.places) else before
+
+    @property
+    def reached(self) -> Ints:
+        """All of them, in order."""
+        return np.arange(self.before // self.slide + 1, self.count // self.slide + 1) * self.slide
+
+    @property
+    def entered(self) -> Ints:
+        """Those with which rows enter: numbers may have gaps where rows of the stream were left out."""
+        places = np.append(self.places, self.before) if self.before % self.slide else self.places
+        return np.intersect1d(-(-places // self.slide) * self.slide, self.reached)
+
+    def moments(self, ends: Ints) -> Ints:
+        """When each end was reached."""
+        if not len(ends):
+            return ends
+        alone = np.zeros(len(self.places), dtype=np.int64)
+        return Reach(alone, self.places, self.times).moment(np.zeros(len(ends), dtype=np.int64), ends)

@@ -1,0 +1,322 @@
+"""γ without its rows: totals that are added to and subtracted from, and rows that can still be an extreme.
+
+Card: running totals
+    requirements  exact inverses (COUNT, and SUM, AVG and variances of exact numbers); any signed pieces
+    time          events of the step, sorted; values are computed where a group's rows change
+    space         one state per group, and one for each group and instant at which rows will leave
+    source        Golab's thesis, 2.3.4 (running synopses); No Pane, No Gain (differential aggregates)
+
+Card: candidates
+    requirements  MIN, MAX, ANY_VALUE, FIRST, LAST; rows leave in the order they come
+    time          O(rows · log rows) array operations for the rows of a group that are looked at
+    space         rows that no younger row of their group outdoes
+    source        Golab's thesis, 2.2.2 (MAX keeps what no younger row exceeds); sparse tables for ranges
+
+Waves, for counts and sums within an error, are in `windrow.kernels.relational.aggregate.waves`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from windrow.errors import QueryError
+from windrow.kernels.aggregates.measures import GROUPS, Argument
+from windrow.kernels.aggregates.selections import Selected
+from windrow.kernels.aggregates.waves import Wave
+from windrow.kernels.columnar.columns import picked
+from windrow.kernels.columnar.combiners import GREATEST, TOTAL
+from windrow.kernels.layouts import PANE
+from windrow.kernels.relational.aggregate.group_by import AT, GROUP, SHOWN, WAITING, Grouped
+from windrow.kernels.relational.aggregate.lifts import Lifts
+from windrow.kernels.relational.aggregate.range_folds import fold_ranges
+from windrow.kernels.relational.aggregate.values import CELL, lowered
+from windrow.kernels.relational.aggregate.waves import FROM, TO, WAVE, numbered
+from windrow.kernels.relational.expiry_layouts import MERGED, Calendar, Chunks, chunks_of, condensed, frame_of
+from windrow.kernels.relational.signed_rows import FOREVER, TS, TURN, VE, VS, Columns, N, blank, together
+from windrow.kernels.relational.sweep import START, codes, sweep
+from windrow.kernels.state import State
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from windrow.algebra.operators import Aggregate
+    from windrow.kernels.aggregates.partials import Partial
+    from windrow.kernels.relational.operator import Operator, Step
+    from windrow.kernels.relational.strategy import Choice
+
+    Ints = npt.NDArray[np.int64]
+
+TOTALS, ENDS, CANDIDATES, WAVES = "totals", "ends", "candidates", "waves"
+
+
+def grouped(
+    plan: Aggregate, below: Operator, choice: Choice, sources: dict[str, int] | None = None
+) -> Grouped:
+    """γ in the form that fits its aggregates and what is below."""
+    general = Grouped(plan, below, choice, sources)
+    partials = general.measures.layouts[GROUPS].partials
+    others = [p for p in partials if not _inverts(p)]
+    label = choice.labels.get(id(below))
+    # turns are told apart within a step only, so rows that have one are looked at again
+    fifo = choice.known(below) and label is not None and label.fifo and TURN not in below.columns
+    small = all(isinstance(p, Selected | Wave) and fifo for p in others)
+    if len(general.measures.layouts) == 1 and small:
+        return Running(plan, below, choice, sources)
+    if any(isinstance(p, Wave) for p in partials):
+        raise QueryError(
+            "an estimated COUNT or SUM is kept only where rows leave in the order they come",
+            code="unsupported",
+            hint="take COUNT or SUM",
+        )
+    return general
+
+
+def _inverts(partial: Partial) -> bool:
+    return not isinstance(partial, Wave) and all(combiner is TOTAL for combiner in partial.combiners)
+
+
+class Running(Grouped):
+    """γ by totals, candidates and waves."""
+
+    name = "γ, running"
+
+    def __init__(
+        self, plan: Aggregate, below: Operator, choice: Choice, sources: dict[str, int] | None = None
+    ) -> None:
+        super().__init__(plan, below, choice, sources)
+        partials = self.measures.layouts[GROUPS].partials
+        self.totals = [partial for partial in partials if _inverts(partial)]
+        self.selected = [partial for partial in partials if isinstance(partial, Selected)]
+        self.waves = [partial for partial in partials if isinstance(partial, Wave)]
+        lifted = self._lifted_rows(blank(self.pieces))
+        mine = [column for column in lifted.columns if self._of(self.totals, column)]
+        theirs = [column for column in lifted.columns if self._of(self.selected, column)]
+        self.lanes = mine
+        self.kept: Columns = dict(self.groups) | {name: pl.Int64() for name in mine}
+        self.ending: Columns = dict(self.kept) | {VE: pl.Int64()}
+        #: some aggregates are known from few rows of a group; the youngest is always one of them
+        self.by_rows = bool(self.selected or self.waves)
+        self.reads_states = not self.by_rows
+        spans = {VS: pl.Int64(), VE: pl.Int64()} if self.by_rows else {}
+        self.candidates: Columns = dict(self.groups) | {n: lifted[n].dtype for n in theirs} | spans
+        self.waved: Columns = dict(self.groups) | {WAVE: pl.Int32(), FROM: pl.Int64(), TO: pl.Int64()}
+        self.waved = dict(self.waved) | {VE: pl.Int64()}
+        self.calendar = Calendar(choice.buckets)
+        if not self.by_rows:
+            self.pieces = dict(self.kept) | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
+        #: no totals are asked for: candidates and waves are all there is to know
+        self.only_selected = self.by_rows and len(self.totals) == 1
+
+    @staticmethod
+    def _of(partials: Sequence[Partial], column: str) -> bool:
+        return any(column.startswith(f"{partial.label}.") for partial in partials)
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        new = together([frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces)
+        new, waiting = self._split(new, step, VS)
+        lifted = self._lifted_rows(new) if self.by_rows else new
+        over, ends = (
+            self._leaving_candidates(state, lifted, step)
+            if self.only_selected
+            else self._leaving(state, lifted, step)
+        )
+        chunks = {**state.chunks, WAITING: chunks_of(waiting)}
+        last = state.meta.get(MERGED, 0)
+        chunks[ENDS], merged = condensed(self.calendar, ends, self.ending, last, self._put_together)
+        meta = {MERGED: merged} if merged else {}
+        fading, _ = self._split(frame_of(state.of(WAVES), self.waved), step, VE)
+        if not new.height and not over.height and not fading.height:
+            return State(chunks, meta), blank(self.columns)
+        events = self._events(lifted, over, fading)
+        totals, shown = self._totals(state), frame_of(state.of(SHOWN), self.shown)
+        mine, same = self._in(totals, events), self._in(shown, events)
+        before = totals.filter(mine).with_columns(pl.lit(START, pl.Int64).alias(AT))
+        everything = together([events, before], dict(self.kept) | {AT: pl.Int64()})
+        found, after, left, rows = self._swept(everything, shown.filter(same), state, lifted, step)
+        if not self.only_selected:
+            chunks[TOTALS] = chunks_of(together([totals.filter(~mine), left], self.kept))
+        chunks[SHOWN] = chunks_of(together([shown.filter(~same), after], self.shown))
+        chunks |= {name: chunks_of(kept) for name, kept in rows.items()}
+        return State(chunks, meta), found
+
+    def _taken(self, pieces: pl.DataFrame, step: Step) -> pl.DataFrame:
+        """Totals are made of states, whatever rows they come from."""
+        if self.by_rows:
+            return super()._taken(pieces, step)
+        return (step.lifts or Lifts(pieces)).states(self.measures).select(list(self.pieces))
+
+    def _leaving(self, state: State, lifted: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, Chunks]:
+        """What leaves in the step, and what is to leave later."""
+        later = self.calendar.add(state.of(ENDS), self._ends(lifted))
+        over, later = self.calendar.due(later, step.slice.stop, self.ending)
+        over, early = self._split(over, step, VE)
+        return over, self.calendar.add(later, early)
+
+    def _leaving_candidates(
+        self, state: State, lifted: pl.DataFrame, step: Step
+    ) -> tuple[pl.DataFrame, Chunks]:
+        """New rows and candidates that leave: the others were outdone, so that no value changes with them."""
+        counted = pl.lit(1, pl.Int64).alias("rows.0")
+        old = frame_of(state.of(CANDIDATES), self.candidates).with_columns(counted)
+        over, _ = self._split(together([old, lifted], self.ending), step, VE)
+        return over, ()
+
+    def _totals(self, state: State) -> pl.DataFrame:
+        """What groups have before the step; where only extremes are asked for, how many candidates."""
+        if not self.only_selected:
+            return frame_of(state.of(TOTALS), self.kept)
+        old = frame_of(state.of(CANDIDATES), self.candidates)
+        if not self.keys:
+            return pl.DataFrame({"rows.0": [old.height]}, schema=dict(self.kept)).filter(pl.col("rows.0") > 0)
+        return old.group_by(self.keys).agg(pl.len().cast(pl.Int64).alias("rows.0")).select(list(self.kept))
+
+    def _lifted_rows(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The states of single rows, with their keys and intervals."""
+        order = pl.struct(TURN, TS).rank("dense").cast(pl.Int64) if TURN in rows.columns else pl.col(TS)
+        placed = rows.select(order.alias("#t"), *map(pl.col, self.plan.input.schema.names))
+        columns = [pl.Series("rows.0", [1], dtype=pl.Int64).new_from_index(0, rows.height)]
+        for partial in self.measures.layouts[GROUPS].partials[1:]:
+            argument = Argument(*self.measures.argument_of(partial))
+            columns += partial.lift(argument.rows(rows, placed))
+        return pl.DataFrame([*rows.select(*self.keys, VS, VE, N), *columns])
+
+    def _ends(self, lifted: pl.DataFrame) -> pl.DataFrame:
+        """What will leave, added up by group and instant."""
+        ending = lifted.filter(pl.col(VE) < FOREVER)
+        return self._put_together(ending.with_columns(pl.col(name) * pl.col(N) for name in self.lanes))
+
+    def _put_together(self, rows: pl.DataFrame) -> pl.DataFrame:
+        if not rows.height:
+            return blank(self.ending)
+        added = [pl.col(name).sum() for name in self.lanes]
+        return rows.group_by([*self.keys, VE]).agg(added).select(list(self.ending))
+
+    def _events(self, lifted: pl.DataFrame, over: pl.DataFrame, fading: pl.DataFrame) -> pl.DataFrame:
+        copies = pl.lit(1, pl.Int64) if self.only_selected else pl.col(N)  # a candidate leaves as one row
+        came = lifted.select(*self.keys, pl.col(VS).alias(AT), *(pl.col(n) * copies for n in self.lanes))
+        gone = over.select(*self.keys, pl.col(VE).alias(AT), *(-pl.col(name) for name in self.lanes))
+        nothing = (pl.lit(0, pl.Int64).alias(name) for name in self.lanes)
+        faded = fading.select(*self.keys, pl.col(VE).alias(AT), *nothing)
+        return pl.concat([came, gone, faded])
+
+    def _swept(
+        self, events: pl.DataFrame, shown: pl.DataFrame, state: State, lifted: pl.DataFrame, step: Step
+    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, dict[str, pl.DataFrame]]:
+        """The changes, the values and totals after them, and the rows that are left, by what they are for."""
+        keys = pl.concat([shown.select(self.keys), events.select(self.keys)]) if self.keys else pl.DataFrame()
+        size = shown.height + events.height
+        group = codes(keys, self.keys) if self.keys else np.zeros(size, dtype=np.int64)
+        lanes = [events[name].to_numpy() for name in self.lanes]
+        swept = sweep(group[shown.height :], events[AT].to_numpy(), lanes)
+        inside = swept.at > START
+        cells = pl.DataFrame(
+            {CELL: np.arange(int(inside.sum())), GROUP: swept.code[inside], AT: swept.at[inside]}
+        )
+        states = pl.DataFrame({PANE: cells[CELL]}).with_columns(
+            pl.Series(name, lane[inside]) for name, lane in zip(self.lanes, swept.totals, strict=True)
+        )
+        rows: dict[str, pl.DataFrame] = {}
+        if self.by_rows:
+            extremes, rows[CANDIDATES] = self._extremes(state, lifted, keys, cells, step)
+            states = states.with_columns(extremes)
+        if self.waves:
+            estimates, rows[WAVES] = self._estimates(state, lifted, keys, cells, step)
+            states = states.with_columns(estimates)
+        values = lowered(self.measures, {GROUPS: states.filter(pl.col("rows.0") > 0)})
+        named = events if self.keys else events.select(AT)
+        found, after = self._changes(shown, group[: shown.height], named, cells, values)
+        last = np.append(swept.first[1:], True)
+        left = pl.DataFrame(
+            [
+                *(picked(keys, swept.code[last]).get_columns() if self.keys else ()),
+                *(pl.Series(name, lane[last]) for name, lane in zip(self.lanes, swept.totals, strict=True)),
+            ]
+        )
+        return found, after, left.filter(pl.col("rows.0") != 0).select(list(self.kept)), rows
+
+    def _extremes(
+        self, state: State, lifted: pl.DataFrame, keys: pl.DataFrame, cells: pl.DataFrame, step: Step
+    ) -> tuple[list[pl.Series], pl.DataFrame]:
+        """The selected values of each cell, and the rows that can still be one."""
+        old = frame_of(state.of(CANDIDATES), self.candidates)
+        rows = together([old, lifted], self.candidates)
+        groups = pl.concat([keys, rows.select(self.keys)]) if self.keys else pl.DataFrame()
+        group = (
+            codes(groups, self.keys)[keys.height :] if self.keys else np.zeros(rows.height, dtype=np.int64)
+        )
+        order = np.lexsort((rows[VE].to_numpy(), rows[VS].to_numpy(), group))
+        rows, group = picked(rows, order), group[order]
+        vs, ve = rows[VS].to_numpy(), rows[VE].to_numpy()
+        owner, at = cells[GROUP].to_numpy(), cells[AT].to_numpy()
+        low, high = _counted(group, ve, owner, at), _counted(group, vs, owner, at)
+        found: list[pl.Series] = []
+        useful = np.zeros(rows.height, dtype=bool)
+        for partial in self.selected:
+            lanes, decode = partial.encode(rows)
+            (count,), (code,) = lanes
+            most = partial.combiners[1] is GREATEST
+            totals = np.append(0, np.cumsum(count))
+            chosen = fold_ranges(np.maximum if most else np.minimum, code, low, high)
+            found += decode([(totals[high] - totals[np.minimum(low, high)],), (chosen,)])
+            useful |= (count > 0) & _outdoing(group, code if most else ~code)
+        # the youngest row tells how long the group is there
+        useful |= np.append(group[1:] != group[:-1], True) if len(group) else useful
+        return found, rows.filter(pl.Series(useful & (ve >= self._stop(rows, step))))
+
+    def _estimates(
+        self, state: State, lifted: pl.DataFrame, keys: pl.DataFrame, cells: pl.DataFrame, step: Step
+    ) -> tuple[list[pl.Series], pl.DataFrame]:
+        """The estimates of each cell, and the rows that waves still need."""
+        old = frame_of(state.of(WAVES), self.waved)
+        mine = self._in(old, keys)
+        owner, at = cells[GROUP].to_numpy(), cells[AT].to_numpy()
+
+        def groups(rows: pl.DataFrame) -> Ints:
+            if not self.keys:
+                return np.zeros(rows.height, dtype=np.int64)
+            return codes(pl.concat([keys, rows.select(self.keys)]), self.keys)[keys.height :]
+
+        found: list[pl.Series] = []
+        kept = [old.filter(~mine)]
+        for number, wave in enumerate(self.waves):
+            counted, units = f"{wave.label}.0", f"{wave.label}.1"
+            new = lifted.filter(pl.col(counted) > 0)
+            copies = new[N].to_numpy()
+            new = picked(new, np.repeat(np.arange(new.height), copies)) if (copies != 1).any() else new
+            rows = numbered(
+                old.filter(mine & (pl.col(WAVE) == number)),
+                new.select(*self.keys, VS, VE, units),
+                units,
+                groups,
+            )
+            low, high = _counted(rows.group, rows.ve, owner, at), _counted(rows.group, rows.vs, owner, at)
+            found += [
+                pl.Series(counted, (low < high).astype(np.int64)),
+                pl.Series(units, rows.estimates(low, high, wave.most)),
+            ]
+            kept.append(rows.kept(wave, number, rows.ve >= self._stop(rows.rows, step), self.keys))
+        return found, together(kept, self.waved)
+
+
+def _counted(group: Ints, instants: Ints, owner: Ints, at: Ints) -> Ints:
+    """How many rows, sorted by group and instant, come before the end of each (group, instant)."""
+    distinct = np.sort(np.concatenate([instants, at]))
+    width = len(distinct) + 1
+    place = group * width + np.searchsorted(distinct, instants)
+    return np.searchsorted(place, owner * width + np.searchsorted(distinct, at), side="right")
+
+
+def _outdoing(group: Ints, value: Ints) -> npt.NDArray[np.bool_]:
+    """Which rows, in order of expiry, exceed all later ones of their group.
+
+    >>> _outdoing(np.array([0, 0, 0, 1]), np.array([5, 3, 4, 1])).tolist()
+    [True, False, True, True]
+    """
+    frame = pl.DataFrame({"g": group[::-1], "v": value[::-1]})
+    best = frame.select(pl.col("v").cum_max().shift(1).over("g"))["v"]
+    exceeds = (frame["v"] > best).fill_null(True)
+    return exceeds.to_numpy()[::-1]

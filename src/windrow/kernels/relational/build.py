@@ -1,0 +1,545 @@
+"""From a plan to operators: one function per node, found by its type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import singledispatchmethod
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.aggregates import Size
+from windrow.algebra.aggregates.calls import function_of
+from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
+from windrow.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Except,
+    Exists,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    TableJoin,
+    Union,
+)
+from windrow.algebra.patterns import Pattern
+from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.rank import Rank
+from windrow.errors import QueryError
+from windrow.kernels.aggregates.measures import PLACE
+from windrow.kernels.columnar.expressions import can_fail
+from windrow.kernels.relational.aggregate.bins import Binned
+from windrow.kernels.relational.aggregate.by_expiry import ByEnd
+from windrow.kernels.relational.aggregate.extremes import Candidates
+from windrow.kernels.relational.aggregate.group_by import Grouped
+from windrow.kernels.relational.aggregate.row_panes import RowPanes
+from windrow.kernels.relational.aggregate.totals import grouped
+from windrow.kernels.relational.distinct import distinct
+from windrow.kernels.relational.emit.eager import Held
+from windrow.kernels.relational.emit.emission import Changes, Emission, Reports, Snapshots
+from windrow.kernels.relational.emit.restore import ByCount, Restored
+from windrow.kernels.relational.except_all import Difference
+from windrow.kernels.relational.exists import Matched
+from windrow.kernels.relational.internal.build import OutlivingBuilder
+from windrow.kernels.relational.internal.validity import Births, Staying
+from windrow.kernels.relational.join.catalogues import Catalogued
+from windrow.kernels.relational.join.ends import lapses, telling
+from windrow.kernels.relational.join.multiway import Joined
+from windrow.kernels.relational.limit import Limited, Ranked
+from windrow.kernels.relational.operator import Operator, Stateless
+from windrow.kernels.relational.options import Counted as Counting
+from windrow.kernels.relational.options import Evaluation, Strategy, Tables
+from windrow.kernels.relational.signed_rows import TS
+from windrow.kernels.relational.stateless import Filtered, Projected, United
+from windrow.kernels.relational.strategy import Choice
+from windrow.kernels.relational.tables import LookedUp, TablePieces
+from windrow.kernels.relational.windows.extents import Extents
+from windrow.kernels.relational.windows.input_rows import NestedRows, Scanned
+from windrow.kernels.relational.windows.leaf import Intervals, Leaf
+from windrow.kernels.relational.windows.negative_rows import NegativeRows
+from windrow.kernels.relational.windows.reported_extents import ReportedRows, ReportedSessions
+from windrow.kernels.relational.windows.row_identity import Identified, Numbered, tell_apart
+from windrow.kernels.relational.windows.rows import POSITION, Counted, Numbering
+from windrow.kernels.relational.windows.session import Sessions
+from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
+from windrow.windows.ranges import RangeWindow
+from windrow.windows.rows import RowsWindow
+from windrow.windows.session import SessionWindow
+from windrow.windows.slide_by_tuple import SlideByTupleWindow
+from windrow.windows.spec import OwnInterval
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
+
+
+def lag_of(emit: Emit) -> int:
+    """1 where the answer at E is about the instant before E: half-open extents and ended sessions."""
+    if emit.reports_sessions:
+        return int(not getattr(emit.leaves[0].spec, "inclusive", False))
+    if emit.word.restores:
+        return 1
+    return int(all(leaf.spec.grid is not None for leaf in emit.leaves))
+
+
+def reports_alone(emit: Emit) -> bool:
+    """Whether extents are reported by themselves: counted rows and sessions, as RSTREAM of one window."""
+    if len(emit.leaves) > 1 or emit.is_internal or emit.meaning is not StreamWord.RSTREAM:
+        return False
+    spec = emit.leaves[0].spec
+    return (isinstance(spec, RowsWindow) and spec.reports_positions) or emit.reports_sessions
+
+
+class Builder:
+    """Builds the operators of one query; nested queries have builders of their own.
+
+    `as_relation` builds the query so that its relation can be asked for at any instant, which differs where
+    extents are reported by themselves or results restored.
+    """
+
+    def __init__(
+        self,
+        emit: Emit,
+        choice: Choice,
+        *,
+        as_relation: bool = False,
+        nested: bool = False,
+        by_group: bool | None = True,
+    ) -> None:
+        self.emit = emit
+        self.choice = choice
+        self.restores = emit.word.restores and not as_relation
+        #: the operators that tell of ends themselves
+        self.telling = telling(emit, choice.options)
+        self.reported = reports_alone(emit) and not as_relation
+        self.lag = lag_of(emit)
+        self.nested = nested
+        self.internal = emit.is_internal
+        #: whether the rows of windows are to tell who they are
+        self.identifies = emit.is_internal
+        #: of each stream, the columns by whose values groups may become final one by one
+        self.sources: dict[str, list[str]] = {}
+        final = is_final_by_group if by_group else is_expected_by_group
+        for leaf in () if nested else emit.leaves:
+            for stream in leaf.streams:
+                names = stream.schema.names
+                self.sources[stream.name] = [n for n in names if final(emit, stream, n)]
+        self.leaves: list[Window] = []
+        #: whether pieces are to tell where in its window each row is
+        self.placing = False
+        #: below a join whose windows pass on rows before they begin, or number those that leave unpredictably
+        self.ahead = self.numbers = False
+        #: whether rows that stay for ever are cut by extents before every window has told its last endpoint
+        self.needs_last_end = False
+        #: the operator of each node, as it was built
+        self.built: dict[int, Operator] = {}
+        #: the same of streams, below windows, and of tables
+        self.sources_built: dict[int, Operator] = {}
+
+    @property
+    def by_source(self) -> bool:
+        """Whether groups may become final one by one, each by the clock of its source."""
+        return any(self.sources.values())
+
+    # The root.
+
+    def root(self) -> Emission:
+        """The whole query."""
+        root = self._root()
+        root.needs_last_end = self.needs_last_end
+        return root
+
+    def _root(self) -> Emission:
+        emit, word = self.emit, self.emit.meaning
+        below = self._staying() if self.internal and not self.restores else self.of(emit.input)
+        if self.restores:
+            return Restored(emit, ByCount(below, self.choice.buckets) if emit.restores_by_value else below)
+        if self.reported:
+            return Reports(emit, below)
+        places = self._places()
+        if word is StreamWord.RSTREAM:
+            return Snapshots(emit, below, places, self.choice.layout(below))
+        word = StreamWord.AUTO if word.restores else word
+        return Changes(emit, word, below, places, self.choice.ending(below))
+
+    def _places(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        streams = {stream.name: stream for leaf in self.emit.leaves for stream in leaf.streams}
+        for name, columns in self.sources.items():
+            for column in columns:
+                place = group_place(self.emit, streams[name], column)
+                assert place is not None
+                found[column] = self.emit.schema.names[place]
+        return found
+
+    def _staying(self) -> Operator:
+        """Results over INTERNAL windows: rows that meet, or one γ on top, are told by their pieces alone."""
+        emit = self.emit
+        nodes = list(_own_nodes(emit.input))
+        plan = emit.input
+        while isinstance(plan, Filter | Project):
+            plan = plan.input
+        outlasting = all(leaf.spec.internal or leaf.label.pattern is Pattern.MON for leaf in emit.leaves)
+        above = [node for node in nodes if node is not plan] if isinstance(plan, Aggregate) else nodes
+        late = emit.is_periodic and any(leaf.keeps_late_rows for leaf in emit.leaves)
+        if late or not all(map(_is_told_by_pieces, above)):
+            return self._outliving()
+        if isinstance(plan, Aggregate):
+            if not outlasting:
+                return self._outliving()
+            births = Births.EXTENTS if emit.is_periodic else Births.VALUES
+            return Staying(emit, self.of(emit.input), births, False, self.choice.buckets)
+        matched = any(isinstance(node, Exists) for node in nodes)
+        if not outlasting and (matched or any(_external_str(leaf) for leaf in emit.leaves)):
+            return self._outliving()
+        known = self.choice.strategy is not Strategy.NT and all(
+            isinstance(leaf.spec, OwnInterval) for leaf in emit.leaves
+        )
+        births = Births.FIRST if matched else Births.RESULTS
+        return Staying(emit, self.of(emit.input), births, known, self.choice.buckets)
+
+    def _outliving(self) -> Operator:
+        def pieces(plan: Plan) -> Operator:
+            self.identifies = isinstance(plan, Window)
+            built = self.of(plan)
+            self.identifies = True
+            return built
+
+        builder = OutlivingBuilder(self.emit, self.choice, self.lag, pieces)
+        root = builder.root()
+        self.built |= builder.built
+        return root
+
+    # Relations.
+
+    def of(self, plan: Plan) -> Operator:
+        """The operator of a plan."""
+        built = self._build(plan)
+        if id(built) not in self.choice.labels:
+            self.choice.label(built, plan.label)
+        if isinstance(plan, Filter | Project | Union):
+            for below in built.inputs:
+                self.choice.pass_on(below, built)
+        self.built[id(plan)] = built
+        return built
+
+    @singledispatchmethod
+    def _build(self, plan: Plan) -> Operator:
+        raise refusal(type(plan).__name__)
+
+    @_build.register
+    def _(self, plan: Window) -> Operator:
+        self.leaves.append(plan)
+        window = self._moving(plan)
+        spec = window.spec
+        ordered = isinstance(spec, RowsWindow) and not spec.arrival_order and _projects(window.input)
+        below = self._stream(window.input, window, ordered)
+        leaves_unforeseen = self.numbers and not isinstance(spec, OwnInterval)
+        if self.identifies or leaves_unforeseen:
+            below = Numbered(below)
+        if isinstance(spec, RowsWindow):
+            kind: type[Leaf] = ReportedRows if self.reported else Counted
+        elif isinstance(spec, SlideByTupleWindow):
+            kind = ByTuple
+        elif isinstance(spec, SessionWindow):
+            kind = ReportedSessions if self.reported else Sessions
+        else:
+            kind = Intervals
+        window_operator = kind(window, below, 0 if self.restores else self.lag)
+        window_operator.late_lag = self.lag
+        if self.placing:
+            window_operator.carry(PLACE, POSITION if spec.reports_positions else TS)
+        window_operator.ahead = self.ahead
+        leaf: Operator = window_operator
+        self.choice.label(leaf, plan.label)
+        if leaves_unforeseen:
+            tell_apart(window_operator, len(self.leaves))
+        if self.identifies:
+            leaf = Identified(window_operator, len(self.leaves), external=not plan.spec.internal)
+            self.choice.label(leaf, plan.label)
+        # restored results are told apart by when they end, so their windows say so from the start
+        told = self.choice.strategy is Strategy.NT and not self.restores
+        if told and plan.label.pattern in (Pattern.WKS, Pattern.WK):
+            leaf = NegativeRows(leaf)
+        return leaf
+
+    def _moving(self, plan: Window) -> Window:
+        """RESTORE takes SLIDE for a refresh period of a window that moves at every instant."""
+        return replace(plan, spec=replace(plan.spec, slide=None)) if self.restores else plan  # type: ignore[call-arg]
+
+    @_build.register
+    def _(self, plan: Filter) -> Operator:
+        return Filtered(plan, self._reading([plan.predicate], plan, self.of(plan.input)))
+
+    @_build.register
+    def _(self, plan: Project) -> Operator:
+        return Projected(plan, self._reading([e for _, e in plan.outputs], plan, self.of(plan.input)))
+
+    @_build.register
+    def _(self, plan: Union) -> Operator:
+        return United(plan, [self.of(part) for part in plan.inputs])
+
+    @_build.register
+    def _(self, plan: Distinct) -> Operator:
+        return distinct(self.of(plan.input), self.choice, uniting=self.restores, tells=self._tells(plan))
+
+    @_build.register
+    def _(self, plan: Aggregate) -> Operator:
+        ordered = any(function_of(call).ordered for _, call in plan.aggregates)
+        if ordered and not plan.input.has_wattr:
+            raise refusal("Aggregate that depends on the order of rows which have lost their instants")
+        placing = self.placing = _asks_for_places(plan)
+        below = self.of(plan.input)
+        self.placing = False
+        found = grouped(plan, self._reading(plan.reads, plan, below), self.choice, self._keys_of(plan))
+        leaf, between = _chain(below)
+        if found.inputs == (below,) and isinstance(leaf, ByTuple) and self._is_binned(plan):
+            return Binned(plan, leaf, between, self.choice)
+        if found.inputs == (below,) and isinstance(leaf, Numbering) and placing and self._is_paned(plan):
+            return RowPanes(plan, leaf, between, careful=any(map(can_fail, _read(plan))))
+        if type(found) is Grouped and ByEnd.fits(found):
+            return ByEnd(plan, found.inputs[0], self.choice, self._keys_of(plan))
+        if type(found) is Grouped and Candidates.fits(found):
+            return Candidates(plan, found.inputs[0], self.choice, self._keys_of(plan))
+        return found
+
+    def _is_binned(self, plan: Aggregate) -> bool:
+        """Whether states by value of the attribute stand for the rows of a slide-by-tuple window."""
+        functions = [function_of(call) for _, call in plan.aggregates]
+        turns = any(function.ordered for function in functions) and plan.leaves[0].spec.counts_arrivals
+        listed = any(function.size is Size.LISTS for function in functions)
+        plain = not (self.internal or self.restores or turns or listed or any(self.sources.values()))
+        return self.choice.options.bins and plain and not any(map(can_fail, _read(plan)))
+
+    def _is_paned(self, plan: Aggregate) -> bool:
+        """Whether states of panes stand for the rows of a window that is counted in rows."""
+        spec = plan.leaves[0].spec
+        turns = any(function_of(call).ordered for _, call in plan.aggregates) and spec.counts_arrivals
+        plain = not (self.internal or self.restores or turns or any(self.sources.values()))
+        return (
+            self.choice.options.bins
+            and plain
+            and spec.reports_positions
+            and not getattr(spec, "partition_by", ())
+        )
+
+    def _keys_of(self, plan: Aggregate) -> dict[str, int]:
+        """The key that holds the source, for each column by which groups are final by themselves."""
+        streams = {stream.name: stream for leaf in plan.leaves for stream in leaf.streams}
+        found: dict[str, int] = {}
+        for name, columns in self.sources.items():
+            for column in columns if name in streams else ():
+                for place, key in enumerate(plan.keys):
+                    single = Emit(replace(plan, keys=(key,), aggregates=()))
+                    if is_final_by_group(single, streams[name], column):
+                        found.setdefault(column, place)
+        return found
+
+    @_build.register
+    def _(self, plan: Join) -> Operator:
+        _refuse_bounds(plan.predicate)
+        names = [part.schema.names for part in plan.inputs]
+        self.ahead, self.numbers = self._is_ahead(plan), self._is_catalogued(plan)
+        ahead, catalogued = self.ahead, self.numbers
+        below = [self.of(part) for part in plan.inputs]
+        self.ahead = self.numbers = False
+        if catalogued:
+            return Catalogued(below, plan.predicate, names, self.choice)
+        tells = self._tells(plan) and not ahead
+        how = {"ahead": ahead, "tells": tells, "by_source": self.by_source}
+        joined = Joined(below, plan.predicate, names, self.choice, **how)
+        if not ahead:
+            return joined
+        self.choice.label(joined, plan.label)
+        return Held(joined)
+
+    def _tells(self, plan: Plan) -> bool:
+        return id(plan) in self.telling and not self.by_source
+
+    def _is_ahead(self, plan: Join) -> bool:
+        """Whether rows are joined as they come although they begin later."""
+        leaves = [_window_of(part) for part in plan.inputs]
+        eager = self.choice.options.evaluation is Evaluation.EAGER and self.emit.is_periodic
+        plain = not (self.internal or self.restores or self.by_source)
+        return (
+            eager
+            and plain
+            and self.choice.strategy is not Strategy.NT
+            and all(leaf is not None and isinstance(leaf.spec, OwnInterval) for leaf in leaves)
+        )
+
+    def _is_catalogued(self, plan: Join) -> bool:
+        """Whether results are found by the numbers of the rows that leave count-based windows.
+
+        Where only changes read them, to find them again takes half the time, and keeps no results.
+        """
+        leaves = [_window_of(part) for part in plan.inputs]
+        forced = self.choice.options.counted
+        wanted = forced is Counting.CATALOGUES or (forced is None and id(plan) not in self.telling)
+        plain = not (self.internal or self.restores or self.reported)
+        return (
+            wanted
+            and plain
+            and self.choice.strategy is not Strategy.NT
+            and all(leaf is not None for leaf in leaves)
+            and any(leaf is not None and not isinstance(leaf.spec, OwnInterval) for leaf in leaves)
+        )
+
+    @_build.register
+    def _(self, plan: TableJoin) -> Operator:
+        _refuse_bounds(plan.predicate)
+        below = self.of(plan.input)
+        if not plan.is_retroactive:
+            return LookedUp(plan, below, self._reach(plan))
+        table = TablePieces(plan.table, 0 if self.restores or self.reported else self.lag)
+        self.choice.label(table, plan.table.label)
+        self.sources_built[id(plan.table)] = table
+        names = [plan.input.schema.names, plan.table.schema.names]
+        return Joined([below, table], plan.predicate, names, self.choice)
+
+    def _reach(self, plan: Plan) -> int | None:
+        """How much older than the clock a row can be when it comes; None if there is no limit."""
+        leaves = plan.leaves
+        told = self.choice.strategy is not Strategy.NT and not any(leaf.keeps_late_rows for leaf in leaves)
+        told = told and not plan.reads_window_bounds  # a row comes again in every extent it is in
+        if self.restores or not told or not all(isinstance(leaf.spec, OwnInterval) for leaf in leaves):
+            return None
+        return max((leaf.spec.grid.period if leaf.spec.grid else 0) for leaf in leaves) + 1
+
+    @_build.register
+    def _(self, plan: Except) -> Operator:
+        left, right = self.of(plan.left), self.of(plan.right)
+        return Difference(plan, left, right, self.choice, uniting=self.restores)
+
+    @_build.register
+    def _(self, plan: Exists) -> Operator:
+        _refuse_bounds(plan.predicate)
+        left, right = self.of(plan.left), self.of(plan.right)
+        return Matched(
+            plan,
+            left,
+            right,
+            self.choice,
+            uniting=self.restores,
+            lapses=lapses(self.choice.options) and not self.by_source,
+            tells=self._tells(plan) and self.choice.options.tables is not Tables.LOOPS,
+        )
+
+    @_build.register
+    def _(self, plan: Limit) -> Operator:
+        return Limited(plan, self._reading([e for e, _ in plan.order], plan, self.of(plan.input)))
+
+    @_build.register
+    def _(self, plan: Rank) -> Operator:
+        read = [*plan.partition, *(expression for expression, _ in plan.order)]
+        return Ranked(plan, self._reading(read, plan, self.of(plan.input)))
+
+    def _reading(self, expressions: Sequence[Expression], plan: Plan, below: Operator) -> Operator:
+        """With the bounds of the extents of a plan's own windows, if any expression reads them."""
+        if not any(e.reads_window_bounds for e in expressions):
+            return below
+        spec = plan.leaves[0].spec
+        self.needs_last_end |= not isinstance(spec, RangeWindow) and plan.leaves != self.emit.leaves
+        extents = Extents(below, spec, self.reported)
+        if not self.choice.known(below):
+            self.choice.mixed.add(id(extents))
+        return extents
+
+    # Streams below a window.
+
+    def _stream(self, plan: Plan, window: Window, ordered: bool) -> Operator:
+        built = self._streamed(plan, window, ordered)
+        self.sources_built[id(plan)] = built
+        return built
+
+    def _streamed(self, plan: Plan, window: Window, ordered: bool) -> Operator:
+        match plan:
+            case Scan():
+                return Scanned(plan, window, ordered, self.sources.get(plan.stream.name, ()))
+            case Subquery(query=inner):
+                builder = Builder(inner, Choice(self.choice.options), nested=True)
+                inside = builder.root()
+                self.built |= {**builder.built, id(inner): inside}
+                self.sources_built |= builder.sources_built
+                before = int(inner.is_periodic and bool(lag_of(inner)))
+                return NestedRows(plan, inside, before, ordered)
+            case Filter():
+                return Filtered(plan, self._stream(plan.input, window, ordered))
+            case Project():
+                return Projected(plan, self._stream(plan.input, window, ordered))
+            case Union():
+                return United(plan, [self._stream(part, window, ordered) for part in plan.inputs])
+        raise refusal(f"{type(plan).__name__} below a window")
+
+
+def _own_nodes(plan: Plan) -> Any:
+    """The nodes of this query, down to its windows."""
+    yield plan
+    for child in () if isinstance(plan, Window) else plan.children:
+        yield from _own_nodes(child)
+
+
+def _window_of(plan: Plan) -> Window | None:
+    """The one window below operators that look at single rows."""
+    while isinstance(plan, Filter | Project):
+        plan = plan.input
+    return plan if isinstance(plan, Window) else None
+
+
+def _chain(operator: Operator) -> tuple[Operator, list[Stateless]]:
+    """What is below operators that look at single rows, and these, the lowest first."""
+    between: list[Stateless] = []
+    while isinstance(operator, Filtered | Projected):
+        between.insert(0, operator)
+        (operator,) = operator.inputs
+    return operator, between
+
+
+def _asks_for_places(plan: Aggregate) -> bool:
+    """Whether states are of the places of rows: lists go by sub-windows, and are not taken of joins; panes
+    of rows are cut from the one window there is."""
+    sizes = {function_of(call).size for _, call in plan.aggregates}
+    window = _window_of(plan.input)
+    in_panes = window is not None and window.spec.reports_positions
+    return Size.LISTS in sizes or (in_panes and bool(sizes & {Size.HOLISTIC, Size.SKETCH}))
+
+
+def _read(plan: Aggregate) -> list[Expression]:
+    """What is computed of single rows between a window and its γ."""
+    reads = [*plan.reads]
+    below: Plan = plan.input
+    while isinstance(below, Filter | Project):
+        reads += [below.predicate] if isinstance(below, Filter) else [e for _, e in below.outputs]
+        below = below.input
+    return reads
+
+
+def _projects(plan: Plan) -> bool:
+    """Whether columns are changed between the stream and its window."""
+    if isinstance(plan, Scan | Subquery):
+        return isinstance(plan, Scan) and bool(plan.pseudo)
+    return isinstance(plan, Project) or any(_projects(child) for child in plan.children)
+
+
+def _is_told_by_pieces(plan: Plan) -> bool:
+    """Whether how long a result stays follows from the pieces of its rows."""
+    if isinstance(plan, Exists):
+        return not plan.negated
+    if isinstance(plan, TableJoin):
+        return not plan.is_retroactive
+    return isinstance(plan, Window | Filter | Project | Union | Join)
+
+
+def _external_str(leaf: Window) -> bool:
+    return not leaf.spec.internal and leaf.label.pattern is Pattern.STR
+
+
+def _refuse_bounds(predicate: Expression) -> None:
+    if predicate.reads_window_bounds:
+        raise refusal("window_start and window_end in the condition of a join")
+
+
+def refusal(what: str) -> QueryError:
+    """What cannot be run yet."""
+    return QueryError(
+        f"kernels do not run {what} yet", code="unsupported", hint="the reference executor runs every plan"
+    )

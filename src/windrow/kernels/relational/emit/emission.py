@@ -1,0 +1,266 @@
+"""From the changing relation to streams: which changes an answer brings, and when it is reported.
+
+Answers leave as frames with `#at`, the instant, and `#op`, '+' or '-', besides the query's columns.
+
+Card: changes
+    requirements  any signed pieces
+    time          events of the step, added up by value and instant
+    space         pieces whose expiry is known and still to come; changes before the next reporting instant
+Card: snapshots
+    requirements  any signed pieces
+    time          rows reported; without a report only the new pieces are put away
+    space         the rows alive
+source: Arasu, Babu and Widom 2006 (ISTREAM, DSTREAM, RSTREAM)
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from windrow.algebra.plan import Emit, StreamWord
+from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational.aggregate.cells import covered
+from windrow.kernels.relational.emit.occupancy import occupation
+from windrow.kernels.relational.emit.report_instants import (
+    first_report,
+    last_report,
+    moved_by_rows,
+    reports_within,
+)
+from windrow.kernels.relational.expiry_layouts import Calendar, Hashed, Layout, chunks_of, frame_of
+from windrow.kernels.relational.operator import Operator, Step
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    VE,
+    VS,
+    Columns,
+    N,
+    blank,
+    columns_of,
+    consolidated,
+    together,
+)
+from windrow.kernels.relational.sweep import positive
+from windrow.kernels.state import State
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from windrow.windows.grid import SlideGrid
+
+    Ints = npt.NDArray[np.int64]
+
+AT, OP = "#at", "#op"
+ENDS, WAITING, ROWS, OCCUPIED = "ends", "waiting", "rows", "occupied"
+
+
+class Emission(Operator):
+    """The root of a query."""
+
+    #: whether operators ask at the end of input for the last endpoint of windows that come after them
+    needs_last_end = False
+
+    def __init__(self, emit: Emit, below: Operator, places: dict[str, str] | None = None) -> None:
+        self.emit = emit
+        self.inputs = (below,)
+        #: the answer's column that holds the source, for each column by which groups are final by themselves
+        self.places = places or {}
+        self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
+        self.values: Columns = columns_of(emit.schema, {})
+        self.pieces: Columns = dict(self.values) | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
+        self.columns = dict(self.values) | {AT: pl.Int64(), OP: pl.String()}
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        return self.report(state, inputs[0].select(list(self.pieces)), step)
+
+    @abstractmethod
+    def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
+        """The next state, and the changes that are final."""
+
+    def reported_on(self, step: Step) -> Sequence[SlideGrid]:
+        """The instants at which it reports."""
+        return step.grids or self.grids
+
+    def stops(self, frame: pl.DataFrame, step: Step) -> Ints | int:
+        """Up to where each row is answered."""
+        column = step.clock.column
+        if column is None or column not in self.places:
+            return step.slice.stop
+        _, now = step.clock.of(frame[self.places[column]])
+        lag = step.slice.stop - step.slice.now
+        return np.where(now < FOREVER, now + lag, now)
+
+    def copies(self, rows: pl.DataFrame, n: Ints, at: Any, op: Any) -> pl.DataFrame:
+        """Answers, each as often as it occurs."""
+        frame = rows.select(list(self.values)).with_columns(
+            pl.Series(AT, at, dtype=pl.Int64), pl.Series(OP, op, dtype=pl.String)
+        )
+        if (n != 1).any():
+            frame = picked(frame, np.repeat(np.arange(frame.height), n))
+        return frame.select(list(self.columns))
+
+
+class Changes(Emission):
+    """ISTREAM, DSTREAM, or both: what comes and goes at one instant cancels out."""
+
+    name = "changes"
+
+    def __init__(
+        self,
+        emit: Emit,
+        word: StreamWord,
+        below: Operator,
+        places: dict[str, str] | None = None,
+        layout: Layout | None = None,
+    ) -> None:
+        super().__init__(emit, below, places)
+        self.word = word
+        self.layout = layout or Calendar()
+        self.ending: Columns = dict(self.values) | {VE: pl.Int64(), N: pl.Int64()}
+        self.moved: Columns = dict(self.values) | {AT: pl.Int64(), N: pl.Int64()}
+
+    def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
+        ending = new.filter(pl.col(VE) < FOREVER).select(list(self.ending))
+        later = self.layout.add(state.of(ENDS), ending)
+        over, later = self.layout.due(later, step.slice.stop, self.ending)
+        waiting = frame_of(state.of(WAITING), self.moved)
+        began = new.select(*self.values, pl.col(VS).alias(AT), N)
+        ended = over.select(*self.values, pl.col(VE).alias(AT), -pl.col(N))
+        moves = together([began, ended, waiting], self.moved)
+        if not moves.height:
+            return State({ENDS: later}), blank(self.columns)
+        if self.emit.is_periodic:
+            moves = moves.with_columns(pl.Series(AT, self._reported(moves[AT].to_numpy(), step)))
+        moves = consolidated(moves)
+        stop = self.stops(moves, step)
+        if self.emit.is_periodic and step.slice.ended:
+            stop = np.minimum(stop, last_report(self.reported_on(step), step) + 1)
+        due = pl.Series(moves[AT].to_numpy() < stop)
+        chunks = {ENDS: later, WAITING: chunks_of(moves.filter(~due))}
+        return State(chunks), self._told(moves.filter(due))
+
+    def _reported(self, at: Ints, step: Step) -> Ints:
+        """The first reporting instant at or after each change; what has none yet stays where it is."""
+        found = first_report(self.reported_on(step), step, at)
+        # a change that waits is looked at again when another row moves a window
+        waits = found >= step.slice.stop
+        return np.asarray(np.where(waits, np.maximum(at, step.slice.stop), found))
+
+    def _told(self, moves: pl.DataFrame) -> pl.DataFrame:
+        n = moves[N].to_numpy()
+        both = self.word is StreamWord.AUTO
+        chosen = np.ones(len(n), dtype=bool) if both else (n > 0) == (self.word is StreamWord.ISTREAM)
+        rows, n = moves.filter(pl.Series(chosen)), n[chosen]
+        op = np.where(n > 0, "+", "-" if both else "+").tolist()
+        return self.copies(rows, np.abs(n), rows[AT], op)
+
+
+class Snapshots(Emission):
+    """RSTREAM: the whole relation at each reporting instant; without a SLIDE at each instant it changed."""
+
+    name = "snapshots"
+
+    def __init__(
+        self,
+        emit: Emit,
+        below: Operator,
+        places: dict[str, str] | None = None,
+        layout: Layout | None = None,
+    ) -> None:
+        super().__init__(emit, below, places)
+        #: what is there has begun; where sources have clocks of their own, not for those that are behind
+        self.alive: Columns = {n: d for n, d in self.pieces.items() if n != VS or self.places}
+        self.layout = layout or Hashed()
+
+    def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
+        found = blank(self.columns)
+        if not self._is_silent(step):
+            runs = positive(together([self._old(state), new], self.pieces))
+            found = self._at_reports(runs, step) if self.emit.is_periodic else self._at_changes(runs, step)
+        chunks = self.layout.forget(state.of(ROWS), step.slice.floor)
+        kept = self.layout.add(chunks, new.select(list(self.alive)).filter(pl.col(VE) >= step.slice.floor))
+        after = {ROWS: kept}
+        if self.emit.is_periodic and self.emit.is_internal:
+            after[OCCUPIED], occupied = occupation(state.of(OCCUPIED), step)
+            found = found.filter(pl.Series(occupied(found[AT].to_numpy()), dtype=pl.Boolean))
+        return State(after), found
+
+    def _old(self, state: State) -> pl.DataFrame:
+        old = frame_of(state.of(ROWS), self.alive)
+        return old if VS in self.alive else old.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
+
+    def _is_silent(self, step: Step) -> bool:
+        """Whether no instant of the step is reported, whatever the rows are."""
+        by_time = self.emit.is_periodic and step.clock.column is None and not moved_by_rows(step).size
+        first = min(
+            (grid.first_after(step.slice.start - 1) for grid in self.reported_on(step)), default=FOREVER
+        )
+        return by_time and first >= step.slice.stop
+
+    def _at_reports(self, runs: pl.DataFrame, step: Step) -> pl.DataFrame:
+        if not runs.height:
+            return blank(self.columns)
+        low, high = self._span(runs, step)
+        return self._shown(runs, *reports_within(self.reported_on(step), step, low, high))
+
+    def _at_changes(self, runs: pl.DataFrame, step: Step) -> pl.DataFrame:
+        """The instants at which some count is not what it was."""
+        if not runs.height:
+            return blank(self.columns)
+        low, high = self._span(runs, step)
+        n = runs[N]
+        moves = pl.concat(
+            [
+                runs.select(*self.values, pl.col(VS).alias(AT), N),
+                runs.select(*self.values, pl.col(VE).alias(AT), -n),
+            ]
+        ).filter((pl.col(AT) >= step.slice.start) & (pl.col(AT) < step.slice.stop))
+        instants = np.unique(consolidated(moves)[AT].to_numpy())
+        row, number = covered(np.searchsorted(instants, low), np.searchsorted(instants, high))
+        return self._shown(runs, row, instants[number])
+
+    def _span(self, runs: pl.DataFrame, step: Step) -> tuple[Ints, Ints]:
+        """The instants of each run that are answered now."""
+        stop = self.stops(runs, step)
+        if self.emit.is_periodic and step.slice.ended:
+            stop = np.minimum(stop, last_report(self.reported_on(step), step) + 1)
+        start: Any = step.slice.start
+        column = step.clock.column
+        if column is not None and column in self.places:
+            before, _ = step.clock.of(runs[self.places[column]])
+            lag = step.slice.stop - step.slice.now if step.slice.now < FOREVER else int(self._lag)
+            start = np.where(before > -FOREVER, before + lag, before)
+        low = np.maximum(runs[VS].to_numpy(), start)
+        high = np.minimum(runs[VE].to_numpy(), stop)
+        limit = FOREVER // 2
+        return np.clip(low, -limit, limit), np.clip(np.maximum(high, low), -limit, limit)
+
+    @property
+    def _lag(self) -> int:
+        return int(all(leaf.spec.grid is not None for leaf in self.emit.leaves))
+
+    def _shown(self, runs: pl.DataFrame, row: Ints, at: Ints) -> pl.DataFrame:
+        rows = picked(runs, row)
+        return self.copies(rows, rows[N].to_numpy(), at, ["+"] * rows.height)
+
+
+class Reports(Snapshots):
+    """Extents that are reported by themselves: instants here are numbers of reports."""
+
+    name = "reports"
+
+    def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
+        if step.reports is None or not step.reports.height:
+            return state, blank(self.columns)
+        runs = positive(together([self._old(state), new], self.pieces))
+        low = np.maximum(runs[VS].to_numpy(), step.slice.start)
+        row, number = covered(low, np.minimum(runs[VE].to_numpy(), step.slice.stop))
+        at = step.reports["at"].to_numpy()[number - step.first_report]
+        chunks = self.layout.forget(state.of(ROWS), step.slice.stop)
+        kept = self.layout.add(chunks, new.select(list(self.alive)).filter(pl.col(VE) >= step.slice.stop))
+        return State({ROWS: kept}), self._shown(runs, row, at)

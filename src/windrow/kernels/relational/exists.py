@@ -1,0 +1,256 @@
+"""EXISTS and NOT EXISTS: rows of the left side while they have, or have not, a partner on the right.
+
+What a row's partners depend on are the columns that the predicate reads of it. So
+
+    EXISTS(L, R)      = L ⋈ δ(D ⋈ R),  D the distinct values of those columns in L
+    NOT EXISTS(L, R)  = L − EXISTS(L, R)
+
+where − is the difference of signed pieces, which needs no state: every piece of the semi-join lies
+in one of L.
+With nothing but equalities, D is not needed: EXISTS(L, R) = L ⋈ δ(keys of R).
+
+Card: match
+    requirements  any signed pieces, any predicate
+    time          as the joins and δ it is made of
+    space         L, the distinct keys of R, or D and R; the results of NOT EXISTS where each is told by a
+                  negative row (`withdrawals`)
+    source        Golab's thesis, 3.5.2 (negation), by the linearity of signed pieces
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.algebra.expressions import Column
+from windrow.algebra.patterns import interfering
+from windrow.kernels.relational.distinct import distinct
+from windrow.kernels.relational.expiry_layouts import Hashed, frame_of
+from windrow.kernels.relational.join.ends import last_of, still_there, with_negative_rows
+from windrow.kernels.relational.join.expiry import Expiry
+from windrow.kernels.relational.join.multiway import Joined
+from windrow.kernels.relational.join.partners import Condition, keyed, meet
+from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
+from windrow.kernels.relational.options import Negation, Tables
+from windrow.kernels.relational.retractions import Withdrawals
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    SIGNED,
+    TS,
+    VE,
+    VS,
+    Columns,
+    N,
+    blank,
+    consolidated,
+    negated,
+    together,
+)
+from windrow.kernels.relational.windows.negative_rows import NegativeRows
+from windrow.kernels.state import State
+
+#: a column that is always there, where no other is
+ONE = "#one"
+#: of the last step: how many rows lost their place when a partner came, and how many never had one
+CUT, HIDDEN, BORN = "cut", "hidden", "#born"
+#: shares of early results (`withdrawals`)
+TELL, TELL_NO_MORE = 0.9, 0.7
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.operators import Exists
+    from windrow.kernels.relational.strategy import Choice
+
+
+class Keys(Stateless):
+    """Pieces with nothing but keys."""
+
+    name = "keys"
+
+    def __init__(self, below: Operator, expressions: Sequence[Expression]) -> None:
+        self.inputs = (below,)
+        self.expressions = tuple(expressions)
+        probe = keyed(blank(below.columns), expressions)
+        self.keys = [f"#key{i}" for i in range(len(self.expressions))]
+        keys = {name: probe[name].dtype for name in self.keys}
+        self.columns = keys | {ONE: pl.Int8()} | dict(SIGNED)
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        constants = pl.lit(1, pl.Int8).alias(ONE), pl.lit(-FOREVER, pl.Int64).alias(TS)
+        return keyed(inputs[0], self.expressions).with_columns(constants).select(list(self.columns))
+
+
+class Semijoin(Operator):
+    """Pieces of the left side, cut to where their keys are present; `negated`, to where they are not."""
+
+    name = "semi-join"
+
+    def __init__(
+        self,
+        left: Operator,
+        present: Operator,
+        keys: Sequence[Expression],
+        choice: Choice,
+        *,
+        nulls: bool,
+        negated: bool,
+        tells: bool,
+    ) -> None:
+        self.inputs = (left, present)
+        self.negated = negated
+        #: whether results end by negative rows, although rows below carry their ends
+        self.tells = tells
+        self.keys = tuple(keys)
+        self.nulls = nulls
+        self.layouts = [choice.layout(left), choice.layout(present)]
+        self.loops = choice.options.tables is Tables.LOOPS
+        self.expiry = Expiry(choice.options.expire_every)
+        self.columns = left.columns
+        self.sides: list[Columns] = [{n: d for n, d in p.columns.items() if n != VS} for p in self.inputs]
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        left, right = inputs
+        old_left, old_right = (_begun(frame_of(state.of(str(i)), side)) for i, side in enumerate(self.sides))
+        if self.tells:
+            left, old_left = with_negative_rows(old_left, left, step.slice), still_there(old_left, step.slice)
+        everything = together([old_right, right], self.inputs[1].columns)
+        met = [self._met(left, everything), self._met(old_left.select(list(self.columns)), right)]
+        found = together(met, self.columns)
+        if self.negated:
+            found = consolidated(together([left, negated(found)], self.columns))
+        chunks, floor = {}, last_of(step.slice, told=True)
+        for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
+            new = inputs[i].select(list(side)).filter(pl.col(VE) > floor)
+            kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)
+            chunks[str(i)] = layout.add(kept, new)
+        meta = {**self.expiry.after(state.meta, floor), **_shares(met)}
+        return State(chunks, meta), found
+
+    def _met(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
+        if not left.height or not right.height:
+            return blank(dict(self.columns) | {BORN: pl.Int64()})
+        left = left.with_columns(pl.col(VS).alias(BORN))
+        names = [f"#key{i}" for i in range(len(self.keys))]
+        pairs = meet(keyed(left, self.keys), right, names, nulls=self.nulls, loops=self.loops)
+        return pairs.select(*self.columns, BORN)
+
+
+def _shares(met: Sequence[pl.DataFrame]) -> dict[str, int]:
+    """How many rows lost their place when a partner came, and how many never had one."""
+    late, partner = pl.col(VS) > pl.col(BORN), pl.col(N) > 0
+    cut = sum(int(frame.filter(late & partner)[N].sum()) for frame in met)
+    hidden = sum(int(frame.filter(~late)[N].sum()) for frame in met)
+    return {CUT: cut, HIDDEN: max(0, hidden)}
+
+
+class Matched(Operator):
+    """[NOT] EXISTS, made of joins and δ.
+
+    `lapses` asks for keys on the right that are told when they come and go, not each time they are prolonged;
+    `tells` for results that are told when they end.
+    """
+
+    def __init__(
+        self,
+        plan: Exists,
+        left: Operator,
+        right: Operator,
+        choice: Choice,
+        *,
+        uniting: bool,
+        lapses: bool,
+        tells: bool,
+    ) -> None:
+        self.name = "NOT EXISTS" if plan.negated else "EXISTS"
+        self.inputs = (left, right)
+        self.columns = left.columns
+        self.negated = plan.negated
+        names = [plan.left.schema.names, plan.right.schema.names]
+        condition = Condition(plan.predicate, names)
+        if condition.is_equality:
+            self.asked: tuple[Operator, Operator] | None = None
+            theirs = [equality.side(1) for equality in condition.equalities]
+            keys: list[Expression] = [equality.side(0) for equality in condition.equalities]
+            self.theirs: Operator = Keys(right, theirs)
+            choice.label(self.theirs, plan.right.label)
+        else:
+            read = [name for name in names[0] if name in plan.predicate.columns]
+            keys = [Column(name, plan.left.schema.column(name).type) for name in read]
+            asked = _Asked(left, read)
+            choice.label(asked, plan.left.label)
+            different = distinct(asked, choice)
+            pairs = Joined([different, right], plan.predicate, [read, names[1]], choice)
+            choice.label(
+                pairs, interfering([plan.left.label, plan.right.label], "a pair lives while both do")
+            )
+            self.asked = asked, different
+            self.pairs = pairs
+            self.theirs = Keys(pairs, keys)
+            choice.label(self.theirs, choice.labels[id(pairs)])
+        self.present = distinct(
+            self.theirs, choice, uniting=uniting, tells=lapses and (tells or plan.negated)
+        )
+        self.tells = tells and any(map(choice.ends, (left, self.present)))
+        self.kept = Semijoin(
+            left,
+            self.present,
+            keys,
+            choice,
+            nulls=not condition.is_equality,
+            negated=plan.negated,
+            tells=self.tells,
+        )
+        self.condition = condition
+        expires = all(choice.known(side) for side in self.inputs) and not self.tells
+        known = plan.negated and expires and not uniting
+        self.withdrawals = Withdrawals(known, choice.options.negation, Negation.CALENDAR, TELL, TELL_NO_MORE)
+        self.told = NegativeRows(left, Hashed())
+        if known and choice.options.negation is not Negation.NEGATIVE:
+            choice.mixed.add(id(self))
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        left, right = inputs
+        parts: dict[str, State] = {}
+        if self.asked is not None:
+            asked, different = self.asked
+            _, rows = asked.advance(State(), [left], step)
+            parts["asked"], rows = different.advance(part(state, "asked"), [rows], step)
+            parts["pairs"], right = self.pairs.advance(part(state, "pairs"), [rows, right], step)
+        _, keys = self.theirs.advance(State(), [right], step)
+        parts["present"], present = self.present.advance(part(state, "present"), [keys], step)
+        parts["kept"], found = self.kept.advance(part(state, "kept"), [left, present], step)
+        if not self.withdrawals.possible:
+            return composed(parts), found
+        early = int(parts["kept"].meta[CUT])
+        shown = int(left[N].sum()) - int(parts["kept"].meta[HIDDEN])
+        parts["told"], found = self._left(part(state, "told"), found, step, early, shown - early)
+        return composed(parts), found
+
+    def _left(
+        self, state: State, found: pl.DataFrame, step: Step, early: int, on_time: int
+    ) -> tuple[State, pl.DataFrame]:
+        """Results in the form in which they leave; those that were told before are told to the end."""
+        tells = self.withdrawals.form(state.meta) is Negation.NEGATIVE
+        kept, told = self.told.advance(state, [found if tells else found.clear()], step)
+        found = told if tells else together([found, told], self.columns)
+        return State(kept.chunks, self.withdrawals.after(state.meta, early, on_time)), found
+
+
+class _Asked(Stateless):
+    """The columns that a predicate reads."""
+
+    name = "asked"
+
+    def __init__(self, below: Operator, names: Sequence[str]) -> None:
+        self.inputs = (below,)
+        self.columns = {name: below.columns[name] for name in names} | {ONE: pl.Int8()} | dict(SIGNED)
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        frame = inputs[0].with_columns(pl.lit(1, pl.Int8).alias(ONE), pl.lit(-FOREVER, pl.Int64).alias(TS))
+        return frame.select(list(self.columns))
+
+
+def _begun(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))

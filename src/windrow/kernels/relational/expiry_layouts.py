@@ -1,0 +1,279 @@
+"""Layouts: how pieces are kept until they expire. Which one fits follows from the update pattern of the edge.
+
+A layout is a rule for chunks; every chunk knows when the first and the last of its rows expires, so that
+expiry opens only what is due and drops what is over.
+
+Card: FIFO (WKS)
+    requirements  rows expire in the order they came
+    time          new rows: one chunk appended, or joined to a small one; expiry: chunks from the front
+    space         the rows alive, and at most the rest of one chunk
+Card: calendar (WK)
+    requirements  the expiry of a row is known when it comes
+    time          new rows: one small chunk, cut into `buckets` spans of expiry when it is large; expiry: the
+                  first spans, which are cut again
+    space         as FIFO; more buckets, less is opened in vain
+Card: hash (STR)
+    requirements  negative rows that equal what they take away
+    time          new rows are added up with all rows kept; expiry of itself: all are looked at
+    space         the rows alive
+Card: calendar with negative rows (STR, few early expiries)
+    requirements  negative rows end when the row they take away would have
+    time          as calendar for rows that end; those without a known end are added up, as in a hash
+    space         the rows alive, and those taken away early until their end
+Card: list (DIRECT)
+    requirements  the expiry of a row is known when it comes
+    time          expiry: all rows are looked at
+    space         the rows alive
+source: Golab's thesis, 2.3.3 and 3.5.2
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.relational.signed_rows import FOREVER, VE, Columns, N, consolidated, together
+from windrow.kernels.state import Chunk
+
+Chunks = tuple[Chunk, ...]
+#: chunks are put together before there are more of them
+MOST_CHUNKS = 48
+#: new rows join the last chunk as long as it is small: to open a chunk takes as long as to copy a thousand
+#: rows, but it leaves only as a whole. Up to the first size it may have a quarter of all rows, and from there
+#: to the second one a sixteenth
+TINY_CHUNK, SMALL_CHUNK = 512, 4096
+#: how many rows there were when those that belong together were last put together
+MERGED = "merged"
+
+
+def chunk_of(frame: pl.DataFrame) -> Chunk:
+    """Rows with the span of their expiry; rows without one never expire.
+
+    In one piece: rows that were put together and filtered again and again would be thousands of small ones.
+    Strings are copied, not viewed: a view keeps all text alive that its row was ever cut out of, which made
+    the state of joins several times as large, for a tenth of the time.
+    """
+    frame = frame.rechunk()
+    if VE not in frame.columns:
+        return Chunk(0, 0, frame.to_arrow())
+    least, greatest = frame.select(pl.col(VE).min().alias("a"), pl.col(VE).max().alias("b")).row(0)
+    return Chunk(int(least), int(greatest), frame.to_arrow())
+
+
+def chunks_of(frame: pl.DataFrame) -> Chunks:
+    """A frame as one chunk; none if it is empty."""
+    return (chunk_of(frame),) if frame.height else ()
+
+
+def frame_of(chunks: Sequence[Chunk], columns: Columns) -> pl.DataFrame:
+    """All rows of some chunks."""
+    return together([to_frame(chunk.table) for chunk in chunks], columns)
+
+
+@dataclass(frozen=True)
+class Layout(ABC):
+    """A rule for chunks of rows with `#ve`, and perhaps `#n`."""
+
+    @abstractmethod
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        """With new rows."""
+
+    def due(self, chunks: Chunks, stop: int, columns: Columns) -> tuple[pl.DataFrame, Chunks]:
+        """The rows that expire before `stop`, and the others."""
+        expired: list[pl.DataFrame] = []
+        kept: list[Chunk] = []
+        for chunk in chunks:
+            if chunk.first >= stop:
+                kept.append(chunk)
+            elif chunk.last < stop:
+                expired.append(to_frame(chunk.table))
+            else:
+                frame = to_frame(chunk.table)
+                expired.append(frame.filter(pl.col(VE) < stop))
+                kept += chunks_of(frame.filter(pl.col(VE) >= stop))
+        return together(expired, columns), tuple(kept)
+
+    def forget(self, chunks: Chunks, stop: int) -> Chunks:
+        """Without what expires before `stop`; rows of a chunk that is not all over may stay."""
+        return tuple(chunk for chunk in chunks if chunk.last >= stop)
+
+
+@dataclass(frozen=True)
+class Fifo(Layout):
+    """Chunks in the order they came."""
+
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        if not frame.height:
+            return chunks
+        if chunks and frame.height + chunks[-1].table.num_rows <= _small(chunks):
+            return (*chunks[:-1], chunk_of(pl.concat([to_frame(chunks[-1].table), frame])))
+        if len(chunks) >= MOST_CHUNKS:
+            chunks = merged_pairs(chunks)
+        return (*chunks, chunk_of(frame))
+
+
+def _small(chunks: Chunks) -> int:
+    """How many rows a chunk may have to be joined by others."""
+    rows = sum(int(chunk.table.num_rows) for chunk in chunks)
+    return min(max(min(rows // 4, TINY_CHUNK), rows // 16), SMALL_CHUNK)
+
+
+@dataclass(frozen=True)
+class Calendar(Layout):
+    """Chunks by span of expiry: small ones grow, large ones are cut into at most `buckets`.
+
+    The last chunk is small, or the one that expires first: new rows join it, since it is opened in every step
+    anyway. What is left of a large chunk of which some rows have expired is cut again, so that a row is moved
+    as often as its chunk can be divided by `buckets`, however many rows there are (as in a ladder queue).
+    """
+
+    buckets: int = 10
+
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        if not frame.height:
+            return chunks
+        if chunks and frame.height + chunks[-1].table.num_rows <= SMALL_CHUNK:
+            frame = pl.concat([to_frame(chunks[-1].table), frame])
+            chunks = chunks[:-1]
+        if len(chunks) + self._parts(frame) > max(MOST_CHUNKS, 4 * self.buckets):
+            by_size = sorted(chunks, key=lambda chunk: chunk.table.num_rows, reverse=True)
+            chunks, small = tuple(by_size[: self.buckets]), by_size[self.buckets :]
+            frame = pl.concat([*(to_frame(chunk.table) for chunk in small), frame])
+        return (*chunks, *self._cut(frame))
+
+    def due(self, chunks: Chunks, stop: int, columns: Columns) -> tuple[pl.DataFrame, Chunks]:
+        expired, kept = super().due(chunks, stop, columns)
+        known = {id(chunk) for chunk in chunks}
+        large = [c for c in kept if id(c) not in known and c.table.num_rows > 2 * SMALL_CHUNK]
+        if not large:
+            return expired, kept
+        others = tuple(chunk for chunk in kept if all(chunk is not one for one in large))
+        return expired, (*others, *(part for chunk in large for part in self._cut(to_frame(chunk.table))))
+
+    def forget(self, chunks: Chunks, stop: int) -> Chunks:
+        kept = super().forget(chunks, stop)
+        if not kept or kept[-1].first >= stop:
+            return kept
+        # new rows keep the last chunk from being over, so what has expired in it leaves by itself
+        return (*kept[:-1], *chunks_of(to_frame(kept[-1].table).filter(pl.col(VE) >= stop)))
+
+    def _parts(self, frame: pl.DataFrame) -> int:
+        return 1 if frame.height <= SMALL_CHUNK else min(self.buckets, frame.height // TINY_CHUNK)
+
+    def _cut(self, frame: pl.DataFrame) -> Chunks:
+        buckets = self._parts(frame)
+        if buckets == 1:
+            return chunks_of(frame)
+        ends = frame[VE].to_numpy()
+        places = np.arange(1, buckets) * len(ends) // buckets
+        limits = np.unique(np.partition(ends, places)[places])
+        bucket = np.searchsorted(limits, ends)
+        return tuple(
+            chunk
+            for number in reversed(range(len(limits) + 1))
+            for chunk in chunks_of(frame.filter(pl.Series(bucket == number)))
+        )
+
+
+@dataclass(frozen=True)
+class Listed(Layout):
+    """One list, looked through from end to end."""
+
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        if not frame.height:
+            return chunks
+        return chunks_of(pl.concat([*(to_frame(chunk.table) for chunk in chunks), frame]))
+
+    def forget(self, chunks: Chunks, stop: int) -> Chunks:
+        frames = [to_frame(chunk.table).filter(pl.col(VE) >= stop) for chunk in chunks]
+        return tuple(chunk for frame in frames for chunk in chunks_of(frame))
+
+
+@dataclass(frozen=True)
+class Hashed(Layout):
+    """Equal rows added up: a negative row takes its like away. New rows wait until they are worth it."""
+
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        if not frame.height:
+            return chunks
+        if not chunks:
+            return chunks_of(consolidated(frame))
+        first, *waiting = (to_frame(chunk.table) for chunk in chunks)
+        waiting.append(frame)
+        if sum(new.height for new in waiting) * 4 < first.height and len(waiting) < MOST_CHUNKS:
+            return (chunks[0], *chunks_of(consolidated(pl.concat(waiting))))
+        return chunks_of(consolidated(pl.concat([first, *waiting])))
+
+
+@dataclass(frozen=True)
+class Sorted(Layout):
+    """Rows that end in a calendar, their negative rows with them; those without an end in a hash."""
+
+    buckets: int = 10
+
+    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        if not frame.height:
+            return chunks
+        open_, ending = split_at_end(frame)
+        others, endless = self._halves(chunks)
+        return (*Calendar(self.buckets).add(others, ending), *Hashed().add(endless, open_))
+
+    def forget(self, chunks: Chunks, stop: int) -> Chunks:
+        others, endless = self._halves(chunks)
+        return (*Calendar(self.buckets).forget(others, stop), *endless)
+
+    @staticmethod
+    def _halves(chunks: Chunks) -> tuple[Chunks, Chunks]:
+        ending = tuple(chunk for chunk in chunks if chunk.first < FOREVER)
+        return ending, tuple(chunk for chunk in chunks if chunk.first >= FOREVER)
+
+
+def split_at_end(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows without a known end, and those with one."""
+    open_ = frame[VE] >= FOREVER
+    return frame.filter(open_), frame.filter(~open_)
+
+
+def purged(layout: Layout, chunks: Chunks, stop: int, columns: Columns) -> Chunks:
+    """Without any row that expires before `stop`, whatever else is in its chunk."""
+    return layout.due(chunks, stop, columns)[1]
+
+
+def condensed(
+    layout: Layout,
+    chunks: Chunks,
+    columns: Columns,
+    before: int,
+    put_together: Callable[[pl.DataFrame], pl.DataFrame],
+) -> tuple[Chunks, int]:
+    """Rows that can be put together are, once there are twice as many as after the last time; and how many
+    there were then."""
+    count = sum(chunk.table.num_rows for chunk in chunks)
+    if count <= max(2 * before, TINY_CHUNK):
+        return chunks, min(before, count)
+    rows = put_together(frame_of(chunks, columns))
+    return layout.add((), rows), rows.height
+
+
+def merged_pairs(chunks: Chunks) -> Chunks:
+    """Neighbouring chunks put together, so that there are half as many."""
+    pairs = [chunks[place : place + 2] for place in range(0, len(chunks), 2)]
+    return tuple(
+        pair[0] if len(pair) == 1 else chunk_of(pl.concat([to_frame(chunk.table) for chunk in pair]))
+        for pair in pairs
+    )
+
+
+def count_of(chunks: Chunks) -> int:
+    """How many rows chunks hold, copies counted."""
+    return sum(
+        int(np.abs(to_frame(chunk.table)[N].to_numpy()).sum())
+        if N in chunk.table.column_names
+        else chunk.table.num_rows
+        for chunk in chunks
+    )

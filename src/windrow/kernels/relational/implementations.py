@@ -1,0 +1,433 @@
+"""What will run, and why: read off the operators that `build` has made, so that it cannot say anything else.
+
+>>> from windrow.algebra.catalog import Stream
+>>> from windrow.algebra.functions import call
+>>> from windrow.algebra.operators import Join
+>>> from windrow.algebra.plan import Emit, Scan, Window
+>>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.types import BIGINT
+>>> from windrow.windows.ranges import RangeWindow
+>>> schema = Schema((Field("k", BIGINT), Field("ts", BIGINT)))
+>>> bids, asks = (Window(Scan(Stream(n, schema, "ts"), n), RangeWindow(60)) for n in ("bids", "asks"))
+>>> same = call("=", [bids.schema.column("bids.k"), asks.schema.column("asks.k")])
+>>> program = Program(Emit(Join((bids, asks), same)))
+>>> _, node, place, operator = list(placed(program))[1]
+>>> print(place, str(report(program, node, operator)).replace("; ", "\\n"))
+0.0 hash tables per window, eager, probing order bids → asks
+inputs in FIFO chunks, expired rows leave by chunks
+results WK, their ends told when they come, since changes keep no results
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import singledispatch, singledispatchmethod
+
+from windrow.algebra.patterns import Pattern
+from windrow.algebra.plan import Plan
+from windrow.kernels.panes.subtract_on_evict import Differences
+from windrow.kernels.panes.two_stacks import TwoStacks
+from windrow.kernels.relational.aggregate.bins import Binned
+from windrow.kernels.relational.aggregate.by_expiry import ByEnd
+from windrow.kernels.relational.aggregate.extremes import Candidates
+from windrow.kernels.relational.aggregate.group_by import Grouped
+from windrow.kernels.relational.aggregate.row_panes import RowPanes
+from windrow.kernels.relational.aggregate.totals import Running
+from windrow.kernels.relational.distinct import CountingDelta, DeltaStar
+from windrow.kernels.relational.distinct_presence import Presence
+from windrow.kernels.relational.durable_names import kind_of
+from windrow.kernels.relational.emit.eager import Held
+from windrow.kernels.relational.emit.emission import Changes, Reports, Snapshots
+from windrow.kernels.relational.emit.restore import ByCount, Restored
+from windrow.kernels.relational.except_all import Difference
+from windrow.kernels.relational.exists import Matched
+from windrow.kernels.relational.expiry_layouts import Calendar, Fifo, Hashed, Layout, Listed, Sorted
+from windrow.kernels.relational.internal.operators import Recomputed
+from windrow.kernels.relational.internal.runs import Runs
+from windrow.kernels.relational.internal.runs_plan import Outliving
+from windrow.kernels.relational.internal.validity import Staying
+from windrow.kernels.relational.join.catalogues import Catalogued
+from windrow.kernels.relational.join.ends import ENDS_TOLD
+from windrow.kernels.relational.join.multiway import Joined
+from windrow.kernels.relational.limit import Limited, Ranked
+from windrow.kernels.relational.operator import Operator, Stateless
+from windrow.kernels.relational.program import Program
+from windrow.kernels.relational.tables import LookedUp, TablePieces
+from windrow.kernels.relational.windows.extents import Extents
+from windrow.kernels.relational.windows.leaf import Intervals
+from windrow.kernels.relational.windows.negative_rows import NegativeRows
+from windrow.kernels.relational.windows.row_identity import Identified
+from windrow.kernels.relational.windows.rows import Numbering
+from windrow.kernels.relational.windows.session import Sessions
+from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
+
+#: the place of a node: the number of the child, from the root down
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """How an operator of a plan works, why so, and what it keeps: nothing, if that is empty."""
+
+    name: str
+    reason: str
+    state: str = ""
+    #: its durable name
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}; {self.reason}" if self.reason else self.name
+
+
+def report(program: Program, node: Plan, operator: Operator) -> Implementation:
+    """What an operator says of itself."""
+    return replace(Reading(program, node).of(operator), kind=kind_of(operator), state=kept_by(operator))
+
+
+def placed(program: Program) -> Iterator[tuple[Path, Plan, str | None, Operator | None]]:
+    """Every node of a query with its place in the plan, and the operator that it became with that one's place
+    among the operators; None for one that an operator above has taken in. Nested queries included."""
+    places = {id(operator): place for place, operator in program.operators()}
+    built = {**program.builder.sources_built, **program.builder.built, id(program.emit): program.root}
+    waiting: list[tuple[Path, Plan]] = [((), program.emit)]
+    while waiting:
+        path, node = waiting.pop(0)
+        operator = built.get(id(node))
+        place = None if operator is None else places.get(id(operator))
+        yield path, node, place, operator
+        waiting += [((*path, number), child) for number, child in enumerate(node.children)]
+
+
+def _tells(operator: Operator) -> bool:
+    """Whether no row comes from an operator that ends later than it can be told."""
+    if isinstance(operator, Stateless):
+        return all(map(_tells, operator.inputs))
+    return isinstance(operator, Presence) or (isinstance(operator, Joined | Matched) and operator.tells)
+
+
+def layout_text(layout: Layout) -> str:
+    """A layout in words.
+
+    >>> layout_text(Calendar(4))
+    'a calendar of 4 buckets'
+    """
+    match layout:
+        case Fifo():
+            return "FIFO chunks"
+        case Calendar(buckets):
+            return f"a calendar of {buckets} buckets"
+        case Sorted(buckets):
+            return f"a calendar of {buckets} buckets, early ends by negative rows"
+        case Hashed():
+            return "a hash with negative rows"
+        case Listed():
+            return "a list that is looked through"
+    raise TypeError(f"no words for {layout}")
+
+
+class Reading:
+    """Says of an operator what it has become."""
+
+    def __init__(self, program: Program, node: Plan) -> None:
+        self.program = program
+        self.node = node
+
+    @singledispatchmethod
+    def of(self, operator: Operator) -> Implementation:
+        """The operator's implementation."""
+        return Implementation(operator.name, "")
+
+    # The root.
+
+    def _evaluated(self) -> str:
+        why = self.program.why_not_lazy
+        return "lazily, when a report is due" if why is None else f"step by step: {why}"
+
+    @of.register
+    def _(self, operator: Changes) -> Implementation:
+        kept = f"rows that end at known times in {layout_text(operator.layout)}"
+        if all(map(_tells, operator.inputs)):
+            kept = "nothing is kept, since ends are told when they come"
+        return Implementation("changes", f"evaluated {self._evaluated()}; {kept}")
+
+    @of.register
+    def _(self, operator: Snapshots) -> Implementation:
+        kept = layout_text(operator.layout)
+        return Implementation(operator.name, f"evaluated {self._evaluated()}; the rows alive in {kept}")
+
+    @of.register
+    def _(self, operator: Restored) -> Implementation:
+        why = "results that came and went between two refreshes are reported too"
+        return Implementation("restored results", f"evaluated {self._evaluated()}; {why}")
+
+    # Windows.
+
+    @of.register
+    def _(self, operator: Intervals) -> Implementation:
+        if operator.ahead:
+            return Implementation("intervals", "rows are passed on when they come, before they begin")
+        return Implementation("intervals", "known when a row comes; those that begin later wait")
+
+    @of.register
+    def _(self, operator: Numbering) -> Implementation:
+        if not operator.passes_on:
+            return Implementation("numbered rows", "rows become states of the γ above, and are forgotten")
+        return Implementation("numbered rows", "a row leaves when others have come, and tells so")
+
+    @of.register
+    def _(self, operator: ByTuple) -> Implementation:
+        return Implementation("rows between moves", "rows move the window; one that leaves tells so")
+
+    @of.register
+    def _(self, operator: Sessions) -> Implementation:
+        return Implementation("chains of rows", "a session ends when no row has come for the gap")
+
+    @of.register
+    def _(self, operator: Identified) -> Implementation:
+        return self.of(operator.leaf)
+
+    @of.register
+    def _(self, operator: NegativeRows) -> Implementation:
+        kept = layout_text(operator.layout)
+        return Implementation("negative rows", f"every row that leaves tells so; the window in {kept}")
+
+    @of.register
+    def _(self, operator: Extents) -> Implementation:
+        return self.of(operator.inputs[0])
+
+    # Operators.
+
+    @of.register
+    def _(self, operator: Stateless) -> Implementation:
+        return Implementation("row by row", "leaves expiry alone")
+
+    @of.register
+    def _(self, operator: DeltaStar) -> Implementation:
+        return Implementation("δ*", "no row below leaves early: each value with the end of its youngest copy")
+
+    @of.register
+    def _(self, operator: Presence) -> Implementation:
+        return Implementation("δ, told", f"each value with the end of its youngest copy, {ENDS_TOLD}")
+
+    @of.register
+    def _(self, operator: CountingDelta) -> Implementation:
+        why = "rows below may leave early, so all copies are counted; known ends in "
+        return Implementation("counting δ", why + layout_text(operator.calendar))
+
+    @of.register
+    def _(self, operator: Grouped) -> Implementation:
+        why = f"some aggregate needs the rows of its group; these in {layout_text(operator.layout)}"
+        return Implementation("values recomputed where rows change", why)
+
+    @of.register
+    def _(self, operator: Running) -> Implementation:
+        parts = ["totals are added to and subtracted from"] if not operator.only_selected else []
+        parts += ["of extremes only rows that no younger one outdoes"] if operator.selected else []
+        return Implementation("running values", "; ".join(parts))
+
+    @of.register
+    def _(self, operator: ByEnd) -> Implementation:
+        kept = "only states that none which lives longer outdoes" if operator.only_extremes else "no rows"
+        why = (
+            f"one state per group and instant at which rows leave, {kept}; in {layout_text(operator.layout)}"
+        )
+        return Implementation("states by end", why)
+
+    @of.register
+    def _(self, operator: Candidates) -> Implementation:
+        why = f"only rows that none which lives longer outdoes, in {layout_text(operator.layout)}"
+        return Implementation("candidates", why)
+
+    @of.register
+    def _(self, operator: Binned) -> Implementation:
+        return Implementation("bins", "one state per group and value that moves the window, no rows")
+
+    @of.register
+    def _(self, operator: RowPanes) -> Implementation:
+        panes = f"{operator.cut.per_window} panes per window"
+        if isinstance(operator.kernel, Differences):
+            how = "added to running counts as they close and subtracted as they leave"
+        else:
+            how = "on two stacks" if isinstance(operator.kernel, TwoStacks) else "combined for each window"
+        return Implementation("panes of rows", f"states of {panes}, {how}; no rows are kept")
+
+    @of.register
+    def _(self, operator: Held) -> Implementation:
+        (joined,) = operator.inputs
+        found = self.of(joined)
+        return Implementation(found.name, f"{found.reason}; results are held until they begin")
+
+    @of.register
+    def _(self, operator: Joined) -> Implementation:
+        how = "hash tables per window" if operator.hashes else "nested loops"
+        lazy = self.program.why_not_lazy is None
+        order = " → ".join(self._aliases(operator)) + (" at first, then as seen" if operator.reorders else "")
+        where = " and ".join(dict.fromkeys(map(layout_text, operator.layouts)))
+        return Implementation(
+            f"{how}, {'lazy' if lazy else 'eager'}, probing order {order}",
+            f"inputs in {where}, {operator.expiry.text}; {self._results(operator)}",
+        )
+
+    def _aliases(self, operator: Joined) -> list[str]:
+        names = [part.leaves[0].origins[0].alias for part in self.node.children if part.leaves]
+        names += ["table"] * (len(operator.inputs) - len(names))
+        return names if len(set(names)) == len(names) else [f"{n}#{i}" for i, n in enumerate(names, 1)]
+
+    def _results(self, operator: Operator) -> str:
+        if isinstance(operator, Catalogued):
+            return "results in a catalogue per window, by the rows that leave"
+        if isinstance(operator, Joined) and operator.tells:
+            return f"results {self.node.label.pattern}, {ENDS_TOLD}"
+        kept = self.program.builder.choice.layout(operator)
+        return f"results {self.node.label.pattern}, for {layout_text(kept)}"
+
+    @of.register
+    def _(self, operator: Difference) -> Implementation:
+        return Implementation("difference of counts", operator.withdrawals.text)
+
+    @of.register
+    def _(self, operator: Matched) -> Implementation:
+        kind = "hash" if operator.condition.equalities and not operator.kept.loops else "loop"
+        what = f"{kind} match on distinct keys"
+        if operator.tells:
+            return Implementation(what, f"results with {ENDS_TOLD}")
+        if operator.negated:
+            return Implementation(what, operator.withdrawals.text)
+        return Implementation(what, f"inputs in {' and '.join(map(layout_text, operator.kept.layouts))}")
+
+    @of.register
+    def _(self, operator: Limited) -> Implementation:
+        return Implementation("ranked at each change", "any row may be among the first")
+
+    @of.register
+    def _(self, operator: Outliving) -> Implementation:
+        why = "results outlive rows of INTERNAL windows, and no faster way is known for this plan"
+        return Implementation("computed again where rows change", why)
+
+    @of.register
+    def _(self, operator: Runs) -> Implementation:
+        return Implementation(
+            "rows kept whole", "what is computed again above needs where each began and ended"
+        )
+
+    @of.register
+    def _(self, operator: Recomputed) -> Implementation:
+        return Implementation("computed again", "from the rows that are kept below")
+
+    @of.register
+    def _(self, operator: LookedUp) -> Implementation:
+        return Implementation("lookup on arrival", "the table as of each row's instant")
+
+    @of.register
+    def _(self, operator: TablePieces) -> Implementation:
+        return Implementation("rows of the table", "a change withdraws or adds results of rows before it")
+
+
+# What is kept, from one step to the next.
+
+
+@singledispatch
+def kept_by(operator: Operator) -> str:
+    """What an operator keeps, in a few words; nothing, if that is empty."""
+    return ""
+
+
+@kept_by.register
+def _(operator: Changes) -> str:
+    if operator.emit.label.pattern is Pattern.MON or all(map(_tells, operator.inputs)):
+        return ""
+    return f"answers with their ends, {_in(operator.layout)}"
+
+
+@kept_by.register
+def _(operator: Snapshots) -> str:
+    return f"the rows alive, {_in(operator.layout)}"
+
+
+@kept_by.register
+def _(operator: Intervals) -> str:
+    return "" if operator.ahead else "rows that begin later"
+
+
+@kept_by.register
+def _(operator: NegativeRows) -> str:
+    return f"the window, {_in(operator.layout)}"
+
+
+@kept_by.register
+def _(operator: Identified) -> str:
+    return kept_by(operator.leaf)
+
+
+@kept_by.register
+def _(operator: Joined) -> str:
+    return f"the rows of each input, {' and '.join(dict.fromkeys(map(_in, operator.layouts)))}"
+
+
+@kept_by.register
+def _(operator: Matched) -> str:
+    layouts = dict.fromkeys(map(_in, operator.kept.layouts))
+    return f"the rows of the left side and the distinct keys of the right, {' and '.join(layouts)}"
+
+
+@kept_by.register
+def _(operator: CountingDelta) -> str:
+    return f"the count of each value, known ends {_in(operator.calendar)}"
+
+
+@kept_by.register
+def _(operator: Running) -> str:
+    if operator.only_selected:
+        return "candidates per group"
+    return "a total per group" + (" and candidates" if operator.selected else "")
+
+
+@kept_by.register
+def _(operator: ByEnd) -> str:
+    return f"a state per group and instant of leaving, {_in(operator.layout)}"
+
+
+@kept_by.register
+def _(operator: Candidates) -> str:
+    return f"candidates per group, {_in(operator.layout)}"
+
+
+@kept_by.register
+def _(operator: Grouped) -> str:
+    return f"the rows of each group, {_in(operator.layout)}"
+
+
+def _in(layout: Layout) -> str:
+    return f"in {layout_text(layout)}"
+
+
+def _always(state: str) -> Callable[[Operator], str]:
+    return lambda operator: state
+
+
+for _kind, _state in {
+    Reports: "the rows alive, until their extent is reported",
+    Restored: "results since the last refresh",
+    ByCount: "the count of each result",
+    Numbering: "the rows of the window by number",
+    ByTuple: "the rows of the window, and the moves that are not final",
+    Sessions: "the rows of open sessions",
+    Extents: "rows until their extents are known",
+    DeltaStar: "each value with its youngest copy",
+    Presence: "each value with its youngest copy",
+    Binned: "a state per group and value that moves the window",
+    RowPanes: "a state per pane and group",
+    Catalogued: "the rows of each input, and results in a catalogue per window",
+    Held: "results until they begin",
+    Difference: "the rows of both sides, counted by value",
+    Limited: "all rows below",
+    Ranked: "all rows below",
+    Staying: "results that outlive their rows",
+    Outliving: "the rows below, whole",
+    Runs: "the rows below, whole",
+    Recomputed: "results until they end",
+    TablePieces: "the changes of the table that rows may still ask for",
+    LookedUp: "the changes of the table that rows may still ask for",
+}.items():
+    kept_by.register(_kind, _always(_state))

@@ -1,0 +1,1 @@
+"""INTERNAL windows: results that outlive the windows they were made from."""

@@ -1,0 +1,272 @@
+"""What results over INTERNAL windows are made of: rows of windows and tables, values of groups, as runs.
+
+A run is a row with the whole interval [`#vs`, `#ve`) in which it is there, as far as that is known. Hidden
+columns tell who it is (`#id.`), when its external window lets go of it (`#stays.`), and whether that may
+still turn out to be earlier (`#open.`).
+
+Card: kept runs
+    requirements  any signed pieces
+    time          the runs kept, and what is new
+    space         runs that are there, and those that results not yet let go of may be made of
+    source        Golab's thesis, 3.3.2
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational.operator import Operator, Step
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    ID,
+    SIGNED,
+    STAYS,
+    TS,
+    VE,
+    VS,
+    Columns,
+    N,
+    together,
+)
+from windrow.kernels.relational.sweep import Swept, codes, sweep_pieces
+
+if TYPE_CHECKING:
+    from windrow.algebra.operators import Aggregate
+    from windrow.kernels.state import State
+
+#: prefix of columns that tell whether a row may leave earlier than `#stays.` says
+OPEN = "#open."
+
+
+def place_name(number: int) -> str:
+    """The place of a part in its plan, as it sorts."""
+    return f"{number:04}"
+
+
+def ids_of(names: Sequence[str]) -> list[str]:
+    """The columns that tell what a row is made of, in the order of the plan."""
+    return sorted(name for name in names if name.startswith(ID))
+
+
+class Runs(Operator):
+    """One source of a plan. It is not advanced by itself: what it kept and what is new become its runs."""
+
+    def __init__(self, below: Operator, number: int) -> None:
+        self.below = below
+        self.number = place_name(number)
+        #: what is kept of each run
+        self.kept: Columns = {}
+        self.ids: dict[str, pl.DataType] = {}
+
+    @property
+    def stays(self) -> str:
+        return f"{STAYS}{self.number}"
+
+    @property
+    def open(self) -> str:
+        return f"{OPEN}{self.number}"
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        raise AssertionError("runs are collected by the operator that is made of them")
+
+    @abstractmethod
+    def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        """The runs that were kept, with what is new."""
+
+    @abstractmethod
+    def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
+        """The runs with their hidden columns; `stop` is how far all is known."""
+
+    def has_all(self, records: pl.DataFrame, runs: pl.DataFrame, since: int) -> pl.Series:
+        """Of some results, those that may be found again at instants from `since` on."""
+        return pl.repeat(True, records.height, dtype=pl.Boolean, eager=True)
+
+    def _finished(self, values: Columns) -> None:
+        own = {**self.ids, self.stays: pl.Int64(), self.open: pl.Int8()}
+        self.columns = dict(values) | own | dict(SIGNED)
+
+    def _annotated(self, runs: pl.DataFrame, stays: pl.Expr, open_: pl.Expr) -> pl.DataFrame:
+        told = runs.with_columns(
+            stays.cast(pl.Int64).alias(self.stays),
+            open_.cast(pl.Int8).alias(self.open),
+            pl.lit(1, pl.Int64).alias(N),
+        )
+        return told.select(list(self.columns))
+
+
+NEVER, NO, END = pl.lit(FOREVER), pl.lit(0), pl.col(VE)
+
+
+class WindowRuns(Runs):
+    """The rows of a window; each has a number."""
+
+    name = "rows of a window"
+
+    def __init__(
+        self, below: Operator, number: int, values: Sequence[str], *, internal: bool, ends_known: bool
+    ) -> None:
+        super().__init__(below, number)
+        self.internal, self.ends_known = internal, ends_known
+        (self.numbered,) = (name for name in below.columns if name.startswith(ID))
+        self.id = f"{ID}{self.number}"
+        self.ids = {self.id: pl.Int64()}
+        own = {name: below.columns[name] for name in values}
+        self.kept = own | {self.numbered: pl.Int64()} | dict(SIGNED)
+        self._finished(own)
+
+    def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        return merged(together([old, new], self.kept))
+
+    def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
+        runs = runs.rename({self.numbered: self.id})
+        open_ = NO if self.internal or self.ends_known else stop < END
+        return self._annotated(runs, NEVER if self.internal else END, open_)
+
+    def has_all(self, records: pl.DataFrame, runs: pl.DataFrame, since: int) -> pl.Series:
+        if self.id not in records.columns:
+            return super().has_all(records, runs, since)
+        numbers = records[self.id]
+        return numbers.is_in(runs[self.numbered].unique().implode()) | (numbers == 0)
+
+
+class TableRuns(Runs):
+    """The rows of a RELATION; of equal rows, the one that was inserted first is deleted first."""
+
+    name = "rows of a table"
+
+    def __init__(self, below: Operator, number: int, values: Sequence[str]) -> None:
+        super().__init__(below, number)
+        own = {name: below.columns[name] for name in values}
+        self.values = list(values)
+        self.copies = {name: f"{ID}{self.number}.{i:02}" for i, name in enumerate(values)}
+        self.since, self.copy = f"{ID}{self.number}.s", f"{ID}{self.number}.t"
+        self.ids = {self.copies[name]: dtype for name, dtype in own.items()}
+        self.ids |= {self.since: pl.Int64(), self.copy: pl.Int64()}
+        self.kept = own | {self.copy: pl.Int64()} | dict(SIGNED)
+        self._finished(own)
+
+    def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        inserted = new.filter(pl.col(N) > 0)
+        place = pl.Series(codes(inserted, [*self.values, VS]))
+        number = pl.int_range(pl.len(), dtype=pl.Int64).over("#code") + 1
+        inserted = inserted.with_columns(place.alias("#code")).with_columns(number.alias(self.copy))
+        lives = together([old, inserted], self.kept).sort(VS, self.copy, maintain_order=True)
+        gone = new.filter(pl.col(N) < 0).sort(VS)
+        if not gone.height or not lives.height:
+            return lives
+        both = pl.concat([lives.select(self.values), gone.select(self.values)])
+        code = codes(both, self.values)
+        alive = (lives[VE] >= FOREVER).to_numpy()
+        turn = pl.int_range(pl.len(), dtype=pl.Int64).over("#code")
+        first = pl.DataFrame({"#code": code[: lives.height][alive], "#row": np.flatnonzero(alive)})
+        last = pl.DataFrame({"#code": code[lives.height :], "#end": gone[VS]})
+        pairs = first.with_columns(turn.alias("#turn")).join(
+            last.with_columns(turn.alias("#turn")), on=["#code", "#turn"]
+        )
+        ends = lives[VE].to_numpy().copy()
+        ends[pairs["#row"].to_numpy()] = pairs["#end"].to_numpy()
+        return lives.with_columns(pl.Series(VE, ends)).filter(pl.col(VS) < pl.col(VE))
+
+    def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
+        told = runs.with_columns(
+            *(pl.col(name).alias(copy) for name, copy in self.copies.items()), pl.col(VS).alias(self.since)
+        )
+        return self._annotated(told, END, stop < END)
+
+
+class ValueRuns(Runs):
+    """Rows not made of certain rows, which others may take the place of: results of δ, − and LIMIT."""
+
+    name = "values"
+
+    def __init__(self, below: Operator, number: int, values: Sequence[str], *, stamped: bool = False) -> None:
+        super().__init__(below, number)
+        own = {name: below.columns[name] for name in values}
+        self.level, self.stamp = f"{ID}{self.number}", f"{ID}{self.number}.s"
+        self.stamped = stamped
+        self.ids = {self.level: pl.Int64(), self.stamp: pl.Int64()}
+        kept = own | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
+        self.kept = kept | ({TS: pl.Int64()} if stamped else {})
+        self._finished(own)
+
+    def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        return merged(together([old, new], self.kept))
+
+    def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
+        copies = runs[N].to_numpy()
+        row = np.repeat(np.arange(runs.height), copies)
+        level = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
+        each = picked(runs, row).with_columns(
+            pl.Series(self.level, level, dtype=pl.Int64), pl.lit(1, pl.Int64).alias(N)
+        )
+        told = merged(each)
+        if not self.stamped:
+            told = told.with_columns(pl.lit(-FOREVER, pl.Int64).alias(TS))
+        told = told.with_columns(pl.col(TS).alias(self.stamp))
+        return self._annotated(told, END, stop < END)
+
+
+class GroupRuns(Runs):
+    """The values of groups: a group has a new one when its value changes."""
+
+    name = "values of groups"
+
+    def __init__(self, below: Operator, number: int, plan: Aggregate) -> None:
+        super().__init__(below, number)
+        self.internal = plan.is_internal
+        own = {name: below.columns[name] for name in plan.schema.names}
+        self.keys = {name: f"{ID}{self.number}.{i:02}" for i, (name, _) in enumerate(plan.keys)}
+        self.since = f"{ID}{self.number}.s"
+        self.ids = {self.keys[name]: own[name] for name in self.keys} | {self.since: pl.Int64()}
+        self.kept = own | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
+        self._finished(own)
+
+    def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        return merged(together([old, new], self.kept))
+
+    def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
+        told = runs.with_columns(
+            *(pl.col(name).alias(copy) for name, copy in self.keys.items()),
+            pl.col(VS).alias(self.since),
+            pl.lit(-FOREVER, pl.Int64).alias(TS),
+        )
+        return self._annotated(told, END, NO if self.internal else stop < END)
+
+    def has_all(self, records: pl.DataFrame, runs: pl.DataFrame, since: int) -> pl.Series:
+        if self.since not in records.columns:
+            return super().has_all(records, runs, since)
+        began = records[self.since]
+        return began.is_in(runs[VS].unique().implode()) | (began == 0) | (began >= since)
+
+
+def merged(frame: pl.DataFrame) -> pl.DataFrame:
+    """Signed pieces as runs: as long as there are as many copies, it is one.
+
+    >>> rows = {"k": [1, 1], VS: [0, 4], VE: [4, 9], N: [1, 1]}
+    >>> merged(pl.DataFrame(rows)).rows()
+    [(1, 0, 9, 1)]
+    """
+    if not frame.height:
+        return frame
+    names = [name for name in frame.columns if name not in (VS, VE, N)]
+    swept = sweep_pieces(frame, codes(frame, names))
+    turns = swept.totals[0] != swept.before()
+    code = swept.code[turns]
+    first = np.append(True, code[1:] != code[:-1])[: len(code)]
+    runs = Swept(code, swept.at[turns], [swept.totals[0][turns]], first)
+    keep = (runs.totals[0] > 0) & (runs.at < FOREVER)
+    return (
+        picked(frame.select(names), runs.code[keep])
+        .with_columns(
+            pl.Series(VS, runs.at[keep]),
+            pl.Series(VE, runs.until()[keep]),
+            pl.Series(N, runs.totals[0][keep]),
+        )
+        .select(frame.columns)
+    )

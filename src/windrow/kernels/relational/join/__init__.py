@@ -1,0 +1,1 @@
+"""⋈: n-way window joins, their probe order, and the expiry of their state."""

@@ -1,0 +1,207 @@
+"""n-way ⋈: new rows of each input meet the rows of all others; no intermediate result is kept.
+
+Card: semi-naive join
+    requirements  pieces; any predicate, equalities are hashed unless nested loops are asked for
+    time          for each input with news: its new rows probe the others' states, in the global order, where
+                  what an equality links comes first (`probing`)
+    space         the pieces of each input that are alive, and those not yet purged (`expiry`)
+    source        Golab's thesis, 5.2 (Algorithms 2 and 3: eager multi-way join); pairs of intervals intersect
+
+With Δ for what is new, the step adds Δ1 ⋈ R2 ⋈ … ∪ (R1 + Δ1) ⋈ Δ2 ⋈ R3 … ∪ …: every combination with
+something new, once. What is kept has no beginning: it lies before everything new. Only where rows come before
+their time (`ahead`) are beginnings kept. Where the operator tells of ends itself (`ends`), rows that expire
+are new as well: negative ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.algebra.expressions import Expression
+from windrow.kernels.relational.expiry_layouts import Layout, frame_of
+from windrow.kernels.relational.join.ends import last_of, still_there, with_negative_rows
+from windrow.kernels.relational.join.expiry import Expiry
+from windrow.kernels.relational.join.partners import Condition, keyed, meet, satisfying
+from windrow.kernels.relational.join.probe_order import FEWEST_INPUTS, Order, observed, order_of
+from windrow.kernels.relational.operator import Operator, Step
+from windrow.kernels.relational.options import Tables
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    SIGNED,
+    TURN,
+    VE,
+    VS,
+    Columns,
+    blank,
+    together,
+)
+from windrow.kernels.state import State
+
+if TYPE_CHECKING:
+    from windrow.kernels.relational.strategy import Choice
+
+
+class Joined(Operator):
+    """⋈ of any number of inputs; with `ahead`, of rows that may begin later than now; with `by_source`, of
+    rows that each come by the clock of their source, and may begin earlier than others that came before."""
+
+    name = "⋈"
+
+    def __init__(
+        self,
+        below: Sequence[Operator],
+        predicate: Expression,
+        names: Sequence[Sequence[str]],
+        choice: Choice,
+        *,
+        ahead: bool = False,
+        tells: bool = False,
+        by_source: bool = False,
+    ) -> None:
+        self.inputs = tuple(below)
+        self.ahead = ahead
+        #: of which inputs it is remembered when rows began: rows that come may have begun before them
+        self.remembers = [ahead or (by_source and choice.known(part)) for part in below]
+        self.layouts: list[Layout] = [choice.layout(part) for part in below]
+        self.condition = Condition(predicate, names)
+        self.loops = choice.options.tables is Tables.LOOPS
+        #: whether results end by negative rows, although rows below carry their ends
+        self.tells = tells and self.hashes and any(map(choice.ends, below))
+        self.expiry = Expiry(choice.options.expire_every)
+        self.reorders = choice.options.reorder and len(self.inputs) >= FEWEST_INPUTS
+        self.sides: list[Columns] = [
+            {n: d for n, d in part.columns.items() if n != TURN and (n != VS or remembers)}
+            for part, remembers in zip(below, self.remembers, strict=True)
+        ]
+        values = [item for part in below for item in part.columns.items() if item[0] not in (*SIGNED, TURN)]
+        assert len(dict(values)) == len(values), "inputs of a join have a column in common"
+        #: the columns of results as they are found
+        self.made: Columns = dict(values) | dict(SIGNED)
+        self.columns = self.made
+
+    @property
+    def hashes(self) -> bool:
+        """Whether partners are found by hash tables."""
+        return bool(self.condition.equalities) and not self.loops
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        old = [frame_of(state.of(str(i)), side) for i, side in enumerate(self.sides)]
+        found = self.found(*self._with_ends(inputs, old, step), order_of(state.meta, len(old)))
+        # rows that end right now are kept by all, so that another plan can be started from them
+        floor = last_of(step.slice, told=True)
+        chunks = {}
+        for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
+            kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)
+            chunks[str(i)] = layout.add(kept, inputs[i].select(list(side)).filter(pl.col(VE) > floor))
+        meta = {**self.expiry.after(state.meta, floor), **self.watched(state, inputs, old, step)}
+        return State(chunks, meta), found
+
+    def _with_ends(
+        self, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], step: Step
+    ) -> tuple[Sequence[pl.DataFrame], Sequence[pl.DataFrame]]:
+        """What is new and what is old, to the one who has to tell of ends."""
+        if not self.tells:
+            return inputs, old
+        new = [_without_turn(frame) for frame in inputs]
+        return (
+            [with_negative_rows(frame, rows, step.slice) for frame, rows in zip(old, new, strict=True)],
+            [still_there(frame, step.slice) for frame in old],
+        )
+
+    def found(
+        self, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], order: Order
+    ) -> pl.DataFrame:
+        """All results with something new."""
+        parts = [self._probed(i, inputs, old, order) for i, new in enumerate(inputs) if new.height]
+        return together(parts, self.made)
+
+    def watched(
+        self, state: State, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], step: Step
+    ) -> dict[str, int]:
+        """What is remembered of rates and values, where the order may change."""
+        if not self.reorders:
+            return {}
+        arrived = [frame.height for frame in inputs]
+        rows = [frame.height + new for frame, new in zip(old, arrived, strict=True)]
+
+        def values() -> list[int]:
+            return [self._values(place, frame) for place, frame in enumerate(old)]
+
+        return observed(state.meta, arrived, rows, values, step.slice.now)
+
+    def _values(self, place: int, frame: pl.DataFrame) -> int:
+        """How many different keys an input has."""
+        sides = {equality.side(place) for equality in self.condition.equalities if place in equality.homes}
+        if not sides or not frame.height:
+            return 1
+        return keyed(frame, list(sides)).select(f"#key{i}" for i in range(len(sides))).n_unique()
+
+    def _probed(
+        self, origin: int, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], order: Order
+    ) -> pl.DataFrame:
+        """Results with new rows of one input: with all rows of those before it, old ones of those after."""
+        found = _without_turn(inputs[origin])
+        done = {origin}
+        for test in self._tests(done, set()):
+            found = satisfying(found, test)
+        for place in self.probing(origin, order):
+            other = old[place] if self.remembers[place] else _begun(old[place])
+            if place < origin and inputs[place].height:
+                new = _without_turn(inputs[place])
+                other = together([other, new.select(other.columns)], _typed(other))
+            if not found.height or not other.height:
+                return blank(self.made)
+            found = self._paired(found, other, done, place)
+            done.add(place)
+        if self.condition.late is not None:
+            found = satisfying(found, self.condition.late)
+        return found.select(list(self.made))
+
+    def probing(self, origin: int, order: Order) -> list[int]:
+        """The other inputs, in the order in which new rows of `origin` look through them."""
+        left, done = [place for place in order if place != origin], {origin}
+        found: list[int] = []
+        while left:
+            linked = [place for place in left if self._links(done, place)]
+            found.append((linked or left)[0])
+            done.add(found[-1])
+            left.remove(found[-1])
+        return found
+
+    def _links(self, done: set[int], place: int) -> list[tuple[Expression, Expression]]:
+        """(what is there, the input's) of each equality between the two."""
+        found = []
+        for equality in self.condition.equalities:
+            a, b = equality.homes
+            if place in (a, b) and (a if b == place else b) in done:
+                found.append((equality.side(a if b == place else b), equality.side(place)))
+        return found
+
+    def _paired(self, found: pl.DataFrame, other: pl.DataFrame, done: set[int], place: int) -> pl.DataFrame:
+        links = self._links(done, place)
+        keys = [f"#key{i}" for i in range(len(links))]
+        left = keyed(found, [mine for mine, _ in links])
+        right = keyed(other, [theirs for _, theirs in links])
+        tests = self._tests(done | {place}, done)
+        return meet(left, right, keys, loops=self.loops, tests=tests).drop(keys)
+
+    def _tests(self, done: set[int], before: set[int]) -> list[Expression]:
+        """The tests that could not be made before, and cannot raise an error."""
+        early = [(test, self.condition.homes(test)) for test in self.condition.early]
+        return [test for test, homes in early if homes <= done and (not homes <= before or not before)]
+
+
+def _without_turn(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.drop(TURN) if TURN in frame.columns else frame
+
+
+def _begun(frame: pl.DataFrame) -> pl.DataFrame:
+    """What was there before the step."""
+    return frame.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
+
+
+def _typed(frame: pl.DataFrame) -> Columns:
+    return dict(frame.schema)

@@ -1,0 +1,157 @@
+"""Finding partners: pairs of pieces that meet in time and satisfy a predicate.
+
+Equalities between the two sides become a hash join on key columns; what is left of the predicate is tested on
+the pairs. NULL equals nothing; NaN equals NaN, and -0.0 equals 0.0, as in Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from windrow.algebra.expressions import TRUE, Call, Expression, conjunction, conjuncts
+from windrow.kernels.columnar.codes import by_value
+from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds, target_of
+from windrow.kernels.relational.signed_rows import TS, VE, VS, N
+
+#: nested loops look at so many pairs at a time
+PAIRS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Equality:
+    """Two expressions that must be equal, and the inputs they read."""
+
+    left: Expression
+    right: Expression
+    homes: tuple[int, int]
+
+    def side(self, place: int) -> Expression:
+        """The expression that reads one of the two inputs."""
+        return self.left if self.homes[0] == place else self.right
+
+
+class Condition:
+    """A predicate over several inputs, taken apart: equalities between two of them, and the rest.
+
+    A part that can fail is tested last, in the order in which it was written, so that what stands before it
+    protects it.
+    """
+
+    def __init__(self, predicate: Expression, names: Sequence[Sequence[str]]) -> None:
+        self.names = [frozenset(part) for part in names]
+        parts = [part for part in conjuncts(predicate) if part != TRUE]
+        self.equalities: list[Equality] = []
+        self.early: list[Expression] = []
+        late: list[Expression] = []
+        for part in parts:
+            equality = self._equality(part)
+            if equality is not None and not can_fail(part):
+                self.equalities.append(equality)
+            elif can_fail(part) or late:
+                late.append(part)
+            else:
+                self.early.append(part)
+        self.late = conjunction(tuple(late)) if late else None
+
+    @cached_property
+    def is_equality(self) -> bool:
+        """Whether nothing but equalities is asked for."""
+        return bool(self.equalities) and not self.early and self.late is None
+
+    def _equality(self, part: Expression) -> Equality | None:
+        if not isinstance(part, Call) or part.function != "=":
+            return None
+        left, right = part.args
+        homes = [self.homes(side) for side in (left, right)]
+        if (
+            [len(home) for home in homes] != [1, 1]
+            or homes[0] == homes[1]
+            or target_of(left) != target_of(right)
+        ):
+            return None
+        return Equality(left, right, (homes[0].pop(), homes[1].pop()))
+
+    def homes(self, expression: Expression) -> set[int]:
+        """The inputs an expression reads."""
+        return {place for place, known in enumerate(self.names) if expression.columns & known}
+
+
+def keyed(frame: pl.DataFrame, expressions: Sequence[Expression], prefix: str = "#key") -> pl.DataFrame:
+    """The frame with join keys as columns; floating point as codes, since NaN must be found."""
+    columns = [
+        matchable(compile_expression(e)(frame)).alias(f"{prefix}{i}") for i, e in enumerate(expressions)
+    ]
+    return (
+        frame.with_columns(columns)
+        if frame.height
+        else frame.with_columns(
+            pl.lit(None).cast(_key_type(e)).alias(f"{prefix}{i}") for i, e in enumerate(expressions)
+        )
+    )
+
+
+def _key_type(expression: Expression) -> pl.DataType:
+    dtype = target_of(expression)
+    return pl.Int64() if dtype.is_float() else dtype
+
+
+def matchable(column: pl.Series) -> pl.Series:
+    """Doubles as integers that are equal where the doubles are, NULL as NULL."""
+    if not column.dtype.is_float():
+        return column
+    numbers = pl.Series(column.name, by_value(column).numbers)
+    return numbers.zip_with(column.is_not_null(), numbers.clear(len(numbers)))
+
+
+def meet(
+    left: pl.DataFrame,
+    right: pl.DataFrame,
+    keys: Sequence[str],
+    *,
+    nulls: bool = False,
+    loops: bool = False,
+    tests: Sequence[Expression] = (),
+) -> pl.DataFrame:
+    """The pairs with equal keys whose intervals have an instant in common, and that pass all tests; their
+    counts are multiplied.
+
+    Without keys, or where `loops` are asked for, every row looks at all rows of the other side, a block at a
+    time.
+    """
+    right = right.rename({VS: "#vs2", VE: "#ve2", N: "#n2", TS: "#ts2"})
+    if keys and not loops:
+        return _tested(left.join(right, on=list(keys), how="inner", nulls_equal=nulls), tests)
+    right = right.rename({key: f"#right.{key}" for key in keys})
+    mine = [pl.col(key) for key in keys]
+    same = [key.eq_missing(pl.col(f"#right.{key.meta.output_name()}")) for key in mine]
+    if not nulls:
+        same += [key.is_not_null() for key in mine]
+    size = max(1, PAIRS // max(1, right.height))
+    blocks = []
+    for place in range(0, max(1, left.height), size):
+        pairs = left.slice(place, size).join(right, how="cross").filter(*same)
+        blocks.append(_tested(pairs.drop([f"#right.{key}" for key in keys]), tests))
+    return pl.concat(blocks)
+
+
+def _tested(pairs: pl.DataFrame, tests: Sequence[Expression]) -> pl.DataFrame:
+    """Pairs of rows as rows: those that meet and pass."""
+    pairs = pairs.with_columns(
+        pl.max_horizontal(VS, "#vs2").alias(VS), pl.min_horizontal(VE, "#ve2").alias(VE)
+    )
+    pairs = pairs.filter(pl.col(VS) < pl.col(VE))
+    for test in tests:
+        pairs = satisfying(pairs, test)
+    counted = (pl.col(N) * pl.col("#n2")).alias(N)
+    return pairs.with_columns(counted, pl.max_horizontal(TS, "#ts2").alias(TS)).drop(
+        "#vs2", "#ve2", "#n2", "#ts2"
+    )
+
+
+def satisfying(frame: pl.DataFrame, predicate: Expression) -> pl.DataFrame:
+    """The rows for which a predicate is true."""
+    return frame.filter(holds(compile_expression(predicate), frame)) if frame.height else frame

@@ -1,0 +1,219 @@
+"""States of one plan from those of another that means the same: rows that are held are given to it anew.
+
+Joins and negations hold the rows of the windows below them. If every window of a query is held by one of
+them, another order of the same joins and negations can be started from these rows: they are all given to it
+in one step up to the clock, whose answers are known already and are not told. Windows themselves, rows that
+wait in them, and the keys on the right of a negation are taken over as they are.
+
+What keeps less than rows (δ, γ), sees tables, counts rows, or keeps late ones, cannot be rebuilt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.algebra.canonical import canonical_text
+from windrow.algebra.operators import Exists, Filter, Join, Project
+from windrow.algebra.plan import Emit, Plan, Scan, Window
+from windrow.kernels.relational.build import lag_of
+from windrow.kernels.relational.clock import Clock, Slice
+from windrow.kernels.relational.emit.emission import Changes
+from windrow.kernels.relational.exists import Matched
+from windrow.kernels.relational.expiry_layouts import frame_of
+from windrow.kernels.relational.join.multiway import Joined
+from windrow.kernels.relational.operator import Operator, Step, composed, part
+from windrow.kernels.relational.program import LAST_END, Program, States
+from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, blank
+from windrow.kernels.relational.windows.leaf import Intervals
+from windrow.kernels.state import State
+
+if TYPE_CHECKING:
+    from windrow.kernels.relational.signed_rows import Columns
+
+#: the parts of a match that are about its right side
+_PRESENT, _KEPT, _RIGHT = "present", "kept", "1"
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A window with what looks at single rows above it; `side` is its place below the holder."""
+
+    node: Plan
+    path: str
+    operator: Operator
+    holder: Operator
+    holder_path: str
+    side: int
+
+    @property
+    def is_right(self) -> bool:
+        """Whether only its keys are held, by a negation."""
+        return isinstance(self.holder, Matched) and self.side == 1
+
+    def held(self, states: States) -> pl.DataFrame:
+        """Its rows, as they are held."""
+        state = states.get(self.holder_path, State())
+        if isinstance(self.holder, Matched):
+            state, sides = part(state, _KEPT), self.holder.kept.sides
+        else:
+            assert isinstance(self.holder, Joined)
+            sides = self.holder.sides
+        return frame_of(state.of(str(self.side)), sides[self.side])
+
+
+def why_not_rebuilt(old: Program, new: Program) -> str | None:
+    """Why the states of one plan cannot be made of those of another; None if they can."""
+    for program in (old, new):
+        found = _why_not(program)
+        if found is not None:
+            return found
+    before, after = _sources(old), _sources(new)
+    if before.keys() != after.keys():
+        return "its windows keep other columns or conditions"
+    for name, mine in after.items():
+        if mine.is_right != before[name].is_right:
+            return "only the keys of one of its windows are kept"
+        if mine.is_right and not _same_right(before[name], mine):
+            return "its negation looks at other keys"
+    return None
+
+
+def rebuilt(old: Program, states: States, new: Program, now: int) -> States:
+    """The states of a plan at a clock, from those of another at the same clock."""
+    before, after = _sources(old), _sources(new)
+    clock = Clock(-FOREVER, now)
+    step = Step(clock, Slice.of(clock, lag_of(new.emit)))
+    found: dict[str, State] = {}
+    fed: dict[str, pl.DataFrame] = {}
+    seeds: dict[str, State] = {}
+    for name, mine in after.items():
+        theirs = before[name]
+        found |= {
+            f"{mine.path}{path.removeprefix(theirs.path)}": state
+            for path, state in states.items()
+            if path == theirs.path or path.startswith(f"{theirs.path}.")
+        }
+        if mine.is_right:
+            fed[mine.path] = blank(mine.operator.columns)
+            seeds[mine.holder_path] = _right_side(states.get(theirs.holder_path, State()))
+        else:
+            fed[mine.path] = _begun(theirs.held(states), mine.operator.columns, step)
+    last = states.get("0", State()).meta.get(LAST_END, -FOREVER)
+    pieces = _run(new.root.inputs[0], "0.0", fed, seeds, found, step)
+    own, _ = new.root.advance(State(), [pieces], step)
+    found["0"] = State(own.chunks, {**own.meta, LAST_END: last})
+    return found
+
+
+def _run(
+    operator: Operator,
+    path: str,
+    fed: Mapping[str, pl.DataFrame],
+    seeds: Mapping[str, State],
+    found: dict[str, State],
+    step: Step,
+) -> pl.DataFrame:
+    if path in fed:
+        return fed[path]
+    inputs = [
+        _run(below, f"{path}.{place}", fed, seeds, found, step) for place, below in enumerate(operator.inputs)
+    ]
+    found[path], pieces = operator.advance(seeds.get(path, State()), inputs, step)
+    return pieces
+
+
+def _begun(held: pl.DataFrame, columns: Columns, step: Step) -> pl.DataFrame:
+    """Held rows that are not over, as if they had been there from the beginning."""
+    alive = held.filter(pl.col(VE) >= step.slice.stop)
+    return alive.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS)).select(list(columns))
+
+
+def _right_side(state: State) -> State:
+    """Of a match, what it knows of its right side."""
+    kept = part(state, _KEPT)
+    right = {name: chunks for name, chunks in kept.chunks.items() if name == _RIGHT}
+    return composed({_PRESENT: part(state, _PRESENT), _KEPT: State(right)})
+
+
+def _why_not(program: Program) -> str | None:
+    emit = program.emit
+    if not isinstance(program.root, Changes) or emit.is_periodic:
+        return "it reports windows, not changes"
+    if emit.is_internal or emit.word.restores:
+        return "its results outlive their rows"
+    if any(program.builder.sources.values()):
+        return "its groups become final one by one"
+    for node in _own(emit.input):
+        if not isinstance(node, Join | Exists | Filter | Project | Window):
+            return "it keeps less than the rows of its windows, or sees a table"
+    for leaf in emit.leaves:
+        built = program.builder.built.get(id(leaf))
+        if type(built) is not Intervals or leaf.keeps_late_rows:
+            return "it counts rows, or keeps late ones"
+        if not all(isinstance(origin, Scan) for origin in leaf.origins):
+            return "it has a query within"
+    if len(_sources(program)) < len(emit.leaves):
+        return "the rows of a window are held by nobody, or it is read twice"
+    return (
+        None
+        if all(_holds_rows(each) for each in _sources(program).values())
+        else ("the rows of a window are held by nobody")
+    )
+
+
+def _holds_rows(source: _Source) -> bool:
+    if isinstance(source.holder, Matched):
+        return source.holder.condition.is_equality
+    return type(source.holder) is Joined
+
+
+def _same_right(old: _Source, new: _Source) -> bool:
+    """Whether two negations keep the same of their right sides."""
+    one, other = old.holder, new.holder
+    assert isinstance(one, Matched)
+    assert isinstance(other, Matched)
+    keys = [[canonical_text(each.side(1)) for each in m.condition.equalities] for m in (one, other)]
+    kept = [type(m.present) for m in (one, other)]
+    return keys[0] == keys[1] and kept[0] is kept[1]
+
+
+def _sources(program: Program) -> dict[str, _Source]:
+    """The windows of a query that joins and negations read, by canonical text."""
+    return {canonical_text(each.node): each for each in _found(program, program.emit)}
+
+
+def _found(program: Program, emit: Emit) -> Iterator[_Source]:
+    built = program.builder.built
+    paths = {id(operator): path for path, operator in program.operators()}
+    for node in _own(emit.input):
+        holder = built.get(id(node))
+        if not isinstance(node, Join | Exists) or holder is None:
+            continue
+        for side, child in enumerate(node.children):
+            operator = built.get(id(child))
+            if _is_source(child) and operator is not None and id(operator) in paths:
+                yield _Source(child, paths[id(operator)], operator, holder, paths[id(holder)], side)
+
+
+def _is_source(node: Plan) -> bool:
+    while isinstance(node, Filter | Project):
+        node = node.input
+    return isinstance(node, Window)
+
+
+def _own(node: Plan) -> Iterator[Plan]:
+    """The nodes of a query, down to its windows."""
+    yield node
+    for child in () if isinstance(node, Window) else node.children:
+        yield from _own(child)
+
+
+def held_rows(program: Program, states: States) -> Iterator[tuple[Plan, pl.DataFrame]]:
+    """The windows of a query whose rows are held by joins and negations, each with these rows."""
+    for source in _sources(program).values():
+        if not source.is_right and type(source.holder) in (Joined, Matched):
+            yield source.node, source.held(states)

@@ -1,0 +1,88 @@
+"""σ, π and ∪ ALL: they look at one row at a time, and leave its interval and its sign alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from windrow.algebra.expressions import Column
+from windrow.kernels.columnar.columns import hidden, polars_type
+from windrow.kernels.columnar.expressions import compile_expression, holds
+from windrow.kernels.relational.operator import Operator, Stateless
+from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, STAYS, blank, together
+
+if TYPE_CHECKING:
+    from windrow.algebra.operators import Filter, Project, Union
+
+
+class Filtered(Stateless):
+    """σ."""
+
+    name = "σ"
+
+    def __init__(self, plan: Filter, below: Operator) -> None:
+        self.inputs = (below,)
+        self.columns = {name: dtype for name, dtype in below.columns.items() if name not in BOUNDS}
+        self.predicate = compile_expression(plan.predicate)
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        (frame,) = inputs
+        return (frame.filter(holds(self.predicate, frame)) if frame.height else frame).select(
+            list(self.columns)
+        )
+
+
+class Projected(Stateless):
+    """π, duplicates kept."""
+
+    name = "π"
+
+    def __init__(self, plan: Project, below: Operator) -> None:
+        self.inputs = (below,)
+        self.outputs = [(name, compile_expression(e), polars_type(e.type)) for name, e in plan.outputs]
+        own = {name: dtype for name, _, dtype in self.outputs}
+        rest = (name for name in below.columns if name.startswith("#") and name not in BOUNDS)
+        self.columns = own | {name: below.columns[name] for name in rest}
+        #: whether its columns are some of those below, and mean the same
+        self.only_drops = all(isinstance(e, Column) and e.name == name for name, e in plan.outputs)
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        (frame,) = inputs
+        if not frame.height:
+            return blank(self.columns)
+        columns = [evaluate(frame).cast(dtype).alias(name) for name, evaluate, dtype in self.outputs]
+        return pl.DataFrame([*columns, *(frame[name] for name in hidden(frame))]).select(list(self.columns))
+
+
+class United(Stateless):
+    """∪ ALL: columns are matched by place and take the first input's names."""
+
+    name = "∪"
+
+    def __init__(self, plan: Union, below: Sequence[Operator]) -> None:
+        self.inputs = tuple(below)
+        hidden_columns: dict[str, pl.DataType] = {}
+        for part in below:
+            hidden_columns |= {name: dtype for name, dtype in part.columns.items() if name.startswith("#")}
+        self.names = [part.schema.names for part in plan.inputs]
+        self.columns = {field.name: polars_type(field.type) for field in plan.schema} | hidden_columns
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        first = self.names[0]
+        frames = []
+        for names, frame in zip(self.names, inputs, strict=True):
+            if frame.height:
+                columns = [frame[a].cast(self.columns[b]).alias(b) for a, b in zip(names, first, strict=True)]
+                frames.append(self._with_hidden(pl.DataFrame([*columns, *(frame[h] for h in hidden(frame))])))
+        return together(frames, self.columns)
+
+    def _with_hidden(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """A row of an input that counts no arrivals has no turn, one of another branch no such part."""
+        missing = {name: FOREVER if name.startswith(STAYS) else 0 for name in self.columns}
+        return frame.with_columns(
+            pl.lit(value).cast(self.columns[name]).alias(name)
+            for name, value in missing.items()
+            if name not in frame.columns
+        )

@@ -1,0 +1,214 @@
+"""Tables: what they accept, and how their changes reach the rows that are joined with them.
+
+A change is a row with `#at`, when it happens, and `#n`, +1 for an insertion, -1 for a deletion. A RELATION
+is one more input of a join, whose pieces end when they are deleted: negative rows. An NRR is looked up as it
+was before each row's own instant; its changes are kept, since an older row may come or go later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from windrow.algebra.operators import TableJoin
+from windrow.algebra.plan import TableScan
+from windrow.algebra.values import canonical_rows
+from windrow.errors import DataError
+from windrow.kernels.columnar.columns import frame_of as columns_from
+from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
+from windrow.kernels.relational.join.partners import Condition, keyed, satisfying
+from windrow.kernels.relational.operator import Operator, Step
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    SIGNED,
+    TS,
+    TURN,
+    VE,
+    VS,
+    Columns,
+    N,
+    blank,
+    columns_of,
+    consolidated,
+    together,
+)
+from windrow.kernels.relational.table_contents import Contents
+from windrow.kernels.state import State
+from windrow.windows.domain import INFINITY, Instant, check_instant
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Table
+    from windrow.algebra.schema import Schema
+
+AT = "#at"
+CHANGES = "changes"
+#: the number of a row, where it matters which rows have found a partner
+ROW = "#row"
+
+
+@dataclass
+class TableIntake:
+    """What a table accepts: changes in order. A table nobody punctuates is taken to be complete."""
+
+    table: Table
+    progress: Instant = INFINITY
+    last: Instant = -INFINITY
+
+    def __post_init__(self) -> None:
+        self.contents = Contents(self.table)
+
+    def punctuate(self, progress: Instant, clock: Instant) -> None:
+        """From now on the table holds the clock back to what it promises."""
+        self.progress = promised(self.table.name, self.progress, progress, clock)
+
+    def update(
+        self, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
+    ) -> pl.DataFrame:
+        """Rows leave, then rows come: the changes."""
+        check_instant(at, f"a change of table `{self.table.name}`")
+        check_order(self.table.name, at, self.last, self.progress)
+        where = f"table `{self.table.name}`"
+        gone = canonical_rows(self.table.schema, delete, where)
+        new = canonical_rows(self.table.schema, insert, where)
+        self.contents.check(gone, new)
+        self.contents.apply(gone, new)
+        self.last = at
+        return changes_at(self.table.schema, at, gone, new)
+
+
+def promised(table: str, before: Instant, progress: Instant, clock: Instant) -> Instant:
+    """How far a table is after it was punctuated. One that nobody has punctuated must not hold back a clock
+    that is further."""
+    if before == INFINITY and progress < clock:
+        raise DataError(
+            f"table `{table}` cannot hold the clock at {progress}: it is at {clock} already",
+            code="late-punctuation",
+            hint="punctuate a table before its streams move on",
+        )
+    return progress if before == INFINITY else max(before, progress)
+
+
+def check_order(table: str, at: int, last: Instant, progress: Instant) -> None:
+    """Refuse a change before one that is known, or below what the table was punctuated with."""
+    known = max(last, progress) if progress != INFINITY else last
+    if at < known:
+        raise DataError(
+            f"table `{table}` cannot change at {at}: it is known up to {known}",
+            code="late-update",
+            hint="changes of a table come in order, and not below what it was punctuated with",
+        )
+
+
+def changes_at(
+    schema: Schema, at: int, gone: Sequence[tuple[Any, ...]], new: Sequence[tuple[Any, ...]]
+) -> pl.DataFrame:
+    """Canonical rows that leave and come at an instant, as changes."""
+    frames = [(columns_from(schema, gone), -1), (columns_from(schema, new), 1)]
+    return pl.concat(
+        frame.with_columns(pl.lit(at, pl.Int64).alias(AT), pl.lit(sign, pl.Int64).alias(N))
+        for frame, sign in frames
+    )
+
+
+class TablePieces(Operator):
+    """A RELATION as pieces. `lag` is 1 where the answer at E sees the table as it is before E."""
+
+    name = "table"
+
+    def __init__(self, scan: TableScan, lag: int) -> None:
+        self.scan = scan
+        self.lag = lag
+        self.columns = columns_of(scan.schema)
+        self.changed: Columns = columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        frame = together(
+            [frame_of(state.of(CHANGES), self.changed), changes_of(self.scan, step)], self.changed
+        )
+        if not frame.height:
+            return state, blank(self.columns)
+        begins = frame[AT].to_numpy() + self.lag
+        if step.reports is not None:
+            begins = step.first_report + np.searchsorted(step.reports["at"].to_numpy(), frame[AT].to_numpy())
+        due = begins < step.slice.stop
+        found = frame.filter(pl.Series(due)).with_columns(
+            pl.Series(VS, begins[due], dtype=pl.Int64),
+            pl.lit(FOREVER, pl.Int64).alias(VE),
+            pl.lit(-FOREVER, pl.Int64).alias(TS),
+        )
+        return State({CHANGES: chunks_of(frame.filter(pl.Series(~due)))}), found.select(list(self.columns))
+
+
+class LookedUp(Operator):
+    """⋈ with an NRR: each row sees the changes before its own instant.
+
+    No row to come is older than the clock by more than `reach`, so that changes before that are added up;
+    None if older rows may come or go.
+    """
+
+    name = "⋈ NRR"
+
+    def __init__(self, plan: TableJoin, below: Operator, reach: int | None = None) -> None:
+        self.inputs = (below,)
+        self.reach = reach
+        self.outer = plan.outer
+        self.scan = plan.table
+        self.condition = Condition(plan.predicate, [plan.input.schema.names, plan.table.schema.names])
+        self.changed: Columns = columns_of(self.scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+        values = {n: d for n, d in below.columns.items() if n not in (*SIGNED, TURN)}
+        table = columns_of(self.scan.schema, {})
+        self.columns = values | table | dict(SIGNED)
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        new = changes_of(self.scan, step)
+        history = together([frame_of(state.of(CHANGES), self.changed), new], self.changed)
+        if new.height:
+            state = State({CHANGES: chunks_of(self._added_up(history, step.slice.floor))})
+        (rows,) = inputs
+        if not rows.height or not (history.height or self.outer):
+            return state, blank(self.columns)
+        if not self.outer:
+            return state, self._found(rows, history.rename({N: "#m"}), list(self.columns))
+        numbered = rows.with_row_index(ROW)
+        found = self._found(numbered, history.rename({N: "#m"}), [ROW, *self.columns])
+        alone = numbered.join(found.select(ROW).unique(), on=ROW, how="anti")
+        missing = [pl.lit(None, kind).alias(name) for name, kind in columns_of(self.scan.schema, {}).items()]
+        padded = alone.with_columns(missing).select(list(self.columns))
+        return state, together([found.select(list(self.columns)), padded], self.columns)
+
+    def _added_up(self, history: pl.DataFrame, floor: int) -> pl.DataFrame:
+        if self.reach is None or floor >= FOREVER or floor <= -FOREVER:
+            return history
+        old = pl.col(AT) < floor - self.reach
+        then = pl.lit(floor - self.reach - 1, pl.Int64).alias(AT)
+        return pl.concat([consolidated(history.filter(old).with_columns(then)), history.filter(~old)])
+
+    def _found(self, rows: pl.DataFrame, history: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+        equalities = self.condition.equalities
+        names = [f"#key{i}" for i in range(len(equalities))]
+        if names:
+            left = keyed(rows, [equality.side(0) for equality in equalities])
+            right = keyed(history, [equality.side(1) for equality in equalities])
+            pairs = left.join(right, on=names, how="inner").drop(names)
+        else:
+            pairs = rows.join(history, how="cross")
+        pairs = pairs.filter(pl.col(AT) < pl.col(TS)).with_columns((pl.col(N) * pl.col("#m")).alias(N))
+        pairs = consolidated(pairs.select(columns))
+        for test in (*self.condition.early, *([self.condition.late] if self.condition.late else [])):
+            pairs = satisfying(pairs, test)
+        return pairs
+
+
+def changes_of(scan: TableScan, step: Step) -> pl.DataFrame:
+    """The changes of a step, as the scan names their columns."""
+    frame = step.changes.get(scan.table.name)
+    columns = columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+    if frame is None:
+        return blank(columns)
+    return frame.rename(dict(zip(scan.table.schema.names, scan.schema.names, strict=True))).select(
+        list(columns)
+    )

@@ -1,0 +1,1 @@
+"""Windows: rows of a stream become rows with validity intervals."""

@@ -1,0 +1,200 @@
+"""ROWS windows: rows are numbered as they become final, and leave when others have come.
+
+Card: numbering
+    requirements  the order of rows below the clock is final
+    time          sorting the new rows; looking up the positions that are reached
+    space         the rows of the window (of each partition), one count per partition, rows not yet final
+    source        WID (Li et al. 2005), 3.3; Patroumpas and Sellis 2011, 3 (count-based windows)
+
+A row at position i enters when position E1, the first multiple of SLIDE at or after i, is reached, and leaves
+when E2, the first at or after i + n, is. Both are positions of new rows, so a step looks only at these and at
+the rows of the window.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from windrow.kernels.columnar.codes import row_order
+from windrow.kernels.relational.clock import moved
+from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
+from windrow.kernels.relational.operator import Operator, Step
+from windrow.kernels.relational.signed_rows import FOREVER, TS, Columns, blank, together
+from windrow.kernels.relational.sweep import codes
+from windrow.kernels.relational.windows.input_rows import NUMBER
+from windrow.kernels.relational.windows.leaf import PENDING, Leaf, first_after
+from windrow.kernels.state import State
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from windrow.algebra.plan import Window
+
+    Ints = npt.NDArray[np.int64]
+
+INSIDE, COUNTS = "inside", "counts"
+#: the position of a row, the instant at which it was reached, when it enters and leaves (infinity while that
+#: is not known), and whether it was passed on
+POSITION, MOMENT, ENTERS, LEAVES, ENTERED = "#position", "#moment", "#enters", "#leaves", "#entered"
+
+
+class Numbering(Leaf):
+    """Rows numbered from 1 as they become final, by partition."""
+
+    #: whether they are pieces for an operator above; else that numbers them itself
+    passes_on = True
+
+    def __init__(self, window: Window, below: Operator, lag: int) -> None:
+        super().__init__(window, below, lag)
+        numbers = {POSITION: pl.Int64(), MOMENT: pl.Int64()}
+        self.numbered: Columns = dict(self.rows) | numbers
+        keys = {name: self.rows[name] for name in self.keys}
+        self.counted: Columns = keys | {"count": pl.Int64(), "moment": pl.Int64()}
+        self.arrivals = getattr(self.spec, "arrival_order", False)
+        #: in arrival order without partitions the position of a row is its row_num, with gaps where WHERE is
+        self.own_numbers = self.arrivals and not self.keys
+
+    def number(
+        self, waiting: pl.DataFrame, counts: pl.DataFrame, step: Step
+    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """New rows with positions and moments, the rows that are not final, and the counts after that."""
+        part = self.parts([waiting, counts])
+        mine, theirs = part[: waiting.height], part[waiting.height :]
+        order = self._sorted(waiting, mine)
+        mine, ordered = mine[order], waiting.select(pl.all().gather(pl.Series(order)))
+        base = np.zeros(len(part) + 1, dtype=np.int64)
+        latest = np.full(len(part) + 1, -FOREVER, dtype=np.int64)
+        base[theirs], latest[theirs] = counts["count"].to_numpy(), counts["moment"].to_numpy()
+        first = np.append(True, mine[1:] != mine[:-1])
+        starts = np.flatnonzero(first)
+        rank = np.arange(len(mine)) - np.repeat(starts, np.diff(np.append(starts, len(mine))))
+        times = ordered[TS].to_numpy()
+        moments = running_max(np.where(first, np.maximum(times, latest[mine]), times), mine)
+        final = moments < self.known(ordered, step)
+        positions = ordered[NUMBER].to_numpy() if self.own_numbers else base[mine] + rank + 1
+        numbered = ordered.with_columns(
+            pl.Series(POSITION, positions, dtype=pl.Int64), pl.Series(MOMENT, moments, dtype=pl.Int64)
+        )
+        new = numbered.filter(pl.Series(final)).select(list(self.numbered))
+        # rows that are not final wait in the order they came
+        pending = waiting.filter(pl.Series(~final[np.argsort(order)]))
+        return new, pending, self._counted(counts, new)
+
+    def parts(self, frames: list[pl.DataFrame]) -> Ints:
+        """The number of each row's partition, over all frames."""
+        if not self.keys:
+            return np.zeros(sum(frame.height for frame in frames), dtype=np.int64)
+        return codes(pl.concat([frame.select(self.keys) for frame in frames]), self.keys)
+
+    def _sorted(self, rows: pl.DataFrame, part: Ints) -> Ints:
+        if self.arrivals:
+            return np.lexsort((rows[NUMBER].to_numpy(), part))
+        columns = [row_order(rows[name]).alias(f"c{i}") for i, name in enumerate(self.order)]
+        frame = pl.DataFrame(
+            [pl.Series("part", part), rows[TS].alias("t"), *columns, rows[NUMBER].alias("r")]
+        )
+        return frame.select(pl.arg_sort_by(frame.columns)).to_series().cast(pl.Int64).to_numpy()
+
+    def _counted(self, counts: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        if not new.height:
+            return counts
+        latest = new.select(*self.keys, pl.col(POSITION).alias("count"), pl.col(MOMENT).alias("moment"))
+        both = together([counts, latest], self.counted)
+        most = [pl.col("count").max(), pl.col("moment").max()]
+        found = both.group_by(self.keys).agg(most) if self.keys else both.select(most)
+        return found.select(list(self.counted))
+
+
+class Counted(Numbering):
+    """[ROWS n [SLIDE m ROWS | SLIDE d] [PARTITION BY k]], in order of the attribute or of arrival."""
+
+    def __init__(self, window: Window, below: Operator, lag: int) -> None:
+        super().__init__(window, below, lag)
+        stay = {ENTERS: pl.Int64(), LEAVES: pl.Int64(), ENTERED: pl.Boolean()}
+        self.inside: Columns = dict(self.numbered) | stay
+        self.step = self.spec.slide_rows or 1
+
+    def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
+        waiting = together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
+        counts = frame_of(state.of(COUNTS), self.counted)
+        new = blank(self.numbered)
+        if waiting.height:
+            new, waiting, counts = self.number(waiting, counts, step)
+        unknown = {ENTERS: FOREVER, LEAVES: FOREVER, ENTERED: False}
+        new = new.with_columns(pl.lit(v).cast(self.inside[name]).alias(name) for name, v in unknown.items())
+        inside = together([frame_of(state.of(INSIDE), self.inside), new], self.inside)
+        found = blank(self.columns)
+        if inside.height and (new.height or self.spec.grid is not None):
+            found, inside = self._moved(self._timed(inside, new.height), step)
+        chunks = {PENDING: chunks_of(waiting), COUNTS: chunks_of(counts), INSIDE: chunks_of(inside)}
+        return State(chunks), found
+
+    def _timed(self, inside: pl.DataFrame, new: int) -> pl.DataFrame:
+        """With the instants that have become known as the last `new` rows came."""
+        if not new:
+            return inside
+        part, place = self.parts([inside]), inside[POSITION].to_numpy()
+        moments = inside[MOMENT].to_numpy()
+        reach = Reach(part[-new:], place[-new:], moments[-new:])
+        grid = self.spec.grid
+        if grid is not None:
+            enters = first_after(grid, moments)
+            gone = reach.moment(part, place + self.spec.rows)
+            after = first_after(grid, np.where(gone < FOREVER, gone, 0))
+            leaves = np.where(gone < FOREVER, after, FOREVER)
+        else:
+            enters = reach.moment(part, self._first_end(place))
+            leaves = reach.moment(part, self._first_end(place + self.spec.rows))
+        enters = np.minimum(enters, inside[ENTERS].to_numpy())
+        leaves = np.minimum(leaves, inside[LEAVES].to_numpy())
+        return inside.with_columns(pl.Series(ENTERS, enters), pl.Series(LEAVES, leaves))
+
+    def _moved(self, inside: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The pieces that begin and end in the step, and the rows that stay."""
+        enters, leaves, entered = (inside[name].to_numpy() for name in (ENTERS, LEAVES, ENTERED))
+        known = self.known(inside, step)
+        stop = moved(known, self.lag) if isinstance(known, int) else known + self.lag
+        here = ~entered & (enters < stop)
+        if self.spec.slide_rows:
+            step.slides.append(np.unique(enters[here]))
+        born = self.pieces(inside.filter(pl.Series(here)), enters[here], leaves[here])
+        over = entered & (leaves < stop)
+        ended = self.pieces(inside.filter(pl.Series(over)), leaves[over], FOREVER, -1)
+        stays = ~over & ~(here & (leaves < FOREVER))
+        stay = inside.with_columns(pl.Series(ENTERED, entered | here)).filter(pl.Series(stays))
+        return together([born, ended], self.columns), stay
+
+    def _first_end(self, position: Ints) -> Ints:
+        return np.asarray(-(-position // self.step) * self.step)
+
+
+class Reach:
+    """When positions of partitions are reached by new rows: infinity if they are not."""
+
+    def __init__(self, part: Ints, position: Ints, moment: Ints) -> None:
+        order = np.lexsort((position, part))
+        self.part, self.position, self.times = part[order], position[order], moment[order]
+        self.least = int(self.position.min())
+        self.width = int(self.position.max()) - self.least + 2
+
+    def moment(self, part: Ints, position: Ints) -> Ints:
+        """The moment of the first new row at or after the position."""
+        key = self.part * self.width + (self.position - self.least)
+        asked = np.clip(position - self.least, 0, self.width - 1)
+        place = np.searchsorted(key, part * self.width + asked)
+        found = np.minimum(place, len(key) - 1)
+        reached = (place < len(key)) & (self.part[found] == part)
+        return np.asarray(np.where(reached, self.times[found], FOREVER))
+
+
+def running_max(values: Ints, part: Ints) -> Ints:
+    """The greatest value so far, within each run of equal parts.
+
+    >>> running_max(np.array([5, 3, 9, 1, 0]), np.array([0, 0, 0, 1, 1])).tolist()
+    [5, 5, 9, 1, 1]
+    """
+    frame = pl.DataFrame({"part": part, "value": values})
+    return frame.select(pl.col("value").cum_max().over("part"))["value"].to_numpy()

@@ -1,0 +1,71 @@
+"""What an expression without an alias is called: its text in canonical form.
+
+Names keep only their last part, functions are spelled as in the registry, aggregates in capitals.
+
+>>> from windrow.errors import Span
+>>> here = Span(0, 0)
+>>> a, one = Name(here, ("s", "a")), Constant(here, "1", "NUMBER")
+>>> describe(Apply(here, "SUM", (Apply(here, "*", (Apply(here, "+", (a, one)), a)),), distinct=True))
+'SUM(DISTINCT (a + 1) * a)'
+"""
+
+from __future__ import annotations
+
+from windrow.algebra import aggregates
+from windrow.algebra.expressions import Call, Column, Expression
+from windrow.algebra.functions import lookup
+from windrow.algebra.functions.literals import literal_text, text_literal
+from windrow.algebra.functions.sql_text import to_sql
+from windrow.algebra.types import BINARY, INTERVAL, NULL
+from windrow.language.binder.constants import suffixed, written_type
+from windrow.language.syntax import Apply, CastTo, Constant, Name, Node, Over, Star
+
+
+def describe(node: Node) -> str:
+    """The text of an expression that binds, independent of how it was spaced and spelled."""
+    return to_sql(_spelled(node), str)
+
+
+def _spelled(node: Node) -> Expression:
+    """The expression without types, each part that is no operator under the name of its text."""
+    match node:
+        case Apply() if aggregates.is_aggregate(node.function):
+            return Column(_aggregate(node), NULL)
+        case Apply():
+            return Call(lookup(node.function).name, tuple(_spelled(arg) for arg in node.args), NULL)
+        case CastTo(arg=Constant(kind="NUMBER") as number) if number.span == node.span:
+            typed = suffixed(number, written_type(node.type_text))
+            return Column(literal_text(typed.value, typed.type), NULL)
+        case CastTo():
+            word = "TRY_CAST" if node.safe else "CAST"
+            return Column(f"{word}({describe(node.arg)} AS {node.type_text.upper()})", NULL)
+        case Name():
+            return Column(node.parts[-1], NULL)
+        case Star():
+            return Column("*", NULL)
+        case Over():
+            return Column(node.function, NULL)
+        case Constant():
+            return Column(_constant(node), NULL)
+    return Column("value", NULL)
+
+
+def _constant(node: Constant) -> str:
+    match node.kind:
+        case "STRING":
+            return text_literal(node.value)
+        case "TIMESTAMP" | "DATE":
+            return f"{node.kind} {text_literal(node.value)}"
+        case "INTERVAL":
+            return literal_text(node.value, INTERVAL)
+        case "BINARY":
+            return literal_text(node.value, BINARY)
+        case "NUMBER":
+            return str(node.value)
+    return "NULL" if node.value is None else str(node.value).upper()
+
+
+def _aggregate(node: Apply) -> str:
+    args = ", ".join(describe(arg) for arg in node.args)
+    where = f" FILTER (WHERE {describe(node.where)})" if node.where is not None else ""
+    return f"{node.function.upper()}({'DISTINCT ' if node.distinct else ''}{args}){where}"

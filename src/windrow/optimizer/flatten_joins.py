@@ -1,0 +1,43 @@
+"""A join of joins is one n-way join, whose inputs can then be probed in any order.
+
+>>> from windrow.algebra.catalog import Stream
+>>> from windrow.algebra.functions import call
+>>> from windrow.algebra.plan import Scan
+>>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.types import BIGINT
+>>> from windrow.algebra.plan import Window
+>>> from windrow.windows.ranges import NowWindow
+>>> streams = (Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), alias) for alias in "abc")
+>>> a, b, c = (Window(stream, NowWindow()) for stream in streams)
+>>> p = call("=", [a.schema.column("a.ts"), b.schema.column("b.ts")])
+>>> flatten_joins(Join((Join((a, b), p), c))) == Join((a, b, c), p)
+True
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from windrow.algebra.expressions import conjunction, conjuncts
+from windrow.algebra.operators import Join
+from windrow.optimizer.movability import can_fail
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Plan
+
+
+def flatten_joins(plan: Plan) -> Plan:
+    """⋈ of ⋈ in one node, if no condition is then tested on rows it did not see before."""
+    return plan.rewrite(_flatten)
+
+
+def _flatten(plan: Plan) -> Plan:
+    if not isinstance(plan, Join) or not any(isinstance(part, Join) for part in plan.inputs):
+        return plan
+    inner = [part for part in plan.inputs if isinstance(part, Join)]
+    inputs = (part.inputs if isinstance(part, Join) else (part,) for part in plan.inputs)
+    parts = [*(part for join in inner for part in conjuncts(join.predicate)), *conjuncts(plan.predicate)]
+    if any(map(can_fail, parts)):
+        return plan
+    return Join(tuple(chain.from_iterable(inputs)), conjunction(tuple(dict.fromkeys(parts))))

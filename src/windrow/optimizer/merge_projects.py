@@ -1,0 +1,42 @@
+"""Two projections in a row are one, unless that would compute something twice.
+
+>>> from windrow.algebra.catalog import Stream
+>>> from windrow.algebra.plan import Scan
+>>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.types import BIGINT
+>>> s = Scan(Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts"), "s")
+>>> inner = Project(s, (("x", s.schema.column("s.a")), ("y", s.schema.column("s.ts"))))
+>>> outer = Project(inner, (("z", inner.schema.column("y")),))
+>>> merge_projects(outer) == Project(s, (("z", s.schema.column("s.ts")),))
+True
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from windrow.algebra.expressions import Column, Literal
+from windrow.algebra.operators import Project
+from windrow.optimizer.trees import substituted
+
+if TYPE_CHECKING:
+    from windrow.algebra.plan import Plan
+
+
+def merge_projects(plan: Plan) -> Plan:
+    """π over π in one node."""
+    return plan.rewrite(_merge)
+
+
+def _merge(plan: Plan) -> Plan:
+    if not (isinstance(plan, Project) and isinstance(plan.input, Project)):
+        return plan
+    values = dict(plan.input.outputs)
+    uses = Counter(
+        node.name for _, output in plan.outputs for node in output.walk() if isinstance(node, Column)
+    )
+    if any(uses[name] > 1 and not isinstance(value, Column | Literal) for name, value in values.items()):
+        return plan
+    outputs = tuple((name, substituted(value, values)) for name, value in plan.outputs)
+    return Project(plan.input.input, outputs)

@@ -1,0 +1,55 @@
+"""NOT EXISTS below a join: rows are withdrawn early, and every operator above sees the negative rows.
+
+The right plan of the thesis' Figure 3.5; `pull_up_negation` gives the left one. Which is cheaper depends
+on how many rows the negation drops, so both are alternatives (3.5.3). EXISTS moves in the same way.
+
+>>> from windrow.algebra.catalog import Stream
+>>> from windrow.algebra.functions import call
+>>> from windrow.algebra.plan import Scan, Window
+>>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.types import BIGINT
+>>> from windrow.windows.ranges import RangeWindow
+>>> s = Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts")
+>>> x, y, z = (Window(Scan(s, alias), RangeWindow(9)) for alias in "xyz")
+>>> p = call("=", [x.schema.column("x.a"), y.schema.column("y.a")])
+>>> q = call("=", [x.schema.column("x.a"), z.schema.column("z.a")])
+>>> (pushed,) = push_down_negation(Exists(Join((x, y), p), z, q, negated=True))
+>>> pushed == Join((Exists(x, z, q, negated=True), y), p)
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from windrow.algebra.operators import Exists, Join
+from windrow.optimizer.movability import is_movable
+from windrow.optimizer.trees import kept, peeled, variants
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windrow.algebra.plan import Plan
+
+
+def push_down_negation(plan: Plan) -> Iterator[Plan]:
+    """(A ⋈ B) without matches in R becomes (A without matches in R) ⋈ B, if only A is matched with R.
+
+    The condition is then tested on rows of A that join nothing, so it must not fail. Results of INTERNAL
+    windows outlive their matches, and the order of join and EXISTS shows.
+    """
+    yield from variants(plan, _push)
+
+
+def _push(plan: Plan) -> Iterator[Plan]:
+    if not isinstance(plan, Exists) or plan.is_internal or not is_movable(plan.predicate):
+        return
+    join = peeled(plan.left)
+    if not isinstance(join, Join):
+        return
+    read = plan.predicate.columns - frozenset(plan.right.schema.names)
+    for place, part in enumerate(join.inputs):
+        if read <= frozenset(part.schema.names):
+            inputs = (*join.inputs[:place], replace(plan, left=part), *join.inputs[place + 1 :])
+            yield kept(replace(join, inputs=inputs), plan.schema.names)

@@ -1,0 +1,775 @@
+"""`wr.connect`: the Python API. Statements, streams of any kind of table, standing queries, and runs.
+
+>>> import pyarrow as pa
+>>> import windrow as wr
+>>> rows = pa.table({"item": [1, 1, 2], "price": [5.0, 7.0, 1.0], "second": [0, 30, 70]})
+>>> with wr.connect() as w:  # doctest: +SKIP
+...     w.stream("bids", rows, wattr="second")
+...     top = w.query("top", "SELECT item, MAX(price) AS best FROM bids [RANGE 60 SLIDE 60] GROUP BY item")
+...     w.run(once=True)
+...     top.results().to_pylist()
+[{'at': 60, 'item': 1, 'best': 7.0}, {'at': 120, 'item': 2, 'best': 1.0}]
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from windrow.algebra.values import instant
+from windrow.engine.adhoc.limits import Limits, Watch
+from windrow.engine.adhoc.on_spark import OnSpark
+from windrow.engine.adhoc.pending_select import Asked
+from windrow.engine.adhoc.select import Asker
+from windrow.engine.archives.view import ArchiveView
+from windrow.engine.arguments import check_known, checked
+from windrow.engine.declarations import (
+    STREAM_OPTIONS,
+    archive_text,
+    declared_stream,
+    declared_table,
+    options,
+    period,
+    register,
+)
+from windrow.engine.engine import Engine, Promise, error_of, why_ended
+from windrow.engine.epoch_times import Footprint, footprint_of
+from windrow.engine.explain import explain_plan
+from windrow.engine.interrupt import StandingHere
+from windrow.engine.loop import Loop
+from windrow.engine.show import describe, show_archives, show_gaps, show_queries, show_streams, show_tables
+from windrow.engine.table_refresh import Refreshing
+from windrow.engine.tables import TableUpdate
+from windrow.engine.views import Named, Query, StreamView, TableView
+from windrow.errors import QueryError, StateError, WindrowError, nearest
+from windrow.language.binder.bound_statements import (
+    AnalyzeQuery,
+    DeclareStream,
+    DeclareTable,
+    DescribeEntry,
+    Dropped,
+    ExplainQuery,
+    Nothing,
+    RegisterQuery,
+    RunOnce,
+    ShowAll,
+)
+from windrow.language.catalog import Catalog, StandingQuery
+from windrow.language.compile import compile_once, compile_query, compile_script
+from windrow.language.once import Once
+from windrow.sinks import Callback
+from windrow.spark.failures import job_failed
+from windrow.spark.jobs import SparkJobs
+from windrow.spark.session import local_session, parallelism, prepared
+from windrow.spark.sources import infer_schema, open_data, open_url
+from windrow.spark.sources.push_source import PushSource
+from windrow.spark.sources.source import Begun
+from windrow.spark.sources.table_rows import rows_to_change
+from windrow.spark.sources.table_source import CalledContent, FilesContent, GivenContent, files_of
+from windrow.state.log import CommitLog
+from windrow.state.names import CHECKPOINTS, file_name
+from windrow.state.store import LocalStore, remove_folder
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.explain import Explanation
+    from windrow.algebra.plan import Emit
+    from windrow.engine.epoch_times import EpochTimes
+    from windrow.language.binder.bound_statements import BoundStatement
+    from windrow.sinks import Sink
+    from windrow.spark.frames import SparkSession
+    from windrow.spark.sources import Source
+    from windrow.spark.sources.table_source import TableSource
+
+
+@checked
+def connect(
+    spark: SparkSession | None = None, state: str | Path | None = "./state", *, takeover: bool = False
+) -> Windrow:
+    """An engine over a state directory: it goes on where that is. Without one (None) nothing outlives it.
+
+    `spark` is your session, or a local one is made. `takeover` is your word that an engine of another machine
+    that seems to own the directory is gone.
+    """
+    return Windrow(spark, state, takeover=takeover)
+
+
+class Windrow:
+    """Streams and standing queries of one state directory."""
+
+    def __init__(
+        self,
+        spark: SparkSession | None,
+        state: str | Path | None,
+        *,
+        takeover: bool = False,
+        is_brief: bool = False,
+    ) -> None:
+        self._temporary = TemporaryDirectory(prefix="windrow-") if state is None else None
+        folder = Path(self._temporary.name) if self._temporary else Path(state or "").absolute()
+        log = CommitLog.open(LocalStore(folder), takeover=takeover)
+        try:
+            self.spark = prepared(spark if spark is not None else local_session(is_brief=is_brief))
+            self._engine = Engine(SparkJobs(self.spark), log, parallelism(self.spark))
+        except BaseException:
+            log.close()
+            raise
+        self._folder = folder
+        self._catalog = Catalog()
+        self._sources: dict[str, Source] = {}
+        self._table_sources: dict[str, TableSource] = {}
+        self._refreshing = Refreshing(self._engine, self._table_sources)
+        self._loop: Loop | None = None
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+        self._closed = False
+        self._asker = Asker(log, archives=self._engine.archives, standing=self._engine.asked_by)
+        self._asker.elsewhere = OnSpark(self.spark, log, folder, self._asker.turns)
+        #: makes the sink of a query without one; None: its answers are kept for `results()`
+        self.default_sink: Callable[[str], Sink] | None = None
+        #: puts something beside the sink that a query names, to see its answers too
+        self.beside_sink: Callable[[str, Sink], Sink] | None = None
+
+    # ------------------------------------------------------------ registering
+
+    @checked
+    def sql(self, text: str) -> list[Any]:
+        """Run statements. Gives what SHOW, EXPLAIN and SELECT show, in order.
+
+        A SELECT is answered when all other statements are done; if it fails, they stay done.
+        """
+        return [self._answer(each) if isinstance(each, Once) else each for each in self.declare(text)]
+
+    @checked
+    def declare(self, text: str) -> list[Any]:
+        """Run statements but for SELECTs: these are given back as they are, for `select`."""
+        with self._all_or_nothing():
+            statements = compile_script(text, self._catalog)
+            shown = [self._do(statement) for statement in statements]
+        self._engine.commit()
+        self._clear_checkpoints(statements)
+        return [each for each in shown if each is not None]
+
+    @checked
+    def check(self, text: str) -> list[tuple[BoundStatement, Explanation | None]]:
+        """What statements mean among all that is declared, and how those that ask would run; none is done."""
+        return [(each, self._planned(each)) for each in compile_script(text, self._catalog.copy())]
+
+    @checked
+    def select(
+        self,
+        query: str | Once,
+        isolation: str | None = None,
+        timeout: float | None = None,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+        priority: int | None = None,
+    ) -> pa.Table:
+        """Ask once, about now: a SELECT over windows of streams that are kept, tables and answers.
+
+        It may be called from any thread, also while a run is under way, which does not wait for it. The
+        metadata of the answer's schema says which commit (`windrow.commit`) and instant (`windrow.at`) it is
+        about. `isolation` is "latest" or "window"; `timeout` is in seconds.
+        """
+        once = self._once(query, priority)
+        return self._answer(once, isolation, Watch(Limits(timeout, max_rows, max_bytes)))
+
+    @checked
+    def ask(
+        self,
+        query: str | Once,
+        isolation: str | None = None,
+        timeout: float | None = None,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+        priority: int | None = None,
+    ) -> Asked:
+        """The same as `select`, in the background: the answer is `result()` of what this gives."""
+        once, watch = self._once(query, priority), Watch(Limits(timeout, max_rows, max_bytes))
+        return Asked(lambda: self._answer(once, isolation, watch), watch)
+
+    def _once(self, query: str | Once, priority: int | None) -> Once:
+        once = compile_once(query, self._catalog.copy()) if isinstance(query, str) else query
+        return once if priority is None else replace(once, priority=priority)
+
+    def _answer(self, once: Once, isolation: str | None = None, watch: Watch | None = None) -> pa.Table:
+        with job_failed("answering the SELECT"):
+            return self._asker.ask(once, self._catalog.queries, isolation, watch)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """If a statement fails, nothing of its script is done."""
+        catalog, sources = self._catalog.copy(), dict(self._sources)
+        table_sources = dict(self._table_sources)
+        try:
+            with self._engine.all_or_nothing():
+                yield
+        except BaseException:
+            self._catalog.adopt(catalog)
+            self._sources = sources
+            self._table_sources.clear()
+            self._table_sources.update(table_sources)
+            raise
+
+    def _clear_checkpoints(self, statements: list[BoundStatement]) -> None:
+        """How far Spark has read a dropped stream is of no use to a later one of that name."""
+        for statement in statements:
+            if isinstance(statement, Dropped) and statement.kind == "STREAM":
+                with suppress(OSError):  # the next run looks at it again
+                    remove_folder(self._folder / CHECKPOINTS, file_name(statement.name))
+
+    @checked
+    def stream(self, name: str, data: Any, wattr: str | None = None, **how: Any) -> StreamView:
+        """A stream of rows: a Spark DataFrame, streaming or not, or a pandas, Polars or Arrow table.
+
+        The other arguments are the options of CREATE STREAM: slack="5 seconds", ordered=True,
+        ordered_per="bidder", idle="30 seconds", punctuated_by="expr", per="column", when="condition",
+        late="drop", "keep" or a sink, keep="1 hour" or "1000 rows" for `select`. If the stream is declared
+        already, this is where its rows come from.
+        """
+        check_known("stream()", how, STREAM_OPTIONS)
+        with self._all_or_nothing():
+            if name not in self._catalog.streams:
+                self._declare(declared_stream(name, infer_schema(data), options(wattr=wattr, **how)))
+            elif wattr is not None or how:
+                raise QueryError(
+                    f"stream `{name}` is declared already", code="duplicate-name", hint="give its rows only"
+                )
+            with job_failed(f"taking the rows of stream `{name}`"):
+                source = open_data(self.spark, self._catalog.streams[name], data)
+            self._engine.read_from(name, source)
+            self._sources[name] = source
+        self._engine.commit()
+        return self.streams[name]
+
+    @checked
+    def table(
+        self,
+        name: str,
+        data: Any,
+        kind: str | None = None,
+        key: Sequence[str] = (),
+        *,
+        every: str = "1 second",
+    ) -> TableView:
+        """A table with this content: a Spark frame, a pandas, Polars or Arrow table, or a list of rows.
+
+        `kind` is "nrr" (the default) or "relation", `key` the columns that tell rows apart. Given other data
+        after a restart, the table becomes that; given the same, it stays as it was updated since. If `data`
+        is a function it gives the whole content, and is called in runs whenever the period `every` has passed
+        since the last call. If the table is declared already, this is where its content comes from.
+        """
+        with self._all_or_nothing():
+            table = self._declared_table(name, data, kind, key)
+            if callable(data):
+                self._table_sources[name] = CalledContent(table, data, period(every))
+            else:
+                self._table_sources[name] = GivenContent(table, data)
+            if not self.undeclared:  # until all queries are there, nobody can tell when it changes for them
+                self._refreshing.look_at(name)
+        self._engine.commit()
+        return self.tables[name]
+
+    def _declared_table(self, name: str, data: Any, kind: str | None, key: Sequence[str]) -> Table:
+        known = self._catalog.tables.get(name)
+        if known is None:
+            schema = infer_schema(data() if callable(data) else data)
+            table = declared_table(name, schema, kind or "nrr", key)
+            self._catalog.add(table)
+            self._engine.add_table(table)
+            return table
+        if kind is not None or key:
+            raise QueryError(
+                f"table `{name}` is declared already", code="duplicate-name", hint="give its content only"
+            )
+        if known.source is not None:
+            raise QueryError(
+                f"table `{name}` is read from {known.source}",
+                code="table-has-source",
+                hint="declare it without FROM, or change the files",
+            )
+        return known
+
+    @checked
+    def update(self, table: str, insert: Any = None, delete: Any = None, at: Any = None) -> None:
+        """Change a table, also while a run is under way. On return the change is durable.
+
+        `insert` and `delete` are rows: tuples, dictionaries or a table of any kind; rows leave before rows
+        come. `at` is the instant of the change, not before what is answered already; without it, all rows
+        later than those seen so far see the change.
+        """
+        record = self._engine.tables.get(table)
+        if record is None:
+            known = nearest(table, self._engine.tables)
+            raise QueryError(f"no table `{table}`", code="unknown-source", hint=known)
+        source = self._table_sources.get(table)
+        if record.table.source is not None or (source is not None and source.is_master):
+            raise QueryError(
+                f"table `{table}` is what its source says: it cannot be changed from here",
+                code="table-has-source",
+                hint="change the files, or declare the table without FROM",
+            )
+        self._check_declared()
+        if self._loop is None:
+            self._refreshing.look_at(table)
+        new, gone = rows_to_change(record.table, insert), rows_to_change(record.table, delete)
+        self._engine.change([TableUpdate(table, new, gone, None if at is None else instant(at))])
+
+    @checked
+    def push(self, stream: str, rows: Any, key: str | None = None, timeout: float | None = None) -> int:
+        """Give rows to a stream that is declared FROM 'push:'. On return a commit holds them: its number.
+
+        `rows` are tuples, dictionaries or a table of any kind. The same `key` twice is one push, also after a
+        restart; what was pushed in an earlier life is told as commit 0. Without a run, this is an epoch of
+        its own. Where too many rows wait already, or `timeout` seconds are over, it is refused, and may be
+        tried again with the same key.
+        """
+        if stream not in self._engine.streams:
+            known = nearest(stream, self._engine.streams)
+            raise QueryError(f"no stream `{stream}`", code="unknown-source", hint=known)
+        source = self._pushed(stream)
+        push = source.give(rows, key)
+        if self._loop is None:
+            self._check_declared()
+            self._take_pushed(stream, source)
+        try:
+            return push.committed.result(timeout)
+        except TimeoutError:
+            source.withdraw(push)
+            if push.committed.done() and not push.committed.cancelled():
+                return push.committed.result()
+            raise StateError(
+                f"rows of stream `{stream}` are in no commit after {timeout:g} seconds",
+                code="busy",
+                hint="push them again, with a key, so that they count once whatever became of these",
+            ) from None
+
+    def _pushed(self, stream: str) -> PushSource:
+        declared = self._catalog.streams[stream]
+        if stream not in self._sources and declared.source is not None:
+            opened = self._sources[stream] = open_url(self.spark, declared)
+            read = self._engine.streams[stream].read.offsets
+            opened.begin(Begun(stream, read, self._engine.keys_of(stream)))
+        source = self._sources.get(stream)
+        if not isinstance(source, PushSource):
+            raise QueryError(
+                f"stream `{stream}` takes no pushes: its rows come from {declared.source or 'elsewhere'}",
+                code="not-pushable",
+                hint="declare it FROM 'push:'",
+            )
+        return source
+
+    def _take_pushed(self, stream: str, source: PushSource) -> None:
+        """Without a run: an epoch with what was pushed."""
+        with self._engine.lock:
+            loop = Loop(self._engine, {stream: source}, self._folder / CHECKPOINTS, once=True)
+            with job_failed("taking what was pushed"):
+                loop.run()
+
+    @checked
+    def query(
+        self,
+        name: str,
+        text: str,
+        sink: str | Callable[[pa.Table, int], None] | None = None,
+        priority: int = 0,
+        max_gap: int | None = None,
+    ) -> Query:
+        """A standing query. Its answers go to a sink, to a function of yours, or are kept for `results()`."""
+        plan = compile_query(text, self._catalog)
+        url = sink if isinstance(sink, str) else None
+        self._register(StandingQuery(name, plan, url, priority, max_gap), sink if callable(sink) else None)
+        self._engine.commit()
+        return self.queries[name]
+
+    @checked
+    def archive(
+        self,
+        name: str,
+        on: str,
+        key: str,
+        keep: str | int,
+        *,
+        partitions: tuple[int, int] = (2, 2),
+        rebuild: bool = False,
+    ) -> ArchiveView:
+        """Keep the rows of a stream or a query on disk from now on: CREATE ARCHIVE with its words.
+
+        `key` is the column rows are found by, `keep` how long they are kept: "7 days", or a number where the
+        source counts in numbers.
+        """
+        self.sql(archive_text(name, on, key, keep, partitions, rebuild=rebuild))
+        return self.archives[name]
+
+    @checked
+    def drop(self, name: str) -> None:
+        """Stop a query or an archive that is registered, or one that only the state directory still knows."""
+        if name in self._catalog.archives:
+            self._catalog.drop("ARCHIVE", name)
+            self._engine.drop_archive(name)
+        elif name in self._engine.archives.undeclared:
+            self._engine.drop_archive(name)
+        elif name in self._catalog.queries:
+            self._catalog.drop("QUERY", name)
+            self._engine.drop_query(name)
+        elif name in self._engine.last.queries:
+            self._engine.forget_query(name)
+        else:
+            self._catalog.drop("QUERY", name)
+        self._engine.commit()
+
+    @property
+    def queries(self) -> Named[Query]:
+        """What is registered, by name."""
+        return Named("query", {name: Query(self._engine, name, self.spark) for name in self._engine.queries})
+
+    @property
+    def streams(self) -> Named[StreamView]:
+        """The declared streams, by name."""
+        return Named("stream", {name: StreamView(self._engine, name) for name in self._engine.streams})
+
+    @property
+    def tables(self) -> Named[TableView]:
+        """The declared tables, by name."""
+        return Named("table", {name: TableView(self._engine, name) for name in self._engine.tables})
+
+    @property
+    def archives(self) -> Named[ArchiveView]:
+        """The declared archives, by name."""
+        return Named(
+            "archive", {name: ArchiveView(self._engine, name) for name in self._engine.archives.kept}
+        )
+
+    @property
+    def commit(self) -> int:
+        """The number of the last commit."""
+        return self._engine.last.number
+
+    @property
+    def epochs(self) -> list[EpochTimes]:
+        """What the last epochs took, oldest first."""
+        return list(self._engine.epochs)
+
+    @property
+    def footprint(self) -> Footprint:
+        """How much the last commit holds."""
+        return footprint_of(self._engine.last)
+
+    @property
+    def folder(self) -> Path:
+        """Where the state is."""
+        return self._folder
+
+    @property
+    def flushes(self) -> list[Callable[[], None]]:
+        """Called when sinks have taken what there was for them, before that is let go of."""
+        return self._engine.delivering.flushes
+
+    @property
+    def exception(self) -> WindrowError | None:
+        """Why the last run has ended by itself; None if it goes on, was stopped or came to its end."""
+        return self._engine.ended
+
+    @property
+    def problems(self) -> list[WindrowError]:
+        """What has gone wrong: why the last run has ended, queries that were stopped, sinks that fail."""
+        ended = [self.exception] if self.exception is not None else []
+        stopped = [error_of(query) for query in self._engine.queries.values() if query.error is not None]
+        failing = [event.error for event in self._engine.events if event.kind != "query-failed"]
+        absent = [] if self._loop is None else list(self._loop.board.absent.values())
+        return [*ended, *stopped, *failing, *absent]
+
+    def _do(self, statement: BoundStatement) -> Any:
+        sink: Sink | None = None
+        match statement:
+            case DeclareTable(table) if table.source is not None:
+                self._table_sources[table.name] = FilesContent(self.spark, table, files_of(table))
+            case RegisterQuery(query):
+                sink = self._sink_of(query)
+            case Dropped("STREAM", name):
+                self._sources.pop(name, None)
+            case Dropped("TABLE", name):
+                self._table_sources.pop(name, None)
+            case ShowAll(kind):
+                return self._shown(kind)
+            case DescribeEntry(entry):
+                return describe(entry)
+            case Nothing():
+                return None
+            case ExplainQuery(plan, once):
+                return self._explained(plan, once)
+            case AnalyzeQuery(query):
+                return self.queries[query.name].explain(analyze=True)
+            case RunOnce(_, once, refusal):
+                if refusal is not None:
+                    raise refusal
+                return once
+        register(self._engine, statement, sink)
+        return None
+
+    def _sink_of(self, query: StandingQuery) -> Sink | None:
+        """Where the answers of a query go, if not just where the query says."""
+        make, beside = self.default_sink, self.beside_sink
+        if query.sink is None:
+            return make(query.name) if make is not None else None
+        return beside(query.name, self._engine.opened(query.sink, query.name)) if beside is not None else None
+
+    def _planned(self, statement: BoundStatement) -> Explanation | None:
+        match statement:
+            case RegisterQuery(query):
+                return explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
+            case RunOnce(plan, once) | ExplainQuery(plan, once):
+                return self._explained(plan, once)
+        return None
+
+    def _explained(self, plan: Emit, once: Once | None) -> Explanation:
+        """The plan as a standing query, and where its rows would come from if it were asked once."""
+        explanation = explain_plan(plan, statistics=self._engine.statistics)
+        if once is None:
+            return explanation
+        try:
+            ways = self._asker.ways(once, self._catalog.queries)
+        except QueryError as error:
+            ways = [f"not to be had: {error.message}"]
+        return replace(explanation, runs=(*explanation.runs, *(f"once    {way}" for way in ways)))
+
+    def _declare(self, stream: Stream) -> None:
+        self._catalog.add(stream)
+        self._do(DeclareStream(stream))
+
+    def _register(self, query: StandingQuery, function: Callable[[pa.Table, int], None] | None) -> None:
+        self._catalog.add(query)
+        sink = Callback(query.name, function) if function else self._sink_of(query)
+        try:
+            register(self._engine, RegisterQuery(query), sink)
+        except BaseException:
+            self._catalog.drop("QUERY", query.name)
+            raise
+
+    def _shown(self, kind: str) -> pa.Table:
+        match kind:
+            case "GAPS":
+                return show_gaps(self.queries)
+            case "ARCHIVE":
+                return show_archives(self.archives)
+            case "QUERY":
+                return show_queries(self.queries)
+            case "STREAM":
+                return show_streams(self.streams, self._catalog)
+            case _:
+                return show_tables(self.tables, self._catalog)
+
+    # ------------------------------------------------------------ running
+
+    @checked
+    def run(
+        self,
+        trigger: str = "0 seconds",
+        *,
+        once: bool = False,
+        flush: bool = False,
+        watch: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Run until stopped. With `once`, only over what is there; `flush` then ends all streams.
+
+        A query that fails is stopped and the others go on; when they are done, the first failure is raised.
+        """
+        self._begin(trigger, once=once, flush=flush, watch=watch)
+        assert self._loop is not None
+        with StandingHere(self._loop.stop):
+            self._run_loop()
+        self._raise_failure()
+
+    @checked
+    def start(self, trigger: str = "0 seconds") -> None:
+        """Run in the background until `stop`."""
+        self._begin(trigger, once=False, flush=False, watch=lambda: None)
+        self._thread = threading.Thread(target=self._run_loop, name="windrow", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the run after the epoch that is under way. What was committed is delivered.
+
+        Of a run in the background, it raises what has gone wrong.
+        """
+        loop = self._loop
+        if loop is not None:
+            loop.stop()
+        if self._thread is not threading.current_thread():
+            self.wait()
+
+    @checked
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the run in the background ends, or for so many seconds; raises what has gone wrong.
+
+        True if it has ended, or there is none; False if the time is up. What went wrong is raised once: here,
+        by `stop()`, by `close()` or at the end of `with`.
+        """
+        thread = self._thread
+        if thread is None:
+            return True
+        if thread is threading.current_thread():
+            raise StateError(
+                "the run cannot wait for its own end",
+                code="running",
+                hint="call stop() here, and wait() in the thread that called start()",
+            )
+        thread.join(timeout)
+        if thread.is_alive():
+            return False
+        self._thread = None
+        self._raise_failure()
+        return True
+
+    @checked
+    def shed(self, p: float | None) -> None:
+        """Leave out this share of the windows of all queries with MAX GAP; None: as the load demands."""
+        if p is not None and not 0 <= p <= 1:
+            raise QueryError(f"{p} is no share of windows", code="bad-value", hint="0 to 1, or None")
+        self._engine.shed(p)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run is under way."""
+        return self._loop is not None
+
+    @checked
+    def punctuate(self, stream: str, progress: Any, where: Mapping[str, Any] | None = None) -> None:
+        """No more rows of a stream (with this value in this column) below `progress`: a heartbeat.
+
+        A table can be named too. From then on it holds back the clock of the queries that read it, up to
+        what it is punctuated with, so that changes below that are never too late.
+        """
+        if stream not in self._engine.streams and stream not in self._engine.tables:
+            hint = nearest(stream, [*self._engine.streams, *self._engine.tables])
+            raise QueryError(f"no stream `{stream}`", code="unknown-source", hint=hint)
+        promise = Promise(stream, instant(progress), where)
+        if where is not None:
+            self._engine.check_promise(promise)
+        if self._loop is not None:
+            self._loop.promises.append(promise)
+            self._loop.wake()
+        else:
+            self._check_declared()
+            self._engine.epoch(promises=[promise])
+
+    def _begin(self, trigger: str, *, once: bool, flush: bool, watch: Callable[[], None]) -> None:
+        if self._loop is not None:
+            raise StateError("this engine is running already", code="running", hint="stop() it first")
+        self._check_declared()
+        self._refreshing.begin()
+        self._failure = self._engine.ended = None
+        self._engine.limit = None if once else _limit(trigger)
+        self._loop = Loop(
+            self._engine,
+            self._opened_sources(),
+            self._folder / CHECKPOINTS,
+            trigger=trigger,
+            period=_seconds(trigger),
+            once=once,
+            flush=flush,
+            watch=watch,
+            refresh=self._refreshing.refresh,
+        )
+
+    def _run_loop(self) -> None:
+        assert self._loop is not None
+        try:
+            with job_failed("running the queries"):
+                self._loop.run()
+            self._engine.deliver()
+            self._engine.commit()
+        except BaseException as error:  # noqa: BLE001  it is raised again by the thread that asked for the run
+            self._failure, self._engine.ended = error, why_ended(error)
+        finally:
+            self._loop = None
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        events, self._engine.events = self._engine.events, []
+        if events:
+            raise events[0].error
+        failed = [query for query in self._engine.queries.values() if query.error is not None]
+        if failed:
+            raise error_of(failed[0])
+
+    def _check_declared(self) -> None:
+        """State of what nobody declares any more is neither used nor silently thrown away."""
+        missing = self.undeclared
+        if missing:
+            raise StateError(
+                f"{self._folder} holds the state of query `{missing[0]}`, which is not declared",
+                code="query-missing",
+                hint=f"declare it as before, or drop it: w.drop('{missing[0]}'), or --drop {missing[0]}",
+            )
+        for name in sorted(self._engine.archives.undeclared):
+            raise StateError(
+                f"{self._folder} holds archive `{name}`, which is not declared",
+                code="archive-missing",
+                hint=f"declare it as before, or drop it: w.drop('{name}'), or --drop {name}",
+            )
+
+    @property
+    def undeclared(self) -> list[str]:
+        """Queries that only the state directory still knows: each is to be declared or dropped."""
+        return sorted(set(self._engine.last.queries) - set(self._engine.queries))
+
+    def _opened_sources(self) -> dict[str, Source]:
+        for name, stream in self._catalog.streams.items():
+            if name not in self._sources:
+                if stream.source is None:
+                    raise QueryError(
+                        f"stream `{name}` has no source",
+                        code="no-source",
+                        hint=f"declare it with FROM '…', or give its rows: w.stream('{name}', data)",
+                    )
+                with job_failed(f"opening stream `{name}`"):
+                    self._sources[name] = open_url(self.spark, stream)
+        return dict(self._sources)
+
+    # ------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        """Stop, and let go of the state directory. What went wrong in the background is raised then."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._thread is not None:
+                self.stop()
+        finally:
+            self._engine.close()
+            if self._temporary is not None:
+                self._temporary.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, *__: object) -> None:
+        try:
+            self.close()
+        except Exception as another:
+            if error is None:
+                raise
+            error.add_note(f"and then, at the end of `with`: {another}")  # the first error is the one to see
+
+
+def _limit(trigger: str) -> float:
+    """How long an epoch should take: until the next one, or a second if they follow at once."""
+    return max(_seconds(trigger), 1.0)
+
+
+def _seconds(trigger: str) -> float:
+    """From the beginning of one epoch to that of the next, at least."""
+    if trigger.split()[:1] == ["0"]:
+        return 0.0
+    return period(trigger)

@@ -1,0 +1,149 @@
+"""Which queries may be computed together, by CS1 to CS8: groups for the scheduler."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from windrow.sharing.plans import Group
+from windrow.sharing.rules import cs1, cs2, cs3, cs4, cs5, cs6, cs7, cs8
+
+if TYPE_CHECKING:
+    from windrow.sharing.predicates.covers import Relevant
+    from windrow.sharing.questions import Need, Question
+    from windrow.sharing.synopsis_facts import Held
+
+Recipes = Mapping[str, Mapping["Need", "Relevant[str]"]]
+#: two queries, the rule by which they go together, and the synopsis that it is about; None: all of it
+Link = tuple[str, str, str, str | None]
+
+#: the queries that use a synopsis by itself, with the lengths of their windows in its intervals
+Direct = Mapping[str, Sequence[tuple[str, tuple[int, ...]]]]
+
+_OF_ONE = {"CS1": cs1, "CS2": cs2, "CS4": cs4, "CS5": cs5}
+_OF_SEVERAL = {"CS6": cs6, "CS7": cs7}
+
+
+def groups_of(
+    questions: Mapping[str, Question], recipes: Recipes, held: Mapping[str, Held]
+) -> tuple[tuple[Group, ...], dict[tuple[str, str], tuple[str, ...]]]:
+    """The groups, and the rules that concern a query and a synopsis of it."""
+    links = list(_links(questions, recipes, held))
+    concern: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for one, other, rule, synopsis in links:
+        names = [synopsis] if synopsis else [n for each in recipes[one].values() for n in each.all]
+        for name in names:
+            concern[one, name].add(rule)
+            concern[other, name].add(rule)
+    groups = tuple(_group(part, links) for part in _parts(list(questions), links))
+    return groups, {key: tuple(sorted(rules)) for key, rules in concern.items()}
+
+
+def _links(questions: Mapping[str, Question], recipes: Recipes, held: Mapping[str, Held]) -> Iterator[Link]:
+    """Links enough to join every group; not all pairs, which would be many."""
+    direct: defaultdict[str, list[tuple[str, tuple[int, ...]]]] = defaultdict(list)
+    for query, needs in recipes.items():
+        for need, relevant in needs.items():
+            if len(relevant.all) == 1:
+                lengths = held[relevant.added[0]].intervals(questions[query].wanted(need))
+                direct[relevant.added[0]].append((query, lengths))
+    for name, users in direct.items():
+        yield from _of_one(held[name], list(dict.fromkeys(users)))
+    for query, needs in recipes.items():
+        for need, relevant in needs.items():
+            if len(relevant.all) > 1:
+                yield from _of_several(questions[query], need, relevant, held, direct)
+    yield from _averages(questions, recipes, held, direct)
+    yield from _repeated(questions)
+
+
+def _of_one(held: Held, users: Sequence[tuple[str, tuple[int, ...]]]) -> Iterator[Link]:
+    last: dict[object, tuple[str, tuple[int, ...]]] = {}
+    for query, lengths in users:
+        before = last.get(None if held.kind.is_basic else lengths)
+        last[None if held.kind.is_basic else lengths] = query, lengths
+        if before is None or before[0] == query:
+            continue
+        for rule, module in _OF_ONE.items():
+            if module.together(held, before[1], lengths):
+                yield before[0], query, rule, held.name
+
+
+def _of_several(
+    question: Question,
+    need: Need,
+    relevant: Relevant[str],
+    held: Mapping[str, Held],
+    direct: Direct,
+) -> Iterator[Link]:
+    parts = [held[name] for name in relevant.all]
+    for each in parts:
+        mine = each.intervals(question.wanted(need))
+        for query, lengths in direct.get(each.name, ()):
+            for rule, module in _OF_SEVERAL.items():
+                if query != question.name and module.together(parts, lengths, mine):
+                    yield query, question.name, rule, each.name
+
+
+def _averages(
+    questions: Mapping[str, Question], recipes: Recipes, held: Mapping[str, Held], direct: Direct
+) -> Iterator[Link]:
+    """An average goes with the sums and counts whose totals and counts it divides."""
+    users: defaultdict[tuple[str, tuple[int, ...]], list[str]] = defaultdict(list)
+    for name, found in direct.items():
+        for query, _ in found:
+            users[name, questions[query].lengths].append(query)
+    for query, question in questions.items():
+        singles = [
+            (need, held[recipes[query][need].added[0]])
+            for need in recipes[query]
+            if need in question.averages and len(recipes[query][need].all) == 1
+        ]
+        for need, totals in singles:
+            for other, counts in singles:
+                same = need.datum.args == other.datum.args and need.datum != other.datum
+                if not same or not cs3.together(totals, counts, question.wanted(need), question.lengths):
+                    continue
+                for user in dict.fromkeys(users[totals.name, question.lengths]):
+                    if user != query:
+                        yield user, query, "CS3", totals.name
+                        break
+
+
+def _repeated(questions: Mapping[str, Question]) -> Iterator[Link]:
+    """Queries that differ in nothing but their period, the most frequent one first."""
+    same: defaultdict[object, list[Question]] = defaultdict(list)
+    for question in questions.values():
+        if len(question.lengths) == 1 and question.is_exact:
+            same[cs8.unslid(question.emit)].append(question)
+    for alike in same.values():
+        ordered = sorted(alike, key=lambda question: question.slide)
+        for place, question in enumerate(ordered):
+            for other in ordered[:place]:
+                if cs8.may_take(question.emit, other.emit):
+                    yield other.name, question.name, "CS8", None
+                    break
+
+
+def _parts(names: Sequence[str], links: Sequence[Link]) -> list[list[str]]:
+    """Names that are linked, directly or by others."""
+    root = {name: name for name in names}
+
+    def find(name: str) -> str:
+        while root[name] != name:
+            root[name] = root[root[name]]
+            name = root[name]
+        return name
+
+    for one, other, _, _ in links:
+        root[find(other)] = find(one)
+    parts: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        parts[find(name)].append(name)
+    return list(parts.values())
+
+
+def _group(names: Sequence[str], links: Sequence[Link]) -> Group:
+    mine = set(names)
+    return Group(tuple(names), tuple(sorted({rule for one, _, rule, _ in links if one in mine})))

@@ -1,0 +1,165 @@
+"""The scheduler: told of updates and of what was done, it says what is to be done next.
+
+It has no clock of its own. d(T), the updates until a task is due, is the task's period less the updates since
+it was last done; after a late refresh the next one is a whole period away, so that overload does not feed
+itself. The task with the least d goes first, then the one of higher priority. Nothing is ever dropped: under
+overload all periods get longer, and how much is told for each query.
+
+>>> from windrow.sharing.schedule.earliest import alone
+>>> from windrow.sharing.schedule.tasks import by_period
+>>> queries = [Query("Q1", 10, 2), Query("Q4", 15, 3), Query("Q6", 20, 5)]
+>>> scheduler = Scheduler(by_period({"G1": queries}), alone)
+>>> for minute in range(1, 7):
+...     scheduler.updated()
+...     while tasks := scheduler.next():
+...         print(minute, [task.period for task in tasks])
+...         scheduler.done(tasks)
+2 [2]
+3 [3]
+4 [2]
+5 [5]
+6 [2]
+6 [3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from windrow.sharing.schedule.earliest import Left
+from windrow.sharing.schedule.tasks import Query, Task
+
+#: which of the tasks, the most urgent first, are done together now
+Together = Callable[[Sequence[Task], Left], list[Task]]
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """What became of a query's refreshes: due when its period is over, late after more updates than that."""
+
+    refreshes: int = 0
+    due: int = 0
+    late: int = 0
+    #: updates beyond the period, of all refreshes together and of the worst
+    total: int = 0
+    greatest: int = 0
+
+    @property
+    def average(self) -> float:
+        """Updates beyond the period, per refresh."""
+        return self.total / self.refreshes if self.refreshes else 0.0
+
+    def after(self, beyond: int) -> Lateness:
+        """One more refresh, so many updates beyond the period."""
+        more = max(0, beyond)
+        return Lateness(
+            self.refreshes + 1,
+            self.due + (beyond >= 0),
+            self.late + (more > 0),
+            self.total + more,
+            max(self.greatest, more),
+        )
+
+
+class Scheduler:
+    """Deadlines of tasks. With `early`, tasks are also done before they are due, if there is time."""
+
+    def __init__(self, tasks: Iterable[Task], together: Together, *, early: bool = False) -> None:
+        self.tasks = list(tasks)
+        self.together = together
+        self.early = early
+        self.now = 0
+        #: when queries, and tasks, were last done; a task as long ago as any of its queries
+        self._last: dict[str, int] = {}
+        self._done: dict[str, int] = {}
+        self._periods: dict[str, int] = {}
+        self._lateness: dict[str, Lateness] = {}
+        self.arrange(self.tasks)
+
+    def arrange(self, tasks: Iterable[Task]) -> None:
+        """Other tasks from now on, as queries come and go; those that stay keep their deadlines."""
+        self.tasks = list(tasks)
+        queries = [query.name for task in self.tasks for query in task.queries]
+        self._last = {name: self._last.get(name, self.now) for name in queries}
+        self._done = {task.name: min(self._last[q.name] for q in task.queries) for task in self.tasks}
+        self._periods = {query.name: query.period for task in self.tasks for query in task.queries}
+        self._lateness = {name: self._lateness.get(name, Lateness()) for name in queries}
+
+    def updated(self, times: int = 1) -> None:
+        """An interval was added to the synopses, or several."""
+        self.now += times
+
+    def everything_is_due(self) -> None:
+        """The periods of all are over, at this very moment if they were not before."""
+        for name, last in self._last.items():
+            self._last[name] = min(last, self.now - self._periods[name])
+        self._done = {task.name: min(self._last[q.name] for q in task.queries) for task in self.tasks}
+
+    def since(self, query: str) -> int:
+        """The updates since a query was last done, or came."""
+        return self.now - self._last[query]
+
+    def remember(self, query: str, since: int, lateness: Lateness) -> None:
+        """What an earlier scheduler knew of a query."""
+        self._last[query], self._lateness[query] = self.now - since, lateness
+        self._done = {task.name: min(self._last[q.name] for q in task.queries) for task in self.tasks}
+
+    def next(self, ready: Collection[str] | None = None) -> Sequence[Task]:
+        """What is to be done together now; nothing if there is nothing to do before the next update.
+
+        With `ready`, only tasks all of whose queries are among these can be done now.
+        """
+        able = [task for task in self.tasks if ready is None or all(q.name in ready for q in task.queries)]
+        waiting = [task for task in able if self._since(task) > 0]
+        if not waiting:
+            return ()
+        ordered = sorted(waiting, key=self._urgency)
+        if not self.early and self.left(ordered[0]) > 0 and not self._is_overdue(ordered[0]):
+            return ()
+        return self.together(ordered, self.left)
+
+    def due(self, ready: Collection[str]) -> list[Task]:
+        """All tasks whose periods are over and whose queries are ready, the most urgent first."""
+        able = [task for task in self.tasks if all(query.name in ready for query in task.queries)]
+        waiting = [task for task in able if self._since(task) > 0]
+        return sorted((t for t in waiting if self.left(t) <= 0 or self._is_overdue(t)), key=self._urgency)
+
+    def done(self, tasks: Iterable[Task]) -> None:
+        """These were done."""
+        for task in tasks:
+            for query in task.queries:
+                beyond = self.now - self._last[query.name] - query.period
+                self._lateness[query.name] = self._lateness[query.name].after(beyond)
+                self._last[query.name] = self.now
+            self._done[task.name] = self.now
+
+    def left(self, task: Task) -> int:
+        """d(T): the updates until a task is due."""
+        return task.period - self._since(task)
+
+    def is_overdue(self, task: Task) -> bool:
+        """Whether a query of it has waited for longer than it may."""
+        return self._is_overdue(task)
+
+    def refreshed(self, query: str) -> Lateness:
+        """How late a query's refreshes have been, up to the last one."""
+        return self._lateness[query]
+
+    def lateness(self, query: str) -> Lateness:
+        """How late a query's refreshes have been, the one it waits for now included if it is late."""
+        known = self._lateness[query]
+        beyond = self.now - self._last[query] - self._periods[query]
+        return known.after(beyond) if beyond > 0 else known
+
+    def _since(self, task: Task) -> int:
+        return self.now - self._done[task.name]
+
+    def _urgency(self, task: Task) -> tuple[bool, int, int, str]:
+        return not self._is_overdue(task), self.left(task), -task.priority, task.name
+
+    def _is_overdue(self, task: Task) -> bool:
+        return any(self._waits_too_long(query) for query in task.queries)
+
+    def _waits_too_long(self, query: Query) -> bool:
+        return query.at_most is not None and self.now - self._last[query.name] >= query.at_most

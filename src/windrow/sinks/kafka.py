@@ -1,0 +1,173 @@
+"""`kafka:`: each row is one message.
+
+A message cannot be taken back, nor be made visible together with the number of its commit. So a repetition
+sends the messages again, and they say in their headers which row of which commit they are.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from windrow.credentials import Resolved, ScrubbedLog, resolve
+from windrow.errors import SinkError, nearest
+from windrow.sinks.delivery import Sink
+from windrow.sinks.failures import KEPT, imported
+from windrow.sinks.json_rows import json_line, json_rows
+from windrow.sinks.kafka_target import KafkaTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from windrow.sinks.delivery import Delivery, Opening
+    from windrow.sinks.urls import SinkUrl
+
+#: seconds beyond a message's own time, for the library to report that it has run out
+_GRACE = 5.0
+
+
+class KafkaSink(Sink):
+    """Sends to one topic, in order, and waits until the brokers have it all."""
+
+    guarantee = "at least once, with the commit and the row in the headers to tell repetitions by"
+
+    def __init__(self, target: KafkaTarget, query: str) -> None:
+        self._target, self._query = target, query
+        self._library = imported("confluent_kafka", "kafka")
+        self._trouble = ""  # the last thing the library has said about its connections
+        self._resolved = Resolved()
+        self._producer: Any = self._connected()
+
+    @classmethod
+    def check(cls, url: SinkUrl) -> None:
+        KafkaTarget.of(url)
+
+    @classmethod
+    def open(cls, url: SinkUrl, opening: Opening) -> Self:
+        return cls(KafkaTarget.of(url), opening.query)
+
+    def deliver(self, delivery: Delivery) -> None:
+        self._check_keys(delivery.schema.names)
+        if self._producer is None:
+            self._producer = self._connected()
+        sending = _Sending(self._producer, self._target)
+        try:
+            self._send(delivery, sending)
+            sending.finish()
+        except (self._library.KafkaException, _NotSent) as error:
+            self._drop()
+            raise self._failed(_text(error.args[0])) from None
+        except BaseException:
+            self._drop()
+            raise
+
+    def close(self) -> None:
+        """Forget the connections. Messages that no delivery waits for any more are not sent."""
+        self._drop()
+
+    def _send(self, delivery: Delivery, sending: _Sending) -> None:
+        number = 0
+        for piece in delivery.pieces():
+            for row in json_rows(piece):
+                headers = {
+                    "windrow-query": self._query,
+                    "windrow-commit": str(delivery.commit),
+                    "windrow-row": str(number),
+                }
+                key = json_line({name: row[name] for name in self._target.key}) if self._target.key else None
+                sending.send(json_line(row), key, headers)
+                number += 1
+
+    def _check_keys(self, names: list[str]) -> None:
+        for name in self._target.key:
+            if name not in names:
+                raise SinkError(
+                    f"query `{self._query}` has no column `{name}` to make the keys of its messages from",
+                    code="unknown-column",
+                    hint=nearest(name, names),
+                )
+
+    def _connected(self) -> Any:
+        """A producer. Nothing is sent yet: that a broker is not there shows only when rows are."""
+        self._trouble = ""
+        self._resolved = resolve(self._target.settings, SinkError)
+        try:
+            # a log of ours: the library's own goes to standard error, and tells what it was given
+            ours = {"error_cb": self._note, "logger": ScrubbedLog(self._resolved.scrubbed)}
+            return self._library.Producer({**self._resolved.values, **ours})
+        except (self._library.KafkaException, TypeError, ValueError) as error:
+            reason = self._resolved.scrubbed(_text(error.args[0]))
+            raise SinkError(
+                f"the settings for Kafka at {self._target.servers} do not work: {reason}",
+                code="bad-sink-option",
+                hint="see the options that begin with `kafka.`; they are those of librdkafka",
+            ) from None  # the library may repeat a setting
+
+    def _note(self, error: Any) -> None:
+        self._trouble = self._resolved.scrubbed(_text(error))
+
+    def _drop(self) -> None:
+        """Give up what was not sent yet, and the producer with it: after an error it may be of no use."""
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer.flush(1)
+            self._producer = None
+
+    def _failed(self, reason: str) -> SinkError:
+        place = f"topic `{self._target.topic}` of Kafka at {self._target.servers}"
+        trouble = f"; {self._trouble}" if self._trouble else ""
+        return SinkError(
+            f"cannot send to {place}: {self._resolved.scrubbed(reason)}{trouble}",
+            code="kafka",
+            hint=f"see that the brokers run, can be reached from here, and have the topic; {KEPT}",
+        )
+
+
+class _NotSent(Exception):  # noqa: N818 - never leaves this file
+    """A message was refused, or nobody has answered."""
+
+
+class _Sending:
+    """The messages of one delivery on their way."""
+
+    def __init__(self, producer: Any, target: KafkaTarget) -> None:
+        self._producer, self._target = producer, target
+        self._refused: str | None = None
+
+    def send(self, value: str, key: str | None, headers: Mapping[str, str]) -> None:
+        """Put one message into the queue, waiting while that is full."""
+        limit = time.monotonic() + self._target.timeout + _GRACE
+        while True:
+            try:
+                self._producer.produce(
+                    self._target.topic,
+                    value=value.encode(),
+                    key=None if key is None else key.encode(),
+                    headers=list(headers.items()),
+                    on_delivery=self._report,
+                )
+                self._producer.poll(0)
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+            self._check(time.monotonic() < limit)
+
+    def finish(self) -> None:
+        """Wait until every message has been answered."""
+        left = self._producer.flush(self._target.timeout + _GRACE)
+        self._check(left == 0)
+
+    def _report(self, error: Any, _: Any) -> None:
+        if error is not None and self._refused is None:
+            self._refused = _text(error)
+
+    def _check(self, answered: bool) -> None:
+        if self._refused is not None:
+            raise _NotSent(self._refused)
+        if not answered:
+            raise _NotSent(f"no answer within {self._target.timeout} seconds")
+
+
+def _text(error: Any) -> str:
+    """What the library says, without the frame it prints around it."""
+    return str(error.str() if hasattr(error, "str") else error)

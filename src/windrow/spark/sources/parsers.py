@@ -1,0 +1,329 @@
+"""Text to columns, by Spark's own parsers: lines of JSON and CSV files, and the messages of Kafka.
+
+A text that is not a row of the declared columns is an error or is left out, as the user says; it never
+becomes NULLs. The whole row is looked at, whatever columns a query needs, so that all queries see
+the same rows.
+
+Left to themselves, Spark's parsers stop at the end of the first object of a text, take any number for seconds
+since 1970, and put one and the same sign in the place of all bytes that are not UTF-8. So a JSON text is read
+between others, times are read as text, and bytes are kept until they have been looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from windrow.algebra.types import Kind
+from windrow.errors import SourceError
+from windrow.spark.sources.fit import ZONES_OF_UTC, epoch, match_names, quoted
+from windrow.spark.sources.malformed_rows import TIME, Shape, raised
+from windrow.spark.sources.spark_types import to_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType as SparkType
+
+    from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.types import DataType
+
+_ROW, _PARSED, _TEXT, _PLACE = "__row", "__parsed", "__text", "__place"
+#: no column of anybody's is called that
+_CORRUPT = "windrow: a line that is no row"
+#: in which every byte is a character: nothing is lost, and text is made of it afterwards
+_BYTES = "ISO-8859-1"
+#: names that no text can have in it, since nobody knows them
+_BEGIN, _END = (f"__{word}{token_hex(8)}" for word in ("begin", "end"))
+#: escapes that are half a character, where `\\\\` has been taken away
+_HALVES = (
+    r"(?i)\\u(d[89ab][0-9a-f]{2})(?!\\ud[c-f][0-9a-f]{2})"
+    r"|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}"
+)
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How a text stands for a row: `json`, an object, or `csv`, the declared columns in order."""
+
+    kind: str
+    malformed: str = "fail"
+    delimiter: str = ","
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The declared columns of a row, and the conditions under which it is none."""
+
+    columns: list[Column]
+    faults: list[Column]
+
+
+def parse(
+    frame: DataFrame,
+    text: Column,
+    how: TextFormat,
+    stream: Stream | Table,
+    keys: Mapping[str, str] | None = None,
+    order: Sequence[Column] = (),
+    place: Column | None = None,
+    *,
+    in_files: bool = False,
+) -> DataFrame:
+    """The stream's columns out of `text`, and after them those of `order`.
+
+    `text` has the bytes as they came, valid or not: Spark's format `text` has them, and a cast of binary.
+    `keys` are the names of the columns in JSON objects, where they are not the declared ones. `place` says
+    where a text is from: words, or, if texts are lines `in_files`, the path of the file.
+    """
+    names = {name: (keys or {}).get(name, name) for name in stream.schema.names}
+    parsed, row, broken = (_json if how.kind == "json" else _csv)(text, stream, names, how)
+    source = F.lit("") if place is None else place
+    rows = frame.select(parsed.alias(_PARSED), text.alias(_TEXT), source.alias(_PLACE), *order)
+    kept = rows.columns[3:]
+    values = _converted(frame, stream, [row.getField(name) for name in _fields(stream, names, how)])
+    in_lines = place is not None and in_files
+    shape = Shape.of(stream, how.kind, names, delimiter=how.delimiter, in_lines=in_lines)
+    error = raised(shape, F.col(_PLACE), F.col(_TEXT))
+    found = _sound(values.columns, [*broken, *values.faults], how, error)
+    return _unpacked(rows.select(found.alias(_ROW), *map(F.col, kept)), stream)
+
+
+def _fields(stream: Stream | Table, names: Mapping[str, str], how: TextFormat) -> list[str]:
+    """What the columns are called where they are read: in CSV they go by position."""
+    if how.kind == "json":
+        return [names[name] for name in stream.schema.names]
+    return [f"c{place}" for place in range(len(stream.schema))]
+
+
+def _json(
+    text: Column, stream: Stream | Table, names: Mapping[str, str], how: TextFormat
+) -> tuple[Column, Column, list[Column]]:
+    """The text as the first of two elements of an array, and the conditions under which it is no object.
+
+    The other element, and what the array is called, are such as no text can have in it. That element is the
+    second one, and the array ends with it, only if the text is one whole value.
+    """
+    fields = [StructField(names[field.name], reading_type(field.type)) for field in stream.schema]
+    elements = ArrayType(StructType([*fields, StructField(_END, BooleanType())]))
+    schema = StructType([StructField(_BEGIN, elements), StructField(_CORRUPT, StringType())])
+    around = F.concat(F.lit(f'{{"{_BEGIN}":['), text, F.lit(f',{{"{_END}":true}}]}}'))
+    parsed = F.from_json(around, schema, _options())
+    read, raw = F.col(_PARSED).getField(_BEGIN), F.col(_TEXT)
+    row = F.get(read, 0)
+    whole = (
+        F.col(_PARSED).getField(_CORRUPT).isNull()
+        & (F.size(read) == 2)
+        & row.isNotNull()
+        & F.get(read, 1).getField(_END)
+    )
+    halves = raw.contains("\\u") & F.replace(raw, F.lit("\\\\"), F.lit("")).rlike(_HALVES)
+    return parsed, row, [~F.coalesce(whole, F.lit(False)), ~F.is_valid_utf8(raw), halves]
+
+
+def _csv(
+    text: Column, stream: Stream | Table, names: Mapping[str, str], how: TextFormat
+) -> tuple[Column, Column, list[Column]]:
+    fields = [StructField(f"c{n}", reading_type(field.type)) for n, field in enumerate(stream.schema)]
+    schema = StructType([*fields, StructField(_CORRUPT, StringType())])
+    options = {**_options(), "delimiter": how.delimiter, "escape": '"'}
+    row, raw = F.col(_PARSED), F.col(_TEXT)
+    broken = [row.isNull() | row.getField(_CORRUPT).isNotNull(), raw.isNull() | ~F.is_valid_utf8(raw)]
+    return F.from_csv(text, schema_text(schema), options), row, broken
+
+
+def _options() -> dict[str, str]:
+    return {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT, "timeZone": "UTC"}
+
+
+# Files of CSV, read by Spark's own source: it knows which lines are headers.
+
+
+def csv_options(*, header: bool, delimiter: str) -> dict[str, Any]:
+    """How Spark reads a CSV file for `parse_csv`; with these alone, `columns` are the names in the header, as
+    `csv_schema` takes them."""
+    return {
+        **_options(),
+        "header": header,
+        "delimiter": _as_bytes(delimiter),
+        "escape": '"',
+        "encoding": _BYTES,
+        "enforceSchema": False,
+        "columnPruning": False,
+    }
+
+
+def csv_schema(stream: Stream | Table, columns: Sequence[str] | None, where: str) -> StructType:
+    """The columns to read a CSV file with: those in its header, or, without one, the declared ones."""
+    declared = {field.name: reading_type(field.type) for field in stream.schema}
+    if columns is None:
+        fields = [StructField(_as_bytes(name), kind) for name, kind in declared.items()]
+    else:
+        names = match_names(stream, {_as_text(name, where): None for name in columns}, where)
+        given: dict[str, SparkType] = {theirs: declared[ours] for ours, theirs in names.items()}
+        fields = [StructField(name, given.get(_as_text(name, where), StringType())) for name in columns]
+    return StructType([*fields, StructField(_CORRUPT, StringType())])
+
+
+def parse_csv(
+    frame: DataFrame,
+    how: TextFormat,
+    stream: Stream | Table,
+    order: Sequence[Column] = (),
+    place: Column | None = None,
+    where: str = "the file",
+) -> DataFrame:
+    """The stream's columns out of a frame that was read with `csv_options` and `csv_schema`, and after them
+    those of `order`."""
+    given = {_as_text(name, where): name for name in frame.columns if name != _CORRUPT}
+    names = match_names(stream, given, where)
+    read = [F.col(quoted(given[names[name]])) for name in stream.schema.names]
+    texts = [isinstance(reading_type(field.type), StringType) for field in stream.schema]
+    raw = [
+        F.encode(column, _BYTES).cast("string") if text else column
+        for column, text in zip(read, texts, strict=True)
+    ]
+    values = _converted(frame, stream, raw)
+    line = F.encode(F.col(_CORRUPT), _BYTES).cast("string")
+    faults = [~F.is_valid_utf8(value) for value, text in zip(raw, texts, strict=True) if text]
+    broken = [F.col(_CORRUPT).isNotNull(), *(F.coalesce(fault, F.lit(False)) for fault in faults)]
+    header = tuple(given)
+    shape = Shape.of(stream, "csv", names, delimiter=how.delimiter, in_lines=True, header=header)
+    error = raised(shape, place, line, raw)
+    found = _sound(values.columns, [*broken, *values.faults], how, error)
+    return _unpacked(frame.select(found.alias(_ROW), *order), stream)
+
+
+def _as_bytes(text: str) -> str:
+    """A text as Spark sees it where every byte is a character."""
+    return text.encode().decode(_BYTES)
+
+
+def _as_text(name: str, where: str) -> str:
+    """And back."""
+    try:
+        return name.encode(_BYTES).decode()
+    except UnicodeError:
+        raise SourceError(
+            f"the name of a column of {where} is not valid UTF-8: {name!r}",
+            code="bad-files",
+            hint="write the file in UTF-8",
+        ) from None
+
+
+# Values.
+
+
+def reading_type(kind: DataType) -> SparkType:
+    """The type that values of a declared type are read with: times as text, since a parser would take any
+    number; and the least integers as wider ones, since the JSON parser takes 200 for -56."""
+    match kind.kind:
+        case Kind.TIMESTAMP:
+            return StringType()
+        case Kind.TINYINT:
+            return ShortType()
+        case Kind.ARRAY:
+            return ArrayType(reading_type(kind.fields[0][1]))
+        case Kind.STRUCT:
+            return StructType([StructField(name, reading_type(inner)) for name, inner in kind.fields])
+        case _:
+            return to_spark(kind)
+
+
+def _converted(frame: DataFrame, stream: Stream | Table, read: Sequence[Column]) -> _Values:
+    """The declared values of what was read, and the conditions under which there are none."""
+    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    forms = dict(stream.forms)
+    pairs = [
+        _value(column, field.type, forms.get(field.name), is_utc=zone in ZONES_OF_UTC)
+        for column, field in zip(read, stream.schema, strict=True)
+    ]
+    return _Values([value for value, _ in pairs], [fault for _, fault in pairs if fault is not None])
+
+
+def _value(read: Column, kind: DataType, form: str | None, *, is_utc: bool) -> tuple[Column, Column | None]:
+    if reading_type(kind) == to_spark(kind):
+        return read, None
+    if kind.kind is Kind.ARRAY:
+        inner = kind.fields[0][1]
+        values = F.transform(read, lambda each: _value(each, inner, None, is_utc=is_utc)[0])
+        faulty = F.exists(read, lambda each: _fault(each, inner, is_utc=is_utc))
+        return values, F.coalesce(faulty, F.lit(False))
+    if kind.kind is Kind.STRUCT:
+        parts = [
+            (name, *_value(read.getField(name), inner, None, is_utc=is_utc)) for name, inner in kind.fields
+        ]
+        fields = [value.alias(name) for name, value, _ in parts]
+        faults = [fault for _, _, fault in parts if fault is not None]
+        return F.when(read.isNotNull(), F.struct(*fields)), reduce(or_, faults)
+    if kind.kind is Kind.TINYINT:
+        value = read.try_cast("tinyint")
+    else:
+        value = epoch(read, form) if form else _instant(read, is_utc=is_utc)
+    return value, read.isNotNull() & value.isNull()
+
+
+def _fault(read: Column, kind: DataType, *, is_utc: bool) -> Column:
+    fault = _value(read, kind, None, is_utc=is_utc)[1]
+    return F.lit(False) if fault is None else fault
+
+
+def _instant(text: Column, *, is_utc: bool) -> Column:
+    """The time that a text says, in UTC if it names no zone; NULL for one without a date, or a number.
+
+    A cast takes the session's zone. Where that is another, a parser is asked, which can be told.
+    """
+    if is_utc:
+        return F.when(text.rlike(TIME), text.try_cast("timestamp"))
+    options = {**_options(), "delimiter": "\x01"}
+    parsed = F.from_csv(text, f"t timestamp, {quoted(_CORRUPT)} string", options)
+    return F.when(text.rlike(TIME) & parsed.getField(_CORRUPT).isNull(), parsed.getField("t"))
+
+
+def _sound(columns: Sequence[Column], faults: Iterable[Column], how: TextFormat, error: Column) -> Column:
+    """The columns as one struct; under a fault an error, or, where such rows are left out, NULL.
+
+    It is one expression, so that no column can be had without the check. It looks as if it could change:
+    otherwise Spark would parse a text once more for every condition that it moves below.
+    """
+    row = F.struct(*(column.alias(f"c{place}") for place, column in enumerate(columns)))
+    faulty = reduce(or_, faults) | (F.rand(0) < 0)
+    if how.malformed == "drop":
+        return F.when(~faulty, row)
+    return F.when(faulty, error).otherwise(row)
+
+
+def _unpacked(rows: DataFrame, stream: Stream | Table) -> DataFrame:
+    names = stream.schema.names
+    chosen = [F.col(_ROW).getField(f"c{place}").alias(name) for place, name in enumerate(names)]
+    return rows.where(F.col(_ROW).isNotNull()).select(*chosen, *map(F.col, rows.columns[1:]))
+
+
+def schema_text(schema: StructType) -> str:
+    """The schema as Spark SQL writes it."""
+    return ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in schema.fields)
+
+
+def check_flat(stream: Stream | Table, where: str) -> None:
+    """Refuse columns that a line of CSV cannot hold."""
+    for field in stream.schema:
+        if field.type.kind in (Kind.ARRAY, Kind.STRUCT, Kind.BINARY):
+            raise SourceError(
+                f"column `{field.name}` of {stream.title} is {field.type}, which {where} cannot hold",
+                code="column-type",
+                hint="read it as STRING, or use json or parquet",
+            )

@@ -1,0 +1,91 @@
+"""Conditions of any number of parts, some of which can fail, wherever rows are matched; with the oracle."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.kernels.relational.scripts import Step, assert_agree, cuts
+from tests.support.plans import STREAMS, TABLES, named
+
+from windrow.algebra.expressions import Call, Column, Expression, Literal, conjunction, disjunction
+from windrow.algebra.functions import call
+from windrow.algebra.functions.registry import catalogue
+from windrow.algebra.operators import Exists, Filter, Join, TableJoin
+from windrow.algebra.plan import Emit, Plan, Scan, TableScan, Window
+from windrow.algebra.types import BIGINT, BOOLEAN
+from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.physical import plan_query
+from windrow.windows.ranges import RangeWindow
+
+ONE = Literal(1, BIGINT)
+
+
+def _leaf(place: int) -> Plan:
+    alias = f"r{place}"
+    window = Window(Scan(STREAMS[place % 2], alias), RangeWindow(4 + place))
+    return named(window, alias, f"{alias}.k", f"{alias}.v")
+
+
+@st.composite
+def _parts(draw: st.DrawFn, names: list[str]) -> Expression:
+    """A condition on two columns. Sums and products can overflow, a division has no such way out."""
+    left, right = (Column(draw(st.sampled_from(names)), BIGINT) for _ in range(2))
+    can_fail = draw(st.booleans())
+    operator = draw(st.sampled_from(["+", "*", "-"]))
+    value = call(operator, [left, right]) if can_fail else left
+    other = draw(st.sampled_from([ONE, right]))
+    part = call(draw(st.sampled_from(["=", "<>", "<", ">="])), [value, other])
+    either = (part, call("is_null", [left]), call("=", [right, ONE]))
+    return draw(st.sampled_from([part, part, disjunction(either)]))
+
+
+@st.composite
+def _conditions(draw: st.DrawFn, names: list[str]) -> Expression:
+    return conjunction(tuple(draw(st.lists(_parts(names), min_size=1, max_size=6))))
+
+
+@st.composite
+def _matches(draw: st.DrawFn, kind: str) -> Emit:
+    parts = [_leaf(place) for place in range(3 if kind == "join of three" else 2)]
+    table = TableScan(TABLES[0], "t")
+    read = [*parts[:1], table] if kind == "table" else parts
+    condition = draw(_conditions([name for part in read for name in part.schema.names]))
+    first = parts[0].schema.names
+    plan: Plan
+    match kind:
+        case "filter":
+            plan = Filter(parts[0], draw(_conditions([*first])))
+        case "table":
+            plan = TableJoin(parts[0], table, condition)
+        case "EXISTS" | "NOT EXISTS":
+            plan = Exists(parts[0], parts[1], condition, negated=kind == "NOT EXISTS")
+        case _:
+            plan = Join(tuple(parts), condition)
+    return Emit(named(plan, "o", *first))
+
+
+@pytest.mark.parametrize("kind", ["filter", "join", "join of three", "EXISTS", "NOT EXISTS", "table"])
+@settings(max_examples=25)
+@given(st.data())
+def test_a_condition_of_any_number_of_parts(kind: str, data: st.DataObject) -> None:
+    emit, script = data.draw(_matches(kind)), data.draw(cuts())
+    steps: list[Step] = script
+    assert_agree(emit, steps, GeneralExecutor)
+    plan_query(emit)
+
+
+def test_a_call_has_as_many_arguments_as_its_function_takes() -> None:
+    """Whoever makes it: a rule, a kernel or the sharing of predicates."""
+    for function in catalogue():
+        least, most = function.arity
+        wrong = ([least - 1] if least else []) + ([most + 1] if most is not None else [])
+        for count in wrong:
+            with pytest.raises(ValueError, match="with"):
+                Call(function.name, (ONE,) * count, BOOLEAN)
+
+
+def test_none_and_many() -> None:
+    assert (conjunction(()), disjunction(())) == (Literal(True, BOOLEAN), Literal(False, BOOLEAN))
+    parts = tuple(Column(f"c{n}", BOOLEAN) for n in range(5000))
+    assert [node for node in disjunction(parts).walk() if isinstance(node, Column)] == [*parts]

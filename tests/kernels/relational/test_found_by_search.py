@@ -1,0 +1,54 @@
+"""What searches over random plans have found, as small as it became: each is run for ever.
+
+`make search` draws plans and histories; whatever it finds is put here as text and rows, and then mended.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.kernels.relational.scripts import assert_agree
+
+from windrow.algebra.changes import Change
+from windrow.engine import declared
+from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.relational.options import Options, Strategy
+from windrow.language.compile import compile_query
+from windrow.testing import Harness
+
+STREAMS = dict.fromkeys(("s1", "s2"), "k BIGINT, v BIGINT, x DOUBLE, ts BIGINT")
+
+#: what went wrong, the query, and the rows of each stream
+FOUND: dict[str, tuple[str, dict[str, list[tuple[Any, ...]]]]] = {
+    "three windows gave the join a column of the same name": (
+        "SELECT COUNT(*) AS n, MEDIAN(a.v) AS middle FROM s1 [ROWS 4 SLIDE 2 ROWS] a,"
+        " s2 [ROWS 3 SLIDE 2 ROWS] b, s1 [ROWS 3 SLIDE 3 ROWS] c WHERE a.k = b.k AND b.k = c.k",
+        {name: [(n % 2, n, 0.5, n) for n in range(9)] for name in STREAMS},
+    ),
+    "-0.0 and 0.0, which are equal, had different places in an order": (
+        "SELECT k, COUNT(*) AS n, MAX(v) AS most FROM (SELECT k, v, x FROM s1 [RANGE 8 SLIDE 4]"
+        " ORDER BY x, v DESC LIMIT 3) q GROUP BY k",
+        {"s1": [(2, 0, -0.0, 1), (1, 1, 0.0, 1), (1, 0, -0.0, 1), (1, 0, 0.0, 1)]},
+    ),
+}
+
+
+@pytest.mark.parametrize("strategy", list(Strategy))
+@pytest.mark.parametrize("what", list(FOUND))
+def test_found_by_search(what: str, strategy: Strategy) -> None:
+    text, rows = FOUND[what]
+    script: list[Any] = [("push", (name, each)) for name, each in rows.items()]
+    script += [("promise", (name, 4)) for name in rows] + [("take", ()), ("finish", ()), ("take", ())]
+    plan = compile_query(text, declared(STREAMS, {}))
+    assert assert_agree(plan, script, lambda emit: GeneralExecutor(emit, Options(strategy))) > 0
+
+
+def test_the_last_report_of_an_internal_window_counts_rows_that_do_not_qualify() -> None:
+    """A condition was moved below a window whose every extent adds results: the last extents were missing."""
+    text = "SELECT v, COUNT(*) AS n FROM s1 [LANDMARK SLIDE 5 INTERNAL] WHERE x > 0 GROUP BY v"
+    for executor in ("reference", "kernels", "engine"):
+        harness = Harness(text, STREAMS, executor=executor)
+        harness.push("s1", [(0, 1, 1.0, 2), (0, 1, 0.0, 12)])
+        harness.finish()
+        assert harness.take() == [Change("+", (1, 1), at) for at in (5, 10, 15)]

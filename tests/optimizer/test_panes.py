@@ -1,0 +1,217 @@
+"""Panes: which aggregates have them, what they cost, and when they are chosen (paper 002)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.optimizer.checking import answers
+from tests.support.optimised import optimise
+
+from windrow.algebra.aggregates import make
+from windrow.algebra.catalog import Late, ProgressRule, Stream
+from windrow.algebra.expressions import Column
+from windrow.algebra.operators import Aggregate, AggregateCall
+from windrow.algebra.plan import Emit, Scan, Subquery, Window
+from windrow.algebra.schema import Field, Schema
+from windrow.algebra.types import BIGINT, DOUBLE, INT, INTERVAL, STRING, DataType, decimal
+from windrow.optimizer.alternatives import alternatives
+from windrow.optimizer.cost.model import estimate, total_cost
+from windrow.optimizer.cost.pane_cost import SlidingWork
+from windrow.optimizer.cost.statistics import Model, Statistics
+from windrow.optimizer.pane_parts import decomposed
+from windrow.optimizer.use_panes import use_panes
+from windrow.reference.world import Arrival, World
+from windrow.windows.panes import Panes
+from windrow.windows.ranges import RangeWindow
+
+COLUMNS = Schema((Field("g", BIGINT), Field("x", BIGINT), Field("ts", BIGINT)))
+BIDS = Scan(Stream("bids", COLUMNS, "ts"), "b")
+
+
+def aggregated(name: str, spec: RangeWindow, groups: bool = False, scan: Scan = BIDS) -> Emit:
+    x = scan.schema.column("b.x")
+    keys = (("g", scan.schema.column("b.g")),) if groups else ()
+    value = AggregateCall(name, (x,), make(name).result_type((x.type,)))
+    return Emit(Aggregate(Window(scan, spec), keys, (("value", value),)))
+
+
+def is_paned(plan: Emit) -> bool:
+    return any(isinstance(node, Subquery) for node in plan.walk())
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "possible"),
+    [
+        ("count", STRING, True),
+        ("min", STRING, True),
+        ("max", DOUBLE, True),
+        ("sum", INT, True),
+        ("sum", BIGINT, True),
+        ("sum", decimal(28, 2), True),
+        ("sum", decimal(29, 2), False),
+        ("sum", DOUBLE, False),
+        ("sum", INTERVAL, False),
+        ("avg", INT, True),
+        ("avg", DOUBLE, False),
+        ("avg", decimal(10, 2), False),
+        ("first", STRING, True),
+        ("median", DOUBLE, False),
+        ("mode", STRING, False),
+        ("var_pop", DOUBLE, False),
+    ],
+)
+def test_which_aggregates_have_panes(name: str, kind: DataType, possible: bool) -> None:
+    call = AggregateCall(name, (Column("x", kind),), make(name).result_type((kind,)))
+    assert (decomposed(call) is not None) == possible
+
+
+@pytest.mark.parametrize("name", ["count", "sum", "avg"])
+def test_distinct_aggregates_have_no_panes(name: str) -> None:
+    once = AggregateCall(name, (Column("x", BIGINT),), BIGINT, distinct=True)
+    assert decomposed(once) is None
+
+
+def run(kind: DataType, name: str, *values: Any) -> tuple[Any, Any]:
+    """The answers of a sum over two panes, plain and paned."""
+    schema = Schema((Field("g", BIGINT), Field("x", kind), Field("ts", BIGINT)))
+    scan = Scan(Stream("s", schema, "ts"), "b")
+    plain = aggregated(name, RangeWindow(4, 2), scan=scan)
+    (paned,) = use_panes(plain)
+    world = World({"s": tuple(Arrival((1, value, n), n + 1) for n, value in enumerate(values))})
+    return answers(plain, world), answers(paned, world)
+
+
+def test_a_pane_may_overflow_what_its_window_does_not() -> None:
+    """The pane [2, 4) sums to 2**63, which is too much; it is only ever part of the extent [2, 6)."""
+    most = 2**63 - 1
+    schema = Schema((Field("g", BIGINT), Field("x", BIGINT), Field("ts", BIGINT)))
+    scan = Scan(Stream("s", schema, "ts"), "b")
+    plain = aggregated("sum", RangeWindow(4, 6), scan=scan)
+    (paned,) = use_panes(plain)
+    rows = [(1, most, 2), (1, 1, 3), (1, -1, 4)]
+    world = World({"s": tuple(Arrival(row, n) for n, row in enumerate(rows, 1))})
+    assert [change.row for change in answers(plain, world) or ()] == [(most,)]
+    assert answers(paned, world) == answers(plain, world)
+
+
+def test_sums_of_decimals_keep_their_type() -> None:
+    plain, paned = run(decimal(10, 2), "sum", Decimal("1.10"), Decimal("2.25"), None, Decimal("-0.35"))
+    assert plain == paned
+    assert str(plain[0].row[0]) == str(paned[0].row[0]) == "3.35"
+
+
+def test_a_mean_of_integers_is_the_quotient_of_exact_sums() -> None:
+    plain, paned = run(BIGINT, "avg", 2**52, 1, None, 4)
+    assert plain == paned
+    plain, paned = run(BIGINT, "avg", 2**53, 1, None, 4)
+    assert [change.row for change in plain] == [pytest.approx(change.row, rel=1e-15) for change in paned]
+
+
+# ---------------------------------------------------------------- costs
+
+
+def test_the_papers_example_of_new_panes_per_extent() -> None:
+    """RANGE 9 SLIDE 6: panes of 3, two of them new, so 2T/3 rows are new, not T/3 as the print has it."""
+    work = SlidingWork(Panes(9, 6), rows=900, groups=1)
+    assert work.paned(differential=True) == 600 + 2 + 2 * 2
+    assert work.paned(differential=False) == 600 + 2 + 3
+    assert work.windowed(differential=True) == 2 * 6 * 900 / 9
+
+
+def test_query_1_reads_each_row_once_instead_of_four_times() -> None:
+    """RANGE 4 SLIDE 1: over four extents, a pane query processes T rows, a windowed one 4T."""
+    work = SlidingWork(Panes(4, 1), rows=1000, groups=0)
+    assert 4 * work.paned(differential=False) == 1000
+    assert 4 * work.windowed(differential=False) == 4000
+
+
+def test_panes_do_not_pay_in_the_cases_the_paper_lists() -> None:
+    """Many groups per pane; so few rows that panes hold one each; few panes per window."""
+    assert SlidingWork(Panes(8, 1), rows=800, groups=1).pays(differential=False)
+    assert not SlidingWork(Panes(8, 1), rows=800, groups=90).pays(differential=False)
+    assert not SlidingWork(Panes(8, 1), rows=8, groups=1).pays(differential=False)
+    assert not SlidingWork(Panes(3, 2), rows=9, groups=3).pays(differential=False)
+
+
+@pytest.mark.parametrize("name", ["max", "count"])
+@given(st.integers(2, 12), st.integers(1, 11), st.integers(1, 200))
+def test_the_cost_of_plans_is_the_papers_cost_per_extent(name: str, size: int, slide: int, rate: int) -> None:
+    spec = RangeWindow(size, slide)
+    panes = Panes.of(spec)
+    if panes.per_window == 1 or slide >= size:
+        return
+    statistics = Statistics(rates={"bids": rate}, model=Model.PAPERS)
+    plain = aggregated(name, spec)
+    (paned,) = use_panes(plain)
+    work = SlidingWork(panes, rows=rate * size, groups=1)
+    differential = name == "count"
+    reporting = 1
+    assert total_cost(plain, statistics) * slide == pytest.approx(work.windowed(differential) + reporting)
+    assert total_cost(paned, statistics) * slide == pytest.approx(work.paned(differential) + reporting)
+    chosen = "use_panes" in optimise(plain, statistics).fired
+    assert chosen == (total_cost(paned, statistics) < 0.99 * total_cost(plain, statistics))
+
+
+def test_by_the_papers_costs_panes_are_chosen_for_many_rows_and_few_groups() -> None:
+    plan = aggregated("max", RangeWindow(60, 5), groups=True)
+    busy = Statistics(rates={"bids": 1000}, distinct={"bids.g": 10}, model=Model.PAPERS)
+    idle = Statistics(rates={"bids": 1}, distinct={"bids.g": 10_000}, model=Model.PAPERS)
+    assert is_paned(optimise(plan, busy).plan)
+    assert not is_paned(optimise(plan, idle).plan)
+    assert not is_paned(optimise(plan, busy, disabled=["use_panes"]).plan)
+
+
+@given(
+    st.sampled_from(["max", "count", "sum", "avg"]),
+    st.integers(2, 400),
+    st.integers(1, 400),
+    st.floats(0.01, 1e6),
+    st.floats(1, 1e6),
+)
+def test_kernels_have_panes_built_in_so_that_the_rule_is_never_chosen(
+    name: str, size: int, slide: int, rate: float, groups: float
+) -> None:
+    """A paned plan takes every row once, as the plain one does there, and every pane once more."""
+    plain = aggregated(name, RangeWindow(size, slide), groups=True)
+    statistics = Statistics(rates={"bids": rate}, distinct={"bids.g": groups})
+    for paned in use_panes(plain):
+        assert isinstance(paned, Emit)
+        assert total_cost(paned, statistics) > total_cost(plain, statistics)
+    assert not is_paned(optimise(plain, statistics).plan)
+
+
+def test_with_panes_built_in_an_overlap_costs_nothing_but_state() -> None:
+    """Twice as long a window over the same slides: the same work, twice the panes."""
+    statistics = Statistics(rates={"bids": 1000}, distinct={"bids.g": 10})
+    short, long = (aggregated("max", RangeWindow(size, 5), groups=True) for size in (60, 120))
+    assert total_cost(short, statistics) == pytest.approx(total_cost(long, statistics))
+    kept = [estimate(plan, statistics)[(0,)].state_rows for plan in (short, long)]
+    assert kept == [120, 240]
+
+
+# ---------------------------------------------------------------- where panes would change more than the cost
+
+
+def test_no_panes_where_late_rows_are_kept_or_extents_do_not_overlap() -> None:
+    kept = Scan(Stream("bids", COLUMNS, "ts", late=Late.KEEP), "b")
+    assert not list(use_panes(aggregated("max", RangeWindow(6, 2), scan=kept)))
+    assert not list(use_panes(aggregated("max", RangeWindow(6, 6))))
+    assert not list(use_panes(aggregated("max", RangeWindow(6))))
+    assert not list(use_panes(aggregated("max", RangeWindow(6, 2, internal=True))))
+
+
+def test_no_panes_of_panes() -> None:
+    (paned,) = use_panes(aggregated("max", RangeWindow(6, 2)))
+    assert not list(use_panes(paned))
+
+
+def test_no_panes_where_groups_are_final_one_by_one() -> None:
+    """Punctuation PER g closes a group by itself; the panes of a group would wait for all groups."""
+    by_source = Stream("bids", COLUMNS, "ts", progress=ProgressRule(per="g"))
+    plan = aggregated("max", RangeWindow(6, 2), groups=True, scan=Scan(by_source, "b"))
+    assert list(use_panes(plan))
+    assert not [name for name, _ in alternatives(plan) if name == "use_panes"]
