@@ -111,6 +111,17 @@ FAMILIES: dict[str, dict[str, str]] = {
             "SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r FROM b [RANGE 8] QUALIFY r <= 2"
         ),
     },
+    "frames": {
+        "q1": "SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE 4 PRECEDING) AS s FROM a",
+        "q2": (
+            "SELECT k, LAG(name) OVER (ORDER BY ts) AS n, MEDIAN(v) OVER (ORDER BY ts ROWS 3 PRECEDING) AS m"
+            " FROM b"
+        ),
+        "q3": (
+            "SELECT MAX(v) OVER (PARTITION BY k ORDER BY ts) AS m, COUNT(DISTINCT v) OVER (ORDER BY ts) AS n"
+            " FROM c"
+        ),
+    },
     "panes": {
         "q1": "SELECT k, SUM(v) AS s, AVG(x) AS m FROM a [RANGE 8 SLIDE 4] WHERE v > 0 GROUP BY k",
         "q2": "SELECT k, MAX(v) AS s FROM b [RANGE 40 SLIDE 1] GROUP BY k",

@@ -24,6 +24,8 @@ TITLES = (
     "the row with the greatest and the least value",
     "LEFT JOIN of windows",
     "LEFT JOIN with a table",
+    "a total of the time before each row",
+    "the row before, and how many there were",
 )
 
 

@@ -28,6 +28,7 @@ from windrow.algebra.operators import (
     TableJoin,
     Union,
 )
+from windrow.algebra.over import Frame, FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.rank import KINDS, Rank
 from windrow.algebra.schema import Field, Schema
@@ -116,6 +117,7 @@ class Shape:
     tables: bool = True
     nested: bool = True
     ranks: bool = True
+    frames: bool = True
     depth: int = 3
     names: count = field(default_factory=count)
 
@@ -129,6 +131,7 @@ def relations(draw: st.DrawFn, shape: Shape, depth: int | None = None) -> Plan:
     kinds += [_with_table] if shape.tables else []
     kinds += [_rewindowed] if shape.nested else []
     kinds += [_numbered] if shape.ranks else []
+    kinds += [_framed] if shape.frames else []
     make = draw(st.sampled_from(kinds)) if depth > 0 else _leaf
     return refused_is_redrawn(make, draw, shape, depth, alias)
 
@@ -222,6 +225,30 @@ def _numbered(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
     order = draw(st.sampled_from([((v, False),), ((v, True),), ((k, True), (v, False))]))
     ranked = Rank(inner, f"{alias}.n", draw(st.sampled_from(KINDS)), partition, order)
     return named(ranked, alias, _names(inner)[draw(st.integers(0, 1))], f"{alias}.n")
+
+
+frames = st.builds(
+    lambda by_rows, stop, more: Frame(by_rows, None if more is None else stop + more, stop),
+    st.booleans(),
+    st.sampled_from([0, 0, 1, 2]),
+    st.none() | st.integers(0, 6),
+)
+
+
+def _framed(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
+    """All rows of a stream with two values of frames."""
+    rows: Plan = Window(Scan(draw(st.sampled_from(STREAMS)), alias), UnboundedWindow())
+    k, v, ts = (rows.schema.column(f"{alias}.{name}") for name in ("k", "v", "ts"))
+    if draw(st.booleans()):
+        rows = Filter(rows, call("<=", [k, v]))
+
+    def value() -> FramedCall:
+        function = draw(st.sampled_from(["count", "sum", "min", "max", "first", "last", "mode"]))
+        partition = draw(st.sampled_from([(), (k,), (k, v)]))
+        return FramedCall(AggregateCall(function, (v,), BIGINT), partition, draw(frames))
+
+    over = Over(rows, ts, ((f"{alias}.x", value()), (f"{alias}.y", value())))
+    return named(over, alias, draw(st.sampled_from([f"{alias}.k", f"{alias}.x"])), f"{alias}.y")
 
 
 def _rewindowed(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:

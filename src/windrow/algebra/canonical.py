@@ -40,6 +40,7 @@ from windrow.algebra.operators import (
     TableJoin,
     Union,
 )
+from windrow.algebra.over import Frame, FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.rank import Rank
 from windrow.algebra.types import DataType, Kind
@@ -79,6 +80,9 @@ NAMES: dict[type, str] = {
     Exists: "exists.1",
     Limit: "limit.1",
     Rank: "rank.1",
+    Over: "over.1",
+    FramedCall: "framed.1",
+    Frame: "frame.1",
     Literal: "literal.1",
     Column: "column.1",
     Call: "call.1",

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from windrow.language.tokens import Kind, Tokens
 
-_RANKS = ("NTILE", "PERCENT_RANK", "CUME_DIST")
-_NEIGHBOURS = ("LAG", "LEAD", "NTH_VALUE")
+OVER_ALL_ROWS = ("NTILE", "PERCENT_RANK", "CUME_DIST", "LEAD", "NTH_VALUE")
 
 
 def over(tokens: Tokens, index: int) -> str:
-    """`SUM(x) OVER (PARTITION BY k ORDER BY ts RANGE … PRECEDING)` as an aggregate of a window."""
-    call, function = _call_before(tokens, index)
-    inside = (
-        tokens.cut(index + 2, tokens.partner[index + 1])
-        if tokens.word(index + 1) == "("
-        else tokens.cut(0, 0)
-    )
-    keys, stream = _partition(inside), source_of(tokens, index)
-    by = f" GROUP BY {keys}" if keys else ""
-    if function in _RANKS:
-        apart = f"PARTITION BY {keys} " if keys else ""
-        return f"there are ROW_NUMBER, RANK and DENSE_RANK: RANK() OVER ({apart}ORDER BY {_ordered(inside)})"
-    if function in _NEIGHBOURS:
-        which = f"[ROWS 2 PARTITION BY {keys}]" if keys else "[ROWS 2]"
-        return f"write SELECT FIRST(…), LAST(…) FROM {stream} {which}{by} for a row and the one before"
-    window = _frame(inside) or "[UNBOUNDED]"
-    listed = f"{keys}, {call}" if keys else call
-    return f"write SELECT {listed} FROM {stream} {window}{by}: the value at every instant"
+    """What to write for LEAD, NTILE and their like, or for a window that has a name."""
+    function = _function_before(tokens, index)
+    if function not in OVER_ALL_ROWS:
+        return "write the window in parentheses: OVER (PARTITION BY … ORDER BY …)"
+    inside = tokens.cut(index + 2, tokens.partner[index + 1])
+    keys = _partition(inside)
+    apart = f"PARTITION BY {keys} " if keys else ""
+    if function in ("LEAD", "NTH_VALUE"):
+        return f"look back instead: LAG(…) OVER ({apart}ORDER BY {_ordered(inside)})"
+    return f"there are ROW_NUMBER, RANK and DENSE_RANK: RANK() OVER ({apart}ORDER BY {_ordered(inside)})"
 
 
 def ksql_window(tokens: Tokens, index: int) -> str:
@@ -61,12 +52,9 @@ def _amount(words: list[str], behind: str) -> str | None:
     return " ".join(words[at + 1 : at + 3])
 
 
-def _call_before(tokens: Tokens, index: int) -> tuple[str, str]:
-    """The text of the call that ends before an index, and its function."""
-    if tokens.word(index - 1) != ")":
-        return "SUM(x)", ""
-    begin = tokens.partner[index - 1] - 1
-    return tokens.text[tokens[begin].start : tokens[index - 1].end], tokens.word(begin)
+def _function_before(tokens: Tokens, index: int) -> str:
+    """The function of the call that ends before an index."""
+    return tokens.word(tokens.partner[index - 1] - 1) if tokens.word(index - 1) == ")" else ""
 
 
 def _partition(inside: Tokens) -> str:
@@ -83,17 +71,3 @@ def _ordered(inside: Tokens) -> str:
         if inside.words(at, 2) == ("ORDER", "BY"):
             return inside[at + 2].text
     return "y"
-
-
-def _frame(inside: Tokens) -> str | None:
-    """The bracket of a preceding frame."""
-    words = [token.word or token.text for token in inside]
-    if "PRECEDING" not in words or "UNBOUNDED" in words:
-        return None
-    amount = [word for word in words[: words.index("PRECEDING")] if word not in ("BETWEEN", "INTERVAL")]
-    if "ROWS" in amount:
-        count = amount[-1]
-        return f"[ROWS {int(count) + 1}]" if count.isdigit() else None
-    if "RANGE" in amount:
-        return f"[RANGE {' '.join(amount[amount.index('RANGE') + 1 :])}]".replace("'", "")
-    return None

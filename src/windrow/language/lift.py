@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError, Span
-from windrow.language import lift_literals, lift_words
+from windrow.language import lift_frames, lift_literals, lift_words
 from windrow.language.table_functions import TableFunction, lift_table_functions
 from windrow.language.tokens import Kind, Token, Tokens
 from windrow.language.vocabulary import ends_operand, is_keyword
@@ -28,7 +28,7 @@ from windrow.language.windows import ReadExpression, parse_window
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import StreamWord
-    from windrow.language.syntax import Node, WindowSyntax
+    from windrow.language.syntax import FrameSyntax, Node, WindowSyntax
 
 
 @dataclass
@@ -50,6 +50,9 @@ class Lifted:
     casts: dict[int, int] = field(default_factory=dict)
     #: what functions are called whose arguments have words between them
     functions: dict[int, str] = field(default_factory=dict)
+    #: frames of OVER, by its parenthesis, and which OVERs follow IGNORE NULLS
+    frames: dict[int, FrameSyntax] = field(default_factory=dict)
+    ignoring: set[int] = field(default_factory=set)
     #: window functions of FROM
     functions_in_from: dict[int, TableFunction] = field(default_factory=dict)
     #: what stands in the skeleton for the token at an index; "" is blank
@@ -117,6 +120,7 @@ def lift(tokens: Tokens, expression: ReadExpression) -> Lifted:
     lifted = _without_brackets(tokens, expression)
     lift_table_functions(lifted)
     lift_words.lift_stream_words(lifted)
+    lift_frames.lift_frames(lifted)
     lift_literals.lift_literals(lifted)
     return lifted
 

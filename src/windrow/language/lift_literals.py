@@ -29,7 +29,7 @@ def lift_literals(lifted: Lifted) -> None:
     """Read the literals and types of a SELECT."""
     tokens = lifted.tokens
     for index, token in enumerate(tokens):
-        if token.word in _LIFTERS and tokens.word(index - 1) != ".":
+        if token.word in _LIFTERS and tokens.word(index - 1) != "." and index not in lifted.swapped:
             _LIFTERS[token.word](lifted, index)
 
 

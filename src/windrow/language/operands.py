@@ -30,6 +30,7 @@ from windrow.language.tokens import Kind, Token
 
 #: Spark's `ltrim(characters, text)`; the registry has the text first, and so has `btrim`
 _CHARACTERS_FIRST = frozenset({"trim", "ltrim", "rtrim"})
+_OVER = "write SUM(x) OVER (PARTITION BY k ORDER BY ts ROWS 9 PRECEDING), or ROW_NUMBER() OVER (ORDER BY …)"
 _ALL_COLUMNS = ("`*` gives all columns", "list the columns to leave some out")
 
 
@@ -152,25 +153,20 @@ def _scalar(self: Converter, node: exp.Expr) -> Node:
 
 
 def _over(self: Converter, node: exp.Expr) -> Node:
-    self.only(
-        node,
-        {"this", "partition_by", "order", "over"},
-        "a number within a partition has no frame",
-        "leave ROWS and RANGE out",
-    )
+    self.only(node, {"this", "partition_by", "order", "over"}, "this does not stand in OVER", _OVER)
     call = self.convert(node.this)
-    if not isinstance(call, Apply) or call.args or call.distinct or call.where is not None:
-        raise self.refusal(node, "this takes no arguments", "write ROW_NUMBER() OVER (ORDER BY …)")
+    if not isinstance(call, Apply):
+        raise self.refusal(node, "OVER follows a call", _OVER)
     order = node.args.get("order")
-    if order is None:
-        name = call.function.upper()
-        hint = f"write {name}() OVER (PARTITION BY … ORDER BY …)"
-        raise self.refusal(node, f"{name} does not say by which order", hint)
-    keys = tuple(self.ordered(part) for part in order.expressions)
+    keys = tuple(self.ordered(part) for part in order.expressions) if order is not None else ()
     partition = self.all(node.args.get("partition_by") or ())
-    open_at = self.tokens.at(call.span.end) + 1
+    open_at = self.tokens.at(call.span.end)
+    while self.tokens.word(open_at) != "(":
+        open_at += 1
+    inside = self.tokens[open_at].start
     span = call.span.to(self.tokens[self.tokens.partner[open_at]].span)
-    return Over(span, call.function.upper(), partition, keys)
+    frame, ignores = self.lifted.frames.get(inside), inside in self.lifted.ignoring
+    return Over(span, call, partition, keys, frame, ignores)
 
 
 OPERANDS: dict[type[exp.Expr], Callable[[Converter, exp.Expr], Node]] = {

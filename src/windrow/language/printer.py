@@ -17,9 +17,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.algebra.explain.brackets import frame_text
 from windrow.algebra.expressions import TRUE, Column, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Aggregate, Except, Exists, Limit, Project, Union
+from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, Window
 from windrow.algebra.rank import Rank
 from windrow.errors import QueryError
@@ -68,6 +70,8 @@ def _relation(plan: Plan, word: StreamWord) -> str:
             return f"{_first_side(left, word)}\nEXCEPT ALL\n{_side(right, word)}"
         case Rank():
             return _numbered(plan)
+        case Over():
+            return _framed(plan)
     return _Select(select_shape(plan), word).text()
 
 
@@ -78,6 +82,19 @@ def _numbered(plan: Rank) -> str:
     window = f"PARTITION BY {by} ORDER BY {', '.join(keys)}" if by else f"ORDER BY {', '.join(keys)}"
     number = f"{plan.kind}() OVER ({window}) AS {quoted(plan.name)}"
     return f"SELECT *, {number}\nFROM {_nested(_relation(plan.input, StreamWord.AUTO))} AS ranked"
+
+
+def _framed(plan: Over) -> str:
+    """The rows of a nested query, with the values of their frames."""
+    domain, order = plan.leaves[0].domain, f"ORDER BY {to_sql(plan.order, quoted)}"
+    values = []
+    for name, framed in plan.calls:
+        by = ", ".join(to_sql(part, quoted) for part in framed.partition)
+        window = f"PARTITION BY {by} {order}" if by else order
+        call = call_sql(framed.call, quoted)
+        values.append(f"{call} OVER ({window} {frame_text(framed.frame, domain)}) AS {quoted(name)}")
+    rows = _nested(_relation(plan.input, StreamWord.AUTO))
+    return f"SELECT *, {', '.join(values)}\nFROM {rows} AS framed"
 
 
 def _first_side(plan: Plan, word: StreamWord) -> str:

@@ -93,12 +93,30 @@ class ScalarQuery(Node):
 
 
 @dataclass(frozen=True)
-class Over(Node):
-    """`ROW_NUMBER() OVER (PARTITION BY … ORDER BY …)`; `function` in capitals, `order` with descending."""
+class FrameSyntax(Node):
+    """`RANGE BETWEEN 1 HOUR PRECEDING AND CURRENT ROW`: how far before a row it starts, None if UNBOUNDED,
+    and where it stops, a bare 0 for the row itself."""
 
-    function: str
+    by_rows: bool
+    start: Quantity | None
+    stop: Quantity
+
+
+@dataclass(frozen=True)
+class Over(Node):
+    """`ROW_NUMBER() OVER (PARTITION BY … ORDER BY …)`; `order` has each key with whether it is descending.
+    `call` is what stands before OVER, `frame` None where none is written."""
+
+    call: Apply
     partition: tuple[Node, ...]
     order: tuple[tuple[Node, bool], ...]
+    frame: FrameSyntax | None = None
+    ignores_null: bool = False
+
+    @property
+    def function(self) -> str:
+        """The name before OVER, in capitals."""
+        return self.call.function.upper()
 
 
 @dataclass(frozen=True)

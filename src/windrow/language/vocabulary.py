@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from windrow.algebra.rank import KINDS
 from windrow.errors import QueryError
 from windrow.language import foreign_forms
 from windrow.language.places import words
@@ -41,7 +40,7 @@ _AFTER = {
     "FIRST": {"NULLS"},
     "LAST": {"NULLS"},
     "FILTER": {")"},
-    "OVER": {")"},
+    "OVER": {")", "NULLS"},
     "PARTITION": {"("},
     "UNKNOWN": {"IS", "NOT"},
 }
@@ -107,11 +106,13 @@ def _infix(tokens: Tokens, index: int) -> bool:
     return ends_operand(tokens, index - 1) and begins_operand(tokens, index + 1)
 
 
-def _no_rank(tokens: Tokens, index: int) -> bool:
-    """OVER behind anything but a call that numbers rows."""
-    if tokens.word(index - 1) != ")" or tokens.word(index + 1) != "(":
+def _unknown_over(tokens: Tokens, index: int) -> bool:
+    """OVER behind a call that looks at all rows of a partition, or at those that follow."""
+    if tokens.word(index - 1) != ")":
+        return tokens.word(index - 1) not in ("NULLS",) and _infix(tokens, index)
+    if tokens.word(index + 1) != "(":
         return _infix(tokens, index)
-    return tokens.word(tokens.partner[index - 1] - 1) not in KINDS
+    return tokens.word(tokens.partner[index - 1] - 1) in foreign_forms.OVER_ALL_ROWS
 
 
 def _then(*following: str) -> Callable[[Tokens, int], bool]:
@@ -138,8 +139,8 @@ _NOT = "is not part of the language"
 _SORTED = "rows of a stream have no order to keep within a partition"
 FOREIGN: dict[str, Foreign] = {
     "OVER": Foreign(
-        _no_rank,
-        "OVER windows are not part of the language",
+        _unknown_over,
+        "this form of OVER is not part of the language",
         foreign_forms.over,
     ),
     "LATERAL": Foreign(

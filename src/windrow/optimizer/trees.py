@@ -6,7 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import Column, Expression, WindowBound, conjunction, conjuncts
-from windrow.algebra.operators import Aggregate, Exists, Filter, Join, Limit, Project, TableJoin
+from windrow.algebra.operators import (
+    Aggregate,
+    AggregateCall,
+    Exists,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    TableJoin,
+)
+from windrow.algebra.over import Over
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
 from windrow.algebra.rank import Rank
 from windrow.errors import QueryError
@@ -82,6 +92,8 @@ def with_expressions(plan: Plan, change: Callable[[Expression], Expression]) -> 
             return replace(plan, partition=tuple(map(change, plan.partition)), order=order)
         case Aggregate():
             return _with_grouping(plan, change)
+        case Over():
+            return _with_frames(plan, change)
         case Window(spec=LifetimeWindow() as spec):
             return replace(plan, spec=replace(spec, expression=change(spec.expression)))
         case _:
@@ -90,11 +102,27 @@ def with_expressions(plan: Plan, change: Callable[[Expression], Expression]) -> 
 
 def _with_grouping(plan: Aggregate, change: Callable[[Expression], Expression]) -> Aggregate:
     keys = tuple((name, change(key)) for name, key in plan.keys)
-    calls = tuple(
-        (name, replace(call, args=tuple(map(change, call.args)), where=change(call.where)))
-        for name, call in plan.aggregates
-    )
+    calls = tuple((name, _with_arguments(call, change)) for name, call in plan.aggregates)
     return replace(plan, keys=keys, aggregates=calls)
+
+
+def _with_frames(plan: Over, change: Callable[[Expression], Expression]) -> Over:
+    calls = tuple(
+        (
+            name,
+            replace(
+                framed,
+                call=_with_arguments(framed.call, change),
+                partition=tuple(map(change, framed.partition)),
+            ),
+        )
+        for name, framed in plan.calls
+    )
+    return replace(plan, order=change(plan.order), calls=calls)
+
+
+def _with_arguments(call: AggregateCall, change: Callable[[Expression], Expression]) -> AggregateCall:
+    return replace(call, args=tuple(map(change, call.args)), where=change(call.where))
 
 
 def expressions_of(plan: Plan) -> list[Expression]:

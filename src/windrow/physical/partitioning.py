@@ -31,6 +31,7 @@ from windrow.algebra.operators import (
     TableJoin,
     Union,
 )
+from windrow.algebra.over import Over
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.windows.domain import ROW_NUM
@@ -204,7 +205,17 @@ class _Apart:
                 return self._joined(plan.inputs, plan.predicate)
             case Exists():
                 return self._joined((plan.left, plan.right), plan.predicate)
+            case Over():
+                return self._framed(plan)
         raise _Together
+
+    def _framed(self, plan: Over) -> str | None:
+        """Rows look back at those of their own partition."""
+        placed = _required(self.of(plan.input))
+        for _, framed in plan.calls:
+            if not any(isinstance(key, Column) and key.name == placed for key in framed.partition):
+                raise _Together
+        return placed
 
     def _with_table(self, plan: TableJoin) -> str | None:
         """Every row meets its own shard's part of the table, which may be all of it."""

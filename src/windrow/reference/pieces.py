@@ -26,10 +26,11 @@ from windrow.algebra.operators import (
     TableJoin,
     Union,
 )
+from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Window
 from windrow.algebra.rank import Rank
 from windrow.reference.expressions import compile_expression
-from windrow.reference.snapshot import Snapshot, grouped, lives, table_rows, together
+from windrow.reference.snapshot import Snapshot, grouped, in_order, lives, table_rows, together
 from windrow.reference.world import Fact, Values, World
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.element import sort_key
@@ -249,6 +250,15 @@ class Pieces:
             alive = [piece.fact for piece in rows if start in piece]
             found += [Piece(fact, start, stop, stop) for fact in self.moment.numbered(plan, alive)]
         return levelled(found)
+
+    @of.register
+    def _(self, plan: Over) -> list[Piece]:
+        rows = sorted(self.of(plan.input), key=lambda piece: in_order(piece.fact))
+        more = self.moment.framed(plan, [piece.fact for piece in rows])
+        return [
+            replace(piece, fact=replace(piece.fact, values=piece.fact.values + values))
+            for piece, values in zip(rows, more, strict=True)
+        ]
 
     def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
         return compile_expression(predicate, source.schema.names)(values, None) is True

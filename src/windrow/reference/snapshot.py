@@ -27,6 +27,7 @@ from windrow.algebra.operators import (
     TableJoin,
     Union,
 )
+from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Plan, TableScan, Window
 from windrow.algebra.rank import Rank
 from windrow.reference import aggregates, waves
@@ -269,6 +270,35 @@ class Snapshot:
                 found.append(replace(fact, values=(*fact.values, before + 1)))
         return found
 
+    @facts.register
+    def _(self, plan: Over) -> list[Fact]:
+        ordered = sorted(self.facts(plan.input), key=in_order)
+        more = self.framed(plan, ordered)
+        pairs = zip(ordered, more, strict=True)
+        return [replace(fact, values=fact.values + values) for fact, values in pairs]
+
+    def framed(self, plan: Over, ordered: Sequence[Fact]) -> list[Values]:
+        """For each row, the values of its frames; rows come in their order."""
+        columns = [self._framed(framed, plan.input, ordered) for _, framed in plan.calls]
+        return [tuple(column[place] for column in columns) for place in range(len(ordered))]
+
+    def _framed(self, framed: FramedCall, source: Plan, ordered: Sequence[Fact]) -> list[Any]:
+        readers, frame = [self._reader(part, source) for part in framed.partition], framed.frame
+        parts = [grouped(tuple(read(fact) for read in readers)) for fact in ordered]
+        found = []
+        for place, fact in enumerate(ordered):
+            mine = [other for other, part in enumerate(parts) if part == parts[place]]
+            before = [
+                mine.index(place) - at if frame.by_rows else fact.ts - ordered[other].ts
+                for at, other in enumerate(mine)
+            ]
+            start = INFINITY if frame.start is None else frame.start
+            chosen = [
+                ordered[other] for other, far in zip(mine, before, strict=True) if frame.stop <= far <= start
+            ]
+            found.append(self._aggregate(framed.call, source, chosen))
+        return found
+
     def _compiled(self, expression: Expression, source: Plan) -> Any:
         return compile_expression(expression, source.schema.names)
 
@@ -278,6 +308,11 @@ class Snapshot:
 
     def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
         return self._compiled(predicate, source)(values, self.bounds(source)) is True
+
+
+def in_order(fact: Fact) -> Any:
+    """The place of a row in its stream: by its instant, ties by all columns."""
+    return fact.ts, sort_key(fact.values)
 
 
 def any_waved(plan: Aggregate) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.algebra.catalog import Stream
+    from windrow.algebra.over import Frame
     from windrow.windows.spec import WindowSpec
 
 
@@ -107,6 +108,23 @@ def _lifetime(spec: LifetimeWindow, names: Spell) -> str:
     if (unit and precedence(spec.expression) < ATOM) or bare:
         text = f"({text})"  # 5S by itself would be five seconds
     return f"{text} {unit}".rstrip()
+
+
+def frame_text(frame: Frame, domain: Domain) -> str:
+    """The frame of an OVER.
+
+    >>> from windrow.algebra.over import Frame
+    >>> frame_text(Frame(False, 60_000_000), Domain.TIME), frame_text(Frame(True, None, 1), Domain.TIME)
+    ('RANGE 1 MINUTE PRECEDING', 'ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING')
+    """
+
+    def before(amount: int | None) -> str:
+        if amount is None:
+            return "UNBOUNDED"
+        return str(amount) if frame.by_rows else quantity(amount, domain)
+
+    word, start = "ROWS" if frame.by_rows else "RANGE", f"{before(frame.start)} PRECEDING"
+    return f"{word} BETWEEN {start} AND {before(frame.stop)} PRECEDING" if frame.stop else f"{word} {start}"
 
 
 def quantity(ticks: int, domain: Domain) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.algebra.explain.brackets import bracket
+from windrow.algebra.explain.brackets import bracket, frame_text
 from windrow.algebra.expressions import TRUE, Expression
 from windrow.algebra.functions.sql_text import constant_sql, to_sql
 from windrow.algebra.operators import (
@@ -22,11 +22,14 @@ from windrow.algebra.operators import (
     TableJoin,
     Union,
 )
+from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, Subquery, TableScan, Window
 from windrow.algebra.rank import Rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from windrow.windows.domain import Domain
 
 
 _PREFIX = re.compile(r"\b[A-Za-z_]\w*\.(?=[A-Za-z_])")
@@ -94,6 +97,10 @@ def operator_text(node: Plan, spelling: Spelling) -> str:  # noqa: C901  # one l
         case Rank(kind=kind, partition=partition, order=order):
             apart = f" of {', '.join(map(spelling.sql, partition))}" if partition else ""
             return f"# {kind}{apart} by {_order(order, spelling)}"
+        case Over(calls=calls):
+            domain = node.leaves[0].domain
+            texts = (f"{call_text(each.call, spelling)} {_over(each, domain, spelling)}" for _, each in calls)
+            return ", ".join(texts)
         case Limit(order=order, count=count):
             return f"first {count}" + (f" by {listed}" if (listed := _order(order, spelling)) else "")
     return _source(node, spelling)
@@ -134,6 +141,11 @@ def call_text(call: AggregateCall, spelling: Spelling) -> str:
     args += [constant_sql(param) for param in call.params]
     where = f" FILTER (WHERE {spelling.sql(call.where)})" if call.where != TRUE else ""
     return f"{call.function.upper()}({'DISTINCT ' if call.distinct else ''}{', '.join(args)}){where}"
+
+
+def _over(framed: FramedCall, domain: Domain, spelling: Spelling) -> str:
+    apart = f"PARTITION BY {', '.join(map(spelling.sql, framed.partition))} " if framed.partition else ""
+    return f"OVER ({apart}{frame_text(framed.frame, domain)})"
 
 
 def _aggregate(node: Aggregate, spelling: Spelling) -> str:

@@ -22,6 +22,7 @@ from windrow.algebra.operators import (
     TableJoin,
     Union,
 )
+from windrow.algebra.over import Over
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.algebra.rank import Rank
@@ -31,6 +32,7 @@ from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.relational.aggregate.bins import Binned
 from windrow.kernels.relational.aggregate.by_expiry import ByEnd
 from windrow.kernels.relational.aggregate.extremes import Candidates
+from windrow.kernels.relational.aggregate.frames import Framed
 from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.aggregate.row_panes import RowPanes
 from windrow.kernels.relational.aggregate.totals import grouped
@@ -432,6 +434,10 @@ class Builder:
     def _(self, plan: Rank) -> Operator:
         read = [*plan.partition, *(expression for expression, _ in plan.order)]
         return Ranked(plan, self._reading(read, plan, self.of(plan.input)))
+
+    @_build.register
+    def _(self, plan: Over) -> Operator:
+        return Framed(plan, self.of(plan.input))
 
     def _reading(self, expressions: Sequence[Expression], plan: Plan, below: Operator) -> Operator:
         """With the bounds of the extents of a plan's own windows, if any expression reads them."""

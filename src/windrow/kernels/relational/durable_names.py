@@ -15,6 +15,7 @@ from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.relational.aggregate.bins import Binned
 from windrow.kernels.relational.aggregate.by_expiry import ByEnd
 from windrow.kernels.relational.aggregate.extremes import Candidates
+from windrow.kernels.relational.aggregate.frames import Framed
 from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.aggregate.row_panes import RowPanes
 from windrow.kernels.relational.aggregate.totals import Running
@@ -93,6 +94,7 @@ OPERATORS: dict[type[Operator], str] = {
     RowPanes: "group-row-panes.1",
     Limited: "limit.1",
     Ranked: "rank.1",
+    Framed: "frames.1",
     Staying: "staying-results.1",
     Outliving: "outliving.1",
     Witnessed: "outliving-witnessed.1",

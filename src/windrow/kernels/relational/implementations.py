@@ -31,6 +31,7 @@ from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.relational.aggregate.bins import Binned
 from windrow.kernels.relational.aggregate.by_expiry import ByEnd
 from windrow.kernels.relational.aggregate.extremes import Candidates
+from windrow.kernels.relational.aggregate.frames import Framed
 from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.aggregate.row_panes import RowPanes
 from windrow.kernels.relational.aggregate.totals import Running
@@ -301,6 +302,12 @@ class Reading:
         return Implementation("ranked at each change", "any row may be among the first")
 
     @of.register
+    def _(self, operator: Framed) -> Implementation:
+        return Implementation(
+            "frames in order", "a row is combined into the frames it is in once it is final"
+        )
+
+    @of.register
     def _(self, operator: Outliving) -> Implementation:
         why = "results outlive rows of INTERNAL windows, and no faster way is known for this plan"
         return Implementation("computed again where rows change", why)
@@ -404,6 +411,13 @@ def _in(layout: Layout) -> str:
 
 def _always(state: str) -> Callable[[Operator], str]:
     return lambda operator: state
+
+
+@kept_by.register
+def _(operator: Framed) -> str:
+    if operator.is_bounded:
+        return "the states of rows that later frames reach"
+    return "a state per partition, and those of rows that later frames reach or reach later"
 
 
 for _kind, _state in {

@@ -88,7 +88,7 @@ class Groups(Values):
         )
 
     def aggregate(self, node: Apply) -> Expression:
-        call = with_lists(self.rows, _call(node, self.scope))
+        call = with_lists(self.rows, bound_call(node, self.scope))
         order_is_known(self.rows, call)
         with at(node):
             sub_windows_are_known(self.rows, call)
@@ -129,7 +129,8 @@ class Groups(Values):
         return next(candidate for candidate in candidates if candidate not in used)
 
 
-def _call(node: Apply, scope: Scope) -> AggregateCall:
+def bound_call(node: Apply, scope: Scope) -> AggregateCall:
+    """An aggregate of rows, with its arguments bound."""
     kind = aggregates.lookup(node.function)
     written, constants = _arguments(node, kind)
     values = Values(scope, "the argument of an aggregate")

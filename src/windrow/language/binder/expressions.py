@@ -15,7 +15,8 @@ from windrow.algebra.functions.coercion import cast
 from windrow.algebra.types import BOOLEAN, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import literal, suffixed, written_type
-from windrow.language.binder.places import at, mistake, refuse, walk
+from windrow.language.binder.places import at, mistake, refuse
+from windrow.language.depth import children
 from windrow.language.syntax import (
     Apply,
     CastTo,
@@ -25,6 +26,7 @@ from windrow.language.syntax import (
     Name,
     Node,
     Over,
+    Query,
     ScalarQuery,
     Star,
     WStream,
@@ -33,7 +35,7 @@ from windrow.language.syntax import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from windrow.language.binder.ranks import Ranks
+    from windrow.language.binder.over import Overs
     from windrow.language.binder.scope import Scope
 
 _INSTEAD_OF_AGGREGATE = {
@@ -53,8 +55,8 @@ class Values:
         self.clause = clause
         #: makes `window_start` and `window_end`; None where they mean nothing
         self.bound = bound
-        #: collects the numbers within partitions; None where they mean nothing
-        self.ranks: Ranks | None = None
+        #: collects what is asked with OVER; None where that means nothing
+        self.overs: Overs | None = None
 
     def bind(self, node: Node) -> Expression:
         """The expression a node means; errors point at the innermost node they are about."""
@@ -66,8 +68,8 @@ class Values:
                     return self.name(node)
                 case CastTo():
                     return self._cast(node)
-                case Over() if self.ranks is not None:
-                    return self.ranks.column(node, self.bind)
+                case Over() if self.overs is not None:
+                    return self.overs.column(node, self.bind)
                 case Apply() if aggregates.is_aggregate(node.function):
                     return self.aggregate(node)
                 case Apply():
@@ -139,7 +141,7 @@ def _misplaced(node: Node) -> QueryError:
             message = "a query is a value only in comparisons of WHERE, joined by AND to the other conditions"
             hint = "elsewhere join it: FROM …, (SELECT …) AS q, and read q's column"
         case Over():
-            message = f"{node.function} stands in the select list and in QUALIFY"
+            message = f"{node.function} OVER stands in the select list and in QUALIFY"
             hint = "select it in a nested query under a name, and read that"
         case Star():
             message, hint = "`*` is not a value", "name a column; COUNT(*) counts rows"
@@ -167,8 +169,13 @@ def is_bound(node: Node) -> bool:
 
 
 def has_aggregate(node: Node) -> bool:
-    """Whether any aggregate is called in an expression."""
-    return any(isinstance(part, Apply) and aggregates.is_aggregate(part.function) for part in walk(node))
+    """Whether any aggregate of a group is called in an expression; before OVER it is one of a frame."""
+    if isinstance(node, Apply) and aggregates.is_aggregate(node.function):
+        return True
+    parts = [part for part in children(node) if not isinstance(part, Query)]
+    if isinstance(node, Over):
+        parts = [*children(node.call), *(part for part in parts if part is not node.call)]
+    return any(map(has_aggregate, parts))
 
 
 def conditions(node: Node | None) -> list[Node]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import conjunction
 from windrow.algebra.operators import Exists
+from windrow.algebra.rank import KINDS
 from windrow.language.binder.aggregates import group_rows, is_grouped
 from windrow.language.binder.bounds import Leaves, bounds_over
 from windrow.language.binder.context import Context
@@ -20,11 +21,11 @@ from windrow.language.binder.expressions import Values, conditions
 from windrow.language.binder.joins import Conditions
 from windrow.language.binder.membership import Membership, scalar_queries
 from windrow.language.binder.outer_joins import OuterJoins
-from windrow.language.binder.places import at, refuse
+from windrow.language.binder.places import at, refuse, walk
 from windrow.language.binder.pseudo import pseudo_reads
 from windrow.language.binder.scope import Scope
 from windrow.language.binder.sources import bind_sources
-from windrow.language.syntax import ExistsTest, InTest, Select
+from windrow.language.syntax import ExistsTest, InTest, Over, Select
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
@@ -43,7 +44,7 @@ class Rows:
 
 def bind_rows(select: Select, context: Context) -> Rows:
     """FROM … WHERE …."""
-    items = bind_sources(select.sources, pseudo_reads(select), context)
+    items = bind_sources(select.sources, pseudo_reads(select), context, growing=_asks_for_frames(select))
     scope = Scope(tuple(entry for item in items for entry in item.entries), context.outer)
     if any(source.join for source in select.sources):
         outer = OuterJoins(items, scope)
@@ -66,6 +67,13 @@ def bind_rows(select: Select, context: Context) -> Rows:
             elif scalar_queries(test):
                 plan = membership.compared(plan, test)
     return Rows(plan, scope, tuple(foreign))
+
+
+def _asks_for_frames(select: Select) -> bool:
+    """Whether OVER looks back from each row, instead of numbering the rows of an answer."""
+    written = [*(item.expression for item in select.items), *filter(None, [select.qualify])]
+    parts = (part for each in written for part in walk(each))
+    return any(isinstance(part, Over) and part.function not in KINDS for part in parts)
 
 
 def _sorted_conditions(select: Select, items: list[FromItem], scope: Scope) -> Conditions:

@@ -44,10 +44,15 @@ def _spelled(node: Node) -> Expression:
         case Star():
             return Column("*", NULL)
         case Over():
-            return Column(node.function, NULL)
+            return Column(_over(node), NULL)
         case Constant():
             return Column(_constant(node), NULL)
     return Column("value", NULL)
+
+
+def _over(node: Over) -> str:
+    """A number by its function, and a value of a frame by its call."""
+    return describe(node.call) if aggregates.is_aggregate(node.call.function) else node.function
 
 
 def _constant(node: Constant) -> str:

@@ -15,14 +15,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Distinct, Filter, Project
+from windrow.algebra.plan import StreamWord
 from windrow.language.binder.aggregates import Groups, is_grouped
 from windrow.language.binder.bounds import bounds_over
 from windrow.language.binder.context import Context, Relation
 from windrow.language.binder.expressions import Values
 from windrow.language.binder.from_where import Rows, bind_rows
 from windrow.language.binder.order_by import bind_order, hidden, limited, whole_answers
+from windrow.language.binder.over import Overs
 from windrow.language.binder.places import at, refuse
-from windrow.language.binder.ranks import Ranks
 from windrow.language.binder.select_list import SelectList, expand
 
 if TYPE_CHECKING:
@@ -58,25 +59,25 @@ def bind_select(select: Select, context: Context) -> Relation:
 
 def _about_rows(select: Select, rows: Rows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
     values = Values(rows.scope, "the select list", bounds_over(rows.plan))
-    values.ranks = ranks = Ranks()
+    values.overs = overs = Overs(rows.plan, rows.scope)
     named = _outputs(outputs, values)
     qualify = _qualify(select, outputs, values)
     keys = bind_order(select, outputs, values)
     with at(select):
-        return _numbered(select, rows.plan, ranks, qualify), named, keys
+        return _numbered(select, rows.plan, overs, qualify), named, keys
 
 
 def _about_groups(select: Select, rows: Rows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
     groups = Groups(select, rows.plan, rows.scope, outputs)
-    groups.ranks = ranks = Ranks()
+    groups.overs = overs = Overs(None, rows.scope)
     named = _outputs(outputs, groups)
     qualify = _qualify(select, outputs, groups)
-    groups.ranks = None
+    groups.overs = None
     having = groups.having(select)
-    groups.ranks = ranks
+    groups.overs = overs
     keys = bind_order(select, outputs, groups)
     with at(select):
-        return _numbered(select, groups.plan(having), ranks, qualify), named, keys
+        return _numbered(select, groups.plan(having), overs, qualify), named, keys
 
 
 def _qualify(select: Select, outputs: SelectList, values: Values) -> Expression | None:
@@ -84,26 +85,33 @@ def _qualify(select: Select, outputs: SelectList, values: Values) -> Expression 
         return None
     values.clause = "QUALIFY"
     found = values.condition(outputs.without_aliases(select.qualify, columns_win=values.scope))
-    if not values.ranks or not values.ranks.names:
+    if not values.overs or not values.overs.nodes:
         refuse(
             select.qualify,
-            "QUALIFY is about numbers within partitions, and this query asks for none",
+            "QUALIFY is about values of OVER, and this query asks for none",
             "bad-qualify",
             "write WHERE, or HAVING for groups; or QUALIFY ROW_NUMBER() OVER (…) <= n",
         )
     return found
 
 
-def _numbered(select: Select, plan: Plan, ranks: Ranks, qualify: Expression | None) -> Plan:
-    """The rows or groups with the numbers that are asked for."""
-    if ranks.names and select.word.restores:
+def _numbered(select: Select, plan: Plan, overs: Overs, qualify: Expression | None) -> Plan:
+    """The rows or groups with what is asked with OVER."""
+    if overs.ranks and select.word.restores:
         refuse(
-            ranks.nodes[0],
+            overs.nodes[0],
             f"{select.word.value} is about results that came and went, which had many numbers",
             "restore",
             "use ISTREAM or RSTREAM",
         )
-    plan = ranks.over(plan)
+    if overs.frames and select.word not in (StreamWord.AUTO, StreamWord.ISTREAM):
+        refuse(
+            overs.nodes[0],
+            f"each row has one answer, which stays: {select.word.value} has nothing to tell of them",
+            "bad-over",
+            f"leave {select.word.value} out",
+        )
+    plan = overs.over(plan)
     return Filter(plan, qualify) if qualify is not None else plan
 
 

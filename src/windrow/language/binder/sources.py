@@ -57,22 +57,23 @@ class FromItem:
         return frozenset(entry.column.name for entry in self.entries if isinstance(entry.column, Column))
 
 
-def bind_sources(sources: tuple[Source, ...], reads: Reads, context: Context) -> list[FromItem]:
-    """All of FROM, each under an alias of its own."""
+def bind_sources(
+    sources: tuple[Source, ...], reads: Reads, context: Context, growing: bool = False
+) -> list[FromItem]:
+    """All of FROM, each under an alias of its own; `growing` if the query is about rows that only come."""
     items: list[FromItem] = []
     for source in sources:
         with at(source):
             item = _Binding(source, reads, context, tuple(item.plan_alias for item in items)).bind()
         _refuse_second(item, items)
         items.append(item)
-    return with_bounds(_accumulated(items, reads, context))
+    moving = any(not leaf.spec.is_periodic for item in items for leaf in item.plan.leaves)
+    return with_bounds(_accumulated(items, reads, context) if growing or moving else items)
 
 
 def _accumulated(items: list[FromItem], reads: Reads, context: Context) -> list[FromItem]:
-    """Beside windows that move continuously, the rows of closed windows stay: a nested query over window
-    functions only grows, as in the systems they come from."""
-    if all(leaf.spec.is_periodic for item in items for leaf in item.plan.leaves):
-        return items
+    """Beside windows that move continuously, and below OVER, the rows of closed windows stay: a nested query
+    over window functions only grows, as in the systems they come from."""
     changed: list[FromItem] = []
     for item in items:
         source, used = item.node, tuple(other.plan_alias for other in changed)

@@ -18,6 +18,7 @@ from windrow.algebra.operators import (
     TableJoin,
     Union,
 )
+from windrow.algebra.over import Over
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.rank import Rank
@@ -199,6 +200,15 @@ class Estimator:
         (flow,) = below
         cost = arrivals(plan.input, flow) * max(1.0, flow.rows) + upkeep(plan.input, flow.rate)
         return Estimate(flow.rate, flow.rows, flow.rows, cost), {**flow.values, plan.name: flow.rows}
+
+    @_of.register
+    def _(self, plan: Over, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        (flow,) = below
+        cost = arrivals(plan.input, flow) * (1 + len(plan.calls))
+        return Estimate(flow.rate, flow.rows, 0, cost), {
+            **flow.values,
+            **{name: flow.rows for name, _ in plan.calls},
+        }
 
     @_of.register
     def _(self, plan: Emit, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:

@@ -1,0 +1,270 @@
+"""OVER: aggregates of the rows before each row.
+
+A row's frame is a run of neighbours in its partition's order, and no frame begins or ends before that of the
+row before it; so a row is in the frames of a run of rows, as a row is in a run of spans below γ, and both are
+computed alike.
+
+    rows      a   b   c   d   e            ROWS 2 PRECEDING
+    frame of c   [a   b   c]
+    b is in the frames of b, c and d
+
+Rows become states when they come. Of these are kept those that frames of later rows reach; where frames have
+no beginning, those that all later frames have are one state for each partition.
+
+Card: frames
+    requirements  rows come in order and never leave; frames end at their row or before it
+    time          O(1) combinations per row for states of numbers, whatever the frame (spans in order); else
+                  rows × frame, or (rows + frame) · log (dyadic cells); all partitions' states are read
+    space         the states of the rows within a frame of the last; one per partition where it is unbounded
+    source        spans in order: Tangwongsan, Hirzel and Schneider 2015; Leis et al. 2015 (frames as segment
+                  trees)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from windrow.algebra.operators import Aggregate
+from windrow.kernels.aggregates.frequencies import of_nothing
+from windrow.kernels.aggregates.measures import GROUPS, Measures
+from windrow.kernels.columnar.codes import row_order
+from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
+from windrow.kernels.columnar.expressions import compile_expression
+from windrow.kernels.layouts import PANE, Layout
+from windrow.kernels.relational.aggregate.cells import DIRECT, blocks, covered
+from windrow.kernels.relational.aggregate.row_order import combines, order_of, spans
+from windrow.kernels.relational.aggregate.values import CELL, lowered
+from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
+from windrow.kernels.relational.operator import Operator, Step, composed, part
+from windrow.kernels.relational.signed_rows import TS, Columns, N, blank, columns_of
+from windrow.kernels.relational.sweep import codes
+from windrow.kernels.state import State
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.operators import AggregateCall
+    from windrow.algebra.over import Frame, Over
+    from windrow.algebra.plan import Plan
+
+    Ints = npt.NDArray[np.int64]
+
+TAIL = "tail"
+
+
+class Framed(Operator):
+    """All rows, with the values of their frames."""
+
+    name = "frames"
+
+    def __init__(self, plan: Over, below: Operator) -> None:
+        self.inputs = (below,)
+        self.order = plan.input.schema.names
+        self.columns = columns_of(plan.schema)
+        self.rows: Columns = {n: d for n, d in below.columns.items() if n in self.columns}
+        frames: dict[tuple[tuple[Expression, ...], Frame], list[tuple[str, AggregateCall]]] = {}
+        for name, framed in plan.calls:
+            frames.setdefault((framed.partition, framed.frame), []).append((name, framed.call))
+        self.frames = [
+            _Frames(plan.input, partition, frame, calls, self.rows)
+            for (partition, frame), calls in frames.items()
+        ]
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether rows are forgotten."""
+        return all(each.frame.start is not None for each in self.frames)
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        if not inputs[0].height:
+            return state, blank(self.columns)
+        new = self._sorted(inputs[0])
+        states, values = {}, []
+        for number, frames in enumerate(self.frames):
+            states[str(number)], found = frames.advance(part(state, str(number)), new, step)
+            values += found
+        return composed(states), new.with_columns(values).select(list(self.columns))
+
+    def _sorted(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        """Rows as the stream has them in order, each copy by itself."""
+        copies = np.repeat(np.arange(pieces.height), pieces[N].to_numpy())
+        rows = picked(pieces.select(list(self.rows)), copies).with_columns(pl.lit(1, pl.Int64).alias(N))
+        order = [row_order(rows[name]).alias(f"c{place}") for place, name in enumerate(self.order)]
+        keys = pl.DataFrame([rows[TS].alias("t"), *order])
+        return picked(rows, keys.select(pl.arg_sort_by(keys.columns)).to_series())
+
+
+class _Frames:
+    """The aggregates over one kind of frame."""
+
+    def __init__(
+        self,
+        below: Plan,
+        partition: Sequence[Expression],
+        frame: Frame,
+        calls: Sequence[tuple[str, AggregateCall]],
+        rows: Columns,
+    ) -> None:
+        self.frame = frame
+        self.kinds = {name: polars_type(call.data_type) for name, call in calls}
+        self.measures = Measures(Aggregate(below, (), tuple(calls)))
+        self.readers = [(compile_expression(key), polars_type(key.type)) for key in partition]
+        self.keys = [f"#k{place}" for place in range(len(partition))]
+        nobody = self._lifted(blank(rows), np.zeros(0, dtype=np.int64))
+        self.tables = {name: dict(table.schema) for name, table in nobody.items()}
+        kinds = {name: kind for name, (_, kind) in zip(self.keys, self.readers, strict=True)}
+        self.tail: Columns = kinds | {TS: pl.Int64()}
+
+    def advance(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, list[pl.Series]]:
+        """The next state, and the values of new rows in their order."""
+        old = frame_of(state.of(TAIL), self.tail)
+        elements = pl.concat([old, self._keyed(new)])
+        code = codes(elements, self.keys)
+        order = np.argsort(code, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        lifted = self._lifted(new, np.arange(new.height) + old.height)
+        tables = {
+            name: _moved(pl.concat([frame_of(state.of(name), kinds), lifted[name]]), place)
+            for name, kinds in self.tables.items()
+        }
+        elements, code = picked(elements, order), code[order]
+        cells = np.sort(place[old.height :])
+        values = self._values(tables, elements[TS].to_numpy(), code, cells)
+        after = self._kept(elements, tables, code, step)
+        return after, [picked(values, np.searchsorted(cells, place[old.height :]))[n] for n in self.kinds]
+
+    def _keyed(self, rows: pl.DataFrame) -> pl.DataFrame:
+        keys = [
+            without_negative_zero(read(rows)).cast(kind).alias(name)
+            for name, (read, kind) in zip(self.keys, self.readers, strict=True)
+        ]
+        return pl.DataFrame([*keys, rows[TS]])
+
+    def _lifted(self, rows: pl.DataFrame, pane: Ints) -> dict[str, pl.DataFrame]:
+        """States of single rows."""
+        frame = rows.with_columns(pl.Series("#pane", pane, dtype=pl.Int64), pl.col(TS).alias("#t"))
+        return self.measures.tables(frame)
+
+    # Values.
+
+    def _values(
+        self, tables: Mapping[str, pl.DataFrame], times: Ints, code: Ints, cells: Ints
+    ) -> pl.DataFrame:
+        """One row for each cell: of the elements, those that are new."""
+        first, stop = self._bounds(times, code, cells)
+        place = np.arange(len(times))
+        low, high = np.searchsorted(stop, place, side="right"), np.searchsorted(first, place, side="right")
+        found = self._combined(tables, low, high)
+        every = pl.DataFrame({CELL: np.arange(len(cells))})
+        joined = every.join(found, on=CELL, how="left", maintain_order="left")
+        known = pl.Series(np.isin(every[CELL].to_numpy(), found[CELL].to_numpy()))
+        return joined.with_columns(
+            joined[each.name].zip_with(
+                known,
+                pl.Series([of_nothing(each.aggregate)], dtype=self.kinds[each.name]).new_from_index(
+                    0, len(cells)
+                ),
+            )
+            for each in self.measures.measures
+        )
+
+    def _bounds(self, times: Ints, code: Ints, cells: Ints) -> tuple[Ints, Ints]:
+        """The frame of each cell, as a range of elements."""
+        start, stop = self.frame.start, self.frame.stop
+        begin = np.searchsorted(code_rank(code), code_rank(code)[cells])
+        if self.frame.by_rows:
+            first = begin if start is None else np.maximum(begin, cells - start)
+            return first, np.maximum(first, cells - stop + 1)
+        known = np.unique(times)
+        width = len(known) + 1
+        placed = code_rank(code) * width + np.searchsorted(known, times)
+        base, at = code_rank(code)[cells] * width, times[cells]
+        last = np.searchsorted(placed, base + np.searchsorted(known, at - stop, side="right"))
+        if start is None:
+            return begin, np.maximum(begin, last)
+        first = np.searchsorted(placed, base + np.searchsorted(known, at - start))
+        return first, np.maximum(first, last)
+
+    def _combined(self, tables: Mapping[str, pl.DataFrame], low: Ints, high: Ints) -> pl.DataFrame:
+        """`#cell` and the values of all cells that any element is in: from `low` up to `high`."""
+        if not (low < high).any():
+            return blank({CELL: pl.Int64(), **self.kinds})
+        layouts = self.measures.layouts
+        order = order_of(low, high) if set(layouts) == {GROUPS} and combines(layouts[GROUPS]) else None
+        if order is not None:
+            states = picked(tables[GROUPS].sort(PANE), order)
+            return lowered(self.measures, {GROUPS: spans(states, layouts[GROUPS], low[order], high[order])})
+        if int(np.maximum(high - low, 0).sum()) <= DIRECT * (len(low) + int(high.max())):
+            row, cell = covered(low, high)
+            found = {name: _spread(table, layouts[name], row, cell) for name, table in tables.items()}
+            return lowered(self.measures, found)
+        row, level, block = blocks(low, high)
+        width = int(high.max()) + 1
+        cells, levels = np.arange(width), range(int(level.max()) + 1)
+        nodes = np.concatenate([number * width + (cells >> number) for number in levels])
+        found = {}
+        for name, table in tables.items():
+            inner = _spread(table, layouts[name], row, level * width + block)
+            found[name] = _spread(inner, layouts[name], nodes, np.tile(cells, len(levels)))
+        return lowered(self.measures, found)
+
+    # What is kept.
+
+    def _kept(
+        self, elements: pl.DataFrame, tables: Mapping[str, pl.DataFrame], code: Ints, step: Step
+    ) -> State:
+        """The states that frames of later rows have in them; those that all of them have are made one."""
+        start, stop = self.frame.start, self.frame.stop
+        ends = np.searchsorted(code_rank(code), code_rank(code), side="right")
+        if self.frame.by_rows:
+            before = ends - np.arange(len(code))  # the last row is one before the next
+            reached = np.full(len(code), True) if start is None else before <= start
+            settled = before >= stop
+        else:
+            times, now = elements[TS].to_numpy(), step.clock.now
+            reached = np.full(len(code), True) if start is None else times >= now - start
+            settled = times <= now - stop
+        first = np.searchsorted(code_rank(code), code_rank(code))
+        own = np.where(settled, first, np.arange(len(code))) if start is None else np.arange(len(code))
+        number = np.full(len(code), -1)
+        numbers = np.unique(own[reached])
+        number[reached] = np.searchsorted(numbers, own[reached])
+        tail = pl.DataFrame([*(elements[name] for name in self.keys), elements[TS]])
+        tail = tail.with_columns(pl.Series("#to", number)).filter(pl.col("#to") >= 0)
+        if start is None:
+            kept = [pl.col(name).first() for name in self.keys]
+            tail = tail.group_by("#to", maintain_order=True).agg(*kept, pl.col(TS).max())
+        chunks = {TAIL: chunks_of(tail.sort("#to").select(list(self.tail)))}
+        for name, table in tables.items():
+            moved = _moved(table, number).filter(pl.col(PANE) >= 0)
+            layout = self.measures.layouts[name]
+            merged = layout.merge(moved, [PANE, *layout.keys]) if start is None else moved
+            chunks[name] = chunks_of(merged)
+        return State(chunks)
+
+
+def code_rank(code: Ints) -> Ints:
+    """Numbers of runs, from 0 on.
+
+    >>> code_rank(np.array([7, 7, 3])).tolist()
+    [0, 0, 1]
+    """
+    return np.cumsum(np.append(0, code[1:] != code[:-1])) if len(code) else code
+
+
+def _moved(table: pl.DataFrame, place: Ints) -> pl.DataFrame:
+    """The table of other panes."""
+    return table.with_columns(pl.Series(PANE, place[table[PANE].to_numpy()], dtype=pl.Int64))
+
+
+def _spread(table: pl.DataFrame, layout: Layout, source: Ints, target: Ints) -> pl.DataFrame:
+    """States of panes combined for others, to each of which some of them go."""
+    ways = pl.DataFrame({PANE: source, "#to": target})
+    spread = table.join(ways, on=PANE).drop(PANE).rename({"#to": PANE})
+    return layout.merge(spread.select(table.columns), [PANE, *layout.keys])

@@ -1,0 +1,225 @@
+"""OVER in a select list, and QUALIFY: numbers within partitions, and aggregates of the rows before each row.
+
+Both are computed above FROM … WHERE; numbers also above groups and HAVING. QUALIFY filters by them, below
+DISTINCT. Equal calls are one. What is the same for all rows of an answer, as the bounds of its window, parts
+nothing.
+
+LAG is the first of one row so far back, and ROW_NUMBER in the order of a stream without a window counts the
+rows up to each: both are frames, whose answers never change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from windrow.algebra import aggregates
+from windrow.algebra.estimates import settled, with_lists
+from windrow.algebra.expressions import Column, Expression, Literal
+from windrow.algebra.functions import call as function_call
+from windrow.algebra.operators import AggregateCall
+from windrow.algebra.over import Frame, FramedCall, Over, instant_columns, is_over_stream
+from windrow.algebra.rank import KINDS, Rank
+from windrow.algebra.types import BIGINT
+from windrow.language.binder.aggregates import bound_call
+from windrow.language.binder.constants import whole_number
+from windrow.language.binder.places import at, refuse
+from windrow.language.syntax import Apply, Star
+from windrow.language.syntax import Over as Written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windrow.algebra.plan import Plan
+    from windrow.language.binder.scope import Scope
+    from windrow.language.syntax import FrameSyntax, Node
+    from windrow.windows.units import Quantity
+
+_Rank = tuple[str, tuple[Expression, ...], tuple[tuple[Expression, bool], ...]]
+_SO_FAR = Frame(by_rows=True, start=None)
+
+
+class Overs:
+    """What one SELECT asks for with OVER. `rows` is what it is about, None if that are groups."""
+
+    def __init__(self, rows: Plan | None, scope: Scope) -> None:
+        self.rows = rows
+        self.scope = scope
+        self.ranks: dict[_Rank, str] = {}
+        self.frames: dict[FramedCall, str] = {}
+        self.order: Expression | None = None
+        self.nodes: list[Written] = []
+
+    def column(self, node: Written, bind: Callable[[Node], Expression]) -> Expression:
+        """What a call stands for."""
+        self.nodes.append(node)
+        partition = tuple(value for part in node.partition if (value := bind(part)).columns)
+        order = tuple((bind(key), descending) for key, descending in node.order)
+        if node.function in KINDS and not self._is_append_only(node, order):
+            return self._rank(node, partition, order)
+        if self.rows is None:
+            refuse(
+                node,
+                f"{node.function} OVER is about rows, and this SELECT is about groups",
+                "bad-over",
+                "group in a nested query under [UNBOUNDED], and write OVER around it",
+            )
+        return self._framed(node, partition, self._in_order(node, order))
+
+    def over(self, plan: Plan) -> Plan:
+        """The plan with all that was asked for."""
+        for node in self.nodes[:1]:
+            with at(node):
+                if self.frames:
+                    assert self.order is not None
+                    calls = tuple((name, framed) for framed, name in self.frames.items())
+                    plan = Over(plan, self.order, calls)
+                for (kind, partition, order), name in self.ranks.items():
+                    plan = Rank(plan, name, kind, partition, order)
+        return plan
+
+    # Numbers.
+
+    def _rank(
+        self,
+        node: Written,
+        partition: tuple[Expression, ...],
+        order: tuple[tuple[Expression, bool], ...],
+    ) -> Expression:
+        name = node.function
+        if node.call.args or node.call.distinct or node.call.where is not None or node.ignores_null:
+            refuse(node, f"{name} takes no arguments", "bad-over", f"write {name}() OVER (ORDER BY …)")
+        if not order:
+            hint = f"write {name}() OVER (PARTITION BY … ORDER BY …)"
+            refuse(node, f"{name} does not say by which order", "bad-over", hint)
+        if node.frame is not None:
+            refuse(
+                node.frame,
+                f"{name} numbers all rows and has no frame",
+                "bad-over",
+                "leave ROWS and RANGE out",
+            )
+        found = self.ranks.setdefault(
+            (name, partition, order), f"{name.lower()} {len(self.ranks) + len(self.frames) + 1}"
+        )
+        return Column(found, BIGINT)
+
+    def _is_append_only(self, node: Written, order: tuple[tuple[Expression, bool], ...]) -> bool:
+        """Whether the numbers of rows stay as they are when others come."""
+        if node.function != "ROW_NUMBER" or self.rows is None or len(order) != 1 or order[0][1]:
+            return False
+        key = order[0][0]
+        named = isinstance(key, Column) and key.name in instant_columns(self.rows)
+        return named and is_over_stream(self.rows) and node.frame is None and not node.call.args
+
+    # Frames.
+
+    def _in_order(self, node: Written, order: tuple[tuple[Expression, bool], ...]) -> Expression:
+        assert self.rows is not None
+        known = sorted(name.rsplit(".", 1)[-1] for name in instant_columns(self.rows))
+        hint = f"write ORDER BY {known[0]}" if known else "order by the windowing attribute of the stream"
+        if not order:
+            message = f"{node.function} OVER does not say by which order rows come before a row"
+            refuse(node, message, "bad-over", hint)
+        if len(order) > 1 or order[0][1]:
+            message = "a frame goes through rows in the order in which they become final, and by no other"
+            refuse(node.order[0][0], message, "bad-over", hint)
+        (key, _), (written, _) = order[0], node.order[0]
+        if self.order is not None and key != self.order:
+            refuse(written, "all frames of a SELECT go by one column", "bad-over", hint)
+        with at(written):
+            Over(self.rows, key, ())
+        self.order = key
+        return key
+
+    def _framed(self, node: Written, partition: tuple[Expression, ...], order: Expression) -> Expression:
+        if node.function == "LAG":
+            return self._lag(node, partition)
+        if node.function == "ROW_NUMBER":
+            counted = replace(node, call=Apply(node.span, "count", (Star(node.span),)))
+            return self._call(counted, partition, _SO_FAR)
+        if not aggregates.is_aggregate(node.call.function):
+            refuse(
+                node,
+                f"{node.function} cannot stand before OVER",
+                "bad-over",
+                "aggregates, LAG, ROW_NUMBER, RANK and DENSE_RANK can",
+            )
+        if node.ignores_null:
+            node = replace(node, call=_without_null(node))
+        return self._call(node, partition, self._frame(node.frame))
+
+    def _call(self, node: Written, partition: tuple[Expression, ...], frame: Frame) -> Column:
+        assert self.rows is not None
+        found = with_lists(self.rows, bound_call(node.call, self.scope))
+        return self._value(settled(self.rows, [("", found)])[0][1], partition, frame, node)
+
+    def _value(
+        self, call: AggregateCall, partition: tuple[Expression, ...], frame: Frame, node: Written
+    ) -> Column:
+        name = f"{node.function.lower()} {len(self.frames) + len(self.ranks) + 1}"
+        found = self.frames.setdefault(FramedCall(call, partition, frame), name)
+        return Column(found, call.data_type)
+
+    def _lag(self, node: Written, partition: tuple[Expression, ...]) -> Expression:
+        """The value so many rows before; the default where there is no such row."""
+        written = node.call
+        if not 1 <= len(written.args) <= 3 or written.distinct or written.where is not None:
+            refuse(
+                node, "LAG takes a value, how many rows back, and a default", "bad-over", "write LAG(x, 1)"
+            )
+        if node.frame is not None or node.ignores_null:
+            refuse(
+                node.frame or node,
+                "LAG is about one row, NULL or not, and has no frame",
+                "bad-over",
+                "for the last value that is not NULL write LAST_VALUE(x) IGNORE NULLS OVER (… ROWS"
+                " BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
+            )
+        back = whole_number(written.args[1]) if len(written.args) > 1 else 1
+        if back is None or back < 0:
+            refuse(written.args[1], "LAG looks back a whole number of rows", "bad-over", "write LAG(x, 1)")
+        one = Frame(by_rows=True, start=back, stop=back)
+        value = self._call(replace(node, call=Apply(written.span, "first", written.args[:1])), partition, one)
+        if len(written.args) < 3:
+            return value
+        rows = self._value(AggregateCall("count", (), BIGINT), partition, one, node)
+        default = bound_call(Apply(written.span, "first", written.args[2:]), self.scope).args[0]
+        with at(written.args[2]):
+            return function_call("if", [function_call("=", [rows, Literal(0, BIGINT)]), default, value])
+
+    def _frame(self, written: FrameSyntax | None) -> Frame:
+        if written is None:
+            return Frame(by_rows=False, start=None)
+        with at(written):
+            start = None if written.start is None else self._amount(written, written.start)
+            stop = self._amount(written, written.stop)
+        if start is not None and stop > start:
+            refuse(
+                written, "this frame ends before it starts", "bad-over", "the greater distance comes first"
+            )
+        return Frame(written.by_rows, start, stop)
+
+    def _amount(self, written: FrameSyntax, amount: Quantity) -> int:
+        assert self.rows is not None
+        if amount.value == 0 and amount.unit is None:
+            return 0
+        found = amount.count() if written.by_rows else amount.ticks(self.rows.leaves[0].domain)
+        if found < 0:
+            refuse(written, f"{amount} is no distance", "bad-over", "write a number that is not negative")
+        return found
+
+
+def _without_null(node: Written) -> Apply:
+    """The call, of rows in which its value is not NULL."""
+    call = node.call
+    if node.function not in ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE") or len(call.args) != 1:
+        refuse(
+            node,
+            f"{node.function} has no IGNORE NULLS",
+            "bad-over",
+            "FIRST_VALUE and LAST_VALUE have; other aggregates leave NULL out anyway",
+        )
+    there = Apply(call.span, "is_not_null", call.args)
+    where = there if call.where is None else Apply(call.span, "and", (call.where, there))
+    return replace(call, where=where)
