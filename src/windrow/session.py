@@ -69,6 +69,7 @@ from windrow.spark.failures import job_failed
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, parallelism, prepared
 from windrow.spark.sources import infer_schema, open_data, open_url
+from windrow.spark.sources.generator_source import GeneratorSource
 from windrow.spark.sources.push_source import PushSource
 from windrow.spark.sources.source import Begun
 from windrow.spark.sources.table_rows import rows_to_change
@@ -87,6 +88,9 @@ if TYPE_CHECKING:
     from windrow.spark.frames import SparkSession
     from windrow.spark.sources import Source
     from windrow.spark.sources.table_source import TableSource
+
+#: a bundled stream is not made faster than that
+_MOST_TIMES = 1000
 
 
 @checked
@@ -634,6 +638,25 @@ class Windrow:
         if p is not None and not 0 <= p <= 1:
             raise QueryError(f"{p} is no share of windows", code="bad-value", hint="0 to 1, or None")
         self._engine.shed(p)
+
+    @checked
+    def quicken(self, stream: str, times: float) -> float:
+        """A bundled stream comes at its declared rate so many times, from now on: rows in a second.
+
+        It shows what happens under a load that cannot be borne. Only streams FROM 'generator:…?rate=…' can.
+        """
+        if not 0 < times <= _MOST_TIMES:
+            hint = f"more than 0, up to {_MOST_TIMES:,}"
+            raise QueryError(f"{times} times is no rate", code="bad-value", hint=hint)
+        source = self._sources.get(self.streams[stream].name)
+        if not isinstance(source, GeneratorSource) or source.rate is None:
+            raise QueryError(
+                f"stream `{stream}` has no rate that could be changed",
+                code="no-rate",
+                hint="it must be running, and declared FROM 'generator:…' with a rate",
+            )
+        source.quicken(times)
+        return source.rate
 
     @property
     def is_running(self) -> bool:

@@ -72,6 +72,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "start": {"trigger": "1 second"},
     "stop": {},
     "wait": {"timeout": 9.0},
+    "quicken": {"stream": "s", "times": 3.0},
     "shed": {"p": 0.5},
     "push": {"stream": "pushed", "rows": [(1, 2, 3)], "key": "one", "timeout": 60.0},
     "punctuate": {"stream": "s", "progress": 999, "where": None},

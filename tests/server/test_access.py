@@ -34,6 +34,7 @@ ROUTES = [
     ("POST", "/api/explain", {"sql": "SELECT k FROM s [RANGE 5]"}, "read"),
     ("POST", "/api/statements", {"sql": "SHOW STREAMS"}, "write"),
     ("POST", "/api/shed", {"share": None}, "write"),
+    ("POST", "/api/streams/s/rate", {"times": 3}, "write"),
     ("POST", "/api/streams/s/rows", [{"k": 1, "v": 1, "t": 1}], "write"),
     ("DELETE", "/api/queries/nothing", None, "write"),
     ("GET", "/no/such/route", None, "read"),

@@ -297,6 +297,13 @@ def test_recent_rows_are_a_sample(server: Server) -> None:
     assert set(found["rows"][0]) == {"t", "v"}
 
 
+def test_a_bundled_stream_is_made_faster(server: Server) -> None:
+    assert server.http.post("/api/streams/s/rate", json={"times": 3}).json()["rate"] == 1800
+    for wrong in (0, -1, 1001, "three"):
+        assert server.http.post("/api/streams/s/rate", json={"times": wrong}).status_code == 422
+    assert server.http.post("/api/streams/none/rate", json={"times": 3}).status_code == 404
+
+
 def test_a_share_of_windows_is_left_out_and_told(tmp_path: Path) -> None:
     script = (
         STREAM.replace("SLACK 3", "SLACK 3 SHEDDABLE")

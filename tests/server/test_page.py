@@ -201,10 +201,11 @@ def test_the_first_visit_goes_from_a_window_to_a_join_to_overload(
     page.get_by_role("button", name="Join them").click()
     page.wait_for_selector("article[data-query=mixed_signals]")
     page.get_by_role("button", name="Next").click()
-    page.get_by_role("button", name="Leave out windows").click()
+    page.get_by_role("button", name="Triple the rate").click()
+    page.get_by_role("button", name="1,800 rows/s now").click()
     page.wait_for_selector(".banner")
     assert "Every answer that is shown is exact" in page.locator(".banner").first.inner_text()
-    page.get_by_role("button", name="Done").click()
+    page.get_by_role("button", name="Back to the first rate").click()
     page.wait_for_selector(".guide", state="detached")
     for name in ("first_window", "mixed_signals"):
         server.http.delete(f"/api/queries/{name}").raise_for_status()

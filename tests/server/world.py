@@ -69,6 +69,11 @@ class Here(Windrow):
         self._watching()
         return commit
 
+    def quicken(self, stream: str, times: float) -> float:
+        """As if nine times the rate were more than the engine can bear."""
+        self.shed(0.6 if times >= 9 else None)
+        return 600 * times
+
     def promise(self, stream: str, progress: int) -> None:
         with self._epoch:
             self._engine.epoch(promises=[Promise(stream, progress)])

@@ -65,6 +65,13 @@ class Share(BaseModel):
     share: float | None = Field(default=None, ge=0, le=1, examples=[0.5])
 
 
+class Times(BaseModel):
+    """A multiple of the declared rate."""
+
+    model_config = ConfigDict(extra="forbid")
+    times: float = Field(gt=0, le=1000, examples=[3])
+
+
 class SpanModel(BaseModel):
     """Where in a text."""
 
@@ -478,6 +485,11 @@ def _add_rows(app: FastAPI, service: Service) -> None:
             return refused(error)
         service.count("push")
         return Response(formats.as_json(found), media_type=formats.JSON)
+
+    @app.post("/api/streams/{name}/rate", tags=["streams"])
+    async def quicken(name: str, body: Times, request: Request) -> dict[str, Any]:
+        """A bundled stream comes at its declared rate so many times: to see what an overload does."""
+        return await asyncio.to_thread(service.quicken, name, body.times, _caller(request))
 
 
 def _add_page(app: FastAPI, pages: Pages, tokens: Tokens) -> None:

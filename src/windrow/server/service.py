@@ -347,6 +347,13 @@ class Service:
         self._tell()
         return {"stream": view.name, "rows": table.num_rows, "commit": commit}
 
+    def quicken(self, name: str, times: float, caller: Caller) -> dict[str, Any]:
+        """A bundled stream comes at its declared rate so many times."""
+        began, view = time.perf_counter(), self.stream(name)
+        rate = self.windrow.quicken(view.name, times)
+        self._write_audit("rate", f"{view.name} x {times:g}", caller, began, None)
+        return {"stream": view.name, "times": times, "rate": rate}
+
     def shed(self, share: float | None, caller: Caller) -> None:
         """Leave out this share of windows of all queries with MAX GAP; None: as the load demands."""
         began = time.perf_counter()

@@ -50,6 +50,19 @@ def test_rows_become_due_as_time_passes() -> None:
     assert source.upto({"row": 35}, 35) is None
 
 
+def test_another_rate_counts_from_the_rows_that_are_due() -> None:
+    clock = Clock()
+    source = opened("generator:traffic?rate=10", clock)
+    clock.now += 2
+    source.quicken(3)
+    assert (source.latest(), source.rate) == (30, 30)
+    clock.now += 2
+    assert source.latest() == 90
+    source.quicken(1)
+    clock.now += 1
+    assert source.latest() == 100
+
+
 def test_what_is_due_and_not_taken_yet_is_told() -> None:
     source = opened("generator:traffic?rate=10&rows_per_batch=4")
     assert source.upto({}, 30) == Offsets({"row": 4}, backlog=26, has_more=True)

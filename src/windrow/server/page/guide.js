@@ -20,10 +20,18 @@ const STEPS = [
   },
   {
     name: "Overload",
-    text: "When rows come faster than they can be worked on, whole windows are left out, never rows of a window. Watch the gaps in the charts: every answer that is still given is exact.",
-    button: "Leave out windows",
+    text: "When rows come faster than they can be worked on, whole windows are left out, never rows of a window. Triple the rate, again and again, until this machine cannot keep up; then watch the gaps in the charts: every answer that is still given is exact.",
+    button: "Triple the rate",
   },
 ];
+
+let times = 1;
+
+async function quicken(to) {
+  const found = await api("/api/streams/traffic/rate", { times: to });
+  times = to;
+  return found;
+}
 
 export function guide(box, signal) {
   let step = Number(localStorage.getItem("guide") ?? 0);
@@ -46,7 +54,7 @@ function card(step, go) {
   const isThere = query && store.look.queries.some((each) => each.name === query);
   const said = h("p", { class: "bad", role: "alert" });
   const act = h("button", { type: "button", class: isThere ? "" : "primary", disabled: Boolean(isThere), onclick: () => press(step, act, said) }, isThere ? "It is running below" : button);
-  const next = step < STEPS.length - 1 ? h("button", { type: "button", class: isThere ? "primary" : "", onclick: () => go(step + 1) }, "Next") : h("button", { type: "button", onclick: async () => { await api("/api/shed", { share: null }).catch(() => null); go(STEPS.length); } }, "Done");
+  const next = step < STEPS.length - 1 ? h("button", { type: "button", class: isThere ? "primary" : "", onclick: () => go(step + 1) }, "Next") : h("button", { type: "button", onclick: async () => { await quicken(1).catch(() => null); go(STEPS.length); } }, "Back to the first rate");
   return h("section", { class: "card guide", "aria-label": "First visit" },
     h("div", { class: "row" }, h("ol", {}, STEPS.map((each, n) => h("li", { "aria-current": n === step ? "step" : null }, `${n + 1} ${each.name}`))), h("button", { type: "button", class: "quiet", "aria-label": "Close the guide", onclick: () => go(STEPS.length) }, "✕")),
     h("p", {}, text), sql ? h("pre", { class: "sql" }, sql) : null, said, h("div", { class: "tools" }, act, next));
@@ -55,9 +63,7 @@ function card(step, go) {
 async function press(step, act, said) {
   try {
     if (STEPS[step].sql) { await api("/api/statements", { sql: STEPS[step].sql }); return; }
-    const isOn = act.getAttribute("aria-pressed") === "true";
-    await api("/api/shed", { share: isOn ? null : 0.6 });
-    act.setAttribute("aria-pressed", String(!isOn));
-    act.textContent = isOn ? STEPS[step].button : "Back to as the load demands";
+    const { rate } = await quicken(times * 3);
+    act.textContent = `Triple the rate: ${rate.toLocaleString("en")} rows/s now`;
   } catch (error) { said.textContent = `${error.message} ${error.hint ?? ""}`; }
 }

@@ -3,7 +3,7 @@
 A position is the number of rows given so far. Rows are a function of their number, so that a range always
 gives the same rows. The rows of a second are due at its beginning, so that there is something to see at once.
 A run that begins at some position counts the rows due from there and from then: the time in between is not
-made up for.
+made up for. A change of the rate counts in the same way, from the rows due at that moment.
 """
 
 from __future__ import annotations
@@ -63,6 +63,23 @@ def in_parts(first: int, last: int, tasks: int) -> list[tuple[int, int]]:
     return list(pairwise(first + (last - first) * task // tasks for task in range(tasks + 1)))
 
 
+@dataclass(frozen=True)
+class _Pace:
+    """Rows that become due with time, at one rate."""
+
+    since: float
+    first: int
+    rate: float
+
+    def due(self, now: float) -> int:
+        """How many rows there are by then.
+
+        >>> _Pace(since=10.0, first=100, rate=50).due(12.0)
+        200
+        """
+        return self.first + int((now - self.since) * self.rate)
+
+
 class GeneratorSource(Source):
     """A generator's rows by their numbers."""
 
@@ -86,26 +103,40 @@ class GeneratorSource(Source):
         columns = tuple(dict.fromkeys(names.values()))
         self._schema = StructType([*(schema[name] for name in columns), StructField(ROW, LongType())])
         self._read = ReadRows(wanted.generator.name, wanted.settings, (*columns, ROW))
-        self._began: tuple[float, int] | None = None
+        #: since when and from which row rows are counted, and how many of them are due in a second
+        self._pace: _Pace | None = None
+        self._start, self._times = 0, 1.0
 
     def describe(self) -> str:
         return self._where
 
     def begin(self, begun: Begun) -> None:
-        self._began = self._clock(), int(begun.start.get("row", 0))
+        self._start = int(begun.start.get("row", 0))
+        if self._wanted.rate is not None:
+            self._pace = _Pace(self._clock() - 1, self._start, self._wanted.rate * self._times)
+
+    @property
+    def rate(self) -> float | None:
+        """How many rows come in a second; None if all are there at once."""
+        return None if self._wanted.rate is None else self._wanted.rate * self._times
+
+    def quicken(self, times: float) -> None:
+        """From now on the declared rate, so many times."""
+        now, self._times = self._clock(), times
+        if self._pace is not None and self._wanted.rate is not None:
+            self._pace = _Pace(now, self._pace.due(now), self._wanted.rate * times)
 
     def latest(self) -> int:
         rows = self._wanted.settings.rows
         if self._wanted.rate is None:
             return rows or 0
-        since, first = self._began or (self._clock(), 0)
-        due = first + int((self._clock() - since + 1) * self._wanted.rate)
+        due = self._pace.due(self._clock()) if self._pace is not None else self._wanted.rate
         return due if rows is None else min(due, rows)
 
     def whole(self) -> int:
         """A run that takes what is there takes all rows of a stream that ends, else those of one second."""
         rows = self._wanted.settings.rows
-        return rows if rows is not None else (self._began or (0.0, 0))[1] + (self._wanted.rate or 0)
+        return rows if rows is not None else self._start + (self._wanted.rate or 0)
 
     def upto(self, start: Position, latest: Any) -> Offsets | None:
         first, most = int(start.get("row", 0)), self._wanted.rows_per_batch
