@@ -535,7 +535,7 @@ class Windrow:
 
     def _explained(self, plan: Emit, once: Once | None) -> Explanation:
         """The plan as a standing query, and where its rows would come from if it were asked once."""
-        explanation = explain_plan(plan, statistics=self._engine.statistics)
+        explanation = explain_plan(plan, statistics=self._engine.statistics(plan))
         if once is None:
             return explanation
         try:

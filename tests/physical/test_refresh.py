@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.support.effort import examples
 
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
+from windrow.engine.sharing import replan as replanning
 from windrow.engine.statistics import Observed
 from windrow.errors import QueryError
 from windrow.language.compile import compile_query
@@ -35,6 +37,8 @@ SEEN = [
     Observed(rates={"a": 1, "b": 0.001, "c": 0.01}, distinct={f"{name}.k": 100_000 for name in "abc"}),
     Observed(rates={"a": 90, "b": 1, "c": 9}, distinct={"a.k": 9, "b.k": 90, "c.k": 900}),
 ]
+#: by this, a negation is much cheaper below the join
+MUCH = Observed(rates=dict.fromkeys("abc", 10.0), distinct={f"{name}.k": 10 for name in "abc"})
 #: whether each refresh of the test below gave another plan
 CHANGED: list[bool] = []
 
@@ -151,4 +155,90 @@ def test_what_cannot_be_taken_over_is_refused_with_the_way_out(tmp_path: Path) -
     with pytest.raises(QueryError, match="keeps its plan: it keeps less") as caught:
         refreshed(life, life.engine.observed)
     assert caught.value.code == "cannot-refresh"
+    life.close()
+
+
+FILTERED = (
+    "SELECT x.v, c.v AS w FROM a [RANGE 100] x, c [RANGE 100] WHERE x.k = c.k AND x.v % 20 = 0 AND c.v >= 0"
+)
+
+
+def test_the_share_of_rows_that_pass_is_seen_and_kept_with_the_commits(tmp_path: Path) -> None:
+    emit = planned(FILTERED)
+    life = SparkExecutor(emit, tmp_path, spark=False)
+    for begin in range(0, 400, 100):
+        for stream in "ac":
+            life.push(stream, [(i % 7, i, i) for i in range(begin, begin + 100)])
+    life.engine.refresh_query(QUERY)
+    shares = sorted(life.engine.observed.passing.values())
+    assert shares == pytest.approx([0.05, 1.0], rel=0.2)
+    life.engine.epoch()
+    life.push("a", [(1, 1, 400)])
+    life.restart()
+    assert sorted(life.engine.observed.passing.values()) == shares
+    # another name for the stream, and the same condition
+    other = planned(FILTERED.replace("x.", "z.").replace("] x", "] z"))
+    known = life.engine.statistics(other).selectivities
+    assert sorted(known.values()) == shares
+    assert all(column.startswith(("z.", "c.")) for each in known for column in each.columns)
+    life.close()
+
+
+def test_a_window_that_is_not_full_tells_no_shares(tmp_path: Path) -> None:
+    life = SparkExecutor(planned(FILTERED.replace("RANGE 100", "RANGE 9000")), tmp_path, spark=False)
+    for stream in "ac":
+        life.push(stream, [(i % 7, i, i) for i in range(100)])
+        life.push(stream, [(i % 7, i, i) for i in range(100, 400)])
+    life.engine.refresh_query(QUERY)
+    assert life.engine.observed.rates
+    assert not life.engine.observed.passing
+    life.close()
+
+
+def test_a_much_better_plan_is_taken_at_a_start_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal goes on; different and convertible is converted, and told."""
+    monkeypatch.setattr(Observed, "looking_at", lambda self, *_: self)
+    caplog.set_level("INFO", "windrow.engine")
+    emit = planned(NEGATION)
+    oracle, life = ReferenceExecutor(emit), SparkExecutor(emit, tmp_path, spark=False)
+    for begin in (0, 10):
+        for each in (oracle, life):
+            for stream in "abc":
+                each.push(stream, rows_of(stream, 30)[begin : begin + 10])
+    before = life.engine.queries[QUERY].physical
+    life.restart()
+    life.engine.epoch()
+    assert life.engine.queries[QUERY].physical.emit == before.emit
+    assert not caplog.messages
+    marks = life.engine.observed.marks
+    life.engine.observed = replace(MUCH, marks=marks)
+    life.engine.shed(None)  # a commit that knows it
+    life.restart()
+    life.engine.epoch()
+    after = life.engine.queries[QUERY].physical
+    assert after.emit != before.emit
+    assert after.changed.startswith("was changed with commit ")
+    assert [message for message in caplog.messages if "was changed with commit" in message]
+    for each in (oracle, life):
+        for stream in "abc":
+            each.push(stream, rows_of(stream, 30)[20:])
+        each.finish()
+    assert life.take() == oracle.take()
+    life.restart()
+    assert life.engine.queries[QUERY].physical.changed == after.changed
+    life.close()
+
+
+def test_plans_are_looked_at_ever_more_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    life = SparkExecutor(planned(JOIN), tmp_path, spark=False)
+    monkeypatch.setattr(
+        replanning, "change_if_worth", lambda engine, record: looked.append(engine.last.number) or False
+    )
+    begin = life.engine.last.number
+    for at in range(70):
+        life.push("a", [(1, 1, at)])
+    assert [number - begin for number in looked] == [pytest.approx(n, abs=2) for n in (16, 48)]
     life.close()

@@ -31,7 +31,7 @@ from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.refresh_scheduler import Refreshes
 from windrow.engine.sharing.arrangement import Arranging
 from windrow.engine.sharing.followers import failed_leaders, is_exact, led
-from windrow.engine.sharing.replan import replan
+from windrow.engine.sharing.replan import Replanning, replan
 from windrow.engine.sharing.report import shared_parts
 from windrow.engine.sharing.shared_state import Common
 from windrow.engine.statistics import Observed
@@ -184,6 +184,7 @@ class Engine:
         self._together: dict[str, bool] = {}
         self._registered = False
         self._arranging = Arranging(self)
+        self._replanning = Replanning(self)
         self._sweep_due = self.log.last.number + SWEEP_EVERY
         self.archives = Archiving(self)
         #: what the last epochs took
@@ -267,10 +268,13 @@ class Engine:
         with self.lock:
             stored = None if query.name in self._dropped else self.last.queries.get(query.name)
             check_clock(query.name, query.plan, self.streams)
-            record = begun(query, self.last.number, stored, basis=self._basis(), by_group=self.by_group)
+            record = begun(
+                query, self.last.number, stored, basis=self._basis(query.plan), by_group=self.by_group
+            )
             plan = record.physical.emit
             joined = None if stored else self._joined(record, plan)
             if stored is not None:
+                self._replanning.resumed(query.name)
                 if record.shares and record.is_running:
                     self.common.adopt(record.bundle, plan, record.shares, is_exact=is_exact(record))
             elif joined is not None:
@@ -287,20 +291,19 @@ class Engine:
             self._registered = True
             return self.queries[query.name]
 
-    def _basis(self) -> Basis:
+    def _basis(self, plan: Emit) -> Basis:
         """What a query is planned by."""
         streams = {name: each.stream for name, each in self.streams.items()}
         tables = {name: each.table for name, each in self.tables.items()}
-        return Basis(streams, tables, self.statistics, self.planner)
+        return Basis(streams, tables, self.statistics(plan), self.planner)
 
-    @property
-    def statistics(self) -> Statistics:
-        """What is known of streams and tables."""
-        return self.observed.statistics({name: each.rows for name, each in self.tables.items()})
+    def statistics(self, plan: Emit) -> Statistics:
+        """What is known of streams and tables, and of the conditions of a query."""
+        return self.observed.statistics({name: each.rows for name, each in self.tables.items()}, plan)
 
     def would_run(self, query: StandingQuery) -> PhysicalPlan:
         """How a query would run if it were planned now."""
-        return self.planner(query.plan, self.statistics, by_group=self.by_group)
+        return self.planner(query.plan, self.statistics(query.plan), by_group=self.by_group)
 
     def refresh_query(self, name: str) -> bool:
         """Plan a query anew, by what is known now; whether its plan is another one from now on. Refused if
@@ -479,6 +482,8 @@ class Engine:
         `unwatched` is how many microseconds nobody could tell whether rows of a stream were there: its
         sources were not idle then.
         """
+        with self.lock:
+            self._replanning.look()
         with self.lock, self._nothing_if_it_fails():
             now, began = self.now(), time.perf_counter()
             self._arranging.arrange()

@@ -1,26 +1,38 @@
 """What was seen of streams while they ran: the statistics that plans are chosen by, kept with the commits.
 
 Rates follow from how many rows came while a stream's attribute moved on. Distinct values are counted in the
-rows that joins and negations hold, when a query is planned anew.
+rows that joins and negations hold, when a query is planned anew. How many rows of a window they hold tells
+which share of them passes the condition below; it is known to all queries that have the same condition on
+that stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from windrow.algebra.plan import Scan
+from windrow.algebra.canonical import canonical_text
+from windrow.algebra.expressions import Column
+from windrow.algebra.operators import Filter, Project
+from windrow.algebra.plan import Scan, Window
 from windrow.algebra.types import Kind
-from windrow.execution.relational import states_of
+from windrow.execution.relational import OF, states_of
 from windrow.kernels.relational.state_transfer import held_rows
 from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.optimizer import normalise
+from windrow.optimizer.trees import substituted
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.state.shard import Shard
+from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.plan import Emit, Plan
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.state.manifest import Manifest
     from windrow.state.store import Store
@@ -29,15 +41,20 @@ if TYPE_CHECKING:
 FEWEST_ROWS, MOST_ROWS = 100, 1_000_000
 #: of each window, so many rows of a shard are looked at
 LOOKED_AT = 100_000
+#: a query that keeps more rows than these is not looked at
+MOST_KEPT = 2_000_000
 _MICROSECONDS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Observed:
-    """Rows per unit of time of each stream, distinct values of columns, and where counting began."""
+    """Rows per unit of time of each stream, distinct values of columns, shares of rows that pass conditions,
+    and where counting began."""
 
     rates: Mapping[str, float] = field(default_factory=dict)
     distinct: Mapping[str, float] = field(default_factory=dict)
+    #: by stream and condition, in canonical text
+    passing: Mapping[str, float] = field(default_factory=dict)
     #: of each stream, the greatest value of its attribute and how many rows there were at that time
     marks: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -46,7 +63,7 @@ class Observed:
         """What the last commit knew."""
         stored = decisions.get("statistics", {})
         marks = {name: (at, rows) for name, (at, rows) in stored.get("marks", {}).items()}
-        return cls(stored.get("rates", {}), stored.get("distinct", {}), marks)
+        return cls(stored.get("rates", {}), stored.get("distinct", {}), stored.get("passing", {}), marks)
 
     @property
     def decisions(self) -> dict[str, Any]:
@@ -54,7 +71,8 @@ class Observed:
         if not self.marks:
             return {}
         marks = {name: list(mark) for name, mark in self.marks.items()}
-        return {"statistics": {"rates": dict(self.rates), "distinct": dict(self.distinct), "marks": marks}}
+        known = {"rates": dict(self.rates), "distinct": dict(self.distinct), "passing": dict(self.passing)}
+        return {"statistics": {**known, "marks": marks}}
 
     def after(self, streams: Mapping[str, StreamRecord]) -> Observed:
         """The same after an epoch; of streams that are gone nothing is known."""
@@ -65,7 +83,7 @@ class Observed:
             at, rows = marks.setdefault(name, (record.greatest, record.known.accepted))
             came, passed = record.known.accepted - rows, record.greatest - at
             if came >= FEWEST_ROWS and passed > 0:
-                rates[name] = came / _units(record, passed)
+                rates[name] = came / _units(record.stream, passed)
             if came >= MOST_ROWS:
                 marks[name] = record.greatest, record.known.accepted
         known = {name: rate for name, rate in rates.items() if name in streams}
@@ -74,31 +92,92 @@ class Observed:
         )
 
     def looking_at(self, store: Store, last: Manifest, record: QueryRecord) -> Observed:
-        """The same, with the distinct values among the rows that a query holds."""
+        """The same, with the distinct values among the rows that a query holds, and the shares of rows that
+        pass its conditions. So many rows that it would take long are not looked at."""
         unit = record.bundle.unit
         if not isinstance(unit, GeneralUnit) or isinstance(unit, UnionUnit):
             return self
+        if _kept_rows(last, record) > MOST_KEPT:
+            return self
         seen: dict[str, list[pl.Series]] = {}
+        kept: Counter[Plan] = Counter()
         for shard in (Shard(store, files) for number, files in last.chunks.items() if number >= 0):
             for node, rows in held_rows(unit.program, states_of(record.bundle, shard)):
+                kept[node] += rows.height
                 streams = {s.alias: s.stream.name for s in node.walk() if isinstance(s, Scan)}
                 for column in rows.columns:
                     alias, dot, name = column.partition(".")
                     if dot and alias in streams:
                         seen.setdefault(f"{streams[alias]}.{name}", []).append(rows[column].head(LOOKED_AT))
         found = {name: float(pl.concat(parts).n_unique()) for name, parts in seen.items() if parts}
-        return replace(self, distinct={**self.distinct, **found})
+        greatest = {name: state.options["greatest"] for name, state in last.streams.items()}
+        shares = dict(share for node, rows in kept.items() for share in self._shares(node, rows, greatest))
+        return replace(self, distinct={**self.distinct, **found}, passing={**self.passing, **shares})
 
-    def statistics(self, tables: Mapping[str, int]) -> Statistics:
-        """For the planner."""
+    def _shares(
+        self, node: Plan, rows: int, greatest: Mapping[str, int | None]
+    ) -> Iterator[tuple[str, float]]:
+        """Which share of its rows the condition on a window lets pass: of those that it would hold, so
+        many are held. A window that is not full yet tells nothing."""
+        condition = _condition(node)
+        if condition is None:
+            return
+        predicate, window, scan = condition
+        name = scan.stream.name
+        rate, now = self.rates.get(name), greatest.get(name)
+        if rate and now is not None and now - self.marks[name][0] >= window.range:
+            expected = rate * _units(scan.stream, window.range)
+            yield _key(predicate, scan), min(1.0, max(rows, 1) / max(expected, 1.0))
+
+    def statistics(self, tables: Mapping[str, int], plan: Emit | None = None) -> Statistics:
+        """For the planner: of streams and tables, and of the conditions of a query."""
+        found = {} if plan is None or not self.passing else dict(self._known(plan))
         return Statistics(
             rates=dict(self.rates),
             distinct=dict(self.distinct),
+            selectivities=found,
             table_rows={name: float(rows) for name, rows in tables.items()},
         )
 
+    def _known(self, plan: Emit) -> Iterator[tuple[Expression, float]]:
+        """The conditions of a query of which something is known, as the rules leave them."""
+        for node in normalise(plan).plan.walk():
+            condition = _condition(node)
+            if condition is not None and (key := _key(condition[0], condition[2])) in self.passing:
+                yield condition[0], self.passing[key]
 
-def _units(record: StreamRecord, ticks: int) -> float:
+
+def _condition(node: Plan) -> tuple[Expression, RangeWindow, Scan] | None:
+    """The one condition on the rows of a window, the window, and its stream; None if there is none, or there
+    are several."""
+    found: list[Expression] = []
+    window: RangeWindow | None = None
+    while isinstance(node, Filter | Project | Window):
+        found += [node.predicate] if isinstance(node, Filter) else []
+        if isinstance(node, Window):
+            window = node.spec if isinstance(node.spec, RangeWindow) else None
+        node = node.input
+    if window is None or len(found) != 1 or not isinstance(node, Scan):
+        return None
+    return found[0], window, node
+
+
+def _key(predicate: Expression, scan: Scan) -> str:
+    """A condition on a stream, whatever the stream is called in a query."""
+    names = {
+        column.name: Column(scan.stream.name + column.name.removeprefix(scan.alias), column.type)
+        for column in scan.schema
+    }
+    return canonical_text([scan.stream.name, substituted(predicate, names)])
+
+
+def _kept_rows(last: Manifest, record: QueryRecord) -> int:
+    """How many rows the operators of a query keep."""
+    of = (facts for files in last.chunks.values() for file in files for facts in file.operators.items())
+    return sum(facts.rows for name, facts in of if name.partition(OF)[0] in record.bundle.places)
+
+
+def _units(stream: Stream, ticks: int) -> float:
     """A span of a stream's attribute in units of time: seconds, or its own."""
-    is_time = record.stream.schema.column(record.stream.wattr).type.kind is Kind.TIMESTAMP
+    is_time = stream.schema.column(stream.wattr).type.kind is Kind.TIMESTAMP
     return ticks / _MICROSECONDS if is_time else float(ticks)

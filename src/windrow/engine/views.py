@@ -236,15 +236,17 @@ class Query:
         return replace(found, runs=(*runs, *self._would_run()))
 
     def _would_run(self) -> list[str]:
-        """What would be chosen now, if that is another plan than the one that runs."""
+        """Whether the plan was changed, and what would be chosen now, if that is another one."""
         record = self._record
         now = self._engine.would_run(record.query)
+        lines = [f"plan    {record.physical.changed}"] if record.physical.changed else []
         if canonical_text(now.emit) == canonical_text(record.physical.emit):
-            return []
+            return lines
         costs = [total_cost(plan, now.statistics) for plan in (now.emit, record.physical.emit)]
         step = now.chosen.name if now.chosen is not None else "another form"
         least, cost = (f"{each:.3g}" for each in costs)
-        return [f"plan    now it would be: {step}, cost {least} instead of {cost}; REFRESH QUERY {self.name}"]
+        better = f"now it would be: {step}, cost {least} instead of {cost}; REFRESH QUERY {self.name}"
+        return [*lines, f"plan    {better}"]
 
 
 class TableView:

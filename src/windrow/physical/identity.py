@@ -18,7 +18,7 @@ from zlib import compress, decompress
 
 from windrow.algebra.canonical import FORMAT, canonical_form, canonical_text, digest_of, own_form, plan_of
 from windrow.algebra.explain import Alternative
-from windrow.errors import StateError
+from windrow.errors import QueryError, StateError
 from windrow.kernels.relational.durable_names import kind_of, parts_of
 from windrow.kernels.relational.implementations import placed
 from windrow.kernels.relational.operator import Stateless
@@ -48,12 +48,14 @@ class RecordedPlan:
     operators: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     fired: tuple[str, ...] = ()
     considered: tuple[Alternative, ...] = ()
+    #: since when it is in the place of another plan, and why
+    changed: str = ""
     format: int = FORMAT
 
     @classmethod
     def of(cls, plan: PhysicalPlan, unit: Unit) -> RecordedPlan:
         """A plan, as it runs in this unit."""
-        return cls(canonical_text(plan.emit), identities(unit), plan.fired, plan.considered)
+        return cls(canonical_text(plan.emit), identities(unit), plan.fired, plan.considered, plan.changed)
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
@@ -63,6 +65,7 @@ class RecordedPlan:
             "operators": {place: list(each) for place, each in self.operators.items()},
             "fired": list(self.fired),
             "considered": [[each.name, each.cost, each.chosen] for each in self.considered],
+            **({"changed": self.changed} if self.changed else {}),
         }
 
     @classmethod
@@ -73,6 +76,7 @@ class RecordedPlan:
             {place: (kind, digest) for place, (kind, digest) in stored["operators"].items()},
             tuple(stored["fired"]),
             tuple(Alternative(name, cost, chosen) for name, cost, chosen in stored["considered"]),
+            stored.get("changed", ""),
             stored["format"],
         )
 
@@ -88,7 +92,12 @@ class RecordedPlan:
         if self.format != FORMAT:
             raise changed(name, f"its plan is recorded in format {self.format}, and this is format {FORMAT}")
         emit = plan_of(self.text, streams, tables)
-        return PhysicalPlan(asked, emit, self.fired, self.considered, by_group=by_group)
+        plan = PhysicalPlan(asked, emit, self.fired, self.considered, changed=self.changed, by_group=by_group)
+        try:
+            assert plan.unit is not None
+        except QueryError as error:
+            raise changed(name, f"no kernel runs it ({error.message})") from error
+        return plan
 
     def check(self, name: str, unit: Unit) -> None:
         """Refuse a state whose operators are not those that would read it."""

@@ -38,6 +38,8 @@ class PhysicalPlan:
     considered: tuple[Alternative, ...] = ()
     #: what it was chosen by
     statistics: Statistics = field(default_factory=Statistics)
+    #: since when it is in the place of another plan, and why; empty: the query began with it
+    changed: str = ""
     #: promises about single groups may come from outside
     by_group: bool | None = None
     #: its results come with their ends, which an archive wants to know

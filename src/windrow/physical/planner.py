@@ -65,6 +65,6 @@ def _built(
     plan: Emit, chosen: Candidate, found: list[Candidate], known: Statistics, by_group: bool | None
 ) -> PhysicalPlan:
     considered = [Alternative(each.name, each.cost, each is chosen) for each in found] if found[1:] else []
-    built = PhysicalPlan(plan, chosen.plan, chosen.fired, tuple(considered), known, by_group)
+    built = PhysicalPlan(plan, chosen.plan, chosen.fired, tuple(considered), known, by_group=by_group)
     assert built.unit is not None  # a QueryError if no kernel runs it
     return built
