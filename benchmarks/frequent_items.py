@@ -15,10 +15,10 @@ import numpy.typing as npt
 import polars as pl
 
 from windrow.errors import WindrowError
-from windrow.kernels.aggregates import frequent_items as lists
+from windrow.kernels.aggregates import value_tables as lists
 from windrow.kernels.aggregates.partials import Rows
 from windrow.kernels.aggregates.value_tables import Listed
-from windrow.kernels.layouts import PANE, Layout
+from windrow.kernels.layouts import PANE, TableLayout
 from windrow.spark.sources.generators.network import src
 from windrow.spark.sources.generators.randomness import bits, uniform
 from windrow.spark.sources.generators.settings import Settings
@@ -71,13 +71,13 @@ def _counted(values: Ints, b: int) -> pl.DataFrame:
     cells = Listed(k=1)
     lifted = cells.lift(Rows((pl.Series(values),), everyone, pl.DataFrame(), panes))
     ones = everyone.cast(pl.Int64).alias(lists.COUNT)
-    layout = Layout((lists.VALUE, lists.SUB_WINDOW), cells.partials)
+    layout = TableLayout((lists.VALUE, lists.SUB_WINDOW), cells.partials)
     return layout.merge(pl.DataFrame([panes.alias(PANE), ones, *lifted]), [PANE, *layout.keys])
 
 
 def _judged(kept: pl.DataFrame, true: Ints, rows: int) -> Trial:
     """The lists of a window added up, and compared with the true counts."""
-    layout = Layout((lists.VALUE, lists.SUB_WINDOW))
+    layout = TableLayout((lists.VALUE, lists.SUB_WINDOW))
     whole = layout.merge(kept.with_columns(pl.lit(0).alias(_WINDOW)), [_WINDOW, *layout.keys])
     threshold = int(lists.thresholds(whole, [_WINDOW])["δ"].sum())
     reported = lists.exceeding(whole, [_WINDOW])

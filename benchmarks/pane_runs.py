@@ -17,9 +17,9 @@ import numpy.typing as npt
 import polars as pl
 
 from windrow.algebra.plan import Emit
-from windrow.kernels.clock import Clock
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.panes.program import Program
+from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.state import Delta, State
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_query, declare_stream
@@ -52,12 +52,12 @@ def run_panes(emit: Emit, panes: Sequence[Ints]) -> PaneRun:
     >>> found.answer, found.state_rows  # counts of two panes; of the group also their sum
     (3, 7)
     """
-    program = Program(emit)
+    program = PaneProgram(emit)
     level, state = program.bottom, State()
     answers: list[pl.DataFrame] = []
     began = time.process_time()
     for number, values in enumerate(panes):
-        clock = Clock(number if number else -INFINITY, number + 1)
+        clock = PaneClock(number if number else -INFINITY, number + 1)
         rows = level.scanned(_accepted(values, number))
         tables = {name: frame.to_arrow() for name, frame in level.tables(rows).items()}
         state, found = level.kernel.advance(state, Delta(tables, level.latest(rows, clock)), clock)

@@ -18,8 +18,8 @@ import polars as pl
 from benchmarks.theory.synopsis import BasicIntervalSynopsis
 from windrow.algebra.aggregates import make
 from windrow.algebra.types import BIGINT
-from windrow.kernels.aggregates.frequencies import of_counts
-from windrow.kernels.layouts import PANE, Layout
+from windrow.kernels.aggregates.lowering import of_counts
+from windrow.kernels.layouts import PANE, TableLayout
 from windrow.sharing.schedule.costs import Costs
 from windrow.sharing.schedule.tasks import Query
 
@@ -64,7 +64,7 @@ def measured_costs(rows: int, distinct: int) -> Costs:
 
 def _filled(rows: int, distinct: int) -> BasicIntervalSynopsis:
     values = np.random.default_rng(7)
-    synopsis = BasicIntervalSynopsis(Layout(("k0",)), LONGEST)
+    synopsis = BasicIntervalSynopsis(TableLayout(("k0",)), LONGEST)
     for _ in range(LONGEST):
         found, counts = np.unique(values.integers(0, distinct, rows), return_counts=True)
         zeros = np.zeros(len(found), dtype=np.int64)

@@ -87,7 +87,7 @@ def form(function: Function) -> str:
 
 def aggregates_markdown() -> str:
     """What each aggregate gives for an argument of each kind of type."""
-    names: dict[type[aggregates.Aggregate], list[str]] = {}
+    names: dict[type[aggregates.AggregateFunction], list[str]] = {}
     for name in aggregates.names():
         names.setdefault(aggregates.lookup(name), []).append(name)
     head = ["form", "also", *(str(kind) for kind in _ARGUMENTS)]
@@ -95,7 +95,7 @@ def aggregates_markdown() -> str:
     return "\n".join([_row(head), _row("---" for _ in head), *rows])
 
 
-def _aggregate_cells(kind: type[aggregates.Aggregate], names: list[str]) -> Iterator[str]:
+def _aggregate_cells(kind: type[aggregates.AggregateFunction], names: list[str]) -> Iterator[str]:
     options = "".join(f"[, {name}]" for name, _ in kind.options)
     arguments = ["x", "y"][: max(1, kind.arity[0])]
     yield _code(f"{kind.name}({', '.join([*arguments, *kind.parameters])}{options})")
@@ -104,7 +104,7 @@ def _aggregate_cells(kind: type[aggregates.Aggregate], names: list[str]) -> Iter
         yield _result(kind, argument)
 
 
-def _result(kind: type[aggregates.Aggregate], argument: DataType) -> str:
+def _result(kind: type[aggregates.AggregateFunction], argument: DataType) -> str:
     constants = [_PARAMETERS[name] for name in kind.parameters]
     written = tuple("a" if each == 1 and argument == STRING else each for each in constants)
     try:

@@ -15,7 +15,7 @@ from windrow.algebra.functions import call
 from windrow.algebra.operators import Exists, Join
 from windrow.algebra.plan import Emit, Plan
 from windrow.kernels.relational.implementations import Reading
-from windrow.kernels.relational.program import Program
+from windrow.kernels.relational.program import RelationalProgram
 
 
 def markdown() -> str:
@@ -34,7 +34,7 @@ def markdown() -> str:
 
 def _implementation_of(plan: Plan) -> str:
     """How an operator runs, if it is what a query asks for."""
-    program = Program(Emit(plan))
+    program = RelationalProgram(Emit(plan))
     return str(Reading(program, plan).of(program.builder.built[id(plan)]))
 
 

@@ -17,9 +17,9 @@ import polars as pl
 from benchmarks.contestant import Outcome
 from benchmarks.studies.steps import Batch
 from windrow.engine import declared
-from windrow.kernels.clock import Clock
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.panes.program import Program
+from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.state import Delta, State
 from windrow.language.compile import compile_query
 from windrow.windows.domain import INFINITY
@@ -45,9 +45,9 @@ class Paned:
 
     def run(self, batches: Sequence[Batch]) -> Outcome:
         """All batches; seconds are those of the processor in the kernels, answers are by instant and key."""
-        program = Program(self.emit, stacked=self.stacked, by_group=False)
+        program = PaneProgram(self.emit, stacked=self.stacked, by_group=False)
         level = program.bottom
-        state, clock = State(), Clock(-INFINITY, -INFINITY)
+        state, clock = State(), PaneClock(-INFINITY, -INFINITY)
         tables: list[pl.DataFrame] = []
         seconds = 0.0
         for batch in batches:
@@ -56,7 +56,7 @@ class Paned:
                 pl.lit(0, pl.Int64).alias("#row_num"), pl.lit(0, pl.Int64).alias("#arrival_ts")
             )
             began = time.process_time()
-            clock = Clock(clock.now, batch.clock)
+            clock = PaneClock(clock.now, batch.clock)
             entered = level.scanned(stamped)
             panes = {name: frame.to_arrow() for name, frame in level.tables(entered).items()}
             state, answers = level.kernel.advance(state, Delta(panes, level.latest(entered, clock)), clock)

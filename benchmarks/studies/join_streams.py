@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.studies.connections import Links
-from windrow.kernels.relational.join.cost import WindowStats
+from windrow.kernels.relational.join.order import WindowStats
 
 COLUMNS = "k BIGINT, ts BIGINT"
 _RATES = (10, 1, 1, 1)

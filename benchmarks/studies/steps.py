@@ -16,9 +16,9 @@ import polars as pl
 
 from benchmarks.contestant import Outcome
 from windrow.kernels.relational.clock import Clock
-from windrow.kernels.relational.program import News, Program, States
-from windrow.kernels.relational.signed_rows import FOREVER
-from windrow.kernels.relational.windows.input_rows import KEPT, NEVER_LATE, NUMBER
+from windrow.kernels.relational.program import News, RelationalProgram, States
+from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE
+from windrow.kernels.relational.windows.leaf import NUMBER
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
@@ -47,7 +47,7 @@ class Batch:
 class Standing:
     """A query that has taken some steps."""
 
-    program: Program
+    program: RelationalProgram
     states: States = field(default_factory=dict)
     clock: int = -FOREVER
     taken: dict[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Standing:
     @classmethod
     def of(cls, emit: Emit, options: Options | None = None) -> Standing:
         """At its beginning."""
-        return cls(Program(emit, options))
+        return cls(RelationalProgram(emit, options))
 
     def copy(self) -> Standing:
         """The same, to go another way from here."""

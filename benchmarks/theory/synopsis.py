@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from windrow.kernels.columnar.combiners import segmented
 from windrow.kernels.columnar.numbering import cut_lanes, number, number_groups
-from windrow.kernels.columnar.scans import segmented
-from windrow.kernels.layouts import PANE, Layout
+from windrow.kernels.layouts import PANE, TableLayout
 
 EMPTY = pl.DataFrame()
 
@@ -27,7 +27,7 @@ EMPTY = pl.DataFrame()
 class BasicIntervalSynopsis:
     """The tables of the last b intervals, youngest first: each has a row for each group."""
 
-    def __init__(self, layout: Layout, b: int) -> None:
+    def __init__(self, layout: TableLayout, b: int) -> None:
         self._layout = layout
         self._tables: deque[pl.DataFrame] = deque(maxlen=b)
 

@@ -28,7 +28,7 @@ RUNNERS = {"eval", "exec", "compile", "__import__", "literal_eval"}
 #: who ships between the processes of a job, and what
 SHIPPERS = {
     "engine/sharing/common_subplans.py": "plans for the next job, which it makes itself",
-    "kernels/shared/answers.py": "plans that came with the task",
+    "kernels/shared/kernel.py": "plans that came with the task",
     "spark/sources/ranges.py": "what the tasks of a job are to read",
     "execution/bundle.py": "plans that came with the task",
     "execution/reports.py": "rows that the tasks of a job give to its driver, or to each other",

@@ -13,7 +13,7 @@ from benchmarks.studies import joins
 from benchmarks.studies.join_streams import join, rows, streams
 from benchmarks.studies.joins import ORDER_WAYS, algorithms, orders_tried, plan
 from benchmarks.suite.joins import Options
-from windrow.kernels.relational.join.cost import WindowStats, order_cost
+from windrow.kernels.relational.join.order import WindowStats, order_cost
 
 
 def test_costs_of_the_orders_are_those_of_the_thesis() -> None:

@@ -14,7 +14,7 @@ from tests.engine.world import oracle
 from windrow.engine import epoch as draft
 from windrow.engine.refresh_scheduler import Group, Refreshes
 from windrow.errors import QueryError
-from windrow.kernels.clock import Clock
+from windrow.kernels.clock import PaneClock
 from windrow.sharing.schedule.costs import Costs
 from windrow.sharing.schedule.measured_costs import Measured
 from windrow.sharing.schedule.tasks import Query
@@ -178,7 +178,7 @@ def played(costs: Costs, queries: list[Query], updates: int) -> tuple[float, dic
     refreshes, told, spent = Refreshes(), dict[str, list[int]](), 0.0
     known = {query.name: query for query in queries}
     for now in range(updates):
-        chosen = refreshes.due([Group("g", 1, Clock(now, now + 1), known, known)], None)
+        chosen = refreshes.due([Group("g", 1, PaneClock(now, now + 1), known, known)], None)
         if chosen:
             mine = [known[name] for name in chosen]
             spent += costs.joint(mine)

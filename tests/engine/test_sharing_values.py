@@ -16,7 +16,7 @@ from tests.engine.world import BATCHES, oracle
 
 from windrow.engine import epoch as draft
 from windrow.engine.sharing.shared_state import Common
-from windrow.kernels.shared import sums
+from windrow.kernels.shared import value_counts as sums
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,9 +20,9 @@ from windrow.engine import epoch as draft
 from windrow.engine.engine import Arrival, Engine
 from windrow.engine.sharing import shared_state as common
 from windrow.execution.local import HereJobs
-from windrow.kernels.shared import answers as answering
-from windrow.kernels.shared import kept_chunks as keeping
+from windrow.kernels.shared import kernel as answering
 from windrow.kernels.shared import lifts as lifting
+from windrow.kernels.shared import shared_state as keeping
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script
 from windrow.sinks import MemorySink

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.kernels.clock import Clock
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.shared.request import Asker
 from windrow.kernels.shared.shared_state import Sheet
 
@@ -25,7 +25,7 @@ def test_windows_that_are_left_out_are_not_asked_for(
     width = 2
     asker = Asker("q", 0, length * width, slide * width, 0, "p1", (), drops=dropped.__contains__)
     sheet = Sheet(width, 0, length, ())
-    clock = Clock(before, before + more)
+    clock = PaneClock(before, before + more)
     found = asker.wanted(asker.windows(np.array(sorted(panes)), sheet, clock), clock).tolist()
     instants = {pane * width for pane in panes}
     assert found == [

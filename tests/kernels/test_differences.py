@@ -12,7 +12,7 @@ from windrow.algebra.plan import Emit
 from windrow.engine.explain import declared
 from windrow.kernels.executor import KernelExecutor
 from windrow.kernels.panes import subtract_on_evict as differences
-from windrow.kernels.panes.program import Program
+from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.panes.subtract_on_evict import Differences, is_buffered
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
@@ -69,7 +69,7 @@ def test_answers_are_the_oracles(
 
 def test_these_queries_run_on_this_kernel() -> None:
     for aggregates in AGGREGATES:
-        assert isinstance(Program(plan(aggregates, WINDOWS[0])).bottom.kernel, Differences)
+        assert isinstance(PaneProgram(plan(aggregates, WINDOWS[0])).bottom.kernel, Differences)
 
 
 def test_a_share_is_of_the_cells_that_are_kept() -> None:

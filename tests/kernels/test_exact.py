@@ -15,11 +15,11 @@ from windrow.algebra.aggregates import make
 from windrow.algebra.types import BIGINT, INT, DataType, decimal
 from windrow.errors import DataError
 from windrow.kernels.aggregates.lowering import lower
+from windrow.kernels.aggregates.measures import partial_of
 from windrow.kernels.aggregates.partials import Rows
-from windrow.kernels.aggregates.registry import partial_of
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import column_of
-from windrow.kernels.layouts import Layout
+from windrow.kernels.layouts import TableLayout
 
 WIDE = decimal(38, 0)
 NINES = 10**38 - 1
@@ -63,7 +63,7 @@ def value_of(name: str, kind: DataType, values: list[object]) -> object:
     everyone = pl.Series([True] * len(values))
     states = pl.DataFrame(partial.lift(Rows((column_of("v", kind, values),), everyone, pl.DataFrame())))
     states = states.with_columns(pl.lit(0).alias("w"))
-    return lower(aggregate, partial, Layout((), (partial,)).merge(states, ["w"])).to_list()[0]
+    return lower(aggregate, partial, TableLayout((), (partial,)).merge(states, ["w"])).to_list()[0]
 
 
 @pytest.mark.parametrize("name", ["sum", "avg", "var_pop", "stddev_samp"])

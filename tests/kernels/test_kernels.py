@@ -21,7 +21,7 @@ from windrow.algebra.catalog import Stream
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, Window
 from windrow.kernels.aggregates.measures import Measures
-from windrow.kernels.clock import Clock
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, rows_of, to_frame
 from windrow.kernels.panes.answers import Answers
 from windrow.kernels.panes.live_panes import LivePanes
@@ -118,7 +118,7 @@ def test_the_two_kernels_agree(
             kernel: Kernel = make(answers)
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr("windrow.kernels.panes.two_stacks.LEAP", leap)
-                state, output = kernel.advance(states[make], delta_of(answers, rows), Clock(before, now))
+                state, output = kernel.advance(states[make], delta_of(answers, rows), PaneClock(before, now))
                 frames = [to_frame(table) for table in output]
             states[make] = stored(state)
             taken.append(sorted(_listed(frames, schema), key=repr))
@@ -164,7 +164,7 @@ def test_an_epoch_reads_what_it_answers_whatever_the_window_holds(panes: int, mo
     epochs = 3 * panes
     for t in range(epochs):
         batch = [(k, t % 7, None, None, None, None, None, t) for k in range(3)]
-        state, output = kernel.advance(watched(state, read), delta_of(answers, batch), Clock(t, t + 1))
+        state, output = kernel.advance(watched(state, read), delta_of(answers, batch), PaneClock(t, t + 1))
         assert sum(table.num_rows for table in output) == 3
     per_epoch = {name.split(".")[1]: rows / epochs for name, rows in read.items()}
     assert per_epoch["panes"] <= 3
@@ -181,7 +181,7 @@ def test_an_epoch_of_many_windows_reads_each_pane_once(panes: int) -> None:
     for epoch in range(4):
         begin, end = epoch * 10 * panes, (epoch + 1) * 10 * panes
         batch = [(k, t % 7, None, None, None, None, None, t) for t in range(begin, end) for k in range(3)]
-        state, output = kernel.advance(watched(state, read), delta_of(answers, batch), Clock(begin, end))
+        state, output = kernel.advance(watched(state, read), delta_of(answers, batch), PaneClock(begin, end))
         assert sum(table.num_rows for table in output) == 3 * (end - begin)
         assert {name.split(".")[1] for name in state.chunks} == {"panes"}
         assert sum(chunk.table.num_rows for chunk in state.of("groups.panes")) == 3 * panes
@@ -192,7 +192,9 @@ def test_long_gaps_cost_nothing() -> None:
     answers = answers_of(RangeWindow(10, 2), MEASURES, "k")
     rows = [rows_at(t, t) for t in (0, 10**15, 2 * 10**15)]
     for make in (LivePanes, TwoStacks):
-        state, output = make(answers).advance(State(), delta_of(answers, rows), Clock(-INFINITY, INFINITY))
+        state, output = make(answers).advance(
+            State(), delta_of(answers, rows), PaneClock(-INFINITY, INFINITY)
+        )
         assert sum(table.num_rows for table in output) == 15
         assert not state.chunks
 
@@ -203,7 +205,7 @@ def test_output_comes_in_bounded_blocks(monkeypatch: Any) -> None:
     rows = [(None, n, None, None, None, None, None, n % 50) for n in range(200)]
     sizes = {}
     for make in (LivePanes, TwoStacks):
-        _, output = make(answers).advance(State(), delta_of(answers, rows), Clock(-INFINITY, INFINITY))
+        _, output = make(answers).advance(State(), delta_of(answers, rows), PaneClock(-INFINITY, INFINITY))
         sizes[make] = [table.num_rows for table in output]
     assert {sum(each) for each in sizes.values()} == {800}
     assert all(max(each) <= 64 for each in sizes.values())

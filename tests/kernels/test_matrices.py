@@ -20,8 +20,7 @@ from windrow.kernels.columnar.combiners import (
     Lanes,
     take,
 )
-from windrow.kernels.shared.groups import Block
-from windrow.kernels.shared.matrices import Matrix
+from windrow.kernels.shared.groups import Block, Matrix
 
 INTERVALS, GROUPS = 37, 3
 

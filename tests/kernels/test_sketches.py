@@ -26,14 +26,13 @@ from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.hashing import hash64
 from windrow.algebra.catalog import Stream
 from windrow.errors import QueryError
-from windrow.kernels.aggregates.frequencies import of_counts
+from windrow.kernels.aggregates.lowering import of_counts
 from windrow.kernels.aggregates.partials import Rows
-from windrow.kernels.aggregates.sketches import buckets, estimates, representatives
-from windrow.kernels.aggregates.value_tables import Listed, cells_of
+from windrow.kernels.aggregates.value_tables import Listed, buckets, cells_of, estimates, representatives
 from windrow.kernels.columnar.columns import column_of
 from windrow.kernels.columnar.hashing import hashed
 from windrow.kernels.executor import KernelExecutor
-from windrow.kernels.layouts import Layout
+from windrow.kernels.layouts import TableLayout
 
 DOUBLES = st.floats(allow_nan=True, allow_infinity=True)
 KINDS: dict[t.DataType, st.SearchStrategy[Any]] = {
@@ -122,7 +121,7 @@ def of_column(name: str, params: tuple[Any, ...], column: pl.Series, kind: t.Dat
     window = [pl.Series(name, [0]).new_from_index(0, len(column)) for name in ("w", "g")]
     counts = everyone.cast(pl.Int64).alias("rows.0")
     rows = cells.table([*window, counts], Rows((column,), everyone, pl.DataFrame()))
-    layout = Layout(("v0",), cells.partials, cells.pruned)
+    layout = TableLayout(("v0",), cells.partials, cells.pruned)
     return of_counts(aggregate, layout.merge(rows, ["w", "g", "v0"]))["value"][0]
 
 

@@ -19,9 +19,9 @@ from windrow.kernels.columnar.combiners import (
     TOTAL,
     Combiner,
     Lanes,
+    segmented,
     take,
 )
-from windrow.kernels.columnar.scans import segmented
 from windrow.kernels.panes import slide
 from windrow.kernels.panes.cuts import Cut, cut_of
 from windrow.kernels.panes.slide import Shape, dense, sparse, units
@@ -101,7 +101,7 @@ def anew(combiner: Combiner, shape: Shape, ids: Any, panes: Any, lanes: Lanes) -
 @pytest.mark.parametrize("long", [0, 2, 64])
 def test_scans_of_runs(name: str, backwards: bool, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever counts as a long run."""
-    monkeypatch.setattr("windrow.kernels.columnar.scans.LONG", long)
+    monkeypatch.setattr("windrow.kernels.columnar.combiners.LONG", long)
     combiner, lanes = COMBINERS[name], lanes_of(name, [1.0, 4.0, -2.0, 0.5, 0.5, 4.0])
     starts = np.array([0, 1, 4])
     found = segmented(combiner, lanes, starts, backwards)

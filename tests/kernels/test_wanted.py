@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from windrow.engine import declared
 from windrow.kernels.executor import KernelExecutor
-from windrow.kernels.panes import wanted_windows as wanted
-from windrow.kernels.panes.wanted_windows import runs_of
+from windrow.kernels.panes import answers as wanted
+from windrow.kernels.panes.answers import runs_of
 from windrow.kernels.state import Chunk, State, without
 from windrow.language.compile import compile_query
 

@@ -12,19 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.kernels.relational.join.cost import (
+from windrow.kernels.relational.join.order import (
+    MOST_WINDOWS_SURVEYED,
     JoinOrder,
     WindowStats,
     arrival_cost,
-    join_size,
-    order_cost,
-    probing_order,
-)
-from windrow.kernels.relational.join.order import (
-    MOST_WINDOWS_SURVEYED,
     augmented_order,
     candidate_orders,
     fast_windows,
+    join_size,
+    order_cost,
+    probing_order,
     selectivity_order,
     survey_orders,
 )

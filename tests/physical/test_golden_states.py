@@ -14,10 +14,10 @@ from tools.golden_states import FAMILIES, FOLDER, TABLE_ROWS, Life, recorded, ro
 from windrow.algebra.plan import Emit, Scan, TableScan
 from windrow.engine.sharing import shared_state as common
 from windrow.errors import StateError
-from windrow.kernels.aggregates.selections import Extreme
+from windrow.kernels.aggregates.partials import Extreme
 from windrow.kernels.relational.durable_names import KERNELS, OPERATORS
 from windrow.kernels.relational.operator import Stateless
-from windrow.kernels.relational.windows.input_rows import NestedRows, Scanned
+from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.physical.operators import SHARED
 from windrow.reference.executor import ReferenceExecutor
 from windrow.sharing import data

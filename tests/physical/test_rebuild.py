@@ -12,7 +12,7 @@ from tests.support.effort import examples
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
 from windrow.kernels.relational.executor import GeneralExecutor
-from windrow.kernels.relational.program import Program
+from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.kernels.relational.state_transfer import rebuilt, why_not_rebuilt
 from windrow.language.compile import compile_query
@@ -52,7 +52,7 @@ def test_every_query_has_alternatives_that_can_be_rebuilt(name: str) -> None:
     if name == "existence":  # its keys are kept in another way below the join
         return
     assert len(plans) > 1
-    assert why_not_rebuilt(Program(plans[0]), Program(plans[1])) is None
+    assert why_not_rebuilt(RelationalProgram(plans[0]), RelationalProgram(plans[1])) is None
 
 
 rows = st.lists(
@@ -88,7 +88,7 @@ def test_a_plan_is_replaced_at_any_moment(
 
 
 def _replace(executor: GeneralExecutor, plan: Emit) -> None:
-    new = Program(plan)
+    new = RelationalProgram(plan)
     if why_not_rebuilt(executor.program, new) is None:
         clock = executor.clock
         now = int(clock) if abs(clock) != INFINITY else FOREVER if clock > 0 else -FOREVER
@@ -107,7 +107,7 @@ def _replace(executor: GeneralExecutor, plan: Emit) -> None:
     ],
 )
 def test_what_cannot_be_rebuilt_says_why(query: str, why: str) -> None:
-    program = Program(compile_query(query, declared(STREAMS, {})))
+    program = RelationalProgram(compile_query(query, declared(STREAMS, {})))
     found = why_not_rebuilt(program, program)
     assert (found is None) == (why == "")
     assert why in (found or "")

@@ -23,7 +23,7 @@ from windrow.engine.explain import described
 from windrow.errors import WindrowError
 from windrow.kernels.relational.durable_names import KERNELS, kind_of
 from windrow.kernels.relational.expiry_layouts import count_of
-from windrow.kernels.relational.program import Program
+from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.union import UnionProgram
 from windrow.kernels.state import State
 from windrow.language.compile import compile_query
@@ -103,7 +103,7 @@ def watching() -> Iterator[Seen]:
 
         return patch.object(kind, "advance", advance)
 
-    patches = [*map(of_program, (Program, UnionProgram)), *map(of_kernel, KERNELS)]
+    patches = [*map(of_program, (RelationalProgram, UnionProgram)), *map(of_kernel, KERNELS)]
     for each in patches:
         each.start()
     try:

@@ -24,7 +24,7 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Filter
 from windrow.algebra.plan import Emit, Plan, Subquery, Window
 from windrow.algebra.types import BIGINT
 from windrow.errors import DataError
-from windrow.kernels.panes.program import Program
+from windrow.kernels.panes.program import PaneProgram
 from windrow.physical.native_sql import native_query
 from windrow.reference.executor import ReferenceExecutor
 from windrow.testing.spark_executor import SparkExecutor
@@ -152,7 +152,7 @@ def on_spark(strategy: st.SearchStrategy[tuple[Emit, list[Step], int]], examples
     def check(case: tuple[Emit, list[Step], int]) -> None:
         nonlocal native
         emit, steps, seed = case
-        native += native_query(Program(emit)) is not None
+        native += native_query(PaneProgram(emit)) is not None
         assert_engine_agrees(emit, steps, seed, spark=True)
 
     check()
@@ -175,7 +175,7 @@ def test_promises_about_single_sources_of_a_simple_stream(
     """Rows that Spark could aggregate are judged one by one, once a source has a progress of its own."""
     stream = Stream("s", COLUMNS, "ts", ProgressRule(rule))
     emit = grouped(stream, RangeWindow(6, 3), [Measured("count", ()), Measured("sum", ("v",))], *keys)
-    assert native_query(Program(emit)) is not None
+    assert native_query(PaneProgram(emit)) is not None
 
     def row(k: int, ts: int) -> tuple[Any, ...]:
         known = {"k": k, "v": 1, "ts": ts}

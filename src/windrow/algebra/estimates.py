@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from windrow.algebra import checks
-from windrow.algebra.aggregates import Aggregate as Function
-from windrow.algebra.aggregates import Size, make
+from windrow.algebra.aggregates import AggregateFunction, Size, make
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.distinct import Distinct
 from windrow.algebra.aggregates.wave_window import Waved
@@ -67,18 +66,18 @@ def waved(call: AggregateCall) -> Waved | None:
     return function if isinstance(function, Waved) else None
 
 
-def _function(call: AggregateCall) -> Function:
+def _function(call: AggregateCall) -> AggregateFunction:
     types = tuple(arg.type for arg in call.args)
     return make(call.function, call.params, distinct=call.distinct, types=types)
 
 
-def _exact(function: Function) -> str | None:
+def _exact(function: AggregateFunction) -> str | None:
     """What an estimate stands for; None if it is none."""
     inner = function.inner if isinstance(function, Distinct) else function
     return inner.exact if isinstance(inner, Waved) else None
 
 
-def _is_small(function: Function) -> bool:
+def _is_small(function: AggregateFunction) -> bool:
     """Whether it keeps few rows: a wave, or a choice of one of them."""
     selects = (function.duplicate_insensitive or function.ordered) and function.size is Size.BOUNDED
     return isinstance(function, Waved) or selects

@@ -146,7 +146,7 @@ def drawing(
     parts += [_more(left_out, "stream")] if left_out else []
     if not queries:
         return Drawing(Group(*parts), 0)
-    layout = Layout.of(len(queries), width, height - len(streams) - bool(left_out) - 5)
+    layout = Screen.of(len(queries), width, height - len(streams) - bool(left_out) - 5)
     shown = queries[: layout.queries]
     parts += [Text(), _queries(shown, layout)]
     left_out = len(queries) - len(shown)
@@ -185,7 +185,7 @@ def _streams(streams: tuple[StreamNow, ...]) -> Table:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Screen:
     """Where queries are drawn: how many, so many side by side, each in so many lines."""
 
     across: int
@@ -195,13 +195,13 @@ class Layout:
     airy: bool = True
 
     @classmethod
-    def of(cls, queries: int, width: int, height: int) -> Layout:
+    def of(cls, queries: int, width: int, height: int) -> Screen:
         """The airiest in which every query shows an answer; if there is none, as many headlines as fit.
 
-        >>> Layout.of(2, 80, 18), Layout.of(7, 80, 18)
-        (Layout(across=1, lines=8, queries=2, airy=True), Layout(across=2, lines=3, queries=7, airy=True))
-        >>> Layout.of(7, 60, 18), Layout.of(30, 60, 18)
-        (Layout(across=1, lines=1, queries=7, airy=True), Layout(across=1, lines=1, queries=17, airy=False))
+        >>> Screen.of(2, 80, 18), Screen.of(7, 80, 18)
+        (Screen(across=1, lines=8, queries=2, airy=True), Screen(across=2, lines=3, queries=7, airy=True))
+        >>> Screen.of(7, 60, 18), Screen.of(30, 60, 18)
+        (Screen(across=1, lines=1, queries=7, airy=True), Screen(across=1, lines=1, queries=17, airy=False))
         """
         wide, narrow = (max(1, min(_MOST_COLUMNS, width // each, queries)) for each in (_WIDTH, _NARROW))
         for across, airy in ((wide, True), (narrow, True), (wide, False), (narrow, False)):
@@ -217,7 +217,7 @@ class Layout:
         return cls(across, 1, min(queries, across * fit), airy=False)
 
 
-def _queries(queries: Sequence[QueryNow], layout: Layout) -> Table:
+def _queries(queries: Sequence[QueryNow], layout: Screen) -> Table:
     """Side by side, and as many answers of each as fit."""
     grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
     for _ in range(layout.across):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.operators import Spelling
 from windrow.kernels.panes.subtract_on_evict import CELLS, DISTINCT, Differences, is_buffered
-from windrow.kernels.shared.sums import seen_of
+from windrow.kernels.shared.value_counts import seen_of
 from windrow.physical.units import GeneralUnit
 from windrow.state.shard import Shard
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from windrow.engine.records import QueryRecord
-    from windrow.kernels.panes.level import Level
+    from windrow.kernels.panes.program import Level
     from windrow.physical.units import Unit
     from windrow.state.manifest import Manifest
     from windrow.state.refs import Facts

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from windrow.execution.close import CloseTask
     from windrow.execution.reports import Closed, Ingested
     from windrow.execution.shared import SharedWork
-    from windrow.kernels.relational.table_contents import Contents
+    from windrow.kernels.relational.tables import Contents
     from windrow.language.catalog import StandingArchive, StandingQuery
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan

@@ -31,10 +31,10 @@ from windrow.execution.archive_rows import archived_section, is_archived
 from windrow.execution.close import CloseTask, Work
 from windrow.execution.reports import late_section
 from windrow.execution.shared import SharedWork
-from windrow.kernels.clock import Clock
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.relational.tables import changes_at, check_order, promised
-from windrow.kernels.shared.step import Turn
+from windrow.kernels.shared.shared_state import Turn
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding import load
 from windrow.state.entries import OutboxEntry
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from windrow.engine.tables import TableRecord, TableUpdate
     from windrow.execution.place import Place
     from windrow.execution.reports import Closed, Fault, Ingested
-    from windrow.kernels.relational.table_contents import Values
+    from windrow.kernels.relational.tables import Values
     from windrow.kernels.shared.request import Asker
     from windrow.kernels.shared.shared_state import Ledger
     from windrow.state.entries import QueryState, StreamState
@@ -311,10 +311,10 @@ class Draft:
         members = (self._by_id(query) for query in self.common.members(ledger))
         return [record for record in members if record.is_running]
 
-    def _clock(self, stream: Stream) -> Clock:
+    def _clock(self, stream: Stream) -> PaneClock:
         known = self.before[stream.name].known, self.streams[stream.name].known
         before, now = (each.progress_on(stream, stream.wattr) for each in known)
-        return Clock(before, now)
+        return PaneClock(before, now)
 
     def shared_due(self, chosen: Collection[str] = ()) -> list[SharedWork]:
         """The ledgers that have something to answer, or too much to take in."""
@@ -341,7 +341,7 @@ class Draft:
     def _is_used(self, ledger: str) -> bool:
         return any(self._by_id(query).is_running for query in self.common.members(ledger))
 
-    def _askers(self, records: Iterable[QueryRecord], clock: Clock) -> list[Asker]:
+    def _askers(self, records: Iterable[QueryRecord], clock: PaneClock) -> list[Asker]:
         """What the queries ask; of those that ask the same, one asks for all."""
         found = led(records, self.common.asking, clock.before)
         self._readers |= found.readers
@@ -365,7 +365,7 @@ class Draft:
         before, held = self._inputs(record, self.before, self.tables_before)
         now, now_held = self._inputs(record)
         clock = record.bundle.unit.clock(before, now, record.reached or record.latest, held, now_held)
-        if record.held is not None and isinstance(clock, Clock):
+        if record.held is not None and isinstance(clock, PaneClock):
             clock = replace(clock, before=record.held)
         waiting = [ref for ref in self._deltas if self._awaits(record, ref)]
         tables = [self.tables[name] for name in record.tables]

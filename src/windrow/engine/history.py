@@ -21,8 +21,7 @@ from windrow.execution.delta_file import TABLE
 from windrow.execution.place import Place, Spool
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.relational.signed_rows import N, columns_of, consolidated, finite, together
-from windrow.kernels.relational.table_contents import Contents
-from windrow.kernels.relational.tables import AT
+from windrow.kernels.relational.tables import AT, Contents
 from windrow.state.reader import open_chunk
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord
-    from windrow.kernels.clock import Clock
+    from windrow.kernels.clock import PaneClock
     from windrow.kernels.panes.cuts import Cut
-    from windrow.kernels.panes.program import Program
+    from windrow.kernels.panes.program import PaneProgram
     from windrow.kernels.shared.request import Asker
     from windrow.kernels.shared.shared_state import Ledger
 
@@ -44,7 +44,7 @@ def both(
     return replace(one, other=other) if isinstance(one, Without) else other
 
 
-def group_of(ledger: Ledger, records: Sequence[tuple[QueryRecord, Asker]], clock: Clock) -> Group | None:
+def group_of(ledger: Ledger, records: Sequence[tuple[QueryRecord, Asker]], clock: PaneClock) -> Group | None:
     """The monitoring queries of a ledger; None if there are none."""
     monitoring = [(record, asker) for record, asker in records if record.query.every is not None]
     if not monitoring:
@@ -64,7 +64,7 @@ def group_of(ledger: Ledger, records: Sequence[tuple[QueryRecord, Asker]], clock
     )
 
 
-def group_by_itself(record: QueryRecord, clock: Clock, held: Clock) -> Group:
+def group_by_itself(record: QueryRecord, clock: PaneClock, held: PaneClock) -> Group:
     """A monitoring query that shares nothing; `held` is its clock since it was last refreshed."""
     cut = _program(record).query.cut
     update = cut.slide if cut.range is None else gcd(cut.range, cut.slide)
@@ -105,7 +105,7 @@ def check_every(record: QueryRecord) -> None:
     )
 
 
-def _program(record: QueryRecord) -> Program:
+def _program(record: QueryRecord) -> PaneProgram:
     unit = record.bundle.unit
     assert isinstance(unit, SlidingUnit)
     return unit.program

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
     from windrow.engine.records import QueryRecord
-    from windrow.kernels.clock import Clock
+    from windrow.kernels.clock import PaneClock
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Group:
 
     name: str
     update: int
-    clock: Clock
+    clock: PaneClock
     queries: Mapping[str, Query]
     #: those that have a new window to tell of
     ready: Collection[str]

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.errors import StateError
 from windrow.kernels.relational.signed_rows import FOREVER
-from windrow.kernels.relational.table_contents import Contents
+from windrow.kernels.relational.tables import Contents
 from windrow.state.entries import SourceState, StreamState
 from windrow.state.refs import read_instant, write_instant
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Table
-    from windrow.kernels.relational.table_contents import Values
+    from windrow.kernels.relational.tables import Values
 
 #: when a table changes that nobody has seen yet: before everything
 BEGINNING = -FOREVER + 1

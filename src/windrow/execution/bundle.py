@@ -17,7 +17,7 @@ from windrow.physical.units import SlidingUnit, Unit, unit_of
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.definition import Definition
-    from windrow.kernels.panes.program import Program
+    from windrow.kernels.panes.program import PaneProgram
     from windrow.physical import PhysicalPlan
     from windrow.windows.grid import SlideGrid
 
@@ -89,7 +89,7 @@ class Bundle:
         return _compiled(self.plan, self.by_group, self.carries_ends)
 
     @property
-    def program(self) -> Program | None:
+    def program(self) -> PaneProgram | None:
         """The panes of the query, if it is answered from panes."""
         unit = self.unit
         return unit.program if isinstance(unit, SlidingUnit) else None

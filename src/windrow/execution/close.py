@@ -22,12 +22,12 @@ from windrow.execution.place import Spool
 from windrow.execution.relational import OF, Moving, Turn, advance, replanned
 from windrow.execution.reports import DONE, ROUTED, Closed, Fault, contents, fault_of, message, undisturbed
 from windrow.execution.shared import operator_of, sheets_of
-from windrow.kernels.clock import Clock
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.shards import split
+from windrow.kernels.columnar.hashing import split
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.shared import kernel as shared_kernel
-from windrow.kernels.shared.followers import instants
+from windrow.kernels.shared.request import instants
 from windrow.kernels.state import Delta, State, without
 from windrow.physical.units import SlidingUnit
 from windrow.state.names import OUTBOX
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
     from windrow.execution.place import Place
     from windrow.execution.shared import Seed, SharedWork
-    from windrow.kernels.panes.level import Level
+    from windrow.kernels.panes.program import Level
     from windrow.physical.units import GeneralUnit
     from windrow.state.refs import ChunkRef
 
@@ -203,7 +203,7 @@ class _Run:
     def _slid(self, work: Work, unit: SlidingUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
         levels, stage = unit.program.levels, self.task.stage
         operator = f"{work.query.name}{OF}{stage}"
-        clock = work.clock if stage == 0 else Clock(work.clock.before, work.clock.now)
+        clock = work.clock if stage == 0 else PaneClock(work.clock.before, work.clock.now)
         delta = self._delta(work, unit, levels[stage], before)
         kernel = levels[stage].kernel
         if work.drops is not None and len(levels) == stage + 1:
@@ -269,14 +269,14 @@ class _Run:
             outbox.writer.add(query, table)
             self.rows[query] += table.num_rows
 
-    def _route(self, query: str, level: Level, answers: Iterator[pa.Table], clock: Clock) -> None:
+    def _route(self, query: str, level: Level, answers: Iterator[pa.Table], clock: PaneClock) -> None:
         """The answers as pane states of the next level, each to the shard its group is in."""
         pieces: dict[int, dict[str, list[pl.DataFrame]]] = {}
         latest: int | None = None
         for table in answers:
             self.passed[query] += table.num_rows
             rows = level.nested(table)
-            last = level.latest(rows, Clock(clock.before, clock.now))
+            last = level.latest(rows, PaneClock(clock.before, clock.now))
             latest = max((w for w in (latest, last) if w is not None), default=None)
             for name, frame in level.tables(rows).items():
                 for shard, part in split(frame, key_types(level), self.place.shards):
@@ -312,7 +312,7 @@ def _packed(parts: list[pl.DataFrame], level: Level, name: str) -> bytes:
     return data
 
 
-def _from_below(level: Level, routed: list[Routed], clock: Clock) -> Delta:
+def _from_below(level: Level, routed: list[Routed], clock: PaneClock) -> Delta:
     found: dict[str, list[pl.DataFrame]] = {}
     for piece in routed:
         for name, data in piece.tables.items():

@@ -15,7 +15,7 @@ import polars as pl
 
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.shards import split
+from windrow.kernels.columnar.hashing import split
 from windrow.kernels.layouts import PANE
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.physical.native_sql import native_query
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from windrow.algebra.types import DataType
-    from windrow.kernels.panes.level import Level
-    from windrow.kernels.panes.program import Program
+    from windrow.kernels.panes.program import Level, PaneProgram
     from windrow.state.chunk import ChunkWriter
     from windrow.state.reader import Chunk
     from windrow.state.refs import ChunkRef
@@ -52,7 +51,9 @@ def put_tables(
             writer.add((QUERY, query, name, shard), rows.to_arrow(), lowest, highest)  # type: ignore[arg-type]
 
 
-def tables_of(files: Iterable[Chunk], query: str, program: Program, shard: int) -> dict[str, pl.DataFrame]:
+def tables_of(
+    files: Iterable[Chunk], query: str, program: PaneProgram, shard: int
+) -> dict[str, pl.DataFrame]:
     """What some delta files hold for a query in a shard: one table of panes for each of its tables."""
     layouts = program.bottom.answers.measures.layouts
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in layouts}

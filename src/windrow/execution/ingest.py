@@ -25,9 +25,9 @@ from windrow.execution.place import Spool
 from windrow.execution.relational import RowsGathering
 from windrow.execution.reports import DONE, Fault, Ingested, fault_of, message, undisturbed
 from windrow.execution.shared import LedgerGathering
-from windrow.kernels.clock import Clock
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_from_arrow
-from windrow.kernels.columnar.shards import split
+from windrow.kernels.columnar.hashing import split
 from windrow.kernels.intake import Intake, Observed
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.physical.native_sql import BEGIN, COUNT, GREATEST, SHED, Feed, native_query
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
     from windrow.execution.place import Place
     from windrow.kernels.intake import Known
-    from windrow.kernels.panes.program import Program
+    from windrow.kernels.panes.program import PaneProgram
     from windrow.kernels.shared.shared_state import Ledger
     from windrow.windows.domain import Instant
 
@@ -162,11 +162,11 @@ def _filed_together(queries: Iterable[Bundle]) -> Iterable[list[Bundle]]:
 class _Gathering:
     """The pane states of one query, growing with each piece of the batch."""
 
-    def __init__(self, query: Bundle, program: Program, known: Known) -> None:
+    def __init__(self, query: Bundle, program: PaneProgram, known: Known) -> None:
         self.query, self.queries, self.program, self.name = query, (query,), program, query.name
         self.level = program.bottom
         self.source = program.column(known)
-        self.clock: Clock = program.clock(known, known)
+        self.clock: PaneClock = program.clock(known, known)
         self.latest: int | None = None
         self.fault: Fault | None = None
         self._waiting: dict[str, list[pl.DataFrame]] = {}
@@ -214,7 +214,7 @@ class FeedTask:
     place: Place
     queries: tuple[Bundle, ...]
     observes: bool = True
-    before: Mapping[str, Clock] = field(default_factory=dict)
+    before: Mapping[str, PaneClock] = field(default_factory=dict)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         undisturbed()

@@ -13,10 +13,10 @@ import polars as pl
 from windrow.execution.delta_file import QUERY, TABLE
 from windrow.execution.reports import fault_of
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.shards import split
+from windrow.kernels.columnar.hashing import split
 from windrow.kernels.relational.common_subplans import Parts
-from windrow.kernels.relational.emit.lazy import WAITING
-from windrow.kernels.relational.program import News, Program
+from windrow.kernels.relational.emit.evaluation import WAITING
+from windrow.kernels.relational.program import News, RelationalProgram
 from windrow.kernels.relational.state_transfer import rebuilt
 
 if TYPE_CHECKING:
@@ -142,8 +142,8 @@ def advance(
 def replanned(old: Bundle, new: Bundle, before: Shard, now: int) -> Mapping[str, State]:
     """The states of a query by its new plan, made of those by its old one."""
     one, other = old.unit.program, new.unit.program
-    assert isinstance(one, Program)
-    assert isinstance(other, Program)
+    assert isinstance(one, RelationalProgram)
+    assert isinstance(other, RelationalProgram)
     found = rebuilt(one, states_of(old, before), other, now)
     return {f"{new.name}{OF}{path}": state for path, state in found.items()}
 

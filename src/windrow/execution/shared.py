@@ -15,24 +15,21 @@ import polars as pl
 from windrow.algebra.expressions import TRUE
 from windrow.execution.delta_file import FEED, QUERY
 from windrow.execution.reports import Fault, fault_of
-from windrow.kernels.aggregates.frequent_items import SUB_WINDOW
 from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.aggregates.value_tables import SUB_WINDOW
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.shards import split
+from windrow.kernels.columnar.hashing import split
 from windrow.kernels.layouts import PANE, ROWS, gathered
 from windrow.kernels.panes.pane_tables import merge_panes
-from windrow.kernels.shared.kept_chunks import CLOSED, OPEN
 from windrow.kernels.shared.lifts import Lifting
-from windrow.kernels.shared.shared_state import Entry, Sheet
+from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, Sheet
 from windrow.physical.native_sql import native_ledger
 
 if TYPE_CHECKING:
     from windrow.execution.place import Spool
     from windrow.kernels.aggregates.measures import Measures
-    from windrow.kernels.panes.level import Level
-    from windrow.kernels.panes.program import Program
-    from windrow.kernels.shared.shared_state import Ledger
-    from windrow.kernels.shared.step import Turn
+    from windrow.kernels.panes.program import Level, PaneProgram
+    from windrow.kernels.shared.shared_state import Ledger, Turn
     from windrow.kernels.state import State
     from windrow.state.reader import Chunk
     from windrow.state.refs import ChunkRef
@@ -85,13 +82,13 @@ class Seed:
         tallies = {table: (str(name), *grid) for table, (name, *grid) in stored.get("tallies", {}).items()}
         return cls(stored["ledger"], grids, pieces, tallies)
 
-    def tables(self, state: State, program: Program) -> dict[str, pl.DataFrame]:
+    def tables(self, state: State, program: PaneProgram) -> dict[str, pl.DataFrame]:
         """The states of a ledger as tables of panes of the query."""
         found = {GROUPS: self._groups(state, program)}
         found |= {table: self._cells(table, state, program) for table in self.tallies}
         return {name: frame for name, frame in found.items() if frame.height}
 
-    def _cells(self, table: str, state: State, program: Program) -> pl.DataFrame:
+    def _cells(self, table: str, state: State, program: PaneProgram) -> pl.DataFrame:
         """The cells of a tally as those of a table of the query. Its sub-windows have other numbers there."""
         level = program.bottom
         layout, cut = level.answers.measures.layouts[table], level.query.cut
@@ -109,7 +106,7 @@ class Seed:
         rows = gathered(found)
         return pl.DataFrame() if rows is None else layout.merge(rows, [PANE, *layout.keys])
 
-    def _groups(self, state: State, program: Program) -> pl.DataFrame:
+    def _groups(self, state: State, program: PaneProgram) -> pl.DataFrame:
         """The states of its groups as panes of the query."""
         level = program.bottom
         layout, cut, own = level.answers.measures.layouts[GROUPS], level.query.cut, own_sheet(level)

@@ -3,7 +3,7 @@
 Where punctuation is PER a column that the query groups by, a group is answered as far as its own source has
 got. Its windows then have their own first and last, and so does what is still needed of it.
 
->>> clock = Clock(10, 20, "k0", {"a": (10, 40)})
+>>> clock = PaneClock(10, 20, "k0", {"a": (10, 40)})
 >>> clock.least, clock.greatest
 ((10, 20), (10, 40))
 >>> clock.of(pl.DataFrame({"k0": ["a", None]})).rows()
@@ -31,7 +31,7 @@ FOREVER, LAST_WINDOW = 1 << 62, 1 << 58
 
 
 @dataclass(frozen=True)
-class Clock:
+class PaneClock:
     """What was answered up to `before` is answered up to `now`; with `key`, each of `sources` has its own."""
 
     before: Instant

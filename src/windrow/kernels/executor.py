@@ -33,17 +33,17 @@ from windrow.algebra.changes import Change, not_final
 from windrow.algebra.plan import Emit
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, nearest
-from windrow.kernels.clock import Clock
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.intake import Intake, Known
-from windrow.kernels.panes.program import Program
+from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.state import Delta, State
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.kernels.panes.level import Level
+    from windrow.kernels.panes.program import Level
 
 Values: TypeAlias = tuple[Any, ...]
 
@@ -53,7 +53,7 @@ class KernelExecutor:
 
     def __init__(self, emit: Emit, *, stacked: bool | None = None, by_group: bool = True) -> None:
         self.emit = emit
-        self.program = Program(emit, stacked=stacked, by_group=by_group)
+        self.program = PaneProgram(emit, stacked=stacked, by_group=by_group)
         self.stream = self.program.stream
         self.intake = Intake(self.stream)
         self.known = self.intake.start()
@@ -150,10 +150,12 @@ class KernelExecutor:
             delta = _delta(bottom, rows, clock)
         answers = self._advance(0, delta, clock)
         for place, level in enumerate(above, start=1):
-            answers = self._advance(place, _from_below(level, answers, clock), Clock(clock.before, clock.now))
+            answers = self._advance(
+                place, _from_below(level, answers, clock), PaneClock(clock.before, clock.now)
+            )
         return self._read(answers)
 
-    def _advance(self, place: int, delta: Delta, clock: Clock) -> Iterator[pa.Table]:
+    def _advance(self, place: int, delta: Delta, clock: PaneClock) -> Iterator[pa.Table]:
         kernel = self.program.levels[place].kernel
         self._states[place], answers = kernel.advance(self._states[place], delta, clock)
         return answers
@@ -171,19 +173,19 @@ class KernelExecutor:
         if not self._answered or end < max(self._answered):
             return ()
         kernel = self.program.levels[-1].kernel
-        _, tables = kernel.advance(self._states[-1], Delta(), Clock(end - cut.slide, end))
+        _, tables = kernel.advance(self._states[-1], Delta(), PaneClock(end - cut.slide, end))
         return [row for _, row in self._read(tables)]
 
 
-def _from_below(level: Level, answers: Iterable[pa.Table], clock: Clock) -> Delta:
+def _from_below(level: Level, answers: Iterable[pa.Table], clock: PaneClock) -> Delta:
     """What the answers of the level below are to this one."""
     rows = [level.nested(table) for table in answers]
     if rows:
-        return _delta(level, pl.concat(rows), Clock(clock.before, clock.now))
+        return _delta(level, pl.concat(rows), PaneClock(clock.before, clock.now))
     reached = level.query.cut.due(clock.before)
     return Delta(latest=int(reached) if abs(reached) != INFINITY else None)
 
 
-def _delta(level: Level, rows: pl.DataFrame, clock: Clock) -> Delta:
+def _delta(level: Level, rows: pl.DataFrame, clock: PaneClock) -> Delta:
     tables = {name: frame.to_arrow() for name, frame in level.tables(rows).items()}
     return Delta(tables, level.latest(rows, clock))

@@ -35,7 +35,7 @@ class Encoded:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """The columns of a table of states."""
 
     keys: tuple[str, ...]

@@ -18,7 +18,7 @@ from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.layouts import PANE
 
 if TYPE_CHECKING:
-    from windrow.kernels.clock import Clock
+    from windrow.kernels.clock import PaneClock
     from windrow.kernels.panes.answers import Answers
 
 
@@ -62,7 +62,7 @@ class Kernel(Protocol):
     @property
     def answers(self) -> Answers: ...
 
-    def advance(self, state: State, delta: Delta, clock: Clock) -> tuple[State, Iterator[pa.Table]]:
+    def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         """The next state, and the answers that became final as the clock moved."""
 
 

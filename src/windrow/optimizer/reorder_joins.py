@@ -29,8 +29,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Join
-from windrow.kernels.relational.join.cost import WindowStats
-from windrow.kernels.relational.join.order import augmented_order
+from windrow.kernels.relational.join.order import WindowStats, augmented_order
 from windrow.optimizer.cost.model import estimate, flow_of
 from windrow.optimizer.cost.selectivity import equal_columns
 from windrow.optimizer.cost.statistics import Model, Statistics

@@ -22,7 +22,7 @@ from windrow.errors import QueryError, StateError
 from windrow.kernels.relational.durable_names import kind_of, parts_of
 from windrow.kernels.relational.implementations import placed
 from windrow.kernels.relational.operator import Stateless
-from windrow.kernels.relational.windows.input_rows import NestedRows, Scanned
+from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.physical.plan import PhysicalPlan
 from windrow.physical.units import GeneralUnit, UnionUnit
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.kernels.aggregates.measures import Measures
-    from windrow.kernels.panes.level import Level
+    from windrow.kernels.panes.program import Level
     from windrow.physical.units import SlidingUnit, Unit
 
 #: the place of what is true of all operators of a query

@@ -26,17 +26,24 @@ from windrow.algebra.functions import call
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.kernels.aggregates.measures import GROUPS
-from windrow.kernels.aggregates.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Part, Partial
-from windrow.kernels.aggregates.selections import Extreme
+from windrow.kernels.aggregates.partials import (
+    Counted,
+    ExactTotal,
+    Extreme,
+    FloatMoments,
+    FloatTotal,
+    Part,
+    Partial,
+)
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.layouts import PANE, ROWS
 from windrow.kernels.panes.cuts import Cut
-from windrow.kernels.panes.normal_form import Normal, normal_form
+from windrow.kernels.panes.query import Normal, normal_form
 from windrow.windows.punctuation import NoPolicy, Ordered, Slack
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
-    from windrow.kernels.panes.program import Program
+    from windrow.kernels.panes.program import PaneProgram
     from windrow.kernels.shared.shared_state import Ledger, Sheet
     from windrow.windows.domain import Instant
 
@@ -90,7 +97,7 @@ class NativeQuery:
 
 
 @lru_cache(maxsize=4096)
-def _native(program: Program) -> NativeQuery | str:
+def _native(program: PaneProgram) -> NativeQuery | str:
     """How a query shares a feed, or why it cannot."""
     stream, level = program.stream, program.bottom
     measures = level.answers.measures
@@ -119,13 +126,13 @@ def _native(program: Program) -> NativeQuery | str:
     return NativeQuery(feed, normal.keys, aggregations, columns, kinds, level.query.cut, latest)
 
 
-def native_query(program: Program) -> NativeQuery | None:
+def native_query(program: PaneProgram) -> NativeQuery | None:
     """How a query shares a feed; None if it must be computed from rows."""
     found = _native(program)
     return None if isinstance(found, str) else found
 
 
-def why_from_rows(program: Program) -> str | None:
+def why_from_rows(program: PaneProgram) -> str | None:
     """Why a query is computed from rows; None if Spark aggregates for it."""
     found = _native(program)
     return found if isinstance(found, str) else None
@@ -316,7 +323,7 @@ def native_ledger(ledger: Ledger) -> NativeLedger | None:
     return NativeLedger(feed, keys, aggregations, columns, kinds, cuts)
 
 
-def feeds_of(programs: Iterable[Program], ledgers: Iterable[Ledger] = ()) -> list[Feed] | None:
+def feeds_of(programs: Iterable[PaneProgram], ledgers: Iterable[Ledger] = ()) -> list[Feed] | None:
     """The feeds of all queries of a stream; None if they are better computed from rows."""
     queries: list[NativeQuery | NativeLedger | None] = [native_query(program) for program in programs]
     queries += [None if ledger.tallies else native_ledger(ledger) for ledger in ledgers]

@@ -20,14 +20,13 @@ from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.relational.durable_names import kind_of
 from windrow.kernels.relational.implementations import placed, report
 from windrow.kernels.relational.operator import Stateless
-from windrow.kernels.relational.windows.input_rows import NestedRows, Scanned
+from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.physical.units import GeneralUnit, UnionUnit
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import AggregateCall
-    from windrow.kernels.panes.level import Level
-    from windrow.kernels.panes.program import Program
-    from windrow.kernels.relational.program import Program as GeneralProgram
+    from windrow.kernels.panes.program import Level, PaneProgram
+    from windrow.kernels.relational.program import RelationalProgram
     from windrow.physical.units import Unit
 
     Path = tuple[int, ...]
@@ -97,7 +96,7 @@ def _tree(node: Plan, path: Path, found: dict[Path, PhysicalOperator]) -> Physic
     )
 
 
-def _general(program: GeneralProgram) -> dict[Path, PhysicalOperator]:
+def _general(program: RelationalProgram) -> dict[Path, PhysicalOperator]:
     found: dict[Path, PhysicalOperator] = {}
     for path, node, place, operator in placed(program):
         if place is None or operator is None:
@@ -113,7 +112,7 @@ def _general(program: GeneralProgram) -> dict[Path, PhysicalOperator]:
     return found
 
 
-def _paned(program: Program, number: int, is_shared: bool) -> PhysicalOperator:
+def _paned(program: PaneProgram, number: int, is_shared: bool) -> PhysicalOperator:
     """One level: everything but its γ looks at single rows, or is arithmetic of panes."""
     level = program.levels[number]
 

@@ -15,12 +15,12 @@ from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Scan
 from windrow.errors import QueryError
-from windrow.kernels.panes.program import Program
+from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.panes.query import SlidingQuery
-from windrow.kernels.relational.clock_moves import Timing
+from windrow.kernels.relational.clock import Timing
 from windrow.kernels.relational.join.ends import telling
 from windrow.kernels.relational.options import Ends, Options
-from windrow.kernels.relational.program import Program as GeneralProgram
+from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.union import UnionProgram, UnionTiming
 from windrow.physical.partitioning import placement_of, table_places
 from windrow.windows.domain import INFINITY, ROW_NUM, Instant
@@ -29,9 +29,9 @@ from windrow.windows.ranges import RangeWindow
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
-    from windrow.kernels.clock import Clock
+    from windrow.kernels.clock import PaneClock
     from windrow.kernels.intake import Known
-    from windrow.kernels.relational.clock import Clock as GeneralClock
+    from windrow.kernels.relational.clock import Clock
 
     Knowns = Mapping[str, Known]
     #: how far each table is
@@ -46,7 +46,7 @@ class SlidingUnit:
     """An aggregate over panes, perhaps with aggregates over it."""
 
     def __init__(self, emit: Emit, *, by_group: bool | None = None) -> None:
-        self.program = Program(emit, by_group=by_group)
+        self.program = PaneProgram(emit, by_group=by_group)
         self.streams: dict[str, Stream] = {self.program.stream.name: self.program.stream}
         self.tables: dict[str, Table] = {}
         self.stages = len(self.program.levels)
@@ -70,7 +70,7 @@ class SlidingUnit:
         last: Last,
         held: Held = NO_TABLES,
         now_held: Held = NO_TABLES,
-    ) -> Clock:
+    ) -> PaneClock:
         """What is answered as the streams move."""
         (name,) = self.streams
         return self.program.clock(before[name], now[name])
@@ -95,7 +95,7 @@ class GeneralUnit:
 
     def __init__(self, emit: Emit, *, by_group: bool | None = None, carries_ends: bool = False) -> None:
         options = Options(ends=Ends.CARRIED) if carries_ends else None
-        self.program = GeneralProgram(emit, options, by_group=by_group)
+        self.program = RelationalProgram(emit, options, by_group=by_group)
         self.timing = Timing(emit, self.program.builder.sources)
         self.streams = dict(self.timing.streams)
         joins = [node.table for node in emit.walk() if isinstance(node, TableJoin)]
@@ -146,7 +146,7 @@ class GeneralUnit:
         last: Last,
         held: Held = NO_TABLES,
         now_held: Held = NO_TABLES,
-    ) -> GeneralClock:
+    ) -> Clock:
         """What becomes final as the streams move, and the tables that hold the clock back."""
         assert not isinstance(last, tuple), "a query by itself has one clock"
         return self.timing.moved(before, held, now, now_held, -INFINITY if last is None else last)
@@ -198,7 +198,7 @@ class UnionUnit(GeneralUnit):
         last: Last,
         held: Held = NO_TABLES,
         now_held: Held = NO_TABLES,
-    ) -> GeneralClock:
+    ) -> Clock:
         reached = last if isinstance(last, tuple) else (None,) * len(self.branches)
         return self.timing.moved(before, held, now, now_held, reached)
 

@@ -15,8 +15,16 @@ from typing import Any
 
 from windrow.algebra.expressions import Expression
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.kernels.aggregates.partials import Counted, ExactTotal, FloatMoments, FloatTotal, Part, Partial
-from windrow.kernels.aggregates.selections import Edge, Extreme
+from windrow.kernels.aggregates.partials import (
+    Counted,
+    Edge,
+    ExactTotal,
+    Extreme,
+    FloatMoments,
+    FloatTotal,
+    Part,
+    Partial,
+)
 from windrow.kernels.aggregates.user_states import UserState
 from windrow.kernels.aggregates.value_tables import (
     Buckets,
@@ -28,7 +36,7 @@ from windrow.kernels.aggregates.value_tables import (
     Values,
     layout_of,
 )
-from windrow.kernels.layouts import Layout
+from windrow.kernels.layouts import TableLayout
 from windrow.sharing.grids import Grid
 
 #: what the columns of a datum are called, before the number
@@ -61,10 +69,12 @@ class Datum:
     @cached_property
     def is_subtractable(self) -> bool:
         """Is f(X − Y) = f(X) − f(Y), exactly? Not if merging leaves anything out."""
-        layout = Layout((), (self.shape,)) if isinstance(self.shape, Partial) else self._layout_of_cells()
+        layout = (
+            TableLayout((), (self.shape,)) if isinstance(self.shape, Partial) else self._layout_of_cells()
+        )
         return layout.prune is None and all(each.invertible for each in layout.combiners)
 
-    def _layout_of_cells(self) -> Layout:
+    def _layout_of_cells(self) -> TableLayout:
         assert isinstance(self.shape, Cells)
         width = len(self.args) + (1 + len(self.order) if isinstance(self.shape, Ordered) else 0)
         return layout_of(self.shape, (), width)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from windrow.kernels.shared.combination import terms_of
+from windrow.kernels.shared.shared_state import terms_of
 from windrow.sharing.predicates.covers import Relevant
 from windrow.sharing.questions import MOST_INTERVALS
 from windrow.sharing.rules import ss1, ss4

@@ -23,8 +23,7 @@ from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.aggregates.value_tables import Listed
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.answers import Answers
-from windrow.kernels.panes.normal_form import Normal, normal_form
-from windrow.kernels.panes.query import SlidingQuery
+from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
 from windrow.sharing.grids import Grid
 from windrow.sharing.predicates.terms import Predicate, predicate_of

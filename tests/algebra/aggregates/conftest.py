@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from windrow.algebra import types as t
-from windrow.algebra.aggregates import Aggregate, lookup, make, names, sortable
+from windrow.algebra.aggregates import AggregateFunction, lookup, make, names, sortable
 from windrow.algebra.aggregates.wave_window import Waved
 from windrow.errors import DataError, QueryError
 
@@ -57,7 +57,7 @@ class Case:
         return tuple(constants[name] for name in (*kind.parameters, *(option for option, _ in kind.options)))
 
     @cached_property
-    def aggregate(self) -> Aggregate:
+    def aggregate(self) -> AggregateFunction:
         return make(self.name, self.params, distinct=self.distinct, types=self.types)
 
     @cached_property

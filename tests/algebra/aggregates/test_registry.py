@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from windrow.algebra import types as t
-from windrow.algebra.aggregates import Aggregate, is_aggregate, lookup, make, names
+from windrow.algebra.aggregates import AggregateFunction, is_aggregate, lookup, make, names
 from windrow.errors import QueryError
 
 
@@ -79,7 +79,7 @@ def test_aggregates_can_be_pickled(name: str, distinct: bool) -> None:
 
 
 def test_a_new_aggregate_needs_five_methods() -> None:
-    class Product(Aggregate):
+    class Product(AggregateFunction):
         """As someone outside this package would write it: init, step, merge, final, and its type."""
 
         name = "PRODUCT"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.theory.synopsis import EMPTY, BasicIntervalSynopsis
-from windrow.kernels.layouts import PANE, Layout
+from windrow.kernels.layouts import PANE, TableLayout
 
 LONGEST = 6
 ROWS = "rows.0"
@@ -24,7 +24,7 @@ def counted(keys: list[str]) -> pl.DataFrame:
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=4), max_size=14))
 def test_windows_of_all_lengths_are_answered_in_one_probe(intervals: list[list[str]]) -> None:
-    synopsis = BasicIntervalSynopsis(Layout(("k0",)), LONGEST)
+    synopsis = BasicIntervalSynopsis(TableLayout(("k0",)), LONGEST)
     for keys in intervals:
         synopsis.update(counted(keys))
     found = synopsis.probe(range(1, LONGEST + 1))

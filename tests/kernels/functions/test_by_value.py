@@ -9,9 +9,7 @@ import pytest
 
 from windrow.algebra.types import BIGINT, DATE, DOUBLE, STRING, array
 from windrow.errors import DataError
-from windrow.kernels.columnar.functions.base import explained
-from windrow.kernels.columnar.functions.by_value import by_value
-from windrow.kernels.columnar.functions.dates import MOST_DAYS
+from windrow.kernels.columnar.functions.base import MOST_DAYS, by_value, explained
 
 
 def test_each_combination_is_computed_once() -> None:

@@ -20,7 +20,7 @@ from windrow.kernels.relational.aggregate.group_by import ROWS
 from windrow.kernels.relational.aggregate.lifts import Lifts
 from windrow.kernels.relational.executor import GeneralExecutor
 from windrow.kernels.relational.expiry_layouts import Calendar, condensed
-from windrow.kernels.relational.program import Program
+from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.signed_rows import TS, VE, VS, N
 from windrow.language.compile import compile_query
 
@@ -52,7 +52,7 @@ def query(windows: tuple[str, str], values: str, keys: str = "") -> Emit:
 
 
 def by_end(emit: Emit) -> ByEnd:
-    (found,) = (each for _, each in Program(emit).operators() if isinstance(each, ByEnd))
+    (found,) = (each for _, each in RelationalProgram(emit).operators() if isinstance(each, ByEnd))
     return found
 
 
@@ -63,7 +63,7 @@ def test_a_join_whose_ends_are_known_needs_no_rows_of_it(values: str) -> None:
 
 @pytest.mark.parametrize("values", ["FIRST(s1.v) AS a", "MEDIAN(s1.v) AS a, COUNT(*) AS b"])
 def test_what_depends_on_rows_keeps_them(values: str) -> None:
-    operators = [each for _, each in Program(query(WINDOWS[0], values, "s1.k")).operators()]
+    operators = [each for _, each in RelationalProgram(query(WINDOWS[0], values, "s1.k")).operators()]
     assert not any(isinstance(each, ByEnd) for each in operators)
 
 

@@ -22,10 +22,10 @@ from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.relational.exists import TOLD
 from windrow.kernels.relational.expiry_layouts import Calendar, Fifo, Hashed, Sorted, frame_of
-from windrow.kernels.relational.join.probe_order import cheaper, observed, order_of
+from windrow.kernels.relational.join.multiway import cheaper, observed, order_of
 from windrow.kernels.relational.options import Counted, Ends, Evaluation, Negation, Options, Tables
-from windrow.kernels.relational.retractions import TOLD
 from windrow.kernels.relational.signed_rows import FOREVER, VE, N, consolidated
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.punctuation import Ordered

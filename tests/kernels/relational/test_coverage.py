@@ -21,7 +21,7 @@ from windrow.algebra.operators import (
 )
 from windrow.algebra.plan import Emit, Plan, Subquery, Window
 from windrow.errors import QueryError
-from windrow.kernels.relational.program import Program
+from windrow.kernels.relational.program import RelationalProgram
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
@@ -111,7 +111,7 @@ def test_random_plans_have_every_operator_over_every_window() -> None:
     for seed in range(3000):
         try:
             plan = Drawer(seed).query()
-            Program(plan)
+            RelationalProgram(plan)
         except QueryError:
             continue
         counted.update(pairs(plan))

@@ -10,7 +10,7 @@ from windrow.algebra.plan import Emit, Plan, Window
 from windrow.errors import QueryError
 from windrow.kernels.relational.implementations import Implementation, placed, report
 from windrow.kernels.relational.options import Counted, Ends, Evaluation, Negation, Options, Strategy, Tables
-from windrow.kernels.relational.program import Program
+from windrow.kernels.relational.program import RelationalProgram
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 
@@ -20,7 +20,7 @@ SINGLE = next(node for node in CONTINUOUS.walk() if isinstance(node, Window))
 COUNTED = join(RowsWindow(5), RowsWindow(5))
 
 
-def implementations_of(program: Program) -> dict[tuple[int, ...], Implementation]:
+def implementations_of(program: RelationalProgram) -> dict[tuple[int, ...], Implementation]:
     """How each operator of a query runs, by its place in the plan."""
     return {
         path: report(program, node, operator)
@@ -31,7 +31,7 @@ def implementations_of(program: Program) -> dict[tuple[int, ...], Implementation
 
 def implementation_of(plan: Plan, options: Options | None = None) -> Implementation:
     """How one operator runs, if it is what a query asks for."""
-    return implementations_of(Program(Emit(plan), options))[0,]
+    return implementations_of(RelationalProgram(Emit(plan), options))[0,]
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_joins_say_what_was_chosen(emit: Emit, options: Options, words: list[str
 def test_the_root_keeps_what_is_to_end_as_strategy_and_pattern_say(
     emit: Emit, options: Options, words: str
 ) -> None:
-    assert implementations_of(Program(emit, options))[()].reason.endswith(f"known times {words}")
+    assert implementations_of(RelationalProgram(emit, options))[()].reason.endswith(f"known times {words}")
 
 
 def test_the_root_keeps_nothing_where_ends_are_told() -> None:
-    assert "nothing is kept" in implementations_of(Program(CONTINUOUS))[()].reason
+    assert "nothing is kept" in implementations_of(RelationalProgram(CONTINUOUS))[()].reason
 
 
 @pytest.mark.parametrize("kind", ["NOT EXISTS", "EXCEPT"])
@@ -93,7 +93,7 @@ def test_every_operator_of_random_plans_is_described() -> None:
     described = 0
     for seed in range(120):
         try:
-            program = Program(Drawer(seed).query())
+            program = RelationalProgram(Drawer(seed).query())
         except QueryError:
             continue
         found = implementations_of(program)

@@ -15,13 +15,13 @@ from tests.kernels.agreement import assert_same, run
 from benchmarks.studies.steps import Batch, Standing
 from windrow.engine import declared
 from windrow.kernels.aggregates.partials import FloatMoments, FloatTotal
-from windrow.kernels.layouts import PANE, ROWS, Layout
-from windrow.kernels.relational.aggregate.row_order import order_of, spans
+from windrow.kernels.layouts import PANE, ROWS, TableLayout
+from windrow.kernels.relational.aggregate.group_by import order_of, spans
 from windrow.kernels.relational.executor import GeneralExecutor
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 
-LAYOUT = Layout((), (ROWS, FloatTotal("p0"), FloatMoments("p1")))
+LAYOUT = TableLayout((), (ROWS, FloatTotal("p0"), FloatMoments("p1")))
 
 
 @st.composite
@@ -57,7 +57,7 @@ def test_spans_are_what_their_rows_come_to(case: tuple[Any, Any], random: Any, l
     low, high = low[mixed][order], high[mixed][order]
     values = np.array([random.randint(-9, 9) / 2 for _ in low])
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("windrow.kernels.columnar.scans.LONG", long)
+        patched.setattr("windrow.kernels.columnar.combiners.LONG", long)
         found = {row[PANE]: row for row in spans(states(values), LAYOUT, low, high).rows(named=True)}
     expected = {span: values[(low <= span) & (span < high)] for span in range(int(high.max()))}
     assert set(found) == {span for span, covered in expected.items() if len(covered)}
@@ -114,7 +114,7 @@ def test_values_from_neighbours_are_the_oracles(window: str, monkeypatch: pytest
     monkeypatch.setattr("windrow.kernels.relational.aggregate.group_by.DIRECT", 0)
     calls: list[int] = []
 
-    def counted(states: pl.DataFrame, layout: Layout, low: Any, high: Any) -> pl.DataFrame:
+    def counted(states: pl.DataFrame, layout: TableLayout, low: Any, high: Any) -> pl.DataFrame:
         calls.append(states.height)
         return spans(states, layout, low, high)
 

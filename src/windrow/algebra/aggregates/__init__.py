@@ -11,13 +11,13 @@
 (True, 6.0)
 """
 
-from windrow.algebra.aggregates.base import Aggregate, Differential, Gray, Size, State, Types
+from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Size, State, Types
 from windrow.algebra.aggregates.definition import Definition
 from windrow.algebra.aggregates.ordering import restored, sortable
 from windrow.algebra.aggregates.registry import is_aggregate, lookup, make, names
 
 __all__ = [
-    "Aggregate",
+    "AggregateFunction",
     "Definition",
     "Differential",
     "Gray",

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate, Gray, Size
+from windrow.algebra.aggregates.base import AggregateFunction, Gray, Size
 from windrow.algebra.aggregates.constants import error_of, refuse_nested
 from windrow.algebra.aggregates.hashing import hash64
 from windrow.algebra.types import BIGINT, DataType
@@ -35,7 +35,7 @@ LEAST_ERROR = 0.0021
 ALPHA = 0.5 / math.log(2)
 
 
-class ApproxCountDistinct(Aggregate):
+class ApproxCountDistinct(AggregateFunction):
     """The state is (register, rank) of the registers that are not empty, sorted."""
 
     name = "APPROX_COUNT_DISTINCT"

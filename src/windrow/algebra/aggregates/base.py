@@ -59,7 +59,7 @@ class Gray(Enum):
     HOLISTIC = "holistic"
 
 
-class Aggregate(ABC):
+class AggregateFunction(ABC):
     """One aggregate function with its constant parameters, and with its argument types once `bind` gave them.
 
     Attributes declare facts; a subclass states those that differ from the defaults below.
@@ -180,7 +180,7 @@ class Aggregate(ABC):
         return self.name.lower()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Aggregate) and self._key() == other._key()
+        return isinstance(other, AggregateFunction) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate
+from windrow.algebra.aggregates.base import AggregateFunction
 from windrow.algebra.types import DataType
 from windrow.errors import QueryError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from windrow.algebra.aggregates.base import Types
 
 
-class BitOr(Aggregate):
+class BitOr(AggregateFunction):
     """The bits set in any value. The state is the value so far; None for no value."""
 
     name = "BIT_OR"

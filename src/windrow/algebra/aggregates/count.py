@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate, Differential
+from windrow.algebra.aggregates.base import AggregateFunction, Differential
 from windrow.algebra.types import BIGINT, DataType
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.base import Types
 
 
-class Count(Aggregate):
+class Count(AggregateFunction):
     """The state is the count."""
 
     name = "COUNT"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate, Gray
+from windrow.algebra.aggregates.base import AggregateFunction, Gray
 from windrow.algebra.types import DOUBLE, DataType
 from windrow.errors import QueryError
 
@@ -25,7 +25,7 @@ CoMoments = tuple[int, float, float, float, float, float]
 _NOTHING: CoMoments = (0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-class CovarPop(Aggregate):
+class CovarPop(AggregateFunction):
     """Σ(x−x̄)(y−ȳ) / n; NULL over no pairs."""
 
     name = "COVAR_POP"

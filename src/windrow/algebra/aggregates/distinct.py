@@ -21,7 +21,7 @@ from windrow.algebra.aggregates.ordering import restored, sortable
 from windrow.errors import QueryError
 
 if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Aggregate, Types
+    from windrow.algebra.aggregates.base import AggregateFunction, Types
     from windrow.algebra.types import DataType
 
 
@@ -30,7 +30,7 @@ class Distinct(Counting):
 
     duplicate_insensitive = True
 
-    def __init__(self, inner: Aggregate) -> None:
+    def __init__(self, inner: AggregateFunction) -> None:
         if inner.size is Size.LISTS:
             raise QueryError(
                 f"{inner.name} tells which values are frequent, and with DISTINCT each occurs once",

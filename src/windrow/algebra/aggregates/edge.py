@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate, Gray
+from windrow.algebra.aggregates.base import AggregateFunction, Gray
 from windrow.algebra.aggregates.ordering import restored, sortable
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Edge = tuple[tuple[Any, ...], Any] | None
 
 
-class First(Aggregate):
+class First(AggregateFunction):
     """The state is (key, value), both sortable, of the first row; None for no rows."""
 
     name = "FIRST"

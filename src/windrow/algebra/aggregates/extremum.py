@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate
+from windrow.algebra.aggregates.base import AggregateFunction
 from windrow.algebra.aggregates.ordering import restored, sortable
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from windrow.algebra.types import DataType
 
 
-class Min(Aggregate):
+class Min(AggregateFunction):
     """The state is the least value, made sortable; None for no value."""
 
     name = "MIN"

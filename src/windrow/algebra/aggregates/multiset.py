@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate, Differential, Gray, Size
+from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Size
 from windrow.algebra.aggregates.ordering import sortable
 from windrow.errors import StateError
 
@@ -23,7 +23,7 @@ Counts = dict[Any, int]
 Multiset = tuple[tuple[Any, int], ...]
 
 
-class Counting(Aggregate):
+class Counting(AggregateFunction):
     """An aggregate of the multiset of its values; a subclass says what to make of the counts."""
 
     size = Size.HOLISTIC

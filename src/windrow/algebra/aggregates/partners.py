@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate, Gray
+from windrow.algebra.aggregates.base import AggregateFunction, Gray
 from windrow.algebra.aggregates.ordering import restored, sortable
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Pair = tuple[Any, Any] | None
 
 
-class MinBy(Aggregate):
+class MinBy(AggregateFunction):
     """The state is (y, x), both sortable, of the row; None for no rows."""
 
     name = "MIN_BY"

@@ -44,9 +44,9 @@ from windrow.algebra.aggregates.variance import StddevPop, StddevSamp, VarPop, V
 from windrow.errors import QueryError, nearest
 
 if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Aggregate, Types
+    from windrow.algebra.aggregates.base import AggregateFunction, Types
 
-_REGISTRY: dict[str, type[Aggregate]] = {
+_REGISTRY: dict[str, type[AggregateFunction]] = {
     "ANY_VALUE": AnyValue,
     "APPROX_COUNT": ApproxCount,
     "APPROX_COUNT_DISTINCT": ApproxCountDistinct,
@@ -109,7 +109,7 @@ def is_aggregate(name: str) -> bool:
     return name.upper() in _REGISTRY or user.find(name) is not None
 
 
-def lookup(name: str) -> type[Aggregate]:
+def lookup(name: str) -> type[AggregateFunction]:
     """The class behind a name: it declares the arity and the constant parameters, and makes instances."""
     found = _REGISTRY.get(name.upper()) or user.find(name)
     if found is None:
@@ -120,7 +120,7 @@ def lookup(name: str) -> type[Aggregate]:
 
 def make(
     name: str, params: tuple[Any, ...] = (), *, distinct: bool = False, types: Types | None = None
-) -> Aggregate:
+) -> AggregateFunction:
     """An aggregate with its constants; with `types` also checked against and bound to its arguments.
 
     DISTINCT is nothing to an aggregate that duplicates do not change anyway.

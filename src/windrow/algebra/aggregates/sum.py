@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate, Differential
+from windrow.algebra.aggregates.base import AggregateFunction, Differential
 from windrow.algebra.aggregates.numbers import add, checked, is_exact, minus, numeric, type_of
 from windrow.algebra.types import BIGINT, DOUBLE, MAX_PRECISION, DataType, Kind, decimal
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Total = tuple[int, Any]
 
 
-class Sum(Aggregate):
+class Sum(AggregateFunction):
     """The state is (number of values, total)."""
 
     name = "SUM"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate
+from windrow.algebra.aggregates.base import AggregateFunction
 from windrow.algebra.aggregates.definition import Definition
 from windrow.algebra.aggregates.versions import VersionedName
 from windrow.algebra.types import DataType, Kind
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from windrow.algebra.aggregates.base import Types
 
 
-class UserAggregate(Aggregate):
+class UserAggregate(AggregateFunction):
     """An aggregate by a definition; each definition has a class of its own."""
 
     definition: Definition
@@ -40,7 +40,7 @@ class UserAggregate(Aggregate):
         return _restored, (self.definition, self.types)
 
 
-def _restored(definition: Definition, types: Types | None) -> Aggregate:
+def _restored(definition: Definition, types: Types | None) -> AggregateFunction:
     from windrow.algebra.aggregates import user  # the classes are made there
 
     user.install_version(definition)

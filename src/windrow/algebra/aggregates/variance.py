@@ -18,7 +18,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import Aggregate, Differential, Gray
+from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray
 from windrow.algebra.aggregates.numbers import EXACT, add, is_exact, minus, numeric
 from windrow.algebra.types import DOUBLE, DataType
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Moments = tuple[int, Any, Any]
 
 
-class VarPop(Aggregate):
+class VarPop(AggregateFunction):
     """Σ(x−mean)² / n; NULL over no values."""
 
     name = "VAR_POP"

@@ -27,13 +27,13 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from windrow.algebra.aggregates.base import Aggregate
+from windrow.algebra.aggregates.base import AggregateFunction
 from windrow.algebra.aggregates.constants import error_of
 
 LEAST_ERROR: Final = 1e-5
 
 
-class Waved(Aggregate):
+class Waved(AggregateFunction):
     """An aggregate that is kept as a wave. As states it is the exact one: what panes hold anyway.
 
     `exact` is the aggregate it stands for, wherever that costs nothing.

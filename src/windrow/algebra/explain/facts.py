@@ -24,7 +24,7 @@ from windrow.windows.panes import Panes
 from windrow.windows.spec import WindowSpec
 
 if TYPE_CHECKING:
-    from windrow.algebra.aggregates import Aggregate as Function
+    from windrow.algebra.aggregates import AggregateFunction
     from windrow.algebra.patterns import Pattern
 
 
@@ -150,7 +150,7 @@ def _errors(emit: Emit) -> Iterator[tuple[str, str]]:
                 yield call_text(call, spelling), function.error_bound + _most_state(function)
 
 
-def _most_state(function: Function) -> str:
+def _most_state(function: AggregateFunction) -> str:
     """How large the state of a sketch can become."""
     if function.most_cells is None:
         return ""

@@ -10,9 +10,9 @@ import polars as pl
 from windrow.engine.output.delivery import in_order
 from windrow.kernels.columnar.codes import value_order
 from windrow.kernels.relational.clock import Clock
-from windrow.kernels.relational.program import News, Program
-from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, N
-from windrow.kernels.relational.windows.input_rows import KEPT, NEVER_LATE, NUMBER
+from windrow.kernels.relational.program import News, RelationalProgram
+from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE, VE, VS, N
+from windrow.kernels.relational.windows.leaf import NUMBER
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
@@ -22,7 +22,7 @@ def relation(
     plan: Emit, rows: Mapping[str, pl.DataFrame], changes: Mapping[str, pl.DataFrame], clock: int, at: int
 ) -> pl.DataFrame:
     """The relation at an instant, given all rows below the clock."""
-    program = Program(plan, as_relation=True)
+    program = RelationalProgram(plan, as_relation=True)
     news = News(Clock(-FOREVER, clock), {name: _arrived(frame) for name, frame in rows.items()}, changes)
     _, _, pieces = program.advance({}, news)
     inside = pieces.filter((pl.col(VS) <= at) & (pl.col(VE) > at))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.engine.output.delivery import in_order
 from windrow.engine.output.row_order import Packed
 from windrow.engine.output.schema import published
-from windrow.kernels.shared.followers import Follower
+from windrow.kernels.shared.request import Follower
 from windrow.sinks import Delivery
 from windrow.state.reader import open_chunk
 

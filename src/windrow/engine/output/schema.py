@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.kernels.columnar.arrow_types import INSTANT, arrow_type, published, rows_schema
+from windrow.kernels.columnar.columns import INSTANT, arrow_type, published, rows_schema
 from windrow.windows.domain import Domain
 
 if TYPE_CHECKING:

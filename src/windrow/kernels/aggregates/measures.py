@@ -3,30 +3,130 @@
 Equal states are kept once: SUM(v), AVG(v) and their FILTERs share a partial if argument and condition are the
 same; MEDIAN(v), MODE(v) and COUNT(DISTINCT v) share one table of values and counts, quantiles of one error
 one table of buckets.
+
+Which partial an aggregate has.
+
+It follows from the class that declares its state in `windrow.algebra.aggregates`, so AVG has SUM's, ANY_VALUE
+has MIN's, and a new aggregate with a known state needs nothing here; whether a total may be subtracted again
+follows from the types its inverse is declared for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from windrow.algebra.aggregates import make
+from windrow.algebra.aggregates import AggregateFunction, make
+from windrow.algebra.aggregates.approx_count import ApproxCount
+from windrow.algebra.aggregates.bits import BitOr
+from windrow.algebra.aggregates.count import Count
+from windrow.algebra.aggregates.covariance import CovarPop
+from windrow.algebra.aggregates.edge import First, Last
+from windrow.algebra.aggregates.extremum import Max, Min
+from windrow.algebra.aggregates.partners import MaxBy, MinBy
+from windrow.algebra.aggregates.sum import Sum
+from windrow.algebra.aggregates.user_merged import MergedAggregate
+from windrow.algebra.aggregates.variance import VarPop
+from windrow.algebra.aggregates.wave_window import Waved
 from windrow.algebra.expressions import TRUE, Expression
-from windrow.kernels.aggregates.partials import Partial, Rows
-from windrow.kernels.aggregates.registry import partial_of
+from windrow.errors import QueryError
+from windrow.kernels.aggregates.partials import (
+    Bits,
+    Chosen,
+    Counted,
+    Edge,
+    ExactTotal,
+    Extreme,
+    FloatMoments,
+    FloatTotal,
+    Paired,
+    Partial,
+    Rows,
+)
+from windrow.kernels.aggregates.user_states import UserState
 from windrow.kernels.aggregates.value_tables import Cells, Listed, Ordered, cells_of
+from windrow.kernels.aggregates.waves import Wave
 from windrow.kernels.columnar.columns import without_negative_zero
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds
 from windrow.kernels.columnar.functions.base import Compiled
-from windrow.kernels.layouts import PANE, ROWS, Layout
+from windrow.kernels.layouts import PANE, ROWS, TableLayout
 from windrow.windows.sub_windows import sub_windows_of
 
 if TYPE_CHECKING:
-    from windrow.algebra.aggregates import Aggregate as Algebra
     from windrow.algebra.operators import Aggregate, AggregateCall
     from windrow.algebra.types import DataType
+
+
+@singledispatch
+def partial_of(aggregate: AggregateFunction, label: str) -> Partial:
+    """The partial of an aggregate that is bound to its types.
+
+    >>> from windrow.algebra.aggregates import make
+    >>> from windrow.algebra.types import BIGINT, DOUBLE
+    >>> [type(partial_of(make("avg", types=(t,)), "p")).__name__ for t in (BIGINT, DOUBLE)]
+    ['ExactTotal', 'FloatTotal']
+    """
+    raise QueryError(f"{aggregate!r} has no form on columns", code="unsupported")
+
+
+@partial_of.register
+def _(aggregate: Waved, label: str) -> Partial:
+    return Wave(label, aggregate.marks, isinstance(aggregate, ApproxCount))
+
+
+@partial_of.register
+def _(aggregate: Count, label: str) -> Partial:
+    return Counted(label)
+
+
+@partial_of.register
+def _(aggregate: Sum, label: str) -> Partial:
+    return ExactTotal(label, _only(aggregate)) if aggregate.invertible else FloatTotal(label)
+
+
+@partial_of.register
+def _(aggregate: VarPop, label: str) -> Partial:
+    exact = aggregate.invertible
+    return ExactTotal(label, _only(aggregate), squared=True) if exact else FloatMoments(label)
+
+
+@partial_of.register
+def _(aggregate: Min, label: str) -> Partial:
+    return Extreme(label, isinstance(aggregate, Max))
+
+
+@partial_of.register
+def _(aggregate: MergedAggregate, label: str) -> Partial:
+    return UserState(label, aggregate.definition, aggregate.types or ())
+
+
+@partial_of.register
+def _(aggregate: First, label: str) -> Partial:
+    return Edge(label, isinstance(aggregate, Last))
+
+
+@partial_of.register
+def _(aggregate: BitOr, label: str) -> Partial:
+    return Bits(label, aggregate.name)
+
+
+@partial_of.register
+def _(aggregate: MinBy, label: str) -> Partial:
+    return Chosen(label, isinstance(aggregate, MaxBy))
+
+
+@partial_of.register
+def _(aggregate: CovarPop, label: str) -> Partial:
+    return Paired(label)
+
+
+def _only(aggregate: AggregateFunction) -> DataType:
+    assert aggregate.types is not None
+    return aggregate.types[0]
+
 
 GROUPS = "groups"
 #: where a row is in its window, if that is not its instant
@@ -55,7 +155,7 @@ class Measure:
     """One aggregate: its algebra, the table its state is in, and its partial there, if it has one."""
 
     name: str
-    aggregate: Algebra
+    aggregate: AggregateFunction
     table: str
     partial: Partial | None
     kind: DataType
@@ -67,7 +167,7 @@ class Measures:
 
     plan: Aggregate
     measures: list[Measure] = field(default_factory=list)
-    layouts: dict[str, Layout] = field(default_factory=dict)
+    layouts: dict[str, TableLayout] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.keys = tuple(f"k{place}" for place in range(len(self.plan.keys)))
@@ -76,7 +176,7 @@ class Measures:
         self._cells: dict[tuple[Argument, Cells], str] = {}
         for name, call in self.plan.aggregates:
             self.measures.append(self._measure(name, call))
-        groups = Layout(self.keys, (ROWS, *self._partials.values()))
+        groups = TableLayout(self.keys, (ROWS, *self._partials.values()))
         self.layouts = {GROUPS: groups} | {
             name: self._layout(source, cells) for (source, cells), name in self._cells.items()
         }
@@ -95,14 +195,14 @@ class Measures:
         self._sources.setdefault(partial.label, source)
         return Measure(name, aggregate, GROUPS, partial, call.data_type)
 
-    def _layout(self, source: Argument, cells: Cells) -> Layout:
+    def _layout(self, source: Argument, cells: Cells) -> TableLayout:
         width = len(source.args)
         if isinstance(cells, Ordered):
             width += 1 + len(self.plan.input.schema)
         close = cells.closed if isinstance(cells, Listed) else None
         width += close is not None
         keys = self.keys + tuple(f"v{place}" for place in range(width))
-        return Layout(keys, cells.partials, cells.pruned, close)
+        return TableLayout(keys, cells.partials, cells.pruned, close)
 
     def _sub_windows(self, frame: pl.DataFrame) -> pl.Series | None:
         """The sub-windows of rows, where they matter: by their places, else by their instants."""

@@ -2,7 +2,7 @@
 
 A holistic aggregate keeps a row for each group and value, a sketch one for each group and cell, an aggregate
 that folds rows one for each group and row. How often each occurs is a COUNT like any other, with the cell as
-one more key, so it slides with the rest; `windrow.kernels.aggregates.frequencies` makes values of the counts.
+one more key, so it slides with the rest; `windrow.kernels.aggregates.lowering` makes values of the counts.
 
 | cells    | key                          | kept with it      | for                                      |
 |----------|------------------------------|-------------------|------------------------------------------|
@@ -12,6 +12,35 @@ one more key, so it slides with the rest; `windrow.kernels.aggregates.frequencie
 | Counters | the counters of the hash     | count             | APPROX_FREQUENCY                         |
 | Ordered  | arguments, place in order    | count             | ARRAY_AGG, user-defined without merge    |
 | Listed   | the value, its sub-window    | count             | FREQUENT, APPROX_TOP_K                   |
+
+FREQUENT on tables of counts: lists of the most frequent values, thresholds, and what exceeds them.
+
+A table has, besides its own columns, the value `v0`, the sub-window `v1` and how often the one occurs in the
+other. What is kept of a sub-window that is over has no `v1` any more: its k most frequent values, and under
+no value the count of the last of them. Both add up over sub-windows as counts do, so they slide as counts do:
+
+    v0    v1    rows.0
+    a     7     3          open: counted
+    a     NULL  12         what lists say of a value
+    NULL  NULL  5          the threshold
+
+Card: frequent items
+    requirements  sub-windows leave as a whole, in the order they came
+    time          sorting the counts of a sub-window once, when it is over; then as counts of at most k values
+    space         counts of the open sub-windows, at most k + 1 counts of each one that is over
+    source        Golab's thesis, 6.2 (Algorithm 6)
+
+The arithmetic of sketches on whole columns: buckets, what they stand for, counters, estimates from ranks.
+
+The same operations in the same order as in `windrow.algebra.aggregates`, each rounded as IEEE says, so that
+the numbers are the same to the last bit.
+
+>>> from windrow.algebra.aggregates.approx_quantile import bucket, representative
+>>> values = np.array([0.0, 1.5, -200.0, np.inf, np.nan])
+>>> buckets(values, 50).tolist() == [bucket(value, 50) for value in values]
+True
+>>> representatives(buckets(values, 50), 50).tolist()
+[0.0, 1.509933774834437, -200.95184713375795, inf, nan]
 """
 
 from __future__ import annotations
@@ -25,26 +54,151 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from windrow.algebra.aggregates import Aggregate, Size
-from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
-from windrow.algebra.aggregates.approx_frequency import ApproxFrequency
-from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
+from windrow.algebra.aggregates import AggregateFunction, Size
+from windrow.algebra.aggregates.approx_count_distinct import ALPHA, ApproxCountDistinct
+from windrow.algebra.aggregates.approx_frequency import LINES, ApproxFrequency
+from windrow.algebra.aggregates.approx_quantile import LOWEST, ApproxQuantile, greatest
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.frequent import Frequent
 from windrow.algebra.aggregates.in_order import InOrder
 from windrow.algebra.types import DataType, Kind
-from windrow.kernels.aggregates import frequent_items as lists
 from windrow.kernels.aggregates.partials import Partial, Rows
-from windrow.kernels.aggregates.sketches import buckets, counters
 from windrow.kernels.columnar.codes import from_bits, row_order
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import GREATEST, Combiner, Lanes
 from windrow.kernels.columnar.functions.casts import decimal_as_double
-from windrow.kernels.columnar.hashing import hashed
-from windrow.kernels.layouts import ROWS, Layout
+from windrow.kernels.columnar.hashing import hashed, mixed
+from windrow.kernels.layouts import ROWS, TableLayout
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from windrow.kernels.columnar.hashing import Words
+
+    Ints = npt.NDArray[np.int64]
+    Floats = npt.NDArray[np.float64]
+
+
+VALUE, SUB_WINDOW, COUNT = "v0", "v1", "rows.0"
+_PLACE = "#rank"
+
+
+def ranked(counts: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Counts of open sub-windows in order, with the place of each in its list, from 0 on as `#rank`."""
+    parts = [*by, SUB_WINDOW]
+    ordered = counts.sort([*parts, COUNT, VALUE], descending=[False] * len(parts) + [True, False])
+    return ordered.with_columns(pl.int_range(pl.len()).over(parts).alias(_PLACE))
+
+
+def listed(ordered: pl.DataFrame, by: Sequence[str], k: int) -> pl.DataFrame:
+    """What is kept of ranked sub-windows when they are over: a count per value, and the threshold."""
+    total = pl.col(COUNT).sum()
+    lists = ordered.filter(pl.col(_PLACE) < k).group_by([*by, VALUE]).agg(total)
+    limits = ordered.filter(pl.col(_PLACE) == k - 1).group_by(by).agg(total)
+    nothing = [pl.lit(None, ordered.schema[name]).alias(name) for name in (VALUE, SUB_WINDOW)]
+    return pl.concat(
+        part.with_columns(nothing[n:]).select(*by, VALUE, SUB_WINDOW, COUNT)
+        for n, part in enumerate((limits, lists))
+    )
+
+
+def closed(frame: pl.DataFrame, by: Sequence[str], k: int) -> pl.DataFrame:
+    """The table after all its sub-windows are over.
+
+    >>> seen = pl.DataFrame({"pane": [0, 0, 0], "v0": ["a", "b", "c"], "v1": [0, 0, 0], "rows.0": [5, 3, 1]})
+    >>> closed(seen, ["pane"], 2).sort("v0").rows()
+    [(0, None, None, 3), (0, 'a', None, 5), (0, 'b', None, 3)]
+    >>> again = closed(closed(seen, ["pane"], 2), ["pane"], 2)
+    >>> again.sort("v0").equals(closed(seen, ["pane"], 2).sort("v0"))
+    True
+    """
+    still_open = pl.col(SUB_WINDOW).is_not_null()
+    counted, kept = frame.filter(still_open), frame.filter(~still_open)
+    if not counted.height:
+        return frame
+    found = listed(ranked(counted, by), by, k).select(frame.columns)
+    if not kept.height:
+        return found
+    keys = [*by, VALUE, SUB_WINDOW]
+    return pl.concat([kept, found]).group_by(keys).agg(pl.col(COUNT).sum()).select(frame.columns)
+
+
+def thresholds(kept: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """δ of each combination of `by` that has one, under its name."""
+    return kept.filter(pl.col(VALUE).is_null()).select(*by, pl.col(COUNT).alias("δ"))
+
+
+def exceeding(kept: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """The values whose lists say more than the threshold, with what they say."""
+    values = kept.filter(pl.col(VALUE).is_not_null())
+    limited = values.join(thresholds(kept, by), on=list(by), how="left", nulls_equal=True)
+    return limited.filter(pl.col(COUNT) > pl.col("δ").fill_null(0)).drop("δ")
+
+
+def buckets(values: Floats, steps: int) -> Ints:
+    """The numbers of the buckets that values are in."""
+    finite = np.isfinite(values)
+    half, exponent = np.frexp(np.where(finite, np.abs(values), 1.0))
+    numbers = (exponent.astype(np.int64) - LOWEST) * steps
+    numbers += np.floor((2 * half - 1) * steps).astype(np.int64) + 1
+    numbers = np.where(finite, numbers, greatest(steps))
+    numbers = np.where(values == 0, 0, np.where(values < 0, -numbers, numbers))
+    return np.where(np.isnan(values), greatest(steps) + 1, numbers)
+
+
+def representatives(numbers: Ints, steps: int) -> Floats:
+    """The values that buckets stand for."""
+    size = np.abs(numbers)
+    octave, step = np.divmod(np.clip(size, 1, greatest(steps) - 1) - 1, steps)
+    low = steps + step
+    mean = 2 * low * (low + 1) / (steps * (2 * low + 1))
+    found = np.ldexp(mean, (octave + LOWEST - 1).astype(np.int32))
+    found = np.where(size == greatest(steps), np.inf, np.where(size == 0, 0.0, found))
+    return np.where(size > greatest(steps), np.nan, np.where(numbers < 0, -found, found))
+
+
+def counters(words: Words, width: int) -> Ints:
+    """The counters of hashes, one column for each line."""
+    lines = np.arange(LINES, dtype=np.uint64)
+    places = mixed(words[:, None] ^ (lines + np.uint64(1))[None, :]) & np.uint64(width - 1)
+    return places.astype(np.int64) + (lines * np.uint64(width)).astype(np.int64)[None, :]
+
+
+def estimates(histograms: Ints) -> Ints:
+    """The number of different values, for each row of how many registers have rank 0, 1, …"""
+    registers = histograms.sum(axis=1)
+    total = registers * _tau(1 - histograms[:, -1] / registers)
+    for rank in range(histograms.shape[1] - 2, 0, -1):
+        total = (total + histograms[:, rank]) * 0.5
+    total += registers * _sigma(histograms[:, 0] / registers)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.rint(ALPHA * registers * registers / total), dtype=np.int64)
+
+
+def _sigma(share: Floats) -> Floats:
+    power, weight, total = share.copy(), 1.0, share.copy()
+    empty = share == 1
+    power[empty] = 0.0
+    while True:
+        power *= power
+        before = total
+        total = total + power * weight
+        weight += weight
+        if (before == total).all():
+            return np.where(empty, np.inf, total)
+
+
+def _tau(share: Floats) -> Floats:
+    nothing = (share == 0) | (share == 1)
+    share = np.where(nothing, 1.0, share)
+    weight, total = 1.0, 1 - share
+    while True:
+        share = np.sqrt(share)
+        before = total
+        weight *= 0.5
+        total = total - (1 - share) * (1 - share) * weight
+        if (before == total).all():
+            return np.where(nothing, 0.0, total / 3)
 
 
 @dataclass(frozen=True)
@@ -180,19 +334,19 @@ class Listed(Values):
 
     def closed(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """What is kept of sub-windows that are over."""
-        return lists.closed(frame, by, self.k)
+        return closed(frame, by, self.k)
 
 
-def layout_of(cells: Cells, keys: Sequence[str], width: int) -> Layout:
+def layout_of(cells: Cells, keys: Sequence[str], width: int) -> TableLayout:
     """The columns of a table of cells of so many arguments, behind these keys."""
     listed = cells.closed if isinstance(cells, Listed) else None
     values = tuple(f"v{place}" for place in range(width + (listed is not None)))
     prune = cells.pruned if type(cells).pruned is not Cells.pruned else None
-    return Layout((*keys, *values), cells.partials, prune, listed)
+    return TableLayout((*keys, *values), cells.partials, prune, listed)
 
 
 @singledispatch
-def cells_of(aggregate: Aggregate) -> Cells | None:
+def cells_of(aggregate: AggregateFunction) -> Cells | None:
     """The cells of an aggregate that is bound to its types; None if it has one state per group."""
     return Values() if aggregate.size is Size.HOLISTIC else None
 
@@ -235,7 +389,7 @@ def from_order(column: pl.Series, kind: DataType) -> pl.Series:
     return values.zip_with(column.is_not_null(), values.clear(len(values)))
 
 
-def _only(aggregate: Aggregate) -> DataType:
+def _only(aggregate: AggregateFunction) -> DataType:
     assert aggregate.types is not None
     return aggregate.types[0]
 

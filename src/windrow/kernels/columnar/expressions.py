@@ -32,10 +32,19 @@ from windrow.algebra.functions.values import STRICT as VALUES
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import constant, polars_type
-from windrow.kernels.columnar.functions import LAZY, STRICT, WHOLE, dates
+from windrow.kernels.columnar.functions import LAZY, STRICT, WHOLE
 from windrow.kernels.columnar.functions import casts as casting
-from windrow.kernels.columnar.functions.base import Compiled, Evaluator, Operation, explained, nulls, spread
-from windrow.kernels.columnar.functions.by_value import by_value
+from windrow.kernels.columnar.functions.base import (
+    MOST_DAYS,
+    Compiled,
+    Evaluator,
+    Operation,
+    by_value,
+    check_dates,
+    explained,
+    nulls,
+    spread,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +114,7 @@ def _divides_by_constant(part: Call) -> bool:
 
 def may_leave_the_calendar(part: Expression) -> bool:
     if isinstance(part, Literal):
-        return part.value is not None and abs(part.value) > dates.MOST_DAYS * DAY
+        return part.value is not None and abs(part.value) > MOST_DAYS * DAY
     return isinstance(part, Cast) or (isinstance(part, Call) and part.function not in _CHOICES)
 
 
@@ -136,7 +145,7 @@ def _build(expression: Expression) -> Evaluator:
 def _constant(value: Any, kind: DataType) -> Evaluator:
     def evaluate(frame: pl.DataFrame) -> pl.Series:
         if kind.kind is Kind.DATE and frame.height:
-            dates.check([value])
+            check_dates([value])
         return constant(value, kind, frame.height)
 
     return evaluate

@@ -7,10 +7,18 @@ have them, and so on.
 >>> from windrow.algebra.types import STRING
 >>> hashed(pl.Series(["item", "a longer text"]), STRING).tolist() == [hash64("item"), hash64("a longer text")]
 True
+
+Which shard a group belongs to: the same one in every process, for ever.
+
+>>> frame = pl.DataFrame({"k0": ["a", None, "b", "a"]})
+>>> found = shards_of(frame, {"k0": STRING}, 2)
+>>> bool(found[0] == found[3]), set(found.tolist()) <= {0, 1}
+(True, True)
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,13 +26,14 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.aggregates.hashing import FIRST, GOLDEN, SECOND
-from windrow.algebra.types import DataType, Kind
+from windrow.algebra.types import STRING, DataType, Kind
 from windrow.kernels.columnar import decimals
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Words = npt.NDArray[np.uint64]
+
 
 _LOW = (1 << 64) - 1
 
@@ -76,3 +85,31 @@ def _of_bytes(column: pl.Series) -> Words:
         read += 8
         active = active[lengths[active] > read]
     return found
+
+
+__all__ = ["STRING", "shards_of", "split"]
+
+_NULL = np.uint64(0x5BD1E995)
+
+
+def shards_of(frame: pl.DataFrame, keys: Mapping[str, DataType], count: int) -> npt.NDArray[np.int64]:
+    """The shard of each row by the keys of its group; without keys there is one group, in shard 0."""
+    found = np.zeros(frame.height, dtype=np.uint64)
+    for name, kind in keys.items():
+        if kind.fields:  # arrays and structs: rarely grouped by, and equal ones must meet
+            continue
+        column = frame[name]
+        words = np.where(column.is_null().to_numpy(), _NULL, hashed(column, kind))
+        found = mixed(found ^ words)
+    return (found % np.uint64(count)).astype(np.int64) if keys else np.zeros(frame.height, dtype=np.int64)
+
+
+def split(
+    frame: pl.DataFrame, keys: Mapping[str, DataType], count: int
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The rows by shard; shards without rows are left out."""
+    if not frame.height:
+        return
+    shards = shards_of(frame, keys, count)
+    for shard in np.unique(shards).tolist():
+        yield shard, frame.filter(pl.Series(shards == shard))

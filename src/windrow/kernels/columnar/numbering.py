@@ -16,7 +16,7 @@ import polars as pl
 
 from windrow.kernels.columnar.codes import looked_up
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.layouts import PANE, Encoded, Layout
+from windrow.kernels.layouts import PANE, Encoded, TableLayout
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Numbered:
     """A table of states as arrays. `catalog` tells what an id stands for: its `g`, and perhaps its value."""
 
-    layout: Layout
+    layout: TableLayout
     catalog: pl.DataFrame
     ids: Ints
     panes: Ints
@@ -77,7 +77,7 @@ def with_groups(frame: pl.DataFrame, groups: pl.DataFrame, keys: Sequence[str]) 
     return frame.drop(keys).with_columns(looked_up(frame.select(keys), groups, "g"))
 
 
-def number(frame: pl.DataFrame, layout: Layout, groups: pl.DataFrame, keys: Sequence[str]) -> Numbered:
+def number(frame: pl.DataFrame, layout: TableLayout, groups: pl.DataFrame, keys: Sequence[str]) -> Numbered:
     """A table of states as arrays, sorted by id and pane."""
     values = [name for name in layout.keys if name not in keys]
     known = with_groups(frame, groups, keys)
@@ -96,7 +96,7 @@ def number(frame: pl.DataFrame, layout: Layout, groups: pl.DataFrame, keys: Sequ
 
 def number_each(
     tables: Mapping[str, pl.DataFrame],
-    layouts: Mapping[str, Layout],
+    layouts: Mapping[str, TableLayout],
     groups: pl.DataFrame,
     keys: Sequence[str],
 ) -> dict[str, Numbered]:
@@ -107,7 +107,7 @@ def number_each(
 
 
 def number_all(
-    tables: Mapping[str, pl.DataFrame], layouts: Mapping[str, Layout], keys: Sequence[str]
+    tables: Mapping[str, pl.DataFrame], layouts: Mapping[str, TableLayout], keys: Sequence[str]
 ) -> tuple[pl.DataFrame, dict[str, Numbered]]:
     """The groups of all tables, and each table as arrays."""
     groups = number_groups([frame for frame in tables.values() if frame.height], keys)

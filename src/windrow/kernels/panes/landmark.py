@@ -18,9 +18,8 @@ import polars as pl
 
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.combiners import Lanes
+from windrow.kernels.columnar.combiners import Lanes, run_ends, segmented
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, rows_of_ids
-from windrow.kernels.columnar.scans import run_ends, segmented
 from windrow.kernels.layouts import PANE
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.state import Chunk, Delta, State, chunked, split_at
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from windrow.kernels.clock import Clock
+    from windrow.kernels.clock import PaneClock
     from windrow.kernels.panes.answers import Answers
 
 RUNNING = ".running"
@@ -43,7 +42,7 @@ class RunningTotals:
 
     answers: Answers
 
-    def advance(self, state: State, delta: Delta, clock: Clock) -> tuple[State, Iterator[pa.Table]]:
+    def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         latest = max((w for w in (state.meta.get("latest"), delta.latest) if w is not None), default=None)
         meta = {} if latest is None else {"latest": latest}
         chunks = self._opened(state, delta, clock)
@@ -51,7 +50,7 @@ class RunningTotals:
             return State(chunks, meta), iter(())
         return self._closed(chunks, meta, clock, latest)
 
-    def _opened(self, state: State, delta: Delta, clock: Clock) -> dict[str, tuple[Chunk, ...]]:
+    def _opened(self, state: State, delta: Delta, clock: PaneClock) -> dict[str, tuple[Chunk, ...]]:
         """With the rows that came; a late row counts from its group's next window on."""
         chunks = dict(state.chunks)
         for name, table in delta.tables.items():
@@ -63,7 +62,7 @@ class RunningTotals:
         return chunks
 
     def _closed(
-        self, chunks: dict[str, tuple[Chunk, ...]], meta: dict[str, int], clock: Clock, latest: int
+        self, chunks: dict[str, tuple[Chunk, ...]], meta: dict[str, int], clock: PaneClock, latest: int
     ) -> tuple[State, Iterator[pa.Table]]:
         measures, cut = self.answers.measures, self.answers.query.cut
         before, now = cut.due(clock.least[0]), cut.due(clock.greatest[1])
@@ -88,7 +87,7 @@ class RunningTotals:
         return State(kept, meta), self.answers.blocks(groups, totals, (first, last + 1), spans)
 
     def _due(
-        self, chunks: tuple[Chunk, ...], last: int, clock: Clock
+        self, chunks: tuple[Chunk, ...], last: int, clock: PaneClock
     ) -> tuple[list[pl.DataFrame], tuple[Chunk, ...]]:
         """The rows that windows to be answered hold, and the rest."""
         due, later = split_at(chunks, last + 1)

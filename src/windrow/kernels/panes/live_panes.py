@@ -20,7 +20,7 @@ import polars as pl
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import number_all
-from windrow.kernels.layouts import PANE, Layout
+from windrow.kernels.layouts import PANE, TableLayout
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.panes.slide import PaneWindows
 from windrow.kernels.state import Chunk, Delta, State, chunked
@@ -29,7 +29,7 @@ from windrow.windows.domain import INFINITY, Instant
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.kernels.clock import Clock
+    from windrow.kernels.clock import PaneClock
     from windrow.kernels.panes.answers import Answers
     from windrow.kernels.panes.cuts import Cut
 
@@ -40,7 +40,7 @@ class LivePanes:
 
     answers: Answers
 
-    def advance(self, state: State, delta: Delta, clock: Clock) -> tuple[State, Iterator[pa.Table]]:
+    def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         cut, measures = self.answers.query.cut, self.answers.measures
         chunks = with_delta(state, delta)
         ranges = due_windows(chunks.get(GROUPS, ()), cut, clock.least[0], clock.greatest[1])
@@ -85,7 +85,7 @@ def due_windows(chunks: Sequence[Chunk], cut: Cut, before: Instant, now: Instant
     return [(int(begin), int(end) + 1) for begin, end in zip(begins, ends, strict=True)]
 
 
-def _closed(frame: pl.DataFrame, layout: Layout, cut: Cut, clock: Clock) -> pl.DataFrame:
+def _closed(frame: pl.DataFrame, layout: TableLayout, cut: Cut, clock: PaneClock) -> pl.DataFrame:
     """Panes that are over, as little as is kept of them, and the others as they are."""
     if layout.close is None:
         return frame
@@ -93,7 +93,7 @@ def _closed(frame: pl.DataFrame, layout: Layout, cut: Cut, clock: Clock) -> pl.D
     return pl.concat([layout.closed(frame.filter(over)), frame.filter(~over)])
 
 
-def _alive(frame: pl.DataFrame, cut: Cut, clock: Clock) -> tuple[Chunk, ...]:
+def _alive(frame: pl.DataFrame, cut: Cut, clock: PaneClock) -> tuple[Chunk, ...]:
     """The panes that windows after the clock still need."""
     if clock.least[1] == INFINITY:
         return ()

@@ -1,22 +1,118 @@
-"""A standing query, compiled to run anywhere its rows are: its levels, and the clock it goes by."""
+"""A standing query, compiled to run anywhere its rows are: its levels, and the clock it goes by.
+
+One aggregate of a query, compiled: rows go in, become states of panes, and windows come out.
+
+A nested query has several levels; the answers of one are the rows of the next. Answers about the extent that
+ends at E are rows of the instant E-1, the last one of that extent.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from windrow.algebra.finality import is_final_by_group
-from windrow.kernels.clock import Clock
-from windrow.kernels.panes.level import Level
-from windrow.kernels.panes.query import SlidingQuery
-from windrow.windows.domain import INFINITY, Instant
+from windrow.algebra.plan import Scan, Subquery
+from windrow.kernels.aggregates.measures import GROUPS, Measures
+from windrow.kernels.clock import PaneClock
+from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.intake import check_instants
+from windrow.kernels.panes.answers import Answers
+from windrow.kernels.panes.landmark import RunningTotals
+from windrow.kernels.panes.live_panes import LivePanes
+from windrow.kernels.panes.pane_tables import assign_panes, pane_table
+from windrow.kernels.panes.query import SlidingQuery, run_stages
+from windrow.kernels.panes.subtract_on_evict import Differences, subtracts
+from windrow.kernels.panes.two_stacks import TwoStacks
+from windrow.kernels.state import Kernel
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
 from windrow.windows.punctuation import NoPolicy
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windrow.algebra.plan import Emit
     from windrow.kernels.intake import Known
 
 
-class Program:
+#: windows of at most this many panes are answered from their live panes, longer ones from persisted stacks
+SHORT_WINDOW = 32
+
+
+class Level:
+    """An aggregate over a window. `stacked` chooses the kernel of RANGE windows; by default it is what their
+    aggregates keep, and their length."""
+
+    def __init__(self, query: SlidingQuery, *, stacked: bool | None = None, by_group: bool = False) -> None:
+        self.query = query
+        self.answers = Answers(query, Measures(query.aggregate))
+        self.kernel = kernel_of(self.answers, stacked, by_group)
+
+    def scanned(self, accepted: pl.DataFrame, source: str | None = None) -> pl.DataFrame:
+        """Accepted rows of the stream as the scan names them, with their instants as `#t`.
+
+        `source` is the column by whose values groups have clocks of their own; it is `#source` then.
+        """
+        scan, attribute = self.query.origin, self.query.attribute
+        assert isinstance(scan, Scan)
+        names = scan.stream.schema.names
+        known = {name: accepted[name] for name in names}
+        known |= {name: accepted[f"#{name}"] for name in (ROW_NUM, ARRIVAL_TS)}
+        read = (*names, *(name for name in (ROW_NUM, ARRIVAL_TS) if name in scan.pseudo))
+        columns = [known[name].alias(f"{scan.alias}.{name}") for name in read]
+        columns.append(known[attribute].cast(pl.Int64).alias("#t"))
+        check_instants(columns[-1], f"`{attribute}` of stream `{scan.stream.name}`")
+        columns += [known[source].alias("#source")] if source else []
+        return self._entered(pl.DataFrame(columns).filter(pl.col("#t").is_not_null()))
+
+    def nested(self, answers: pa.Table) -> pl.DataFrame:
+        """Answers of the level below, as rows of this one."""
+        origin = self.query.origin
+        assert isinstance(origin, Subquery)
+        frame = to_frame(answers)
+        columns = [frame[name].alias(f"{origin.alias}.{name}") for name in origin.query.schema.names]
+        instants = (frame["#at"] - 1).alias("#t")
+        check_instants(instants, f"the instant of a row of nested query `{origin.alias}`")
+        return self._entered(pl.DataFrame([*columns, instants]))
+
+    def _entered(self, rows: pl.DataFrame) -> pl.DataFrame:
+        below, _, _ = self.query.stages
+        return assign_panes(run_stages(below, rows), self.query)
+
+    def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """Rows that entered the window, as states of panes."""
+        return pane_table(rows, self.query, self.answers.measures)
+
+    def latest(self, rows: pl.DataFrame, clock: PaneClock) -> int | None:
+        """The last window in which any of the rows is first seen; a late one is in the next one to come."""
+        if not rows.height:
+            return None
+        cut = self.query.cut
+        sources = rows.select(pl.col("#source").alias(clock.key)) if clock.key else rows
+        first = pl.DataFrame([rows["#pane"] // cut.per_slide, clock.windows(sources, cut)["first"]])
+        return int(first.select(pl.max_horizontal(pl.all()).max()).item())
+
+
+def _counts_values(measures: Measures, long: bool) -> bool:
+    """Whether there are tables of values, and the rest is subtracted too or of few panes."""
+    if not measures.counts_values:
+        return False
+    return not long or subtracts(measures.layouts[GROUPS])
+
+
+def kernel_of(answers: Answers, stacked: bool | None = None, by_group: bool = False) -> Kernel:
+    """The kernel that fits the aggregates and the length of their window."""
+    cut = answers.query.cut
+    if cut.range is None:
+        return RunningTotals(answers)
+    long = cut.per_window > SHORT_WINDOW if stacked is None else stacked
+    if stacked is None and not by_group and _counts_values(answers.measures, long):
+        return Differences(answers)
+    return TwoStacks(answers) if long and not by_group else LivePanes(answers)
+
+
+class PaneProgram:
     """The levels of a query, innermost first.
 
     Groups are answered one by one where the stream is punctuated PER a column of the grouping. `by_group`
@@ -47,14 +143,14 @@ class Program:
         on_wattr = self.query.attribute == self.stream.wattr
         return known.per if self.by_group and on_wattr and known.per in self.candidates else None
 
-    def clock(self, before: Known, now: Known) -> Clock:
+    def clock(self, before: Known, now: Known) -> PaneClock:
         """What is answered as the stream's progress goes from one to the other."""
         moved = self._progress(before), self._progress(now)
         column = self.column(now)
         if column is None:
-            return Clock(*moved)
+            return PaneClock(*moved)
         sources = {s: (before.progress_of(s), now.progress_of(s)) for s in now.progress.sources}
-        return Clock(*moved, self._key_of(column), sources)
+        return PaneClock(*moved, self._key_of(column), sources)
 
     def reached(self, known: Known) -> int | None:
         """The last window of the bottom level that any group was answered for."""
@@ -77,5 +173,5 @@ class Program:
         return _again, (self.emit, {"by_group": self.by_group})
 
 
-def _again(emit: Emit, options: dict[str, Any]) -> Program:
-    return Program(emit, **options)
+def _again(emit: Emit, options: dict[str, Any]) -> PaneProgram:
+    return PaneProgram(emit, **options)

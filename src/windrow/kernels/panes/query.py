@@ -7,18 +7,23 @@ Emit        no stream word, or RSTREAM
         Window   [RANGE r SLIDE s] or [LANDMARK … SLIDE s]
           σ π    on the stream
             Scan, or a nested query of this class
+
+The normal form of an aggregate over a scan: everything as expressions over the stream's own columns.
+
+Projections are put into the expressions above them, filters become one condition, aliases go. Queries that
+ask the same in other words have equal parts here, and so can share them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.algebra.expressions import WindowBound
+from windrow.algebra.expressions import Column, Expression, WindowBound, conjunction
 from windrow.algebra.operators import Aggregate, Filter, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, Window
 from windrow.errors import QueryError
@@ -29,7 +34,52 @@ from windrow.kernels.panes.cuts import Cut, cut_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windrow.algebra.expressions import Expression
+
+@dataclass(frozen=True)
+class Normal:
+    """`enters` decides which rows enter the window, `where` which of them count; `names` is what a column of
+    the aggregate's input is."""
+
+    enters: Expression
+    where: Expression
+    keys: tuple[Expression, ...]
+    names: Mapping[str, Expression]
+
+    def of(self, expression: Expression) -> Expression:
+        """An expression over the aggregate's input, as one over the stream."""
+        return _substituted(expression, self.names)
+
+
+def normal_form(query: SlidingQuery) -> Normal:
+    """The normal form of the bottom level of a query."""
+    scan = query.scan
+    names: dict[str, Expression] = {
+        f"{scan.alias}.{field.name}": Column(field.name, field.type) for field in scan.stream.schema
+    }
+    below, names = _through(query.below, names)
+    between, names = _through(query.between, names)
+    keys = tuple(_substituted(key, names) for _, key in query.aggregate.keys)
+    return Normal(conjunction(below), conjunction((*below, *between)), keys, names)
+
+
+def _through(
+    nodes: tuple[Filter | Project, ...], names: dict[str, Expression]
+) -> tuple[tuple[Expression, ...], dict[str, Expression]]:
+    conditions: list[Expression] = []
+    for node in nodes:
+        if isinstance(node, Filter):
+            conditions.append(_substituted(node.predicate, names))
+        else:
+            names = {name: _substituted(output, names) for name, output in node.outputs}
+    return tuple(conditions), names
+
+
+def _substituted(expression: Expression, names: Mapping[str, Expression]) -> Expression:
+    def change(node: Expression) -> Expression:
+        return names.get(node.name, node) if isinstance(node, Column) else node
+
+    return expression.rewrite(change)
+
 
 Stage = Callable[[pl.DataFrame], pl.DataFrame]
 

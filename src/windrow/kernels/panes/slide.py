@@ -32,9 +32,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windrow.kernels.columnar.combiners import Combiner, Lanes, choose, subtract, take
+from windrow.kernels.columnar.combiners import Combiner, Lanes, choose, segmented, subtract, take
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, rows_of_ids
-from windrow.kernels.columnar.scans import segmented
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -37,22 +37,21 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.kernels.aggregates.frequencies import TAKES_REPEATS
+from windrow.kernels.aggregates.lowering import TAKES_REPEATS
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import number_all, number_groups, with_groups
-from windrow.kernels.layouts import PANE, Layout
+from windrow.kernels.layouts import PANE, TableLayout
 from windrow.kernels.panes.live_panes import due_windows
-from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.panes.pane_tables import Changing, merge_panes
 from windrow.kernels.panes.slide import PaneWindows
-from windrow.kernels.panes.state_changes import Changing
 from windrow.kernels.state import Delta, State, chunked, split_at
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.kernels.clock import Clock
+    from windrow.kernels.clock import PaneClock
     from windrow.kernels.panes.answers import Answers
 
     Frames = dict[str, pl.DataFrame]
@@ -74,7 +73,7 @@ class Differences:
 
     answers: Answers
 
-    def advance(self, state: State, delta: Delta, clock: Clock) -> tuple[State, Iterator[pa.Table]]:
+    def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         if clock.key is not None:
             raise ValueError("running differences have one clock for all groups")
         epoch = _Epoch(self.answers, dict(state.chunks), dict(state.meta))
@@ -234,12 +233,12 @@ def is_buffered(meta: Mapping[str, int], table: str) -> bool:
     return cells > 0 and distinct >= HARDLY_RECUR * cells
 
 
-def subtracts(layout: Layout) -> bool:
+def subtracts(layout: TableLayout) -> bool:
     """Whether all that a table keeps can be subtracted exactly."""
     return all(combiner.invertible for combiner in layout.combiners)
 
 
-def summed(frames: list[pl.DataFrame], layout: Layout) -> pl.DataFrame:
+def summed(frames: list[pl.DataFrame], layout: TableLayout) -> pl.DataFrame:
     """All rows of some panes as one pane."""
     if not frames:
         return pl.DataFrame()
@@ -247,6 +246,6 @@ def summed(frames: list[pl.DataFrame], layout: Layout) -> pl.DataFrame:
     return layout.merge(rows, [PANE, *layout.keys])
 
 
-def negative(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+def negative(frame: pl.DataFrame, layout: TableLayout) -> pl.DataFrame:
     states = [name for name in frame.columns if name not in (PANE, *layout.keys)]
     return frame.with_columns(-pl.col(name) for name in states)

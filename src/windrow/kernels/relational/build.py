@@ -30,15 +30,14 @@ from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.relational.aggregate.bins import Binned
-from windrow.kernels.relational.aggregate.by_expiry import ByEnd
-from windrow.kernels.relational.aggregate.extremes import Candidates
+from windrow.kernels.relational.aggregate.by_expiry import ByEnd, Candidates
 from windrow.kernels.relational.aggregate.frames import Framed
 from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.aggregate.row_panes import RowPanes
 from windrow.kernels.relational.aggregate.totals import grouped
 from windrow.kernels.relational.distinct import distinct
-from windrow.kernels.relational.emit.eager import Held
 from windrow.kernels.relational.emit.emission import Changes, Emission, Reports, Snapshots
+from windrow.kernels.relational.emit.evaluation import Held
 from windrow.kernels.relational.emit.restore import ByCount, Restored
 from windrow.kernels.relational.except_all import Difference
 from windrow.kernels.relational.exists import Matched
@@ -49,18 +48,23 @@ from windrow.kernels.relational.join.ends import lapses, telling
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.limit import Limited, Ranked
 from windrow.kernels.relational.operator import Operator, Stateless
+from windrow.kernels.relational.options import Choice, Evaluation, Strategy, Tables
 from windrow.kernels.relational.options import Counted as Counting
-from windrow.kernels.relational.options import Evaluation, Strategy, Tables
 from windrow.kernels.relational.signed_rows import TS
 from windrow.kernels.relational.stateless import Filtered, Projected, United
-from windrow.kernels.relational.strategy import Choice
 from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.extents import Extents
-from windrow.kernels.relational.windows.input_rows import NestedRows, Scanned
-from windrow.kernels.relational.windows.leaf import Intervals, Leaf
-from windrow.kernels.relational.windows.negative_rows import NegativeRows
+from windrow.kernels.relational.windows.leaf import (
+    Identified,
+    Intervals,
+    Leaf,
+    NegativeRows,
+    NestedRows,
+    Numbered,
+    Scanned,
+    tell_apart,
+)
 from windrow.kernels.relational.windows.reported_extents import ReportedRows, ReportedSessions
-from windrow.kernels.relational.windows.row_identity import Identified, Numbered, tell_apart
 from windrow.kernels.relational.windows.rows import POSITION, Counted, Numbering
 from windrow.kernels.relational.windows.session import Sessions
 from windrow.kernels.relational.windows.slide_by_tuple import ByTuple

@@ -11,6 +11,17 @@ Card: counting δ
     time          events of the step, sorted
     space         a count per value, and the copies' expiries that are known
     source        Golab's thesis, 3.2.2 (the strict implementation)
+
+What all forms of δ have in common: values, and the pieces in which they are there.
+
+δ whose ends are told when they come: a value is there from its first copy on, until its last one expires.
+
+Card: presence
+    requirements  no negative rows: the expiry of every copy is known
+    time          O(new rows, and values that leave), sorted
+    space         a value with one instant: the end of its youngest copy
+    source        Golab's thesis, 3.5.2: δ*, which passes on the end of a copy and then that of the next; here
+                  nobody is told that a value is prolonged
 """
 
 from __future__ import annotations
@@ -23,12 +34,13 @@ import polars as pl
 
 from windrow.algebra.patterns import interfering, strict
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.relational.distinct_base import Delta, found_in
-from windrow.kernels.relational.distinct_presence import Presence
 from windrow.kernels.relational.expiry_layouts import Calendar, Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import (
     FOREVER,
+    SIGNED,
+    TS,
+    TURN,
     VE,
     VS,
     Columns,
@@ -41,7 +53,84 @@ from windrow.kernels.relational.sweep import START, codes, sweep
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
-    from windrow.kernels.relational.strategy import Choice
+    import numpy.typing as npt
+
+    from windrow.kernels.relational.options import Choice
+
+    Ints = npt.NDArray[np.int64]
+
+
+class Delta(Operator):
+    """What all forms have in common."""
+
+    def __init__(self, below: Operator) -> None:
+        self.inputs = (below,)
+        self.values: Columns = {n: d for n, d in below.columns.items() if n not in (*SIGNED, TURN)}
+        self.columns = dict(self.values) | dict(SIGNED)
+
+    def _pieces(self, rows: pl.DataFrame, vs: Ints, ve: Ints, n: Ints) -> pl.DataFrame:
+        frame = rows.select(list(self.values)).with_columns(
+            pl.Series(VS, vs, dtype=pl.Int64),
+            pl.Series(VE, ve, dtype=pl.Int64),
+            pl.Series(N, n, dtype=pl.Int64),
+            pl.lit(-FOREVER, pl.Int64).alias(TS),
+        )
+        return frame.select(list(self.columns))
+
+
+def found_in(rows: pl.DataFrame, others: pl.DataFrame, names: list[str]) -> pl.Series:
+    """Whether each row's values occur in other rows."""
+    both = pl.concat([others.select(names), rows.select(names)])
+    return pl.Series(codes(both, names)[others.height :] < others.height, dtype=pl.Boolean)
+
+
+PRESENT_VALUES, PRESENT_LASTS = "values", "#lasts"
+
+
+class Presence(Delta):
+    """One piece when a value comes, a negative one when it goes."""
+
+    name = "δ, told"
+
+    def __init__(self, below: Operator) -> None:
+        super().__init__(below)
+        self.kept: Columns = dict(self.values) | {PRESENT_LASTS: pl.Int64()}
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        stop, names = step.slice.stop, list(self.values)
+        known = frame_of(state.of(PRESENT_VALUES), self.kept)
+        new = grouped(inputs[0], names)
+        touched = (known[PRESENT_LASTS] < stop) | found_in(known, new, names)
+        if not new.height and not touched.any():
+            return state, blank(self.columns)
+        found, after = self._united(known.filter(touched), new, stop)
+        left = together([known.filter(~touched), after], self.kept)
+        return State({PRESENT_VALUES: chunks_of(left)}), found
+
+    def _united(self, known: pl.DataFrame, new: pl.DataFrame, stop: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Runs of copies that overlap or meet: what is told of them, and the values that stay."""
+        names = list(self.values)
+        rows = pl.concat([known.select(names), new.select(names)])
+        code = codes(rows, names)
+        vs = np.concatenate([np.full(known.height, START), new[VS].to_numpy()])
+        ve = np.concatenate([known[PRESENT_LASTS].to_numpy(), new[VE].to_numpy()])
+        order = np.lexsort((vs, code))
+        code, vs = code[order], vs[order]
+        copies = pl.DataFrame({"code": code, "ve": ve[order]})
+        lasts = copies.select(pl.col("ve").cum_max().over("code"))["ve"].to_numpy()
+        first = np.append(True, code[1:] != code[:-1])
+        heads = np.flatnonzero(first | (vs > np.append(START, lasts[:-1])))
+        ends, begins, code = lasts[np.append(heads[1:], len(code)) - 1], vs[heads], code[heads]
+        came, over = begins > START, ends < stop
+        told = came | over
+        found = self._pieces(
+            picked(rows, code[told]),
+            np.where(came, begins, ends)[told],
+            np.where(came & over, ends, FOREVER)[told],
+            np.where(came, 1, -1)[told],
+        )
+        after = picked(rows, code[~over]).with_columns(pl.Series(PRESENT_LASTS, ends[~over], dtype=pl.Int64))
+        return found, after
 
 
 VALUES, COUNTS, ENDS = "values", "counts", "ends"

@@ -13,20 +13,19 @@ from windrow.kernels.panes.live_panes import LivePanes
 from windrow.kernels.panes.subtract_on_evict import Differences
 from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.relational.aggregate.bins import Binned
-from windrow.kernels.relational.aggregate.by_expiry import ByEnd
-from windrow.kernels.relational.aggregate.extremes import Candidates
+from windrow.kernels.relational.aggregate.by_expiry import ByEnd, Candidates
 from windrow.kernels.relational.aggregate.frames import Framed
 from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.aggregate.row_panes import RowPanes
 from windrow.kernels.relational.aggregate.totals import Running
-from windrow.kernels.relational.distinct import CountingDelta, DeltaStar
-from windrow.kernels.relational.distinct_presence import Presence
-from windrow.kernels.relational.emit.eager import Held
+from windrow.kernels.relational.distinct import CountingDelta, DeltaStar, Presence
 from windrow.kernels.relational.emit.emission import Changes, Reports, Snapshots
+from windrow.kernels.relational.emit.evaluation import Held
 from windrow.kernels.relational.emit.restore import ByCount, Restored
 from windrow.kernels.relational.except_all import Difference
 from windrow.kernels.relational.exists import Keys, Matched, Semijoin, _Asked
-from windrow.kernels.relational.expiry_layouts import Calendar, Fifo, Hashed, Layout, Listed, Sorted
+from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, Fifo, Hashed, Listed, Sorted
+from windrow.kernels.relational.internal.build import Outliving
 from windrow.kernels.relational.internal.operators import (
     Branch,
     Copies,
@@ -36,7 +35,6 @@ from windrow.kernels.relational.internal.operators import (
     Witnessed,
 )
 from windrow.kernels.relational.internal.runs import GroupRuns, TableRuns, ValueRuns, WindowRuns
-from windrow.kernels.relational.internal.runs_plan import Outliving
 from windrow.kernels.relational.internal.validity import Staying
 from windrow.kernels.relational.join.catalogues import Catalogued
 from windrow.kernels.relational.join.multiway import Joined
@@ -45,11 +43,15 @@ from windrow.kernels.relational.operator import Operator
 from windrow.kernels.relational.stateless import Filtered, Projected, United
 from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.extents import Extents
-from windrow.kernels.relational.windows.input_rows import NestedRows, Scanned
-from windrow.kernels.relational.windows.leaf import Intervals
-from windrow.kernels.relational.windows.negative_rows import NegativeRows
+from windrow.kernels.relational.windows.leaf import (
+    Identified,
+    Intervals,
+    NegativeRows,
+    NestedRows,
+    Numbered,
+    Scanned,
+)
 from windrow.kernels.relational.windows.reported_extents import ReportedRows, ReportedSessions
-from windrow.kernels.relational.windows.row_identity import Identified, Numbered
 from windrow.kernels.relational.windows.rows import Counted
 from windrow.kernels.relational.windows.session import Sessions
 from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
@@ -113,7 +115,7 @@ OPERATORS: dict[type[Operator], str] = {
     Restored: "restored.1",
     ByCount: "restored-by-count.1",
 }
-LAYOUTS: dict[type[Layout], str] = {
+LAYOUTS: dict[type[ExpiryLayout], str] = {
     Fifo: "fifo.1",
     Calendar: "calendar.1",
     Sorted: "sorted.1",

@@ -21,11 +21,11 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.relational.distinct_base import found_in
+from windrow.kernels.relational.distinct import found_in
+from windrow.kernels.relational.exists import Withdrawals
 from windrow.kernels.relational.expiry_layouts import Calendar, Chunks, Hashed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.options import Negation
-from windrow.kernels.relational.retractions import Withdrawals
 from windrow.kernels.relational.signed_rows import (
     FOREVER,
     SIGNED,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.operators import Except
-    from windrow.kernels.relational.strategy import Choice
+    from windrow.kernels.relational.options import Choice
 
     Ints = npt.NDArray[np.int64]
 

@@ -31,10 +31,10 @@ from windrow.errors import DataError, nearest
 from windrow.kernels.columnar.columns import frame_of, rows_of
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.relational.build import lag_of, reports_alone
-from windrow.kernels.relational.clock_moves import Timing
+from windrow.kernels.relational.clock import Timing
 from windrow.kernels.relational.emit.emission import AT, OP
 from windrow.kernels.relational.options import Options
-from windrow.kernels.relational.program import News, Program, States
+from windrow.kernels.relational.program import News, RelationalProgram, States
 from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, N
 from windrow.kernels.relational.tables import TableIntake
 from windrow.windows.domain import INFINITY, Instant
@@ -47,7 +47,7 @@ class GeneralExecutor:
 
     def __init__(self, emit: Emit, options: Options | None = None) -> None:
         self.emit = emit
-        self.program = Program(emit, options)
+        self.program = RelationalProgram(emit, options)
         self.timing = Timing(emit, self.program.builder.sources)
         streams = self.timing.streams
         tables = [node.table.table for node in emit.walk() if isinstance(node, TableJoin)]
@@ -61,7 +61,7 @@ class GeneralExecutor:
         bounded = emit.reads_window_bounds and emit.leaves[0].spec.grid is None
         alone = (reports_alone(emit) or emit.word.restores) and not bounded
         #: where extents are reported by themselves, the relation is another program's
-        self._relation = Program(emit, options, as_relation=True) if alone else None
+        self._relation = RelationalProgram(emit, options, as_relation=True) if alone else None
         self._relation_states: States = {}
         self._pieces: list[pl.DataFrame] = []
         #: what the end of input was computed from: extents go on after the last one reported

@@ -76,7 +76,7 @@ def frame_of(chunks: Sequence[Chunk], columns: Columns) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Layout(ABC):
+class ExpiryLayout(ABC):
     """A rule for chunks of rows with `#ve`, and perhaps `#n`."""
 
     @abstractmethod
@@ -104,7 +104,7 @@ class Layout(ABC):
 
 
 @dataclass(frozen=True)
-class Fifo(Layout):
+class Fifo(ExpiryLayout):
     """Chunks in the order they came."""
 
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
@@ -124,7 +124,7 @@ def _small(chunks: Chunks) -> int:
 
 
 @dataclass(frozen=True)
-class Calendar(Layout):
+class Calendar(ExpiryLayout):
     """Chunks by span of expiry: small ones grow, large ones are cut into at most `buckets`.
 
     The last chunk is small, or the one that expires first: new rows join it, since it is opened in every step
@@ -181,7 +181,7 @@ class Calendar(Layout):
 
 
 @dataclass(frozen=True)
-class Listed(Layout):
+class Listed(ExpiryLayout):
     """One list, looked through from end to end."""
 
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
@@ -195,7 +195,7 @@ class Listed(Layout):
 
 
 @dataclass(frozen=True)
-class Hashed(Layout):
+class Hashed(ExpiryLayout):
     """Equal rows added up: a negative row takes its like away. New rows wait until they are worth it."""
 
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
@@ -211,7 +211,7 @@ class Hashed(Layout):
 
 
 @dataclass(frozen=True)
-class Sorted(Layout):
+class Sorted(ExpiryLayout):
     """Rows that end in a calendar, their negative rows with them; those without an end in a hash."""
 
     buckets: int = 10
@@ -239,13 +239,13 @@ def split_at_end(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return frame.filter(open_), frame.filter(~open_)
 
 
-def purged(layout: Layout, chunks: Chunks, stop: int, columns: Columns) -> Chunks:
+def purged(layout: ExpiryLayout, chunks: Chunks, stop: int, columns: Columns) -> Chunks:
     """Without any row that expires before `stop`, whatever else is in its chunk."""
     return layout.due(chunks, stop, columns)[1]
 
 
 def condensed(
-    layout: Layout,
+    layout: ExpiryLayout,
     chunks: Chunks,
     columns: Columns,
     before: int,

@@ -10,7 +10,7 @@
 >>> schema = Schema((Field("k", BIGINT), Field("ts", BIGINT)))
 >>> bids, asks = (Window(Scan(Stream(n, schema, "ts"), n), RangeWindow(60)) for n in ("bids", "asks"))
 >>> same = call("=", [bids.schema.column("bids.k"), asks.schema.column("asks.k")])
->>> program = Program(Emit(Join((bids, asks), same)))
+>>> program = RelationalProgram(Emit(Join((bids, asks), same)))
 >>> _, node, place, operator = list(placed(program))[1]
 >>> print(place, str(report(program, node, operator)).replace("; ", "\\n"))
 0.0 hash tables per window, eager, probing order bids → asks
@@ -29,36 +29,32 @@ from windrow.algebra.plan import Plan
 from windrow.kernels.panes.subtract_on_evict import Differences
 from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.relational.aggregate.bins import Binned
-from windrow.kernels.relational.aggregate.by_expiry import ByEnd
-from windrow.kernels.relational.aggregate.extremes import Candidates
+from windrow.kernels.relational.aggregate.by_expiry import ByEnd, Candidates
 from windrow.kernels.relational.aggregate.frames import Framed
 from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.aggregate.row_panes import RowPanes
 from windrow.kernels.relational.aggregate.totals import Running
-from windrow.kernels.relational.distinct import CountingDelta, DeltaStar
-from windrow.kernels.relational.distinct_presence import Presence
+from windrow.kernels.relational.distinct import CountingDelta, DeltaStar, Presence
 from windrow.kernels.relational.durable_names import kind_of
-from windrow.kernels.relational.emit.eager import Held
 from windrow.kernels.relational.emit.emission import Changes, Reports, Snapshots
+from windrow.kernels.relational.emit.evaluation import Held
 from windrow.kernels.relational.emit.restore import ByCount, Restored
 from windrow.kernels.relational.except_all import Difference
 from windrow.kernels.relational.exists import Matched
-from windrow.kernels.relational.expiry_layouts import Calendar, Fifo, Hashed, Layout, Listed, Sorted
+from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, Fifo, Hashed, Listed, Sorted
+from windrow.kernels.relational.internal.build import Outliving
 from windrow.kernels.relational.internal.operators import Recomputed
 from windrow.kernels.relational.internal.runs import Runs
-from windrow.kernels.relational.internal.runs_plan import Outliving
 from windrow.kernels.relational.internal.validity import Staying
 from windrow.kernels.relational.join.catalogues import Catalogued
 from windrow.kernels.relational.join.ends import ENDS_TOLD
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.limit import Limited, Ranked
 from windrow.kernels.relational.operator import Operator, Stateless
-from windrow.kernels.relational.program import Program
+from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.extents import Extents
-from windrow.kernels.relational.windows.leaf import Intervals
-from windrow.kernels.relational.windows.negative_rows import NegativeRows
-from windrow.kernels.relational.windows.row_identity import Identified
+from windrow.kernels.relational.windows.leaf import Identified, Intervals, NegativeRows
 from windrow.kernels.relational.windows.rows import Numbering
 from windrow.kernels.relational.windows.session import Sessions
 from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
@@ -81,12 +77,12 @@ class Implementation:
         return f"{self.name}; {self.reason}" if self.reason else self.name
 
 
-def report(program: Program, node: Plan, operator: Operator) -> Implementation:
+def report(program: RelationalProgram, node: Plan, operator: Operator) -> Implementation:
     """What an operator says of itself."""
     return replace(Reading(program, node).of(operator), kind=kind_of(operator), state=kept_by(operator))
 
 
-def placed(program: Program) -> Iterator[tuple[Path, Plan, str | None, Operator | None]]:
+def placed(program: RelationalProgram) -> Iterator[tuple[Path, Plan, str | None, Operator | None]]:
     """Every node of a query with its place in the plan, and the operator that it became with that one's place
     among the operators; None for one that an operator above has taken in. Nested queries included."""
     places = {id(operator): place for place, operator in program.operators()}
@@ -107,7 +103,7 @@ def _tells(operator: Operator) -> bool:
     return isinstance(operator, Presence) or (isinstance(operator, Joined | Matched) and operator.tells)
 
 
-def layout_text(layout: Layout) -> str:
+def layout_text(layout: ExpiryLayout) -> str:
     """A layout in words.
 
     >>> layout_text(Calendar(4))
@@ -130,7 +126,7 @@ def layout_text(layout: Layout) -> str:
 class Reading:
     """Says of an operator what it has become."""
 
-    def __init__(self, program: Program, node: Plan) -> None:
+    def __init__(self, program: RelationalProgram, node: Plan) -> None:
         self.program = program
         self.node = node
 
@@ -405,7 +401,7 @@ def _(operator: Grouped) -> str:
     return f"the rows of each group, {_in(operator.layout)}"
 
 
-def _in(layout: Layout) -> str:
+def _in(layout: ExpiryLayout) -> str:
     return f"in {layout_text(layout)}"
 
 

@@ -14,13 +14,20 @@ from windrow.kernels.relational.build import Builder, lag_of
 from windrow.kernels.relational.clock import Clock, Slice
 from windrow.kernels.relational.common_subplans import Part, Parts, View
 from windrow.kernels.relational.emit.emission import Emission
-from windrow.kernels.relational.emit.lazy import RAN, WAITING, is_due, put_away, since, taken, why_not_lazy
+from windrow.kernels.relational.emit.evaluation import (
+    RAN,
+    WAITING,
+    is_due,
+    put_away,
+    since,
+    taken,
+    why_not_lazy,
+)
 from windrow.kernels.relational.expiry_layouts import count_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.options import Options
+from windrow.kernels.relational.options import Choice, Options
 from windrow.kernels.relational.signed_rows import FOREVER, blank
 from windrow.kernels.relational.stateless import Projected
-from windrow.kernels.relational.strategy import Choice
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
@@ -46,7 +53,7 @@ class News:
     parts: Parts = field(default_factory=Parts)
 
 
-class Program:
+class RelationalProgram:
     """A query compiled to operators. It has no state: `advance` takes and gives it.
 
     Groups may become final one by one by the values of any column that allows it, or, unless it is

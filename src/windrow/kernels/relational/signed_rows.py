@@ -33,6 +33,8 @@ ID, STAYS = "#id.", "#stays."
 BOUNDS = {"#window_start": pl.Int64(), "#window_end": pl.Int64()}
 #: stands for infinity; begins and ends of what was there before are at its negative
 FOREVER = 1 << 62
+#: how far answers had been given when a row came that is kept although it is late; of other rows, never
+KEPT, NEVER_LATE = "#kept", -FOREVER
 
 Columns = Mapping[str, pl.DataType]
 

@@ -26,7 +26,7 @@ from windrow.kernels.relational.exists import Matched
 from windrow.kernels.relational.expiry_layouts import frame_of
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Operator, Step, composed, part
-from windrow.kernels.relational.program import LAST_END, Program, States
+from windrow.kernels.relational.program import LAST_END, RelationalProgram, States
 from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, blank
 from windrow.kernels.relational.windows.leaf import Intervals
 from windrow.kernels.state import State
@@ -65,7 +65,7 @@ class _Source:
         return frame_of(state.of(str(self.side)), sides[self.side])
 
 
-def why_not_rebuilt(old: Program, new: Program) -> str | None:
+def why_not_rebuilt(old: RelationalProgram, new: RelationalProgram) -> str | None:
     """Why the states of one plan cannot be made of those of another; None if they can."""
     for program in (old, new):
         found = _why_not(program)
@@ -82,7 +82,7 @@ def why_not_rebuilt(old: Program, new: Program) -> str | None:
     return None
 
 
-def rebuilt(old: Program, states: States, new: Program, now: int) -> States:
+def rebuilt(old: RelationalProgram, states: States, new: RelationalProgram, now: int) -> States:
     """The states of a plan at a clock, from those of another at the same clock."""
     before, after = _sources(old), _sources(new)
     clock = Clock(-FOREVER, now)
@@ -139,7 +139,7 @@ def _right_side(state: State) -> State:
     return composed({_PRESENT: part(state, _PRESENT), _KEPT: State(right)})
 
 
-def _why_not(program: Program) -> str | None:
+def _why_not(program: RelationalProgram) -> str | None:
     emit = program.emit
     if not isinstance(program.root, Changes) or emit.is_periodic:
         return "it reports windows, not changes"
@@ -181,12 +181,12 @@ def _same_right(old: _Source, new: _Source) -> bool:
     return keys[0] == keys[1] and kept[0] is kept[1]
 
 
-def _sources(program: Program) -> dict[str, _Source]:
+def _sources(program: RelationalProgram) -> dict[str, _Source]:
     """The windows of a query that joins and negations read, by canonical text."""
     return {canonical_text(each.node): each for each in _found(program, program.emit)}
 
 
-def _found(program: Program, emit: Emit) -> Iterator[_Source]:
+def _found(program: RelationalProgram, emit: Emit) -> Iterator[_Source]:
     built = program.builder.built
     paths = {id(operator): path for path, operator in program.operators()}
     for node in _own(emit.input):
@@ -212,7 +212,7 @@ def _own(node: Plan) -> Iterator[Plan]:
         yield from _own(child)
 
 
-def held_rows(program: Program, states: States) -> Iterator[tuple[Plan, pl.DataFrame]]:
+def held_rows(program: RelationalProgram, states: States) -> Iterator[tuple[Plan, pl.DataFrame]]:
     """The windows of a query whose rows are held by joins and negations, each with these rows."""
     for source in _sources(program).values():
         if not source.is_right and type(source.holder) in (Joined, Matched):

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.kernels.relational.clock import Clock
-from windrow.kernels.relational.windows.input_rows import KEPT
+from windrow.kernels.relational.signed_rows import KEPT
 from windrow.kernels.state import State
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.kernels.intake import Known
-    from windrow.kernels.relational.clock_moves import Timing
+    from windrow.kernels.relational.clock import Timing
     from windrow.kernels.relational.operator import Operator
-    from windrow.kernels.relational.program import News, Program, States
+    from windrow.kernels.relational.program import News, RelationalProgram, States
     from windrow.windows.domain import Instant
 
     Knowns = Mapping[str, Known]
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class UnionProgram:
     """The programs of the branches. States have the number of their branch before their place."""
 
-    def __init__(self, emit: Emit, branches: Sequence[Program]) -> None:
+    def __init__(self, emit: Emit, branches: Sequence[RelationalProgram]) -> None:
         self.emit = emit
         self.branches = tuple(branches)
 

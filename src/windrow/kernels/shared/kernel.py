@@ -2,34 +2,315 @@
 
 An epoch merges the intervals that close, makes matrices of what is kept, block of groups by block of groups,
 and asks them for the windows of one query after the other.
+
+All queries that are due, asked together where they want the same of other windows; the answers of those of
+one form are made together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
-from windrow.kernels.shared.answers import Answering
-from windrow.kernels.shared.combination import terms_of
-from windrow.kernels.shared.groups import page_of
-from windrow.kernels.shared.kept_chunks import Moved, lowest
-from windrow.kernels.shared.value_clocks import counted_in
+from windrow.algebra.shipments import unpacked
+from windrow.kernels.aggregates.measures import GROUPS, Measures
+from windrow.kernels.columnar.combiners import take
+from windrow.kernels.panes.answers import Answers
+from windrow.kernels.panes.query import SlidingQuery
+from windrow.kernels.shared.groups import Block, Book, page_of
+from windrow.kernels.shared.shared_state import Moved, combined, lowest, place_of, terms_of
+from windrow.kernels.shared.value_counts import Counted, counted_in
 from windrow.kernels.state import Chunk, State
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import polars as pl
+    import pyarrow as pa
 
-    from windrow.kernels.clock import Clock
-    from windrow.kernels.shared.answers import Pack
+    from windrow.kernels.clock import PaneClock
+    from windrow.kernels.columnar.combiners import Lanes
     from windrow.kernels.shared.groups import Page
     from windrow.kernels.shared.request import Asker
-    from windrow.kernels.shared.step import Turn
+    from windrow.kernels.shared.shared_state import Turn
 
     Ints = npt.NDArray[np.int64]
+
+
+#: a block of groups has at most this many cells (intervals × groups, windows × groups)
+CELLS = 1 << 19
+#: so many states become rows at a time
+ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Where some windows end, and how long each is."""
+
+    ends: Ints
+    lengths: Ints
+
+
+@dataclass(frozen=True)
+class Choir:
+    """Queries of one form and the same entries, with all windows of theirs that are due, query by query."""
+
+    askers: tuple[Asker, ...]
+    #: of each window, which of the queries asks for it
+    who: Ints
+    ends: Ints
+    lengths: Ints
+
+    @classmethod
+    def of(cls, askers: tuple[Asker, ...], ends: Sequence[Ints]) -> Choir:
+        """All that some queries want to know now: the ends of each one's windows."""
+        counts = [len(each) for each in ends]
+        who = np.repeat(np.arange(len(askers)), counts)
+        lengths = np.repeat(np.array([asker.range for asker in askers]), counts)
+        return cls(askers, who, np.concatenate(ends), lengths)
+
+    def part(self, begin: int, stop: int) -> Choir:
+        """The same, with some of the windows."""
+        some = slice(begin, stop)
+        return Choir(self.askers, self.who[some], self.ends[some], self.lengths[some])
+
+    def distinct(self) -> tuple[Windows, Ints]:
+        """The windows, each once however many queries ask for it; and which of them each one is.
+
+        >>> choir = Choir((), np.zeros(4), np.array([9, 6, 9, 9]), np.array([3, 3, 3, 5]))
+        >>> windows, which = choir.distinct()
+        >>> windows.ends.tolist(), windows.lengths.tolist(), which.tolist()
+        ([6, 9, 9], [3, 3, 5], [1, 0, 1, 2])
+        """
+        ends, at = np.unique(self.ends, return_inverse=True)
+        lengths, long = np.unique(self.lengths, return_inverse=True)
+        codes, which = np.unique(at * len(lengths) + long, return_inverse=True)
+        return Windows(ends[codes // len(lengths)], lengths[codes % len(lengths)]), which
+
+
+@dataclass(frozen=True)
+class Piece:
+    """States of some windows of a choir: who asks, ends, lengths and groups of its rows, how many rows, and
+    the other lanes."""
+
+    askers: tuple[Asker, ...]
+    who: Ints
+    ends: Ints
+    lengths: Ints
+    groups: Ints
+    rows: Ints
+    #: which of how many windows each is in
+    places: Ints
+    windows: int
+    #: for each partial, for each entry of it
+    parts: tuple[tuple[list[Lanes], ...], ...]
+    #: for each table of cells, those of the windows
+    cells: Mapping[str, pl.DataFrame]
+
+    def of(self, number: int) -> Piece:
+        """What one of the queries asked for."""
+        mine = slice(*np.searchsorted(self.who, [number, number + 1]))
+        parts = tuple(
+            tuple([take(lanes, mine) for lanes in states] for states in partial) for partial in self.parts
+        )
+        known = self.who[mine], self.ends[mine], self.lengths[mine], self.groups[mine], self.rows[mine]
+        return Piece(self.askers, *known, self.places[mine], self.windows, parts, self.cells)
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Answers of several queries in one table, one query after the other."""
+
+    table: pa.Table
+    #: each query, and how many of the rows are its own
+    queries: tuple[tuple[str, int], ...]
+
+
+class Answering:
+    """All queries that are due: those of one form and the same entries are asked together."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        due: Sequence[Asker],
+        pages: Sequence[Page],
+        faults: dict[str, Exception],
+        windows: Mapping[str, Ints],
+        counted: Counted | None = None,
+    ) -> None:
+        self.turn, self.faults, self.windows = turn, faults, windows
+        counted = Counted() if counted is None else counted
+        recipes = {each for asker in due for each in asker.entries}
+        self.book = Book(turn.ledger, pages, recipes, counted.tables)
+        self.tallies = counted.numbered(self.book.groups, list(turn.ledger.key_types))
+        self.due = sorted(due, key=_alike)
+
+    def run(self) -> Iterator[Pack]:
+        """The answers of all queries, in tables of bounded size."""
+        book = self.book
+        choirs = []
+        for _, alike in groupby(self.due, key=_alike):
+            askers = tuple(alike)
+            choirs.append(Choir.of(askers, [self.windows[asker.query] for asker in askers]))
+        width = max(1, CELLS // max(len(page.panes) for page in book.pages))
+        count = book.groups.height
+        for first in range(0, count, width):
+            groups = first, min(first + width, count)
+            blocks = {page.sheet.name: Block(page, book, groups) for page in book.pages}
+            waiting: list[Piece] = []
+            for choir in choirs:
+                for piece in self._pieces(choir, blocks, groups):
+                    other = waiting and waiting[0].askers[0].form != piece.askers[0].form
+                    if other or _size(waiting) > ROWS:
+                        yield from self._answers(waiting)
+                        waiting = []
+                    waiting.append(piece)
+            yield from self._answers(waiting)
+
+    def _pieces(self, choir: Choir, blocks: Mapping[str, Block], groups: tuple[int, int]) -> Iterator[Piece]:
+        asker = choir.askers[0]
+        keys = [(table, (label, asker.range)) for table, label in asker.tallies]
+        mine = [(table, self.tallies[key]) for table, key in keys if key in self.tallies]
+        longest = max(1, CELLS // max(groups[1] - groups[0], *(each.values(groups) for _, each in mine), 1))
+        for begin in range(0, len(choir.ends), longest):
+            part = choir.part(begin, begin + longest)
+            windows, which = part.distinct()
+            ((count,),) = self._states(asker.exists, windows, blocks)
+            w, g = np.nonzero((count > 0)[which])
+            if len(w):
+                at = which[w], g
+                states = tuple(
+                    tuple(_at(self._states(entry, windows, blocks), at) for entry in entries)
+                    for entries in asker.parts
+                )
+                found = {table: each.windows(asker, part.ends, groups) for table, each in mine}
+                cells = {table: frame for table, frame in found.items() if frame is not None}
+                known = part.who[w], part.ends[w], part.lengths[w], g + groups[0], count[at]
+                yield Piece(choir.askers, *known, w, len(part.ends), states, cells)
+
+    def _states(self, entry: str, windows: Windows, blocks: Mapping[str, Block]) -> list[Lanes]:
+        found: list[tuple[list[Lanes], bool]] = []
+        for name, is_added in terms_of(entry):
+            page = self.book.sheets[name]
+            sheet = page.sheet
+            stop = sheet.panes_of(windows.ends)
+            begins = np.searchsorted(page.panes, stop - windows.lengths // sheet.width)
+            stops = np.searchsorted(page.panes, stop)
+            found.append((blocks[sheet.name].windows(place_of(entry, name), begins, stops), is_added))
+        return combined(self.book.shapes[name], found)
+
+    def _answers(self, pieces: Sequence[Piece]) -> Iterator[Pack]:
+        """Rows of several queries of one form; where that fails, of each by itself, to see which it is."""
+        if not pieces:
+            return
+        try:
+            found = self._rows(pieces)
+        except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
+            alone = [(piece, number) for piece in pieces for number in np.unique(piece.who).tolist()]
+            if len(alone) == 1:
+                ((piece, number),) = alone
+                self.faults[piece.askers[number].query] = error
+                return
+            for piece, number in alone:
+                yield from self._answers([piece.of(number)])
+            return
+        yield found
+
+    def _rows(self, pieces: Sequence[Piece]) -> Pack:
+        form = _form(self.turn.forms[pieces[0].askers[0].form])
+        ends = np.concatenate([piece.ends for piece in pieces])
+        askers = [asker for piece in pieces for asker in piece.askers]
+        before = np.cumsum([0, *(len(piece.askers) for piece in pieces)]).tolist()
+        who = [piece.who + first for piece, first in zip(pieces, before, strict=False)]
+        at = pl.Series("#at", ends)
+        hidden = [
+            pl.Series("#asker", np.concatenate(who)),
+            at,
+            pl.Series("#window_start", ends - np.concatenate([piece.lengths for piece in pieces])),
+            at.alias("#window_end"),
+        ]
+        # windows of different pieces have different numbers
+        offsets = np.cumsum([0, *(piece.windows for piece in pieces)])[:-1]
+        shifted = [piece.places + offset for piece, offset in zip(pieces, offsets, strict=True)]
+        columns = [
+            pl.Series("w", np.concatenate(shifted)),
+            pl.Series("g", np.concatenate([piece.groups for piece in pieces])),
+            pl.Series("rows.0", np.concatenate([piece.rows for piece in pieces])),
+        ]
+        for number, label in enumerate(form.labels):
+            parts = self._columns(pieces, number)
+            columns += [column.alias(f"{label}.{place}") for place, column in enumerate(parts)]
+        frames = {GROUPS: pl.DataFrame(columns)}
+        for table in form.tables:
+            placed = [(p.cells[table], at) for p, at in zip(pieces, offsets, strict=True) if table in p.cells]
+            found = [cells.with_columns(pl.col("w") + at) for cells, at in placed]
+            frames |= {table: pl.concat(found)} if found else {}
+        rows = form.answers.rows(self.book.groups, frames, hidden)
+        asker = rows["#asker"].to_numpy()
+        starts = np.flatnonzero(np.diff(asker, prepend=-1))
+        sizes = np.diff(np.append(starts, len(asker))).tolist()
+        queries = [askers[number].query for number in asker[starts].tolist()]
+        table = rows.drop("#asker", "#window_start", "#window_end").to_arrow()
+        return Pack(table, tuple(zip(queries, sizes, strict=True)))
+
+    def _columns(self, pieces: Sequence[Piece], number: int) -> list[pl.Series]:
+        """The columns of a partial, those of queries that share its entries decoded at once."""
+        found: list[list[pl.Series]] = []
+        begin = 0
+        while begin < len(pieces):
+            entries = pieces[begin].askers[0].parts[number]
+            stop = begin + 1
+            while stop < len(pieces) and pieces[stop].askers[0].parts[number] == entries:
+                stop += 1
+            run = [piece.parts[number] for piece in pieces[begin:stop]]
+            decoded: list[pl.Series] = []
+            for place, entry in enumerate(entries):
+                lanes = [
+                    tuple(np.concatenate(same) for same in zip(*alike, strict=True))
+                    for alike in zip(*(part[place] for part in run), strict=True)
+                ]
+                decoded += self.book.decoders[entry](lanes)
+            found.append(decoded)
+            begin = stop
+        if len(found) == 1:
+            return found[0]
+        return [pl.concat([part.alias("") for part in parts]) for parts in zip(*found, strict=True)]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What makes rows of states: the same for all queries that select the same of the same aggregates."""
+
+    answers: Answers
+    labels: tuple[str, ...]
+    #: tables of cells
+    tables: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def _form(plan: bytes) -> Form:
+    query = SlidingQuery.of(unpacked(plan))
+    measures = Measures(query.aggregate)
+    labels = tuple(partial.label for partial in measures.layouts[GROUPS].partials[1:])
+    tables = tuple(name for name in measures.layouts if name != GROUPS)
+    return Form(Answers(query, measures), labels, tables)
+
+
+def _alike(asker: Asker) -> tuple[int, str, tuple[tuple[str, ...], ...], str]:
+    """The same for queries whose states are the same ones, of other windows; each with cells is by itself."""
+    return asker.form, asker.exists, asker.parts, asker.query if asker.tallies else ""
+
+
+def _at(states: list[Lanes], places: tuple[Ints, Ints]) -> list[Lanes]:
+    return [take(lanes, places) for lanes in states]
+
+
+def _size(pieces: Sequence[Piece]) -> int:
+    return sum(len(piece.ends) + sum(map(len, piece.cells.values())) for piece in pieces)
 
 
 @dataclass
@@ -68,13 +349,13 @@ def advance(turn: Turn, state: State, delta: Mapping[str, pl.DataFrame]) -> Answ
     return found
 
 
-def windows_of(due: Sequence[Asker], pages: Sequence[Page], clock: Clock) -> dict[str, Ints]:
+def windows_of(due: Sequence[Asker], pages: Sequence[Page], clock: PaneClock) -> dict[str, Ints]:
     """The ends of the windows of each query that are to be answered."""
     of = {entry.name: page for page in pages for entry in page.sheet.entries}
     return {asker.query: _windows(asker, of, clock) for asker in due}
 
 
-def _windows(asker: Asker, pages: Mapping[str, Page], clock: Clock) -> Ints:
+def _windows(asker: Asker, pages: Mapping[str, Page], clock: PaneClock) -> Ints:
     """Those that have rows of any of the entries that its groups are in."""
     mine = [pages[name] for name, is_added in terms_of(asker.exists) if is_added]
     different = {page.sheet.name: page for page in mine}.values()

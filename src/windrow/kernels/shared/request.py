@@ -2,6 +2,15 @@
 
 Queries that differ only in their windows and conditions have the same *form*: what is selected of the same
 aggregates. All answers of a form are made of states at once.
+
+Queries that ask what another one asks, only less often (CS8): their answers are among the other's.
+
+Their windows are as long as the other's and end at some of the same instants, so that what a follower answers
+are those rows of its leader that are about its own instants.
+
+>>> every_third = Follower("f", slide=30, origin=0, begin=60)
+>>> every_third.wants(np.array([30, 40, 60, 70, 90])).tolist()
+[False, False, True, False, True]
 """
 
 from __future__ import annotations
@@ -9,9 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from windrow.kernels.panes.cuts import Cut
 from windrow.windows.domain import INFINITY
@@ -19,11 +29,48 @@ from windrow.windows.domain import INFINITY
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from windrow.kernels.clock import Clock
-    from windrow.kernels.shared.followers import Follower
+    from windrow.kernels.clock import PaneClock
     from windrow.kernels.shared.shared_state import Sheet
 
     Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A query and the instants it answers; windows that end before `begin` are not complete for it."""
+
+    query: str
+    slide: int
+    origin: int
+    begin: int | None = None
+
+    @property
+    def instants(self) -> tuple[int, int, int | None]:
+        """What decides which rows it takes."""
+        return self.slide, self.origin % self.slide, self.begin
+
+    def wants(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which of some instants are its own."""
+        mine = (at - self.origin) % self.slide == 0
+        return np.asarray(mine if self.begin is None else mine & (at >= self.begin))
+
+    def rows(self, table: pa.Table) -> pa.Table:
+        """Its rows among those of its leader, whose first column is the instant."""
+        return table.filter(pa.array(self.wants(instants(table))))
+
+    def to_json(self) -> list[Any]:
+        """For the manifest."""
+        return [self.query, self.slide, self.origin, self.begin]
+
+    @classmethod
+    def from_json(cls, stored: list[Any]) -> Follower:
+        """What `to_json` wrote."""
+        return cls(*stored)
+
+
+def instants(table: pa.Table) -> npt.NDArray[np.int64]:
+    """The first column of a table of answers, as ticks."""
+    return np.asarray(table.column(0).cast(pa.int64()).to_numpy())
 
 
 @dataclass(frozen=True)
@@ -61,11 +108,11 @@ class Asker:
         """All that it asks for."""
         return (self.exists, *(entry for entries in self.parts for entry in entries))
 
-    def is_due(self, clock: Clock) -> bool:
+    def is_due(self, clock: PaneClock) -> bool:
         """Whether the clock passes the end of a window."""
         return clock.is_due(self.cut)
 
-    def windows(self, panes: Ints, sheet: Sheet, clock: Clock) -> Ints:
+    def windows(self, panes: Ints, sheet: Sheet, clock: PaneClock) -> Ints:
         """The ends of the windows that are due and have any of these intervals, in order."""
         begins = sheet.phase + panes * sheet.width - self.origin
         first = -(-(begins + sheet.width) // self.slide) - 1
@@ -81,7 +128,7 @@ class Asker:
         since = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         return np.asarray(self.origin + (np.repeat(first, counts) + since + 1) * self.slide)
 
-    def wanted(self, ends: Ints, clock: Clock) -> Ints:
+    def wanted(self, ends: Ints, clock: PaneClock) -> Ints:
         """Of the windows that end at some instants, in order, those that are answered."""
         if self.newest and clock.now != INFINITY:
             ends = ends[ends == self.origin + (int(self.cut.due(clock.now)) + 1) * self.slide]

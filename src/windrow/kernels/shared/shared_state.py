@@ -8,12 +8,30 @@ them once, however many queries ask for it.
 
 A group that has no rows for an entry has the state of no rows there, or NULL, where the entry came later than
 the interval did.
+
+An epoch of a ledger: where its clock goes, and who asks.
+
+States that are combined from those of several entries: rows of one condition and of another, or without.
+
+`p1+p4-p7` are the rows that p1 or p4 counts, less those of p7. Entries may be on sheets of different
+intervals; a value that is encoded (the greatest text) is encoded for all of them at once, so that it is
+comparable.
+
+>>> terms_of("p1+p4-p7")
+(('p1', True), ('p4', True), ('p7', False))
+
+What a sheet keeps between epochs: closed chunks, oldest first, and the intervals that are still open.
+
+Closed chunks are only read; an interval that is over gets no more rows. A chunk goes when no window after the
+clock needs any of its intervals.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,14 +40,146 @@ import polars as pl
 from windrow.algebra.expressions import Expression
 from windrow.kernels.aggregates.partials import Part, Partial, Rows
 from windrow.kernels.columnar.columns import polars_type
-from windrow.kernels.layouts import PANE, Layout
+from windrow.kernels.columnar.combiners import subtract
+from windrow.kernels.layouts import PANE, TableLayout
+from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.state import Chunk, State, chunked, split_at
+from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.catalog import Stream
     from windrow.algebra.types import DataType
+    from windrow.kernels.aggregates.partials import Decoder
+    from windrow.kernels.clock import PaneClock
+    from windrow.kernels.columnar.combiners import Combiner, Lanes
+    from windrow.kernels.shared.request import Asker
     from windrow.kernels.shared.value_counts import Tally
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An epoch of a ledger. `forms` are the queries, packed, that the askers' forms are taken from."""
+
+    ledger: Ledger
+    clock: PaneClock
+    askers: tuple[Asker, ...]
+    forms: tuple[bytes, ...]
+
+
+_TERM = re.compile(r"([+-]?)([^+-]+)")
+
+
+@lru_cache(maxsize=4096)
+def terms_of(recipe: str) -> tuple[tuple[str, bool], ...]:
+    """The entries that are combined, and whether each is added or subtracted."""
+    return tuple((name, sign != "-") for sign, name in _TERM.findall(recipe))
+
+
+def place_of(recipe: str, entry: str) -> str:
+    """What the states of an entry are called that are encoded for a recipe."""
+    return entry if recipe == entry else f"{recipe}:{entry}"
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The lanes of each entry of a recipe, and the way back that they have in common."""
+
+    lanes: Mapping[str, list[Lanes]]
+    decoder: Decoder
+
+
+def encoded(shape: Partial, tables: Mapping[str, pl.DataFrame]) -> Encoded:
+    """Entries of one shape, each in the table of its sheet, encoded as one."""
+    parts = [_relabelled(table, entry, shape.label) for entry, table in tables.items()]
+    lanes, decoder = shape.encode(pl.concat(parts))
+    found: dict[str, list[Lanes]] = {}
+    begin = 0
+    for entry, table in tables.items():
+        rows = slice(begin, begin + table.height)
+        found[entry] = [tuple(lane[rows] for lane in group) for group in lanes]
+        begin += table.height
+    return Encoded(found, decoder)
+
+
+def combined(combiners: Sequence[Combiner], states: Sequence[tuple[list[Lanes], bool]]) -> list[Lanes]:
+    """The states of several entries as one."""
+    (found, _), *others = states
+    for more, is_added in others:
+        found = [
+            combiner.combine(a, b) if is_added else subtract(a, b)
+            for combiner, a, b in zip(combiners, found, more, strict=True)
+        ]
+    return found
+
+
+def _relabelled(table: pl.DataFrame, entry: str, label: str) -> pl.DataFrame:
+    mine = [name for name in table.columns if name.startswith(f"{entry}.")]
+    return table.select(pl.col(name).alias(f"{label}{name.removeprefix(entry)}") for name in mine)
+
+
+CLOSED, OPEN = ".closed", ".open"
+#: more chunks of a sheet than these are put together
+MOST_CHUNKS = 24
+_BEFORE_ALL, _AFTER_ALL = -(1 << 62), 1 << 62
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A sheet whose clock has moved: what was closed before and closes now, and what is still open."""
+
+    sheet: Sheet
+    keys: tuple[str, ...]
+    closed: tuple[Chunk, ...]
+    open: tuple[Chunk, ...]
+
+    @classmethod
+    def of(
+        cls, sheet: Sheet, keys: tuple[str, ...], state: State, new: pl.DataFrame | None, clock: PaneClock
+    ) -> Moved:
+        """What a sheet has when its clock has moved and new rows are in it."""
+        layout, now = sheet.layout(len(keys)), clock.now
+        waiting = (*state.of(sheet.name + OPEN), *chunked([] if new is None else [new]))
+        closed = state.of(sheet.name + CLOSED)
+        stop = _BEFORE_ALL if now == -INFINITY else _AFTER_ALL if now == INFINITY else sheet.index(int(now))
+        closing, rest = split_at(waiting, stop)
+        if closing:
+            fitted = [sheet.fitted(frame, keys) for frame in closing]
+            closed = (*closed, *chunked([layout.closed(merge_panes(fitted, layout))]))
+        if len(rest) > MOST_CHUNKS:
+            fitted = [sheet.fitted(chunk.frame, keys) for chunk in rest]
+            rest = list(chunked([merge_panes(fitted, layout)]))
+        return cls(sheet, keys, closed, tuple(rest))
+
+    def frames(self, lowest: int) -> list[pl.DataFrame]:
+        """What is closed, from an interval on; each interval and group once."""
+        found = []
+        for chunk in self.closed:
+            if chunk.last >= lowest:
+                frame = self.sheet.fitted(chunk.frame, self.keys)
+                found.append(frame.filter(pl.col(PANE) >= lowest) if chunk.first < lowest else frame)
+        return found
+
+    def kept(self, clock: PaneClock) -> dict[str, tuple[Chunk, ...]]:
+        """What windows after the clock need; after the end, what the last windows were made of."""
+        name = self.sheet.name
+        closed = self.closed
+        if clock.now != -INFINITY:
+            last = max((chunk.last for chunk in closed), default=0)
+            now = last + 1 if clock.now == INFINITY else self.sheet.index(int(clock.now))
+            first = now - self.sheet.length
+            closed = tuple(chunk for chunk in closed if chunk.last >= first)
+            if len(closed) > MOST_CHUNKS:
+                closed = chunked(self.sheet.parts(pl.concat(self.frames(first))))
+        return {name + CLOSED: closed, name + OPEN: self.open}
+
+
+def lowest(due: Sequence[Asker], sheet: Sheet, clock: PaneClock) -> int:
+    """The first interval that any window needs."""
+    if clock.before == -INFINITY or not due:
+        return _BEFORE_ALL
+    return sheet.index(int(clock.before) - max(asker.range for asker in due))
 
 
 @dataclass(frozen=True)
@@ -89,9 +239,9 @@ class Sheet:
         """The columns of all entries, with the state of no rows."""
         return {column.name: column for entry in self.entries for column in entry.nothing()}
 
-    def layout(self, keys: int) -> Layout:
+    def layout(self, keys: int) -> TableLayout:
         """The columns of its table."""
-        return Layout(tuple(f"k{place}" for place in range(keys)), tuple(e.shape for e in self.entries))
+        return TableLayout(tuple(f"k{place}" for place in range(keys)), tuple(e.shape for e in self.entries))
 
     def some(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Without the rows that say nothing."""

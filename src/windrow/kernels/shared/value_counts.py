@@ -10,19 +10,34 @@ the sub-windows of the queries, so only queries with the same ones share it, wha
 
 Card: shared counts
     requirements  cells whose states can be combined
-    time          the distinct values of each window, where sums are kept (`windrow.kernels.shared.sums`);
+    time          the distinct values of each window, where sums are kept;
                   else once per epoch the cells of the intervals that windows need, numbered, then for each
                   query as for windows of its own (`windrow.kernels.panes.slide.sparse`)
     space         one state per live interval, group and value, for all queries together; of FREQUENT at most
                   k + 1 counts per interval and group
     source        frequency counts as synopses: Golab 2006, 8.3.1, and Algorithm 6; panes of holistic
                   aggregates: Li et al. 2005
+
+Running sums of a tally: what its intervals add up to over windows of each length that is asked for.
+
+Queries of one length have one sum, which goes with the clock: an interval that closes is added, one that
+leaves is subtracted, so that a window costs no more than these and its distinct values, however many
+intervals it has. As with a state of its own (`windrow.kernels.panes.subtract_on_evict`), no sum is kept where
+values are seen to recur hardly ever, and many windows at once are answered from the intervals.
+
+Card: shared sums
+    requirements  cells that are counts which can be subtracted
+    time          per length: cells of the intervals that close and that leave, and the distinct values
+    space         for each length one state per group and value
+    source        No Pane, No Gain (Li et al. 2005), 3.2.2; Golab's thesis, Algorithm 6 (global counters)
+
+The tallies of a ledger in an epoch: their clocks move, and the windows that are due get their cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,17 +46,115 @@ import polars as pl
 from windrow.algebra.expressions import Expression
 from windrow.kernels.aggregates.partials import Rows
 from windrow.kernels.aggregates.value_tables import Cells, layout_of
+from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import cut_lanes, number, rows_of_ids, with_groups
-from windrow.kernels.layouts import PANE, Layout
+from windrow.kernels.layouts import PANE, TableLayout, gathered
 from windrow.kernels.panes.slide import Shape, sparse
-from windrow.kernels.shared.shared_state import Sheet
+from windrow.kernels.panes.subtract_on_evict import (
+    CELLS,
+    DISTINCT,
+    FEW,
+    LOOK,
+    TOTAL,
+    is_buffered,
+    negative,
+    summed,
+)
+from windrow.kernels.shared.shared_state import Moved, Sheet, lowest
+from windrow.kernels.state import Chunk, State, chunked
+from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from windrow.kernels.clock import PaneClock
     from windrow.kernels.shared.request import Asker
+    from windrow.kernels.shared.shared_state import Turn
 
     Ints = npt.NDArray[np.int64]
+
+
+#: up to which interval a sum goes
+END = "end."
+
+
+@dataclass
+class Sums:
+    """The sums of a tally while an epoch moves them; `closed` are its intervals that are over."""
+
+    tally: Tally
+    layout: TableLayout
+    closed: tuple[Chunk, ...]
+    before: State
+    chunks: dict[str, tuple[Chunk, ...]] = field(default_factory=dict)
+    meta: dict[str, int] = field(default_factory=dict)
+
+    def moved(self, length: int, ends: Collection[int], clock: PaneClock) -> dict[int, pl.DataFrame] | None:
+        """The sums over windows of so many intervals, by their ends; None if these are to be taken from the
+        intervals. Then the sum goes on to where the clock is."""
+        if not self.tally.cells.subtracts or clock.now == -INFINITY:
+            return None
+        name, known = f"{self.tally.name}/{length}", self.before.meta
+        self.meta |= {key: known[key] for key in (what + name for what in _SEEN) if key in known}
+        now = None if clock.now == INFINITY else self.tally.index(int(clock.now))
+        rests = is_buffered(known, name) and (now is None or known[LOOK + name] > now)
+        found: dict[int, pl.DataFrame] = {}
+        total, end = next((each.frame for each in self.before.of(name + TOTAL)), None), known.get(END + name)
+        if end is not None and min(ends, default=end) < end:
+            end = None
+        if not rests and len(ends) <= FEW:
+            for each in sorted(ends):
+                total, end = self._at(total, end, each, length), each
+                found[each] = total
+        if now is not None and not rests:
+            total = self._at(total, end, now, length)
+            self._look(name, total.height, now, length)
+            if not is_buffered(self.meta, name):
+                self.chunks[name + TOTAL] = chunked([total])
+                self.meta[END + name] = now
+        return None if rests or len(ends) > FEW else found
+
+    def _at(self, total: pl.DataFrame | None, end: int | None, to: int, length: int) -> pl.DataFrame:
+        """A sum moved on; afresh where nothing of it stays."""
+        if end is None or to - length >= end:
+            return summed(list(self._between(to - length, to)), self.layout)
+        more = list(self._between(end, to))
+        gone = [negative(each, self.layout) for each in self._between(end - length, to - length)]
+        if not more and not gone:
+            return pl.DataFrame() if total is None else total
+        frames = [*([total] if total is not None and total.height else []), *more, *gone]
+        return summed(frames, self.layout).filter(pl.col("rows.0") != 0)
+
+    def _between(self, first: int, stop: int) -> Iterable[pl.DataFrame]:
+        """The cells of some intervals; chunks of others are not opened."""
+        for chunk in self.closed:
+            if chunk.first < stop and chunk.last >= first:
+                frame = to_frame(chunk.table)
+                if chunk.first < first or chunk.last >= stop:
+                    frame = frame.filter((pl.col(PANE) >= first) & (pl.col(PANE) < stop))
+                if frame.height:
+                    yield frame
+
+    def _look(self, name: str, distinct: int, now: int, length: int) -> None:
+        """How many values a window has against the cells of its intervals, once in a window's time. The first
+        windows of a stream have few intervals, and tell little."""
+        if self.meta.get(LOOK + name, now) > now or length < 2:
+            return
+        panes = [chunk.table.column(PANE).to_numpy() for chunk in self.closed if chunk.last >= now - length]
+        mine = [each[(each >= now - length) & (each < now)] for each in panes]
+        known = np.concatenate([np.zeros(0, dtype=np.int64), *mine])
+        if len(known) and 2 * int(known.max() - known.min()) >= length:
+            self.meta |= {LOOK + name: now + length, DISTINCT + name: distinct, CELLS + name: len(known)}
+
+
+#: what is remembered of a sum that is not kept
+_SEEN = (LOOK, DISTINCT, CELLS)
+
+
+def seen_of(meta: Mapping[str, int], tally: str, length: int, table: str) -> dict[str, int]:
+    """What was seen of the values of a tally over windows of a length, under the name of a query's table."""
+    name = f"{tally}/{length}"
+    return {what + table: meta[what + name] for what in _SEEN if what + name in meta}
 
 
 @dataclass(frozen=True)
@@ -60,7 +173,7 @@ class Tally(Sheet):
         """Its grid, and itself."""
         return f"{super().name} {self.label}"
 
-    def layout(self, keys: int) -> Layout:
+    def layout(self, keys: int) -> TableLayout:
         return layout_of(self.cells, [f"k{place}" for place in range(keys)], len(self.args))
 
     def fitted(self, frame: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
@@ -150,3 +263,63 @@ def _runs(ends: Ints, apart: int) -> Iterator[Ints]:
     [[2, 4, 6], [90, 92]]
     """
     yield from (run for run in np.split(ends, np.flatnonzero(np.diff(ends) > apart) + 1) if len(run))
+
+
+#: a tally, and the RANGE of the windows that it is asked for
+Key = tuple[str, int]
+
+
+@dataclass
+class Counted:
+    """What an epoch makes of the tallies: what is kept, and cells of windows, by sums or from intervals."""
+
+    chunks: dict[str, tuple[Chunk, ...]] = field(default_factory=dict)
+    meta: dict[str, int] = field(default_factory=dict)
+    sums: dict[Key, tuple[Tally, dict[int, pl.DataFrame]]] = field(default_factory=dict)
+    intervals: dict[str, tuple[Tally, pl.DataFrame]] = field(default_factory=dict)
+    from_intervals: dict[Key, str] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> list[pl.DataFrame]:
+        """All tables, for the groups that are in them."""
+        sums = [each for _, frames in self.sums.values() for each in frames.values() if each.height]
+        return [*sums, *(table for _, table in self.intervals.values())]
+
+    def numbered(self, groups: pl.DataFrame, keys: Sequence[str]) -> dict[Key, Summed | Tallied]:
+        """Where queries find their cells, with the groups by their numbers."""
+        whole = {label: Tallied(*found, groups, keys) for label, found in self.intervals.items()}
+        found: dict[Key, Summed | Tallied] = {
+            key: whole[label] for key, label in self.from_intervals.items() if label in whole
+        }
+        return found | {key: Summed(*each, groups, keys) for key, each in self.sums.items()}
+
+
+def counted_in(
+    turn: Turn,
+    state: State,
+    delta: Mapping[str, pl.DataFrame],
+    due: Sequence[Asker],
+    windows: Mapping[str, Ints],
+) -> Counted:
+    """All tallies of a ledger moved on."""
+    found, keys = Counted(), tuple(turn.ledger.key_types)
+    for tally in turn.ledger.tallies:
+        moved = Moved.of(tally, keys, state, delta.get(tally.name), turn.clock)
+        found.chunks |= moved.kept(turn.clock)
+        asking = [asker for asker in due if any(label == tally.label for _, label in asker.tallies)]
+        sums = Sums(tally, tally.layout(len(keys)), moved.closed, state)
+        for span in tally.spans:
+            length = span * tally.width
+            same = [asker for asker in asking if asker.range == length and asker.query in windows]
+            ends = {end for each in same for end in tally.panes_of(windows[each.query]).tolist()}
+            frames = sums.moved(span, ends, turn.clock)
+            if same and frames is not None:
+                found.sums[tally.label, length] = tally, frames
+            elif same:
+                found.from_intervals[tally.label, length] = tally.label
+        found.chunks |= sums.chunks
+        found.meta |= sums.meta
+        if tally.label in found.from_intervals.values():
+            table = gathered(moved.frames(lowest(asking, tally, turn.clock)))
+            found.intervals |= {tally.label: (tally, table)} if table is not None else {}
+    return found

@@ -152,7 +152,9 @@ def _widened(args: tuple[Expression, ...], takes: aggregates.Types | None) -> tu
     return tuple(cast(arg, kind) if common_type(arg.type, kind) == kind else arg for arg, kind in pairs)
 
 
-def _arguments(node: Apply, kind: type[aggregates.Aggregate]) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+def _arguments(
+    node: Apply, kind: type[aggregates.AggregateFunction]
+) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """The arguments, and the constant parameters behind them."""
     constants = len(kind.parameters)
     name = node.function.upper()

@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, StateError
-from windrow.kernels.columnar.arrow_types import published, rows_schema
-from windrow.kernels.columnar.columns import frame_of
+from windrow.kernels.columnar.columns import frame_of, published, rows_schema
 from windrow.spark.sources.options import count, read_options
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.tables import as_table

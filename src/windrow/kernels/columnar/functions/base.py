@@ -3,7 +3,24 @@
 A function that can fail says in which rows it did. Whether that is an error (ANSI) or NULL (the `try_`
 forms) is the caller's choice, and what the error says is asked of the function's meaning on values
 (`explained`), so that it is told alike everywhere. A column form may not know the types of a call: it then
-answers None, and `windrow.kernels.columnar.functions.by_value` has the function for all types.
+answers None, and `windrow.kernels.columnar.functions.base` has the function for all types.
+
+Any function on columns: its meaning on values, applied once per distinct combination of arguments.
+
+This is the general form, for functions that no operation on whole columns equals in every case: regular
+expressions, text as Java writes it, case mapping beyond ASCII. A column with few different values costs
+little, however long it is. -0.0 and 0.0 count as different here, since some functions tell them apart.
+
+>>> from windrow.algebra.types import STRING
+>>> seen = []
+>>> shout = by_value(lambda text: seen.append(text) or text.upper(), [STRING], STRING)
+>>> shout(pl.Series(["a", "b", "a"])).result.to_list(), seen
+(['A', 'B', 'A'], ['a', 'b'])
+
+DATEs within 64 bits of microseconds, which end some 290,000 years from 1970; Spark's go on for millions.
+
+A computed date beyond is an error here, in every form of the function, `try_` or not: it is no fault of
+the data, and NULL would be wrong.
 """
 
 from __future__ import annotations
@@ -16,17 +33,46 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import Call
+from windrow.algebra.functions.calendar import DAY, date_text
+from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
-from windrow.kernels.columnar.columns import values_of
+from windrow.kernels.columnar.columns import column_of, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
-    from windrow.algebra.types import DataType
-
+    Places = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
+
+
+#: the last day, counted from 1970; the first is as far away
+MOST_DAYS = ((1 << 63) - 1) // DAY
+
+
+def from_days(days: npt.NDArray[Any]) -> pl.Series:
+    """Days counted from 1970 as a column of DATEs.
+
+    >>> from_days(np.array([1])).to_list()
+    [86400000000]
+    """
+    out = (days > MOST_DAYS) | (days < -MOST_DAYS)
+    if out.any():
+        raise _beyond(int(days[np.argmax(out)]) * DAY)
+    return pl.Series(days.astype(np.int64) * DAY)
+
+
+def check_dates(dates: Iterable[int | None]) -> None:
+    """Refuse DATEs that do not fit a column."""
+    for date in dates:
+        if date is not None and abs(date) > MOST_DAYS * DAY:
+            raise _beyond(date)
+
+
+def _beyond(date: int) -> DataError:
+    return DataError(f"the date {date_text(date)} is out of range", code="arithmetic-overflow")
+
 
 Evaluator = Callable[[pl.DataFrame], pl.Series]
 
@@ -129,3 +175,61 @@ def series(values: Any, dtype: pl.DataType) -> pl.Series:
 def longs(column: pl.Series) -> npt.NDArray[np.int64]:
     """Whole numbers, times or spans as 64-bit integers."""
     return column.to_numpy().astype(np.int64)
+
+
+#: with a greater part of different values than this, looking for equal ones costs more than it saves
+_MOSTLY = 0.9
+_BITS: dict[pl.DataType, type[np.signedinteger[Any]]] = {pl.Float32(): np.int32, pl.Float64(): np.int64}
+
+
+def by_value(meaning: Callable[..., Any], kinds: Sequence[DataType], result: DataType) -> Operation:
+    """The function of values as one of columns of the given types, without NULLs."""
+
+    def operation(*columns: pl.Series) -> Outcome:
+        if any(kind.fields for kind in kinds):
+            return _answers(meaning, kinds, columns, result)
+        keys = pl.DataFrame([_exact(column).alias(f"k{place}") for place, column in enumerate(columns)])
+        different: Any = keys.hash_rows().approx_n_unique()
+        if different > _MOSTLY * keys.height:
+            return _answers(meaning, kinds, columns, result)
+        firsts, numbers = _distinct(keys)
+        answers = _answers(meaning, kinds, [column.gather(firsts) for column in columns], result)
+        failed = None if answers.failed is None else answers.failed[numbers]
+        return Outcome(answers.result.gather(numbers), failed)
+
+    return operation
+
+
+def _distinct(keys: pl.DataFrame) -> tuple[Places, Places]:
+    """Where each combination of values first stands, and for every row the number of its combination."""
+    groups = (
+        keys.with_row_index("rows").group_by(keys.columns, maintain_order=True).agg(pl.col("rows"))["rows"]
+    )
+    numbers = np.empty(keys.height, dtype=np.int64)
+    numbers[groups.explode().to_numpy()] = np.repeat(np.arange(len(groups)), groups.list.len().to_numpy())
+    return groups.list.first().to_numpy().astype(np.int64), numbers
+
+
+def _exact(column: pl.Series) -> pl.Series:
+    """Floats by their bits: grouping takes -0.0 for 0.0."""
+    bits = _BITS.get(column.dtype)
+    return column if bits is None else pl.Series(column.to_numpy().view(bits))
+
+
+def _answers(
+    meaning: Callable[..., Any], kinds: Sequence[DataType], columns: Sequence[pl.Series], result: DataType
+) -> Outcome:
+    arguments = [values_of(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+    answers: list[Any] = []
+    failed: list[int] = []
+    for values in zip(*arguments, strict=True):
+        try:
+            answers.append(meaning(*values))
+        except DataError:
+            failed.append(len(answers))
+            answers.append(None)
+    if result.kind is Kind.DATE:
+        check_dates(answers)
+    flags = np.zeros(len(answers), dtype=bool)
+    flags[failed] = True
+    return Outcome(column_of("", result, answers), flags if failed else None)

@@ -17,9 +17,15 @@ from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.functions.arithmetic import exact
-from windrow.kernels.columnar.functions.base import Operation, Outcome, longs, series, total
-from windrow.kernels.columnar.functions.by_value import by_value
-from windrow.kernels.columnar.functions.dates import from_days
+from windrow.kernels.columnar.functions.base import (
+    Operation,
+    Outcome,
+    by_value,
+    from_days,
+    longs,
+    series,
+    total,
+)
 from windrow.kernels.columnar.functions.numeric import LONG_EDGE, LONG_MAX
 
 if TYPE_CHECKING:

@@ -19,8 +19,16 @@ from windrow.algebra.types import BIGINT, DOUBLE, INT, Kind
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.functions.arithmetic import exact, integers
-from windrow.kernels.columnar.functions.base import Operation, Outcome, Strict, longs, plain, series, total
-from windrow.kernels.columnar.functions.by_value import by_value
+from windrow.kernels.columnar.functions.base import (
+    Operation,
+    Outcome,
+    Strict,
+    by_value,
+    longs,
+    plain,
+    series,
+    total,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

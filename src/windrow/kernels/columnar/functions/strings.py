@@ -23,13 +23,13 @@ from windrow.kernels.columnar.functions.base import (
     Operation,
     Outcome,
     Strict,
+    by_value,
     longs,
     nulls,
     plain,
     spread,
     total,
 )
-from windrow.kernels.columnar.functions.by_value import by_value
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -16,8 +16,15 @@ from windrow.algebra.expressions import Literal
 from windrow.algebra.functions.calendar import DAY, HOUR, MICROS, MINUTE, civil, days
 from windrow.algebra.types import decimal
 from windrow.kernels.columnar import decimals
-from windrow.kernels.columnar.functions.base import Operation, Outcome, Strict, longs, plain
-from windrow.kernels.columnar.functions.dates import MOST_DAYS, from_days
+from windrow.kernels.columnar.functions.base import (
+    MOST_DAYS,
+    Operation,
+    Outcome,
+    Strict,
+    from_days,
+    longs,
+    plain,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -37,14 +37,14 @@ from windrow.kernels.relational.signed_rows import (
     together,
 )
 from windrow.kernels.relational.sweep import codes
-from windrow.kernels.relational.windows.input_rows import NUMBER
+from windrow.kernels.relational.windows.leaf import NUMBER
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.operators import Aggregate
-    from windrow.kernels.relational.strategy import Choice
+    from windrow.kernels.relational.options import Choice
     from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
 
     Ints = npt.NDArray[np.int64]

@@ -29,15 +29,14 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.operators import Aggregate
-from windrow.kernels.aggregates.frequencies import of_nothing
+from windrow.kernels.aggregates.lowering import of_nothing
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.columnar.codes import row_order
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.layouts import PANE, Layout
-from windrow.kernels.relational.aggregate.cells import DIRECT, blocks, covered
-from windrow.kernels.relational.aggregate.row_order import combines, order_of, spans
-from windrow.kernels.relational.aggregate.values import CELL, lowered
+from windrow.kernels.layouts import PANE, TableLayout
+from windrow.kernels.relational.aggregate.cells import CELL, DIRECT, blocks, covered, lowered
+from windrow.kernels.relational.aggregate.group_by import combines, order_of, spans
 from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step, composed, part
 from windrow.kernels.relational.signed_rows import TS, Columns, N, blank, columns_of
@@ -263,7 +262,7 @@ def _moved(table: pl.DataFrame, place: Ints) -> pl.DataFrame:
     return table.with_columns(pl.Series(PANE, place[table[PANE].to_numpy()], dtype=pl.Int64))
 
 
-def _spread(table: pl.DataFrame, layout: Layout, source: Ints, target: Ints) -> pl.DataFrame:
+def _spread(table: pl.DataFrame, layout: TableLayout, source: Ints, target: Ints) -> pl.DataFrame:
     """States of panes combined for others, to each of which some of them go."""
     ways = pl.DataFrame({PANE: source, "#to": target})
     spread = table.join(ways, on=PANE).drop(PANE).rename({"#to": PANE})

@@ -6,6 +6,31 @@ Card: recomputed groups
                   which they came (`in_order`), else times log of the events (`cells`)
     space         the rows alive, and the value shown of each group
     source        Golab's thesis, 3.2.2 (group-by replaces values); Patroumpas and Sellis 2011, 4
+
+Cells of rows that go in the order in which they came: a span's rows are neighbours then.
+
+Rows are put into that order, so that the rows of a span lie between two places, neither of which goes back
+from one span to the next within a group. Cuts are made so that every span reaches to a cut or across one: it
+is the rest of what lies before the cut, and the beginning of what lies after it.
+
+    rows     a   b   c | d   e   f | g        cuts after c and f
+    span         [-----------)                rest(b) with beginning(e)
+
+Card: spans in order
+    requirements  associative combine; no row outlives one of its group that began later
+    time          O(1) combinations per row and per span
+    space         three cells per row, one per span
+    source        two stacks (folklore; Tangwongsan, Hirzel and Schneider 2015), all flips known beforehand
+
+Spreads of doubles that stay the same are told as staying the same.
+
+The variance of some doubles depends in its last digits on the order in which they were combined, and a window
+that moves combines the same values in one order after another. Where changes are told, that would be a row
+that leaves and another that comes, though nothing has changed. So a value that lies within `CLOSE` of the one
+before it counts as that one. No answer is further than `FAR` from the value computed, which is a tenth of
+what executors may differ by.
+
+Sums and means need no such care: they are exact where doubles are, and a change in the last digit may be one.
 """
 
 from __future__ import annotations
@@ -17,17 +42,14 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.aggregates.measures import GROUPS, Measures
-from windrow.kernels.aggregates.pairs import Paired
-from windrow.kernels.aggregates.partials import FloatMoments
+from windrow.kernels.aggregates.partials import FloatMoments, Paired
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
+from windrow.kernels.columnar.combiners import Moments, Pointwise, choose, segmented, take
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.layouts import PANE
-from windrow.kernels.relational.aggregate.cells import DIRECT, blocks, covered
-from windrow.kernels.relational.aggregate.row_order import combines, order_of, spans
-from windrow.kernels.relational.aggregate.spreads import steadied
-from windrow.kernels.relational.aggregate.values import CELL, lowered
-from windrow.kernels.relational.distinct_base import found_in
-from windrow.kernels.relational.expiry_layouts import Calendar, Layout, chunks_of, frame_of
+from windrow.kernels.layouts import PANE, TableLayout
+from windrow.kernels.relational.aggregate.cells import CELL, DIRECT, blocks, covered, lowered
+from windrow.kernels.relational.distinct import found_in
+from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import (
     FOREVER,
@@ -49,9 +71,103 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.operators import Aggregate
-    from windrow.kernels.relational.strategy import Choice
+    from windrow.kernels.relational.options import Choice
 
     Ints = npt.NDArray[np.int64]
+    Doubles = npt.NDArray[np.float64]
+
+
+def combines(layout: TableLayout) -> bool:
+    """Whether states are numbers throughout, so that combining them is a matter of arrays."""
+    return all(isinstance(combiner, Pointwise | Moments) for combiner in layout.combiners)
+
+
+def order_of(low: Ints, high: Ints) -> Ints | None:
+    """The rows that cover any span, as they come and go; None if these are two different orders.
+
+    >>> order_of(np.array([3, 0, 1]), np.array([5, 2, 2])).tolist()
+    [1, 2, 0]
+    >>> order_of(np.array([0, 1]), np.array([5, 2])) is None
+    True
+    """
+    some = np.flatnonzero(low < high)
+    order = some[np.lexsort((high[some], low[some]))]
+    ends = high[order]
+    return order if bool((ends[1:] >= ends[:-1]).all()) else None
+
+
+def spans(states: pl.DataFrame, layout: TableLayout, low: Ints, high: Ints) -> pl.DataFrame:
+    """The states of all spans that have rows, by number; those of the rows are in the order of `order_of`."""
+    cells = np.arange(int(high[-1]))
+    first, stop = np.searchsorted(high, cells, side="right"), np.searchsorted(low, cells, side="right")
+    cells = cells[first < stop]
+    first, stop = first[cells], stop[cells]
+    cuts = _cuts(first, stop)
+    edge = cuts[np.searchsorted(cuts, first, side="right")]
+    starts = np.append(0, cuts[cuts < len(low)])
+    encoded = layout.encode(states)
+    found = []
+    for combiner, lanes in zip(layout.combiners, encoded.lanes, strict=True):
+        rest = take(segmented(combiner, lanes, starts, True), first)
+        beginning = take(segmented(combiner, lanes, starts), stop - 1)
+        found.append(choose(stop > edge, combiner.combine(rest, beginning), rest))
+    return pl.DataFrame([pl.Series(PANE, cells), *encoded.decode(found)])
+
+
+def _cuts(first: Ints, stop: Ints) -> Ints:
+    """Places such that each range [first, stop) ends at one or has one inside, but never two.
+
+    >>> _cuts(np.array([0, 0, 1, 3, 4]), np.array([2, 3, 3, 5, 5])).tolist()
+    [2, 5]
+    """
+    following = np.searchsorted(first, stop).tolist()
+    found, place = [], 0
+    while place < len(following):
+        found.append(place)
+        place = following[place]
+    return stop[found]
+
+
+#: relative distances
+CLOSE, FAR = 1e-11, 1e-10
+
+
+def steadied(shown: Doubles, owners: Ints, values: Doubles, group: Ints) -> Doubles:
+    """Values of groups, each group's in order of time, after what was last shown of some groups.
+
+    NaN stands for no value, and is never close to anything.
+
+    >>> flickering = np.array([2.0, 2.0 + 4e-16, 3.0, 2.0 - 4e-16])
+    >>> steadied(np.array([2.0 + 8e-16]), np.array([7]), flickering, np.array([7, 7, 7, 7])).tolist()
+    [2.000000000000001, 2.000000000000001, 3.0, 1.9999999999999996]
+    """
+    every = np.concatenate([shown, values])
+    order = np.argsort(np.concatenate([owners, group]), kind="stable")
+    code, sorted_ = np.concatenate([owners, group])[order], every[order]
+    if not len(every):
+        return values
+    follows = np.append(False, (code[1:] == code[:-1]) & _within(sorted_[1:], sorted_[:-1], CLOSE))
+    heads = _heads(follows)
+    strays = follows & ~_within(sorted_, sorted_[heads], FAR)
+    while strays.any():
+        first = np.unique(heads[strays], return_index=True)[1]
+        follows[np.flatnonzero(strays)[first]] = False
+        heads = _heads(follows)
+        strays = follows & ~_within(sorted_, sorted_[heads], FAR)
+    found = np.empty(len(every))
+    found[order] = sorted_[heads]
+    return found[len(shown) :]
+
+
+def _heads(follows: npt.NDArray[np.bool_]) -> Ints:
+    """The place at which each value's run begins."""
+    return np.maximum.accumulate(np.where(follows, 0, np.arange(len(follows))))
+
+
+def _within(values: Doubles, others: Doubles, distance: float) -> npt.NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(values - others) <= distance * np.abs(others))
+
 
 ROWS, WAITING, SHOWN = "rows", "waiting", "shown"
 #: which group a row or an event belongs to, by number; the instant of an event
@@ -94,7 +210,7 @@ class Grouped(Operator):
         #: whether all there is to be combined are numbers, one state per group
         self._in_arrays = set(layouts) == {GROUPS} and combines(layouts[GROUPS])
         self.known = choice.known(below)
-        self.layout: Layout = Calendar(choice.buckets) if self.known else choice.layout(below)
+        self.layout: ExpiryLayout = Calendar(choice.buckets) if self.known else choice.layout(below)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = together([frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces)

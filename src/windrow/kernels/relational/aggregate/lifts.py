@@ -25,7 +25,7 @@ import polars as pl
 from windrow.kernels.aggregates.measures import GROUPS, Argument
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.kernels.columnar.expressions import can_fail, compile_expression
-from windrow.kernels.layouts import PANE, ROWS, Layout
+from windrow.kernels.layouts import PANE, ROWS, TableLayout
 from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, N
 from windrow.kernels.relational.sweep import codes
 
@@ -140,7 +140,7 @@ class _Grouping:
                 columns += partial.lift(argument.rows(self.pieces, pl.DataFrame()))
         merged = pl.DataFrame(columns)
         if not self._heads.all():
-            merged = Layout((), tuple(named)).merge(merged, [PANE]).sort(PANE)
+            merged = TableLayout((), tuple(named)).merge(merged, [PANE]).sort(PANE)
         return {
             key: [merged[name] for name in merged.columns if name.startswith(f"{partial.label}.")]
             for partial, key in zip(named, missing, strict=True)

@@ -29,11 +29,11 @@ import polars as pl
 
 from windrow.algebra.plan import Emit
 from windrow.kernels.aggregates.measures import PLACE, Measures
-from windrow.kernels.clock import Clock
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.panes.answers import Answers
 from windrow.kernels.panes.cuts import Cut
-from windrow.kernels.panes.level import kernel_of
+from windrow.kernels.panes.program import kernel_of
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.relational.aggregate.group_by import SHOWN
 from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
@@ -116,7 +116,7 @@ class RowPanes(Operator):
         ends = Ends(self.cut.slide, before, new)
         ready, waiting = self._ready(frame_of(kept.of(INSIDE), self.leaf.numbered), new, ends.count)
         rows = State({**rows.chunks, INSIDE: chunks_of(waiting)})
-        panes, found = self._windows(part(state, PANES), ready, Clock(before, ends.count))
+        panes, found = self._windows(part(state, PANES), ready, PaneClock(before, ends.count))
         told = self._one_by_one if self.reports else self._replaced
         own, pieces = told(part(state, REPORTED), found, ends, step)
         return composed({ROWS: rows, PANES: panes, REPORTED: own}), pieces
@@ -141,7 +141,7 @@ class RowPanes(Operator):
         done = rows[POSITION] <= count // self.cut.slide * self.cut.slide
         return rows.filter(done), rows.filter(~done)
 
-    def _windows(self, state: State, rows: pl.DataFrame, clock: Clock) -> tuple[State, pl.DataFrame]:
+    def _windows(self, state: State, rows: pl.DataFrame, clock: PaneClock) -> tuple[State, pl.DataFrame]:
         """The groups of the extents whose ends are reached, each with that end."""
         tables = {}
         if rows.height:

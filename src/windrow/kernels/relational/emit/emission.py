@@ -11,12 +11,16 @@ Card: snapshots
     time          rows reported; without a report only the new pieces are put away
     space         the rows alive
 source: Arasu, Babu and Widom 2006 (ISTREAM, DSTREAM, RSTREAM)
+
+When windows have rows: results of INTERNAL windows outlive them, but are reported only while they have.
+
+Reporting instants: the slides of all windows together, along the attribute and as rows move them.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,14 +29,14 @@ import polars as pl
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational.aggregate.cells import covered
-from windrow.kernels.relational.emit.occupancy import occupation
-from windrow.kernels.relational.emit.report_instants import (
-    first_report,
-    last_report,
-    moved_by_rows,
-    reports_within,
+from windrow.kernels.relational.expiry_layouts import (
+    Calendar,
+    Chunks,
+    ExpiryLayout,
+    Hashed,
+    chunks_of,
+    frame_of,
 )
-from windrow.kernels.relational.expiry_layouts import Calendar, Hashed, Layout, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import (
     FOREVER,
@@ -53,7 +57,78 @@ if TYPE_CHECKING:
 
     from windrow.windows.grid import SlideGrid
 
+    Test = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
     Ints = npt.NDArray[np.int64]
+
+
+#: any row is as good as another
+ROW = "#any"
+KEPT: Columns = {ROW: pl.Int8(), VE: pl.Int64(), N: pl.Int64()}
+
+
+def occupation(chunks: Chunks, step: Step) -> tuple[Chunks, Test]:
+    """What to keep, and a test: has any window rows at an instant, or just lost or got some?"""
+    pieces: Columns = dict(KEPT) | {VS: pl.Int64()}
+    new = together([frame.with_columns(pl.lit(1, pl.Int8).alias(ROW)) for frame in step.entered], pieces)
+    old = frame_of(chunks, KEPT).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
+    everything = together([old, new], pieces)
+    runs = positive(everything).sort(VS)
+    begins, ends = runs[VS].to_numpy(), runs[VE].to_numpy()
+    turns = np.unique(np.concatenate([everything[VS].to_numpy(), everything[VE].to_numpy()]))
+
+    def occupied(at: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        run = np.searchsorted(begins, at, side="right") - 1
+        inside = (run >= 0) & (at < ends[run]) if len(ends) else np.zeros(len(at), dtype=bool)
+        return np.asarray(inside | np.isin(at, turns))
+
+    kept = Hashed().add(Hashed().forget(chunks, step.slice.floor), new.select(list(KEPT)))
+    return kept, occupied
+
+
+def last_report(grids: Sequence[SlideGrid], step: Step) -> int:
+    """At the end of input: the first reporting instant at or after the last endpoint, and no earlier than the
+    clock had come before."""
+    if step.last_end == -FOREVER:
+        return -FOREVER
+    last = min((grid.first_after(step.last_end - 1) for grid in grids), default=step.last_end)
+    return max(last, step.clock.reached)
+
+
+def moved_by_rows(step: Step) -> Ints:
+    """The instants of the step at which rows moved a window, in order."""
+    return np.unique(np.concatenate([*step.slides, np.zeros(0, dtype=np.int64)]))
+
+
+def first_report(grids: Sequence[SlideGrid], step: Step, at: Ints) -> Ints:
+    """The first reporting instant at or after each of some instants; infinity if the step knows none."""
+    found = np.full(len(at), FOREVER)
+    for grid in grids:
+        found = np.minimum(found, grid.origin + -(-(at - grid.origin) // grid.period) * grid.period)
+    slides = np.append(moved_by_rows(step), FOREVER)
+    return np.asarray(np.minimum(found, slides[np.searchsorted(slides, at)]))
+
+
+def reports_within(grids: Sequence[SlideGrid], step: Step, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """(row, at) for each reporting instant in [low, high) of each row."""
+    found = []
+    for place, grid in enumerate(grids):
+        row, number = covered(-(-(low - grid.origin) // grid.period), -(-(high - grid.origin) // grid.period))
+        at = grid.origin + number * grid.period
+        fresh = ~_on_grids(at, grids[:place])
+        found.append((row[fresh], at[fresh]))
+    slides = moved_by_rows(step)
+    slides = slides[~_on_grids(slides, grids)]
+    row, number = covered(np.searchsorted(slides, low), np.searchsorted(slides, high))
+    found.append((row, slides[number]))
+    return np.concatenate([row for row, _ in found]), np.concatenate([at for _, at in found])
+
+
+def _on_grids(at: Ints, grids: Sequence[SlideGrid]) -> npt.NDArray[np.bool_]:
+    found = np.zeros(len(at), dtype=bool)
+    for grid in grids:
+        found |= (at - grid.origin) % grid.period == 0
+    return found
+
 
 AT, OP = "#at", "#op"
 ENDS, WAITING, ROWS, OCCUPIED = "ends", "waiting", "rows", "occupied"
@@ -116,7 +191,7 @@ class Changes(Emission):
         word: StreamWord,
         below: Operator,
         places: dict[str, str] | None = None,
-        layout: Layout | None = None,
+        layout: ExpiryLayout | None = None,
     ) -> None:
         super().__init__(emit, below, places)
         self.word = word
@@ -170,7 +245,7 @@ class Snapshots(Emission):
         emit: Emit,
         below: Operator,
         places: dict[str, str] | None = None,
-        layout: Layout | None = None,
+        layout: ExpiryLayout | None = None,
     ) -> None:
         super().__init__(emit, below, places)
         #: what is there has begun; where sources have clocks of their own, not for those that are behind

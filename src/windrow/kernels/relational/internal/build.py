@@ -1,10 +1,27 @@
-"""From a plan over INTERNAL windows to operators over runs: what stays needs more than pieces tell."""
+"""From a plan over INTERNAL windows to operators over runs: what stays needs more than pieces tell.
+
+INTERNAL windows in any plan: results from the runs they are made of, and only what is new about them.
+
+In each step the plan is computed again over the runs that still matter. A result is there from the first
+instant at which its parts meet until they are let go of. Its values and what it is made of tell who it is, so
+that one that comes again is the same one. What has been said of it is kept: a step gives only what differs.
+
+Card: results computed again
+    requirements  runs of windows, tables, groups
+    time          the plan over all runs that still matter
+    space         these runs; what was said of results that may come again, or leave at a time not yet known
+    source        Golab's thesis, 3.3.2
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import singledispatchmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
 
 from windrow.algebra.operators import (
     Aggregate,
@@ -19,25 +36,212 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.plan import Emit, Plan, Window
+from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational.emit.emission import first_report, last_report, moved_by_rows
+from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
 from windrow.kernels.relational.internal.operators import (
+    LEAST,
+    MAYBE,
     Branch,
     Copies,
+    Moment,
     Stamped,
     Unmatched,
     Valued,
     Witnessed,
+    let_go,
 )
-from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns
-from windrow.kernels.relational.internal.runs_plan import Outliving
+from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns, ids_of
 from windrow.kernels.relational.join.multiway import Joined
-from windrow.kernels.relational.operator import Operator
+from windrow.kernels.relational.operator import Operator, Step, composed, part
+from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N, blank, together
 from windrow.kernels.relational.stateless import Filtered, Projected, United
+from windrow.kernels.relational.sweep import codes, sweep
 from windrow.kernels.relational.tables import LookedUp, TablePieces
-from windrow.kernels.relational.windows.negative_rows import NegativeRows
+from windrow.kernels.relational.windows.leaf import NegativeRows
+from windrow.kernels.state import State
 from windrow.windows.spec import OwnInterval
 
 if TYPE_CHECKING:
-    from windrow.kernels.relational.strategy import Choice
+    import numpy.typing as npt
+
+    from windrow.kernels.relational.options import Choice
+
+
+RUNS, SAID, SLIDES, CHANGED, SINCE = "runs", "said", "slides", "changed", "since"
+#: what is kept of a result: what was said of it, and what is sure
+LANE = "#lane"
+GIVEN, SURE, HOPED = 0, 1, 2
+MOVED: Columns = {"#at": pl.Int64()}
+
+
+class Outliving(Operator):
+    """All results of a plan over INTERNAL windows."""
+
+    name = "results that stay"
+
+    def __init__(self, emit: Emit, results: Operator, sources: Sequence[Runs]) -> None:
+        self.results = results
+        self.sources = tuple(sources)
+        self.inputs = tuple(source.below for source in sources)
+        self.periodic = emit.is_periodic
+        self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
+        self.values: Columns = {name: results.columns[name] for name in emit.input.schema.names}
+        ids = ids_of(list(results.columns))
+        self.who: Columns = dict(self.values) | {name: results.columns[name] for name in ids}
+        self.said: Columns = dict(self.who) | {VS: pl.Int64(), VE: pl.Int64(), LANE: pl.Int8()}
+        self.columns = dict(self.values) | dict(SIGNED)
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        stop = step.slice.stop
+        runs = {
+            source.number: source.collected(
+                frame_of(state.of(f"{RUNS}.{source.number}"), source.kept),
+                new.select(self._read(source, new)),
+            )
+            for source, new in zip(self.sources, inputs, strict=True)
+        }
+        shown = {source.number: source.shown(runs[source.number], stop) for source in self.sources}
+        moment = self._moment(state, step)
+        looked: dict[str, State] = {}
+        found = let_go(self._computed(self.results, "", state, shown, moment, looked))
+        said = frame_of(state.of(SAID), self.said)
+        pieces, said, unsettled = self._differences(said, self._born(found, moment), stop)
+        since = min([self._since(shown, stop), *moment.held])
+        kept = {number: frame.filter(pl.col(VE) > since) for number, frame in runs.items()}
+        said = said.filter(unsettled | self._may_come_again(said, kept, since))
+        slides = moved_by_rows(moment)
+        chunks = {f"{RUNS}.{number}": chunks_of(frame) for number, frame in kept.items()}
+        chunks |= {
+            SAID: chunks_of(said),
+            CHANGED: self._changes(frame_of(state.of(CHANGED), MOVED), inputs, step),
+            SLIDES: chunks_of(pl.DataFrame({"#at": slides[slides >= since]}, schema=dict(MOVED))),
+        }
+        own = State(chunks, {SINCE: since})
+        return self._with(own, looked), pieces
+
+    def _changes(self, waiting: pl.DataFrame, inputs: Sequence[pl.DataFrame], step: Step) -> Chunks:
+        """The first report after a table changed is made whether or not windows have rows; those to come."""
+        tables = [
+            new[VS] for source, new in zip(self.sources, inputs, strict=True) if isinstance(source, TableRuns)
+        ]
+        if not tables or not self.periodic:
+            return ()
+        reports = first_report(self.grids, step, pl.concat(tables).unique().to_numpy())
+        at = np.unique(np.concatenate([waiting["#at"].to_numpy(), reports]))
+        due = pl.Series(at[at < step.slice.stop], dtype=pl.Int64)
+        nothing = pl.repeat(0, len(due), dtype=pl.Int64, eager=True)
+        step.entered.append(pl.DataFrame({VS: due, VE: due, N: nothing}))
+        return chunks_of(pl.DataFrame({"#at": at[at >= step.slice.stop]}, schema=dict(MOVED)))
+
+    @staticmethod
+    def _read(source: Runs, new: pl.DataFrame) -> list[str]:
+        """The columns of new pieces that a source needs."""
+        return [name for name in new.columns if name in source.kept]
+
+    @staticmethod
+    def _with(own: State, looked: dict[str, State]) -> State:
+        tables = composed(looked)
+        return State({**own.chunks, **tables.chunks}, {**own.meta, **tables.meta})
+
+    def _moment(self, state: State, step: Step) -> Moment:
+        known: dict[str, Any] = {field.name: getattr(step, field.name) for field in fields(Step)}
+        moved = frame_of(state.of(SLIDES), MOVED)["#at"].to_numpy()
+        known["slides"] = [*step.slides, moved]
+        until = step.slice.stop
+        if step.slice.ended and self.periodic:
+            until = min(until, last_report(self.grids, step) + 1)
+        return Moment(**known, since=state.meta.get(SINCE, -FOREVER), until_report=until)
+
+    def _computed(
+        self,
+        operator: Operator,
+        path: str,
+        state: State,
+        shown: dict[str, pl.DataFrame],
+        moment: Moment,
+        looked: dict[str, State],
+    ) -> pl.DataFrame:
+        """The result of an operator over all runs; only tables remember what they were."""
+        if isinstance(operator, Runs):
+            return shown[operator.number]
+        inputs = [
+            self._computed(below, f"{path}.{place}", state, shown, moment, looked)
+            for place, below in enumerate(operator.inputs)
+        ]
+        if not isinstance(operator, LookedUp):
+            return operator.advance(State(), inputs, moment)[1]
+        looked[path], found = operator.advance(part(state, path), inputs, moment)
+        return found
+
+    def _born(self, found: pl.DataFrame, moment: Moment) -> pl.DataFrame:
+        """When each result of the step is there; of a periodic plan, from a reporting instant on."""
+        found = found.filter(pl.col(VS) < moment.slice.stop)
+        if self.periodic and found.height:
+            limit = FOREVER // 2
+            at = np.clip(np.maximum(found[VS].to_numpy(), moment.since), -limit, limit)
+            at = first_report(self.grids, moment, at)
+            found = found.with_columns(pl.Series(VS, at, dtype=pl.Int64))
+            found = found.filter((pl.col(VS) < pl.col(VE)) & (pl.col(VS) < moment.until_report))
+        hoped = (pl.col(MAYBE) > 0) & (pl.col(LEAST) > moment.slice.stop)
+        born = found.with_columns(
+            pl.max_horizontal(VS, pl.lit(moment.slice.start, pl.Int64)).alias(VS),
+            pl.col(LEAST).alias(VE),
+            pl.when(hoped).then(HOPED).otherwise(SURE).cast(pl.Int8).alias(LANE),
+        )
+        return born.filter(pl.col(VS) < pl.col(VE)).select(list(self.said))
+
+    def _differences(
+        self, said: pl.DataFrame, born: pl.DataFrame, stop: int
+    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.Series]:
+        """The pieces to give, what is then said of each result, and of which more is to be said later."""
+        rows = together([said, born], self.said)
+        if not rows.height:
+            return blank(self.columns), blank(self.said), pl.Series([], dtype=pl.Boolean)
+        code, lane = codes(rows, list(self.who)), rows[LANE].to_numpy()
+        at = np.concatenate([rows[VS].to_numpy(), rows[VE].to_numpy()])
+        turns = [np.where(lane == one, 1, 0) for one in (GIVEN, SURE, HOPED)]
+        swept = sweep(np.concatenate([code, code]), at, [np.concatenate([turn, -turn]) for turn in turns])
+        given, sure, hoped = (total > 0 for total in swept.totals)
+        until, there = swept.until(), sure | hoped
+        inside, begins = swept.at < FOREVER, swept.at < stop
+        told = inside & begins & (given != there)
+        pieces = self._spans(rows, swept.code[told], swept.at[told], until[told]).with_columns(
+            pl.Series(N, np.where(there[told], 1, -1), dtype=pl.Int64), pl.lit(-FOREVER, pl.Int64).alias(TS)
+        )
+        more = np.isin(swept.code, swept.code[inside & ((~begins & (given != there)) | hoped)])
+        after, waiting = [], []
+        for lane_number, holds in ((GIVEN, np.where(begins, there, given)), (SURE, sure)):
+            kept = inside & holds & (until > stop)
+            spans = self._spans(
+                rows, swept.code[kept], np.maximum(swept.at[kept], min(stop, FOREVER)), until[kept]
+            )
+            after.append(spans.with_columns(pl.lit(lane_number, pl.Int8).alias(LANE)).select(list(self.said)))
+            waiting.append(more[kept])
+        return (
+            pieces.select(list(self.columns)),
+            pl.concat(after),
+            pl.Series(np.concatenate(waiting), dtype=pl.Boolean),
+        )
+
+    def _spans(self, rows: pl.DataFrame, code: npt.NDArray[np.int64], vs: Any, ve: Any) -> pl.DataFrame:
+        who = picked(rows.select(list(self.who)), code)
+        return who.with_columns(pl.Series(VS, vs, dtype=pl.Int64), pl.Series(VE, ve, dtype=pl.Int64))
+
+    def _since(self, shown: dict[str, pl.DataFrame], stop: int) -> int:
+        """From when on instants are looked at again: results of rows that may leave at any time are there."""
+        since = stop
+        for source in self.sources:
+            frame = shown[source.number]
+            begins = frame.filter((pl.col(source.open) > 0) & (pl.col(VE) > stop))[VS].to_numpy()
+            since = min(since, int(begins.min(initial=FOREVER)))
+        return since
+
+    def _may_come_again(self, said: pl.DataFrame, kept: dict[str, pl.DataFrame], since: int) -> pl.Series:
+        found = pl.repeat(True, said.height, dtype=pl.Boolean, eager=True)
+        for source in self.sources:
+            found &= source.has_all(said, kept[source.number], since)
+        return found
 
 
 class OutlivingBuilder:

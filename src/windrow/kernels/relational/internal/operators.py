@@ -25,7 +25,7 @@ import polars as pl
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.kernels.relational.aggregate.cells import covered
-from windrow.kernels.relational.emit.report_instants import reports_within
+from windrow.kernels.relational.emit.emission import reports_within
 from windrow.kernels.relational.internal.runs import OPEN, GroupRuns, merged, place_name
 from windrow.kernels.relational.operator import Operator, Stateless, Step
 from windrow.kernels.relational.signed_rows import (

@@ -21,8 +21,8 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.relational.distinct_base import found_in
-from windrow.kernels.relational.emit.report_instants import last_report, reports_within
+from windrow.kernels.relational.distinct import found_in
+from windrow.kernels.relational.emit.emission import last_report, reports_within
 from windrow.kernels.relational.except_all import COUNTS, ENDS
 from windrow.kernels.relational.expiry_layouts import Calendar, Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step

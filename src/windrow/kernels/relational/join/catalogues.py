@@ -22,14 +22,13 @@ import polars as pl
 from windrow.algebra.expressions import Expression
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.relational.expiry_layouts import Chunks, Fifo, chunks_of, frame_of
-from windrow.kernels.relational.join.multiway import Joined
-from windrow.kernels.relational.join.probe_order import order_of
+from windrow.kernels.relational.join.multiway import Joined, order_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, ID, VE, VS, Columns, N, blank, negated, together
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
-    from windrow.kernels.relational.strategy import Choice
+    from windrow.kernels.relational.options import Choice
 
 RESULTS, END = "results", "#end"
 

@@ -11,37 +11,144 @@ With Δ for what is new, the step adds Δ1 ⋈ R2 ⋈ … ∪ (R1 + Δ1) ⋈ Δ2
 something new, once. What is kept has no beginning: it lies before everything new. Only where rows come before
 their time (`ahead`) are beginnings kept. Where the operator tells of ends itself (`ends`), rows that expire
 are new as well: negative ones.
+
+When expired rows leave the state of a join: they match nothing any more, so it is a matter of cost alone.
+
+Eager expiry opens the chunks in which something has expired at every step, lazy expiry only now and then and
+holds more rows meanwhile (thesis, 5.2.1: Algorithm 2 against 3). What lies between the two is to drop chunks,
+unopened, when all of their rows have expired.
+
+In which order new rows of an n-way join look through the other inputs.
+
+There is one global order; the arrivals of an input follow it, their own input left out (thesis, Table 5.2),
+except that an input which an equality links to what is there goes before one that is not linked. Rates, sizes
+and numbers of values are observed as rows come, and looked at again after as many arrivals as half the rows
+kept, so that this costs a fraction of the join. The order changes only for one that is clearly cheaper by
+the model of `windrow.kernels.relational.join.order`: two orders that cost about the same do not take turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from windrow.algebra.expressions import Expression
-from windrow.kernels.relational.expiry_layouts import Layout, frame_of
+from windrow.kernels.relational.expiry_layouts import ExpiryLayout, frame_of, purged
 from windrow.kernels.relational.join.ends import last_of, still_there, with_negative_rows
-from windrow.kernels.relational.join.expiry import Expiry
+from windrow.kernels.relational.join.order import WindowStats, augmented_order, order_cost
 from windrow.kernels.relational.join.partners import Condition, keyed, meet, satisfying
-from windrow.kernels.relational.join.probe_order import FEWEST_INPUTS, Order, observed, order_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.options import Tables
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    SIGNED,
-    TURN,
-    VE,
-    VS,
-    Columns,
-    blank,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TURN, VE, VS, Columns, blank, together
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
-    from windrow.kernels.relational.strategy import Choice
+    from windrow.kernels.relational.expiry_layouts import Chunks
+    from windrow.kernels.relational.options import Choice
+
+
+#: the instant up to which expired rows were last purged
+PURGED = "purged"
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """`every` as in `Options.expire_every`."""
+
+    every: int | None = None
+
+    def is_due(self, meta: Mapping[str, int], floor: int) -> bool:
+        """Whether anything leaves now."""
+        return not self.every or floor >= FOREVER or floor - meta.get(PURGED, -FOREVER) >= self.every
+
+    def after(self, meta: Mapping[str, int], floor: int) -> dict[str, int]:
+        """What is to be remembered of a step."""
+        if not self.every:
+            return {}
+        return {PURGED: floor if self.is_due(meta, floor) else meta.get(PURGED, -FOREVER)}
+
+    def left(
+        self, layout: ExpiryLayout, chunks: Chunks, meta: Mapping[str, int], floor: int, columns: Columns
+    ) -> Chunks:
+        """Without what leaves now: rows that are over at `floor`."""
+        if self.every is None:
+            return layout.forget(chunks, floor)
+        return purged(layout, chunks, floor + 1, columns) if self.is_due(meta, floor) else chunks
+
+    @property
+    def text(self) -> str:
+        """What people read."""
+        if self.every is None:
+            return "expired rows leave by chunks"
+        return (
+            f"expired rows leave every {self.every} instants" if self.every else "expired rows leave at once"
+        )
+
+
+Order = tuple[int, ...]
+
+#: a join of two has one order only
+FEWEST_INPUTS = 3
+#: nothing is concluded from fewer arrivals
+FEWEST_ROWS = 32
+#: an order is changed for one that costs less than this share of it
+CLEARLY_CHEAPER = 0.8
+SINCE = "since"
+
+
+def order_of(meta: Mapping[str, int], size: int) -> Order:
+    """The global order that a state remembers; as written before anything was observed.
+
+    >>> order_of({"order.0": 2, "order.1": 0, "order.2": 1}, 3), order_of({}, 2)
+    ((2, 0, 1), (0, 1))
+    """
+    return tuple(meta.get(f"order.{place}", place) for place in range(size))
+
+
+def cheaper(
+    order: Order, arrived: Sequence[int], rows: Sequence[int], values: Sequence[int], span: int
+) -> Order:
+    """A clearly cheaper order, if there is one: by arrivals in a span of time, rows kept, and their values.
+
+    >>> cheaper((0, 1, 2), arrived=[10, 10, 10], rows=[1000, 10, 10], values=[5, 5, 5], span=10)
+    (1, 2, 0)
+    >>> cheaper((1, 2, 0), arrived=[10, 10, 10], rows=[1000, 11, 10], values=[5, 5, 5], span=10)
+    (1, 2, 0)
+    """
+    rates = [max(1, number) / span for number in arrived]
+    windows = [
+        WindowStats(str(place), rate, max(1, size) / rate, max(1, different))
+        for place, (rate, size, different) in enumerate(zip(rates, rows, values, strict=True))
+    ]
+    best = augmented_order(windows)
+    if best.cost < CLEARLY_CHEAPER * order_cost([windows[place] for place in order]):
+        return tuple(int(window.name) for window in best.order)
+    return order
+
+
+def observed(
+    meta: Mapping[str, int],
+    arrived: Sequence[int],
+    rows: Sequence[int],
+    values: Callable[[], Sequence[int]],
+    now: int,
+) -> dict[str, int]:
+    """What to remember after a step; `values` counts the different keys of each input, when that is asked."""
+    size = len(arrived)
+    order, since = order_of(meta, size), meta.get(SINCE, now)
+    total = [meta.get(f"arrived.{place}", 0) + number for place, number in enumerate(arrived)]
+    enough = sum(total) >= max(FEWEST_ROWS, sum(rows) // 2)
+    if enough and abs(since) < FOREVER and since < now < FOREVER:
+        order = cheaper(order, total, rows, values(), now - since)
+        total, since = [0] * size, now
+    elif abs(since) >= FOREVER:
+        since = now
+    found = {f"order.{place}": input_ for place, input_ in enumerate(order)}
+    found |= {f"arrived.{place}": number for place, number in enumerate(total)}
+    return {**found, SINCE: since}
 
 
 class Joined(Operator):
@@ -65,7 +172,7 @@ class Joined(Operator):
         self.ahead = ahead
         #: of which inputs it is remembered when rows began: rows that come may have begun before them
         self.remembers = [ahead or (by_source and choice.known(part)) for part in below]
-        self.layouts: list[Layout] = [choice.layout(part) for part in below]
+        self.layouts: list[ExpiryLayout] = [choice.layout(part) for part in below]
         self.condition = Condition(predicate, names)
         self.loops = choice.options.tables is Tables.LOOPS
         #: whether results end by negative rows, although rows below carry their ends

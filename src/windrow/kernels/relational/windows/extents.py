@@ -17,7 +17,7 @@ import polars as pl
 
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational.aggregate.cells import covered
-from windrow.kernels.relational.emit.report_instants import last_report
+from windrow.kernels.relational.emit.emission import last_report
 from windrow.kernels.relational.expiry_layouts import Hashed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, VE, VS, Columns, blank, together

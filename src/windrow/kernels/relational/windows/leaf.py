@@ -6,6 +6,29 @@ Card: intervals
     time          O(1) per row
     space         the rows that are not valid before the clock
     source        SEMANTICS of windows as validity intervals; WID's context-free windows (Li et al. 2005, 4)
+
+The rows that enter a window: of streams, through stateless operators, or of a nested query.
+
+Hidden columns tell what windows go by: `#ts` is the windowing attribute, `#row_num` the arrival position,
+`#kept` how far answers were given when a late row was kept, `#o0 …` the row as it was declared, which settles
+the order of equal instants, `#per.c` the source column c.
+
+NT: a window that keeps its rows, and sends a negative row for each that expires.
+
+Card: negative rows
+    requirements  pieces with a known expiry
+    time          twice the rows for everything above
+    space         the rows of the window, besides what operators above keep
+    source        Golab's thesis, 2.3.3 (the negative tuple approach)
+
+Who a row is: every row that enters a window gets a number of its own.
+
+Where a row that leaves takes results with it (`catalogues`), and where results over INTERNAL windows outlive
+their rows (`staying`, `outliving`), rows are told apart, equal ones too. Their `row_num` does not do that: it
+counts arrivals where a query asks for that, and elsewhere begins anew in every partition of a micro-batch.
+So rows are counted where they enter the window, whichever way they came. The count is part of the state: a
+step that is repeated gives the same numbers. They say who a row is and nothing else: no answer depends on
+which row has which.
 """
 
 from __future__ import annotations
@@ -17,13 +40,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from windrow.algebra.plan import Scan, Subquery
+from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.expressions import compile_expression
+from windrow.kernels.intake import check_instants
 from windrow.kernels.relational.clock import moved
-from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
+from windrow.kernels.relational.expiry_layouts import ExpiryLayout, Fifo, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import (
     FOREVER,
+    ID,
+    KEPT,
+    NEVER_LATE,
     SIGNED,
+    STAYS,
     TS,
     TURN,
     VE,
@@ -32,13 +62,13 @@ from windrow.kernels.relational.signed_rows import (
     N,
     blank,
     columns_of,
+    fitted,
     greatest_end,
     together,
 )
-from windrow.kernels.relational.windows.input_rows import KEPT, NUMBER, ORDER, PER
 from windrow.kernels.state import State
 from windrow.windows.cumulate import CumulateWindow
-from windrow.windows.domain import FARTHEST, too_far
+from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, too_far
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import NowWindow, RangeWindow
@@ -50,6 +80,100 @@ if TYPE_CHECKING:
     from windrow.windows.grid import SlideGrid
 
     Ints = npt.NDArray[np.int64]
+
+
+NUMBER, ORDER, PER = "#row_num", "#o", "#per."
+COUNT = "count"
+
+
+class Scanned(Operator):
+    """The accepted rows of a stream under an alias; one whose attribute is NULL is in no window."""
+
+    name = "scan"
+
+    def __init__(self, scan: Scan, window: Window, ordered: bool, sources: Sequence[str]) -> None:
+        self.scan = scan
+        self.attribute = window.attribute_of(scan)
+        self.sources = tuple(sources)
+        stream = scan.stream.schema
+        order = {f"{ORDER}{i}": polars_type(field.type) for i, field in enumerate(stream)} if ordered else {}
+        hidden = {TS: pl.Int64(), NUMBER: pl.Int64(), KEPT: pl.Int64()}
+        per = {PER + name: polars_type(stream.column(name).type) for name in self.sources}
+        self.order = tuple(zip(order, stream.names, strict=True)) if ordered else ()
+        self.columns = columns_of(scan.schema, hidden | order | per)
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        rows = step.rows.get(self.scan.stream.name)
+        if rows is None or not rows.height:
+            return state, blank(self.columns)
+        names = self.scan.stream.schema.names
+        known = {name: rows[name] for name in names}
+        known |= {name: rows[f"#{name}"] for name in (ROW_NUM, ARRIVAL_TS)}
+        read = (*names, *(name for name in (ROW_NUM, ARRIVAL_TS) if name in self.scan.pseudo))
+        columns = [known[name].alias(f"{self.scan.alias}.{name}") for name in read]
+        instants = known[self.attribute].cast(pl.Int64).alias(TS)
+        check_instants(instants, f"`{self.attribute}` of stream `{self.scan.stream.name}`")
+        columns += [instants, known[ROW_NUM].alias(NUMBER), rows[KEPT]]
+        columns += [known[name].alias(hidden) for hidden, name in self.order]
+        columns += [known[name].alias(PER + name) for name in self.sources]
+        found = fitted(pl.DataFrame(columns), self.columns)
+        return state, found.filter(pl.col(TS).is_not_null())
+
+
+class NestedRows(Operator):
+    """What a nested query emits: rows of E-1 in a periodic one, else of their `at`."""
+
+    name = "nested query"
+
+    def __init__(self, subquery: Subquery, below: Operator, before: int, ordered: bool) -> None:
+        self.subquery = subquery
+        self.inputs = (below,)
+        self.before = before
+        fields = list(subquery.query.schema)
+        self.order = tuple((f"{ORDER}{i}", f.name) for i, f in enumerate(fields)) if ordered else ()
+        order = {hidden: polars_type(f.type) for (hidden, _), f in zip(self.order, fields, strict=False)}
+        hidden_columns = {TS: pl.Int64(), NUMBER: pl.Int64(), KEPT: pl.Int64()}
+        self.columns = columns_of(subquery.schema, hidden_columns | order)
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        (answers,) = inputs
+        if not answers.height:
+            return state, blank(self.columns)
+        inner, outer = self.subquery.query.schema.names, self.subquery.schema.names
+        columns = [answers[a].alias(b) for a, b in zip(inner, outer, strict=True)]
+        columns += [answers[name].alias(hidden) for hidden, name in self.order]
+        instants = (answers["#at"] - self.before).alias(TS)
+        check_instants(instants, f"the instant of a row of nested query `{self.subquery.alias}`")
+        frame = pl.DataFrame([*columns, instants])
+        first = state.meta.get(COUNT, 0) + 1
+        numbers = pl.int_range(first, first + frame.height, dtype=pl.Int64, eager=True).alias(NUMBER)
+        frame = frame.with_columns(numbers, pl.lit(NEVER_LATE, pl.Int64).alias(KEPT))
+        return State({}, {COUNT: first + frame.height - 1}), fitted(frame, self.columns)
+
+
+ROWS = "rows"
+
+
+class NegativeRows(Operator):
+    """Open pieces, each taken back when it ends."""
+
+    name = "negative rows"
+
+    def __init__(self, below: Operator, layout: ExpiryLayout | None = None) -> None:
+        self.inputs = (below,)
+        self.columns = below.columns
+        self.layout = layout or Fifo()
+        self.kept: Columns = {n: d for n, d in self.columns.items() if n != VS}
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        (new,) = inputs
+        opened = new.with_columns(pl.lit(FOREVER, pl.Int64).alias(VE))
+        ending = new.filter(pl.col(VE) < FOREVER).select(list(self.kept))
+        chunks = self.layout.add(state.of(ROWS), ending)
+        expired, chunks = self.layout.due(chunks, step.slice.stop, self.kept)
+        taken = expired.with_columns(pl.col(VE).alias(VS), pl.lit(FOREVER, pl.Int64).alias(VE), -pl.col(N))
+        return State({ROWS: chunks}), together([opened, taken], self.columns)
+
 
 PENDING = "pending"
 
@@ -201,3 +325,49 @@ def first_after(grid: SlideGrid, t: Ints) -> Ints:
     [0, 60, 60]
     """
     return np.asarray(grid.origin + ((t - grid.origin) // grid.period + 1) * grid.period)
+
+
+#: the number of a row among all that ever entered its window, and how many there were
+WHO, NUMBERED_COUNT = "#who", "count"
+
+
+class Numbered(Operator):
+    """The rows that enter a window, of all streams below it, each with a number that no other has."""
+
+    name = "rows"
+
+    def __init__(self, below: Operator) -> None:
+        self.inputs = (below,)
+        self.columns = dict(below.columns) | {WHO: pl.Int64()}
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        (rows,) = inputs
+        first = state.meta.get(NUMBERED_COUNT, 0) + 1
+        stop = first + rows.height
+        numbers = pl.int_range(first, stop, dtype=pl.Int64, eager=True)
+        return State({}, {NUMBERED_COUNT: stop - 1}), rows.with_columns(numbers.alias(WHO))
+
+
+def tell_apart(leaf: Leaf, place: int) -> None:
+    """Let the pieces of a window whose rows are `Numbered` carry `#id.` of their row."""
+    leaf.carry(f"{ID}{place}", WHO)
+
+
+class Identified(Operator):
+    """A window whose pieces carry `#id.` of their row and, if external, `#stays.`, when it leaves."""
+
+    name = "window"
+
+    def __init__(self, leaf: Leaf, place: int, *, external: bool) -> None:
+        self.leaf = leaf
+        self.inputs = leaf.inputs
+        self.stays = f"{STAYS}{place}"
+        self.external = external
+        tell_apart(leaf, place)
+        self.columns = dict(leaf.columns) | ({self.stays: pl.Int64()} if external else {})
+
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+        state, found = self.leaf.advance(state, inputs, step)
+        if self.external:
+            found = found.with_columns(pl.col(VE).alias(self.stays))
+        return state, found.select(list(self.columns))
