@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from windrow.algebra.expressions import Literal
+from windrow.algebra.operators import Project
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import ExplainQuery, RunOnce
@@ -15,7 +17,9 @@ from windrow.language.compile import (
     declare_stream,
     declare_table,
 )
-from windrow.language.once import Once
+from windrow.language.once import Once, bind_once
+from windrow.language.parse import parse_script
+from windrow.language.syntax import SelectOnce
 
 
 @pytest.fixture
@@ -103,3 +107,17 @@ def test_what_only_a_standing_query_says_still_has_a_plan_to_show(catalog: Catal
     assert isinstance(explained, ExplainQuery)
     assert explained.plan.word is StreamWord.AUTO
     assert explained.once is not None
+
+
+def test_the_time_at_which_it_is_asked(catalog: Catalog) -> None:
+    """A SELECT by itself may ask for it; a standing query would answer otherwise when it is replayed."""
+    text = "SELECT now() AS a, current_timestamp AS b, current_date AS c FROM bids [RANGE 1 HOUR]"
+    (statement,) = parse_script(text)
+    assert isinstance(statement, SelectOnce)
+    day = 86_400_000_000
+    plan = bind_once(statement, catalog, now=20_000 * day + 5).plan
+    project = next(node for node in plan.walk() if isinstance(node, Project))
+    values = [value.value for _, value in project.outputs if isinstance(value, Literal)]
+    assert values == [20_000 * day + 5, 20_000 * day + 5, 20_000 * day]
+    with pytest.raises(QueryError, match="a replay would answer otherwise"):
+        compile_query(text, catalog)

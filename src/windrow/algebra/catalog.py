@@ -22,10 +22,29 @@ PSEUDO_COLUMNS: dict[str, DataType] = {ROW_NUM: BIGINT, ARRIVAL_TS: TIMESTAMP}
 #: the forms in which a TIMESTAMP may stand in a source as a number since 1970-01-01 UTC, and their
 #: microseconds
 EPOCHS = {"epoch_s": 1_000_000, "epoch_ms": 1_000, "epoch_us": 1}
-#: columns by name, each with the form that its values have in the source
+#: columns by name, each with the form that its values have in the source: an epoch, or a pattern and perhaps
+#: the zone of times that name none, as in `dd.MM.yyyy HH:mm ZONE Europe/Berlin`
 Forms = tuple[tuple[str, str], ...]
 #: columns by name, each with the expression it is computed by
 Computed = tuple[tuple[str, "Expression"], ...]
+
+
+def split_form(form: str) -> tuple[str, str | None]:
+    """The pattern and the zone of a form; either may be missing.
+
+    >>> split_form("HH:mm ZONE Europe/Berlin"), split_form("epoch_ms"), split_form("ZONE UTC")
+    (('HH:mm', 'Europe/Berlin'), ('epoch_ms', None), ('', 'UTC'))
+    """
+    pattern, found, zone = f" {form}".rpartition(" ZONE ")
+    return (pattern.strip(" "), zone) if found else (form, None)
+
+
+def form_text(form: str) -> str:
+    """A form as it stands in a declaration."""
+    pattern, zone = split_form(form)
+    quoted = pattern.replace("'", "''")
+    parts = [f"FORMAT '{quoted}'"] if pattern else []
+    return " ".join([*parts, f"ZONE '{zone}'"] if zone else parts)
 
 
 class Late(Enum):

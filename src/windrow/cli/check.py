@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from windrow.algebra.catalog import form_text
 from windrow.cli.scripts import name_of, read_script, within
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
 
 
 def _columns(schema: Schema, forms: Forms = ()) -> str:
-    written = {name: f" FORMAT '{form}'" for name, form in forms}
+    written = {name: f" {form_text(form)}" for name, form in forms}
     return ", ".join(f"{field.name} {field.type}{written.get(field.name, '')}" for field in schema)
 
 

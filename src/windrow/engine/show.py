@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.algebra.catalog import Stream
+from windrow.algebra.catalog import Stream, form_text
 from windrow.algebra.explain.brackets import policy
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.engine.gaps import all_gaps
@@ -78,7 +78,7 @@ def _columns_of(entry: Entry) -> Iterator[tuple[str, DataType, str]]:
         return
     forms = dict(entry.forms)
     for field in entry.schema:
-        notes = [f"FORMAT '{forms[field.name]}'"] if field.name in forms else []
+        notes = [form_text(forms[field.name])] if field.name in forms else []
         if isinstance(entry, Stream):
             notes += ["WATTR"] if field.name == entry.wattr else []
             notes += [found] if field.name == entry.wattr and (found := policy(entry)) else []

@@ -130,14 +130,17 @@ def _column(cursor: Cursor) -> ColumnDef:
         text = cursor.tokens.text[span.start : span.end]
         return ColumnDef(cursor.span_since(begin), name, text, computed=_computed(cursor))
     form = cursor.string("a form, as in FORMAT 'epoch_ms',") if cursor.take("FORMAT") else None
+    zone = cursor.string("a zone, as in ZONE 'Europe/Berlin',") if cursor.take("ZONE") else None
     if cursor.word not in ("", ","):
         raise QueryError(
             f"unexpected `{cursor.word}` after the type of `{name}`",
             code="syntax",
             span=cursor.here.span,
-            hint="a column is a name, a type and perhaps FORMAT or AS expression; every column may hold NULL",
+            hint="a column is a name, a type and perhaps FORMAT, ZONE or AS expression;"
+            " every column may hold NULL",
         )
-    return ColumnDef(cursor.span_since(begin), name, cursor.tokens.text[span.start : span.end], form)
+    text = cursor.tokens.text[span.start : span.end]
+    return ColumnDef(cursor.span_since(begin), name, text, form, zone=zone)
 
 
 def _computed(cursor: Cursor) -> Node:

@@ -4,7 +4,7 @@
 
 It asks for a relation, so no stream word is needed, and ORDER BY may stand without LIMIT. In FROM, a
 registered query that answers window by window stands for its last answer, with the column `at`; where there
-is no stream at all, tables stand for what they hold.
+is no stream at all, tables stand for what they hold. `now()` is the time at which it is asked.
 
 >>> from windrow.language.catalog import Catalog
 >>> from windrow.language.compile import compile_once, declare_stream
@@ -18,9 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.functions.calendar import date_text, timestamp_text
+from windrow.algebra.functions.refusals import CLOCK_WORDS
 from windrow.algebra.plan import StreamWord
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, TIMESTAMP
@@ -29,7 +32,9 @@ from windrow.language.binder.queries import bind_relation
 from windrow.language.cursor import Cursor
 from windrow.language.sql import read_query
 from windrow.language.syntax import (
+    Apply,
     Constant,
+    Name,
     Node,
     Query,
     Select,
@@ -99,9 +104,10 @@ def _begins_option(cursor: Cursor) -> bool:
     return cursor.word == "PRIORITY" and (negative or cursor.tokens.is_kind(after, Kind.NUMBER))
 
 
-def bind_once(statement: SelectOnce, catalog: Catalog) -> Once:
-    """What a SELECT by itself means."""
-    query = _as_relation(statement.query)
+def bind_once(statement: SelectOnce, catalog: Catalog, now: int | None = None) -> Once:
+    """What a SELECT by itself means, asked at a microsecond since 1970: this one, if none is given."""
+    moment = time_ns() // 1000 if now is None else now
+    query = _as_relation(_with_time(statement.query, moment))
     stand_ins = _StandIns(catalog, query)
     working = catalog.copy()
     query = stand_ins.query(query)
@@ -127,6 +133,30 @@ def _as_relation(query: Query) -> Query:
         limit = Constant(query.order_by[-1][0].span, _NO_LIMIT, "NUMBER")
         query = replace(query, limit=limit)
     return replace(query, word=StreamWord.RSTREAM)
+
+
+def _with_time(node: Any, now: int) -> Any:
+    """The query with the time at which it is asked in the place of `now()` and its like."""
+    if isinstance(node, tuple):
+        return tuple(_with_time(each, now) for each in node)
+    if not isinstance(node, Node):
+        return node
+    name = None
+    if isinstance(node, Apply) and not node.args:
+        name = node.function.lower()
+    elif isinstance(node, Name) and len(node.parts) == 1 and node.parts[0].lower() in CLOCK_WORDS:
+        name = node.parts[0].lower()
+    if name in _TIMES:
+        return Constant(node.span, timestamp_text(now), "TIMESTAMP")
+    if name in _DATES:
+        return Constant(node.span, date_text(now), "DATE")
+    parts = {part.name: getattr(node, part.name) for part in fields(node)}
+    changed = {part: new for part, old in parts.items() if (new := _with_time(old, now)) != old}
+    return replace(node, **changed) if changed else node
+
+
+_TIMES = ("now", "current_timestamp", "localtimestamp")
+_DATES = ("current_date", "curdate")
 
 
 class _StandIns:

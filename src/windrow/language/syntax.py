@@ -220,12 +220,14 @@ class Statement(Node):
 
 @dataclass(frozen=True)
 class ColumnDef(Node):
-    """`name TYPE [FORMAT 'form']` of a CREATE, or `name [TYPE] AS expression`: the type may be empty."""
+    """`name TYPE [FORMAT 'form'] [ZONE 'zone']` of a CREATE, or `name [TYPE] AS expression`: the type may be
+    empty."""
 
     name: str
     type_text: str
     form: str | None = None
     computed: Node | None = None
+    zone: str | None = None
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ FOREIGN: dict[str, Foreign] = {
     "RECURSIVE": Foreign(
         _after("WITH"), "recursive queries are not part of the language", "leave out RECURSIVE"
     ),
-    "AT": Foreign(_then("TIME", "ZONE"), f"AT TIME ZONE {_NOT}", "all times are UTC: add an INTERVAL"),
+    "AT": Foreign(_then("TIME", "ZONE"), f"AT TIME ZONE {_NOT}", "write at_timezone(ts, 'Europe/Berlin')"),
     "ANY": Foreign(_quantifier, f"ANY (…) {_NOT}", "write IN (…) or EXISTS (SELECT …)"),
     "ALL": Foreign(
         _misplaced_all,

@@ -136,6 +136,25 @@ def test_numbers_with_a_unit_are_times(spark: SparkSession) -> None:
                     parse(texts(spark, [line]), F.col("value"), TextFormat(kind), stream).toArrow()
 
 
+PATTERNS = [
+    ("FORMAT 'dd/MMM/yyyy:HH:mm:ss Z'", "31/Dec/2025:23:00:00 -0100", "31-12-2025 23:00"),
+    ("FORMAT 'yyyy-MM-dd HH:mm' ZONE 'Europe/Berlin'", "2026-01-01 01:00", "2026-01-01T01:00:00"),
+    ("ZONE 'Europe/Berlin'", "2026-01-01T01:00:00", "31/Dec/2025"),
+    ("ZONE 'Europe/Berlin'", "2025-12-31 22:00:00-02:00", "soon"),
+]
+
+
+@pytest.mark.parametrize(("form", "good", "bad"), PATTERNS)
+def test_texts_in_a_pattern_or_of_a_zone_are_times(
+    spark: SparkSession, form: str, good: str, bad: str
+) -> None:
+    stream = declare_stream("s", f"ts TIMESTAMP {form}", "WATTR ts")
+    rows = parse(texts(spark, [good]), F.col("value"), TextFormat("csv"), stream).toArrow()
+    assert [moment.replace(tzinfo=None) for moment in rows["ts"].to_pylist()] == [datetime(2026, 1, 1)]
+    with pytest.raises(DataError, match="column `ts`"), job_failed("reading"):
+        parse(texts(spark, [bad]), F.col("value"), TextFormat("csv"), stream).toArrow()
+
+
 def test_times_inside_of_values_are_read_alike(spark: SparkSession) -> None:
     kinds = {"at": array(TIMESTAMP), "of": struct(t=TIMESTAMP, n=TINYINT), "ts": TIMESTAMP}
     stream = Stream("s", Schema(tuple(Field(name, kind) for name, kind in kinds.items())), "ts")

@@ -85,10 +85,6 @@ def _to(target: DataType) -> Rule:
     return lambda name, args: explicit_cast(args[0], target)
 
 
-def _try_to_timestamp(_: str, args: tuple[Expression, ...]) -> Expression:
-    return explicit_cast(args[0], TIMESTAMP, safe=True)
-
-
 _conversion = partial(Function, arity=(1, 1), can_fail=True)
 
 FUNCTIONS = (
@@ -108,12 +104,5 @@ FUNCTIONS = (
             ("date", DATE, "date('2024-2-29') -> DATE '2024-02-29'"),
             ("timestamp", TIMESTAMP, "timestamp('2024-02-29') -> TIMESTAMP '2024-02-29 00:00:00'"),
         )
-    ),
-    Function(
-        "try_to_timestamp",
-        (1, 1),
-        _try_to_timestamp,
-        "text as a TIMESTAMP, NULL where it is none",
-        "try_to_timestamp('soon') -> NULL",
     ),
 )

@@ -1,4 +1,4 @@
-"""Functions of DATE and TIMESTAMP, in UTC.
+"""Functions of DATE and TIMESTAMP, in UTC where no zone is named.
 
 Nothing here asks what time it is: a standing query's answer must depend on its input alone.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from windrow.algebra.expressions import Call, Expression, Literal
+from windrow.algebra.expressions import Call, Cast, Expression, Literal
 from windrow.algebra.functions.coercion import cast, mismatch
 from windrow.algebra.functions.registry import Function, Rule
 from windrow.algebra.functions.rules import (
@@ -21,9 +21,10 @@ from windrow.algebra.functions.rules import (
     constant,
     plain,
 )
-from windrow.algebra.functions.time_patterns import compiled
+from windrow.algebra.functions.time_patterns import compiled, reader
 from windrow.algebra.types import BIGINT, DATE, INT, STRING, TIMESTAMP, DataType, Kind, decimal
 from windrow.errors import QueryError, nearest
+from windrow.windows.zones import zone
 
 #: every unit that DATE_TRUNC knows, by each of its names
 UNITS = {
@@ -45,7 +46,36 @@ def _unit(name: str, arg: Expression, allowed: tuple[str, ...]) -> Literal:
 
 def _date_trunc(name: str, args: tuple[Expression, ...]) -> Expression:
     unit = _unit(name, args[0], tuple(UNITS.values()))
-    return Call(name, (unit, *accept(name, args[1:], (INSTANT,))), TIMESTAMP)
+    places = tuple(_zone(name, arg) for arg in args[2:])
+    return Call(name, (unit, *accept(name, args[1:2], (INSTANT,)), *places), TIMESTAMP)
+
+
+def _zone(name: str, arg: Expression) -> Literal:
+    found = str(constant(name, arg, "the zone"))
+    return Literal(zone(found).name, STRING)
+
+
+def _in_zone(name: str, args: tuple[Expression, ...]) -> Expression:
+    return Call(name, (*accept(name, args[:1], (INSTANT,)), _zone(name, args[1])), TIMESTAMP)
+
+
+def _by_pattern(target: DataType, safe: bool) -> Rule:
+    """Text read as a time: as it is cast, or by a pattern."""
+
+    def rule(name: str, args: tuple[Expression, ...]) -> Expression:
+        (arg, *rest) = args
+        if not (arg.type.is_time or arg.type.kind in (Kind.STRING, Kind.NULL)):
+            mismatch(name, args, "text or a time")
+        if not rest or arg.type.is_time or arg.type.kind is Kind.NULL:
+            return (
+                Cast(arg, target, safe=True) if safe and arg.type.kind is Kind.STRING else cast(arg, target)
+            )
+        pattern = str(constant(name, rest[0], "the pattern"))
+        reader(pattern)
+        read = "try_to_timestamp" if safe else "to_timestamp"
+        return cast(Call(read, (arg, Literal(pattern, STRING)), TIMESTAMP), target)
+
+    return rule
 
 
 def _date_format(name: str, args: tuple[Expression, ...]) -> Expression:
@@ -56,16 +86,6 @@ def _date_format(name: str, args: tuple[Expression, ...]) -> Expression:
 
 def _trunc(name: str, args: tuple[Expression, ...]) -> Expression:
     return Call(name, (*accept(name, args[:1], (DAY,)), _unit(name, args[1], _DATE_UNITS)), DATE)
-
-
-def _reading(target: DataType) -> Rule:
-    def rule(name: str, args: tuple[Expression, ...]) -> Expression:
-        (arg,) = args
-        if not (arg.type.is_time or arg.type.kind in (Kind.STRING, Kind.NULL)):
-            mismatch(name, args, "text or a time")
-        return cast(arg, target)
-
-    return rule
 
 
 def _timestamp_seconds(name: str, args: tuple[Expression, ...]) -> Expression:
@@ -116,9 +136,9 @@ FUNCTIONS = (
     ),
     Function(
         "date_trunc",
-        (2, 2),
+        (2, 3),
         _date_trunc,
-        "the start of the unit (YEAR to MICROSECOND) it lies in",
+        "the start of the unit (YEAR to MICROSECOND) it lies in, by the clocks of a zone",
         f"date_trunc('HOUR', {_SAMPLE}) -> TIMESTAMP '2024-02-29 13:00:00'",
         can_fail=True,
     ),
@@ -138,18 +158,43 @@ FUNCTIONS = (
     ),
     Function(
         "to_date",
-        (1, 1),
-        _reading(DATE),
-        "text or a timestamp as a DATE",
-        "to_date('2024-02-29') -> DATE '2024-02-29'",
+        (1, 2),
+        _by_pattern(DATE, safe=False),
+        "text, by a pattern, or a timestamp as a DATE",
+        "to_date('29.2.2024', 'd.M.yyyy') -> DATE '2024-02-29'",
         can_fail=True,
     ),
     Function(
         "to_timestamp",
-        (1, 1),
-        _reading(TIMESTAMP),
-        "text or a date as a TIMESTAMP",
-        "to_timestamp('2024-02-29 13:14') -> TIMESTAMP '2024-02-29 13:14:00'",
+        (1, 2),
+        _by_pattern(TIMESTAMP, safe=False),
+        "text, by a pattern, or a date as a TIMESTAMP",
+        "to_timestamp('29/Feb/2024 13:14', 'dd/MMM/yyyy HH:mm') -> TIMESTAMP '2024-02-29 13:14:00'",
+        can_fail=True,
+        try_form="try_to_timestamp",
+    ),
+    Function(
+        "try_to_timestamp",
+        (1, 2),
+        _by_pattern(TIMESTAMP, safe=True),
+        "text as a TIMESTAMP, NULL where it is none",
+        "try_to_timestamp('soon', 'dd.MM.yyyy') -> NULL",
+    ),
+    Function(
+        "from_utc_timestamp",
+        (2, 2),
+        _in_zone,
+        "what clocks of a zone show at a time",
+        f"at_timezone({_SAMPLE}, 'Europe/Berlin') -> TIMESTAMP '2024-02-29 14:14:15.5'",
+        aliases=("at_timezone",),
+        can_fail=True,
+    ),
+    Function(
+        "to_utc_timestamp",
+        (2, 2),
+        _in_zone,
+        "when clocks of a zone show a time",
+        f"to_utc_timestamp({_SAMPLE}, 'Europe/Berlin') -> TIMESTAMP '2024-02-29 12:14:15.5'",
         can_fail=True,
     ),
     _moved(

@@ -18,6 +18,7 @@ from windrow.algebra.catalog import (
     domain_of,
 )
 from windrow.algebra.functions.coercion import cast
+from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
@@ -103,19 +104,36 @@ def _forms(columns: tuple[ColumnDef, ...], schema: Schema) -> Forms:
     """How values stand in the source, where that is said."""
     found: list[tuple[str, str]] = []
     for column in columns:
-        if column.form is None:
+        if column.form is None and column.zone is None:
             continue
         if schema.column(column.name).type.kind is not Kind.TIMESTAMP:
-            hint = "leave FORMAT out"
-            refuse(column, "FORMAT is for the values of a TIMESTAMP", "bad-format", hint)
-        form = column.form.lower()
-        if form not in EPOCHS:
-            refuse(column, f"no FORMAT '{column.form}'", "bad-format", _FORMS_HINT)
-        found.append((column.name, form))
+            word = "FORMAT" if column.form is not None else "ZONE"
+            refuse(column, f"{word} is for the values of a TIMESTAMP", "bad-format", f"leave {word} out")
+        with at(column):
+            found.append((column.name, _form(column)))
     return tuple(found)
 
 
-_FORMS_HINT = "there are 'epoch_s', 'epoch_ms' and 'epoch_us'; text as in 2024-01-31T07:00:00Z needs none"
+def _form(column: ColumnDef) -> str:
+    """An epoch, or a pattern with the zone of times that name none."""
+    written = column.form or ""
+    if written.lower() in EPOCHS or written.lower().startswith("epoch"):
+        if written.lower() not in EPOCHS:
+            refuse(column, f"no FORMAT '{written}'", "bad-format", _FORMS_HINT)
+        if column.zone is not None:
+            refuse(column, "a number since 1970 is of no zone", "bad-format", "leave ZONE out")
+        return written.lower()
+    pattern = reader(written, column.zone or "UTC")
+    if written and pattern.names_zone and column.zone is not None:
+        refuse(column, "these times have an offset or a zone of their own", "bad-format", "leave ZONE out")
+    zone = f"ZONE {column.zone}" if column.zone is not None else ""
+    return f"{written} {zone}".strip(" ")
+
+
+_FORMS_HINT = (
+    "there are 'epoch_s', 'epoch_ms', 'epoch_us', and patterns such as 'dd/MMM/yyyy:HH:mm:ss Z';"
+    " text as in 2024-01-31T07:00:00Z needs none"
+)
 
 
 def _declared(name: str, schema: Schema) -> str:

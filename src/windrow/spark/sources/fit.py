@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, DateType, StringType, StructType, TimestampNTZType
 
-from windrow.algebra.catalog import EPOCHS
+from windrow.algebra.catalog import EPOCHS, form_text, split_form
+from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, SourceError, nearest
-from windrow.spark.sources.malformed_rows import Shape, raised
+from windrow.spark.sources.malformed_rows import TIME, Shape, raised
 from windrow.spark.sources.spark_types import from_spark, to_spark
 from windrow.spark.sources.wider_types import holds
 
@@ -56,7 +57,11 @@ def fit(
     for field in stream.schema:
         given = F.col(quoted(names[field.name]))
         form = forms.get(field.name)
-        value = given.cast(to_spark(field.type)) if form is None else epoch(given.cast("string"), form)
+        value = (
+            given.cast(to_spark(field.type))
+            if form is None
+            else timed(frame, stream, given.cast("string"), form)
+        )
         chosen.append(value.alias(field.name))
         if form is not None:
             faults.append(given.isNotNull() & value.isNull())
@@ -84,6 +89,31 @@ def _invalid_text(value: Column, kind: SparkType) -> Column | None:
         known = [part for part in parts if part is not None]
         return reduce(or_, known) if known else None
     return None
+
+
+def timed(frame: DataFrame, stream: Stream | Table, text: Column, form: str) -> Column:
+    """The time that a text stands for in a form; NULL if it does not fit."""
+    if form in EPOCHS:
+        return epoch(text, form)
+    pattern, zone = split_form(form)
+    own = bool(pattern) and reader(pattern).names_zone
+    session = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    if session not in ZONES_OF_UTC and not own:
+        raise SourceError(
+            f"times of {stream.title} that name no zone are read as UTC, but the zone of the Spark session is"
+            f" {session}",
+            code="time-zone",
+            hint='spark.conf.set("spark.sql.session.timeZone", "UTC")',
+        )
+    if pattern:
+        local = F.try_to_timestamp(text, F.lit(pattern))
+        return local if own or zone is None else F.to_utc_timestamp(local, zone)
+    read = F.when(text.rlike(TIME), text.try_cast("timestamp"))
+    return F.when(text.rlike(_NAMES_ZONE), read).otherwise(F.to_utc_timestamp(read, zone or "UTC"))
+
+
+#: a time with its own offset or zone
+_NAMES_ZONE = r"(?i)\d[^-]*(z|utc|gmt|[+-]\d{1,2}(:?\d{2})?|[a-z]+/[a-z_/]+)\s*$"
 
 
 def epoch(text: Column, form: str) -> Column:
@@ -119,20 +149,22 @@ def check_types(schema: StructType, stream: Stream | Table, where: str) -> None:
         given = schema[names[field.name]].dataType
         ours = from_spark(given)
         if field.name in forms:
-            _check_number(stream, field, ours, forms[field.name], where)
+            _check_form(stream, field, ours, forms[field.name], where)
         elif ours is None or not holds(field.type, ours):
             _refuse_type(stream, field, ours or given.simpleString().upper(), where)
 
 
-def _check_number(
-    stream: Stream | Table, field: Field, given: DataType | None, form: str, where: str
-) -> None:
-    if given is None or not (given.is_integer or given.is_fractional or given.kind is Kind.DECIMAL):
+def _check_form(stream: Stream | Table, field: Field, given: DataType | None, form: str, where: str) -> None:
+    is_number = given is not None and (given.is_integer or given.is_fractional or given.kind is Kind.DECIMAL)
+    wanted, fits = ("a number", is_number)
+    if form not in EPOCHS:
+        wanted, fits = ("a text", given is not None and given.kind is Kind.STRING)
+    if not fits:
         raise SourceError(
-            f"column `{field.name}` of {stream.title} is declared FORMAT '{form}', a number, but {where} has"
-            f" {given or 'another type'}",
+            f"column `{field.name}` of {stream.title} is declared {form_text(form)}, {wanted}, but {where}"
+            f" has {given or 'another type'}",
             code="column-type",
-            hint="leave FORMAT out if it is a TIMESTAMP there",
+            hint="leave it out if it is a TIMESTAMP there",
         )
 
 

@@ -19,7 +19,8 @@ from urllib.parse import unquote
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from windrow.algebra.catalog import EPOCHS
+from windrow.algebra.catalog import EPOCHS, form_text, split_form
+from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind, parse_type
 from windrow.errors import DataError, WindrowError
 
@@ -190,7 +191,7 @@ def _misfit(value: Any, kind: str, form: str | None, name: str) -> _Fault | None
     except WindrowError:  # arrays and structs
         return None if isinstance(value, list | dict) else _Fault(f"{shown} is no {kind}", name)
     if form is not None:
-        return None if _is_epoch(value, form) else _Fault(f"{shown} is no time in FORMAT '{form}'", name)
+        return None if _is_in(value, form) else _Fault(f"{shown} is no time in {form_text(form)}", name)
     if known.kind is Kind.TIMESTAMP and _is_number(value):
         forms = " or ".join(f"'{each}'" for each in EPOCHS)
         text = f"the number {shown} is no TIMESTAMP: seconds, milliseconds or microseconds?"
@@ -236,7 +237,11 @@ def _is_number(value: Any) -> bool:
     )
 
 
-def _is_epoch(value: Any, form: str) -> bool:
+def _is_in(value: Any, form: str) -> bool:
+    """Whether a value is a time in a form."""
+    pattern, _ = split_form(form)
+    if form not in EPOCHS:
+        return reader(pattern)(str(value)) is not None if pattern else _is_moment(str(value))
     try:
         return abs(Decimal(value) * EPOCHS[form]) < 1 << 63
     except (InvalidOperation, TypeError, ValueError):

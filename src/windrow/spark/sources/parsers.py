@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 
 from windrow.algebra.types import Kind
 from windrow.errors import SourceError
-from windrow.spark.sources.fit import ZONES_OF_UTC, epoch, match_names, quoted
+from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, quoted, timed
 from windrow.spark.sources.malformed_rows import TIME, Shape, raised
 from windrow.spark.sources.spark_types import to_spark
 
@@ -248,37 +248,39 @@ def _converted(frame: DataFrame, stream: Stream | Table, read: Sequence[Column])
     """The declared values of what was read, and the conditions under which there are none."""
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
     forms = dict(stream.forms)
-    pairs = [
-        _value(column, field.type, forms.get(field.name), is_utc=zone in ZONES_OF_UTC)
-        for column, field in zip(read, stream.schema, strict=True)
-    ]
+    pairs: list[tuple[Column, Column | None]] = []
+    for column, field in zip(read, stream.schema, strict=True):
+        form = forms.get(field.name)
+        if form is not None:
+            value = timed(frame, stream, column, form)
+            pairs.append((value, column.isNotNull() & value.isNull()))
+        else:
+            pairs.append(_value(column, field.type, is_utc=zone in ZONES_OF_UTC))
     return _Values([value for value, _ in pairs], [fault for _, fault in pairs if fault is not None])
 
 
-def _value(read: Column, kind: DataType, form: str | None, *, is_utc: bool) -> tuple[Column, Column | None]:
+def _value(read: Column, kind: DataType, *, is_utc: bool) -> tuple[Column, Column | None]:
     if reading_type(kind) == to_spark(kind):
         return read, None
     if kind.kind is Kind.ARRAY:
         inner = kind.fields[0][1]
-        values = F.transform(read, lambda each: _value(each, inner, None, is_utc=is_utc)[0])
+        values = F.transform(read, lambda each: _value(each, inner, is_utc=is_utc)[0])
         faulty = F.exists(read, lambda each: _fault(each, inner, is_utc=is_utc))
         return values, F.coalesce(faulty, F.lit(False))
     if kind.kind is Kind.STRUCT:
-        parts = [
-            (name, *_value(read.getField(name), inner, None, is_utc=is_utc)) for name, inner in kind.fields
-        ]
+        parts = [(name, *_value(read.getField(name), inner, is_utc=is_utc)) for name, inner in kind.fields]
         fields = [value.alias(name) for name, value, _ in parts]
         faults = [fault for _, _, fault in parts if fault is not None]
         return F.when(read.isNotNull(), F.struct(*fields)), reduce(or_, faults)
     if kind.kind is Kind.TINYINT:
         value = read.try_cast("tinyint")
     else:
-        value = epoch(read, form) if form else _instant(read, is_utc=is_utc)
+        value = _instant(read, is_utc=is_utc)
     return value, read.isNotNull() & value.isNull()
 
 
 def _fault(read: Column, kind: DataType, *, is_utc: bool) -> Column:
-    fault = _value(read, kind, None, is_utc=is_utc)[1]
+    fault = _value(read, kind, is_utc=is_utc)[1]
     return F.lit(False) if fault is None else fault
 
 

@@ -139,3 +139,23 @@ m BIGINT: NULL, 0, 9223372036854775807, -9223372036854775808, -62135596800000001
 > date_trunc('YEAR', timestamp_micros(m))
 > last_day(timestamp_micros(m))
 > weekofyear(timestamp_micros(m))
+---
+s STRING: NULL, '', '2024-02-29 13:14:15', '2024-02-30 00:00:00', '2024-2-9 1:2:3', ' 2024-02-29 13:14:15', '29/Feb/2024:13:14:15 +0100', '29/feb/2024:13:14:15 -0530', '1/1/24 12:05 AM', '1/1/24 12:05 PM', '2024-02-29T13:14:15.123456Z', '2024-02-29T13:14:15.5+02:00', '2024-366', '2023-366', '20240229', 'soon'
+> to_timestamp(s, 'yyyy-MM-dd HH:mm:ss')
+> to_timestamp(s, 'yyyy-M-d H:m:s')
+> try_to_timestamp(s, 'dd/MMM/yyyy:HH:mm:ss Z')
+> to_timestamp(s, 'd/M/yy hh:mm a')
+> to_timestamp(s, 'yyyy-MM-dd\'T\'HH:mm:ss.SSSSSSXXX')
+> to_timestamp(s, 'yyyy-DDD')
+> try_to_timestamp(s, 'yyyyMMdd')
+> to_date(s, 'yyyy-MM-dd HH:mm:ss')
+> to_date(s, 'yyyyMMdd')
+---
+t TIMESTAMP: NULL, TIMESTAMP '1970-01-01 00:00:00', TIMESTAMP '2024-03-31 00:59:59.999999', TIMESTAMP '2024-03-31 01:00:00', TIMESTAMP '2024-03-31 02:30:00', TIMESTAMP '2024-10-27 00:30:00', TIMESTAMP '2024-10-27 01:30:00', TIMESTAMP '2024-10-27 02:30:00', TIMESTAMP '2040-07-01 12:00:00', TIMESTAMP '1950-07-01 12:00:00'
+> from_utc_timestamp(t, 'Europe/Berlin')
+> from_utc_timestamp(t, 'America/New_York')
+> from_utc_timestamp(t, 'Asia/Kathmandu')
+> from_utc_timestamp(t, '+05:30')
+> to_utc_timestamp(t, 'Europe/Berlin')
+> to_utc_timestamp(t, 'America/New_York')
+> to_utc_timestamp(t, '-03:00')

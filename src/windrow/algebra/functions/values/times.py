@@ -16,12 +16,13 @@ from windrow.algebra.functions.calendar import (
     month_length,
     timestamp_text,
 )
-from windrow.algebra.functions.time_patterns import compiled, written
+from windrow.algebra.functions.time_patterns import compiled, reader, written
 from windrow.algebra.functions.values.base import Strict, Value, plain
 from windrow.algebra.functions.values.bits import wrapped
 from windrow.algebra.functions.values.numbers import EXACT, long, overflow, saturated
 from windrow.algebra.types import Kind
 from windrow.errors import DataError
+from windrow.windows.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +72,26 @@ def truncate(unit: str, time: int) -> int:
     year, month, _ = civil(time // DAY)
     width = _MONTHS_PER_UNIT[unit]
     return days(year, (month - 1) // width * width + 1, 1) * DAY
+
+
+def _truncated(unit: str, time: int, place: str = "UTC") -> int:
+    """The same by the clocks of a zone; hours and less are counted as they pass."""
+    own = zone(place)
+    local = own.local(time)
+    if _FIXED_UNITS.get(unit, DAY) < DAY:
+        return time - local % _FIXED_UNITS[unit]
+    return own.instant(truncate(unit, local))
+
+
+def _read(text: str, pattern: str) -> int:
+    found = reader(pattern)(text)
+    if found is None:
+        raise DataError(
+            f"'{text}' is no time of the form {pattern}",
+            code="bad-cast",
+            hint="use try_to_timestamp for NULL",
+        )
+    return found
 
 
 def _date(day: int) -> int:
@@ -148,7 +169,11 @@ FUNCTIONS: dict[str, Strict] = {
     "minute": plain(lambda time: time // MINUTE % 60),
     "second": plain(lambda time: time // MICROS % 60),
     "exact_second": plain(lambda time: Decimal(time % MINUTE).scaleb(-6)),
-    "date_trunc": plain(lambda unit, time: long(truncate(unit, time), "the time")),
+    "date_trunc": plain(lambda unit, time, *place: long(_truncated(unit, time, *place), "the time")),
+    "to_timestamp": plain(_read),
+    "try_to_timestamp": plain(lambda text, pattern: reader(pattern)(text)),
+    "from_utc_timestamp": plain(lambda time, name: long(zone(name).local(time), "the time")),
+    "to_utc_timestamp": plain(lambda time, name: long(zone(name).shifted(time), "the time")),
     "date_format": plain(lambda time, pattern: written(compiled(pattern), time)),
     "trunc": plain(lambda date, unit: truncate(unit, date)),
     "date_add": plain(_moved),

@@ -101,6 +101,8 @@ def _date_trunc(call: Call) -> Operation | None:
     unit = call.args[0]
     assert isinstance(unit, Literal)
     width = _FIXED_UNITS.get(unit.value)
+    if len(call.args) > 2:
+        return None
 
     def operation(_: pl.Series, time: pl.Series) -> Outcome:
         instants = longs(time)
