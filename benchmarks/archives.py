@@ -23,8 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.archive.archive import Archive, Updated
-from windrow.archive.declaration import Declaration
-from windrow.archive.partitioning import DoublyPartitioned, Partitioning, Wave
+from windrow.archive.declaration import Declaration, DoublyPartitioned, Partitioning, Wave
 from windrow.archive.upkeep import Upkeep
 
 if TYPE_CHECKING:

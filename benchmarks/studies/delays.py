@@ -25,9 +25,8 @@ from windrow.engine import declared
 from windrow.errors import WindrowError
 from windrow.language.compile import compile_query
 from windrow.shedding.agreement import Candidate
-from windrow.shedding.chance import chance
 from windrow.shedding.droppable import Interval, needless, overlap
-from windrow.shedding.phases import Phases
+from windrow.shedding.phases import Phases, chance
 from windrow.shedding.sharing import share
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from benchmarks.studies.steps import Standing, timed
 from benchmarks.targets import Target
 from windrow.kernels.relational.options import Ends, Negation, Strategy
 from windrow.kernels.relational.options import Options as Physical
-from windrow.optimizer.push_down_negation import push_down_negation
+from windrow.optimizer.move_negation import push_down_negation
 from windrow.optimizer.trees import as_query
 
 if TYPE_CHECKING:

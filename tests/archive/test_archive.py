@@ -22,8 +22,7 @@ from tests.archive.support import (
 )
 
 from windrow.archive.archive import Archive
-from windrow.archive.declaration import Declaration
-from windrow.archive.partitioning import DoublyPartitioned, Wave
+from windrow.archive.declaration import Declaration, DoublyPartitioned, Wave
 from windrow.archive.snapshot import read_archive
 from windrow.archive.upkeep import Upkeep
 from windrow.errors import DataError, QueryError, StateError

@@ -15,8 +15,7 @@ from tests.archive.support import SCHEMA, Row, rows_of, table
 from tests.support.crashes import Crash, crashing_at
 
 from windrow.archive.archive import Archive
-from windrow.archive.declaration import Declaration
-from windrow.archive.partitioning import DoublyPartitioned
+from windrow.archive.declaration import Declaration, DoublyPartitioned
 from windrow.archive.snapshot import read_archive
 from windrow.archive.upkeep import Upkeep
 from windrow.errors import StateError

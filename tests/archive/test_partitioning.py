@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.archive.allocation import ALLOCATIONS
-from windrow.archive.partitioning import DoublyPartitioned, Partitioning, Wave, partitioning_from_json
+from windrow.archive.declaration import (
+    ALLOCATIONS,
+    DoublyPartitioned,
+    Partitioning,
+    Wave,
+    partitioning_from_json,
+)
 
 
 def sizes(cut: Partitioning, span: int, now: int, rate: list[int] | None = None) -> list[int]:

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.support import run
 from tests.support.patience import PATIENCE
 
-from windrow.cli.prompt import Lines
+from windrow.cli.session import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from tests.engine.world import COLUMNS, OPTIONS, rows_of, table_of
 from windrow.engine.engine import Arrival, Promise
 from windrow.execution.local import HereJobs
 from windrow.session import Windrow
-from windrow.state.entries import SourceState
+from windrow.state.manifest import SourceState
 
 if TYPE_CHECKING:
     from collections import Counter

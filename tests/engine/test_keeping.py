@@ -19,8 +19,8 @@ from tests.support.crashes import Crash, crashing_at
 from windrow.engine.records import StreamRecord
 from windrow.engine.retention import TOGETHER, tidied
 from windrow.errors import QueryError
+from windrow.execution.delta_file import Place
 from windrow.execution.kept_rows import KeptWriter, read_kept
-from windrow.execution.place import Place
 from windrow.language.compile import declare_stream
 from windrow.state.names import ANSWERS, KEPT
 from windrow.state.store import LocalStore

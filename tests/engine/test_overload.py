@@ -14,7 +14,7 @@ from windrow.engine.load_monitor import Effort, Overload
 from windrow.shedding.agreement import Agreed
 from windrow.shedding.load import Work
 from windrow.shedding.reach import Reach
-from windrow.shedding.refusal import CannotShed
+from windrow.shedding.rules import CannotShed
 from windrow.shedding.sharing import Group, Sharing
 from windrow.windows.grid import SlideGrid
 

@@ -11,7 +11,7 @@ from tests.state.memory_store import MemoryStore
 
 from windrow.engine.output.outbox import Outgoing
 from windrow.state.chunk import chunk_writer
-from windrow.state.entries import OutboxEntry
+from windrow.state.manifest import OutboxEntry
 
 KERNEL = pa.schema([("#at", pa.int64()), ("k", pa.large_string()), ("n", pa.int64()), ("x", pa.float64())])
 SHOWN = pa.schema(

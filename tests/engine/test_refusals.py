@@ -18,7 +18,7 @@ from windrow.algebra.aggregates import user
 from windrow.engine.records import StreamRecord
 from windrow.errors import DataError, StateError, WindrowError
 from windrow.language.compile import declare_stream
-from windrow.state.entries import StreamState
+from windrow.state.manifest import StreamState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

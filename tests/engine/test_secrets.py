@@ -20,7 +20,7 @@ from tests.cli.support import run
 from tests.engine.driven import STREAM, Driven
 from tests.engine.world import BATCHES, COLUMNS, SUMS, table_of
 
-from windrow.cli.prompt import _forget_secrets
+from windrow.cli.shell import _forget_secrets
 from windrow.credentials import refuse_literals, resolve
 from windrow.engine.explain import explain_plan
 from windrow.errors import QueryError, SinkError, SourceError, WindrowError
@@ -28,7 +28,7 @@ from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query, declare_stream
 from windrow.redaction import is_secret, redacted
 from windrow.sinks import check_sink
-from windrow.sinks.kafka_target import KafkaTarget
+from windrow.sinks.kafka import KafkaTarget
 from windrow.sinks.urls import SinkUrl
 from windrow.spark.sources import check_url, kafka_client
 from windrow.spark.sources.kafka_url import read_kafka_url

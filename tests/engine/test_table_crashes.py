@@ -19,7 +19,7 @@ from windrow.engine import engine as core
 from windrow.engine import epoch as draft
 from windrow.engine import history
 from windrow.engine.tables import TableUpdate
-from windrow.state.entries import SourceState
+from windrow.state.manifest import SourceState
 from windrow.testing import Harness
 
 TABLES = {"items": ("k BIGINT, name STRING", "NRR"), "owners": ("k BIGINT, owner STRING", "RELATION")}

@@ -25,8 +25,8 @@ from windrow.execution.local import HereJobs
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script
 from windrow.sinks import Callback, MemorySink
-from windrow.state.entries import SourceState
 from windrow.state.log import CommitLog
+from windrow.state.manifest import SourceState
 from windrow.state.store import LocalStore
 from windrow.testing import Harness
 

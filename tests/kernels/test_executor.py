@@ -25,7 +25,7 @@ from tests.kernels.queries import (
 )
 
 from windrow.algebra import aggregates
-from windrow.algebra.aggregates.wave_window import Waved
+from windrow.algebra.aggregates.approx_count import Waved
 from windrow.algebra.catalog import Late, ProgressRule, Stream
 from windrow.algebra.expressions import Literal
 from windrow.algebra.functions import call

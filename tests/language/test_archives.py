@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.archive.partitioning import DoublyPartitioned
+from windrow.archive.declaration import DoublyPartitioned
 from windrow.archive.upkeep import Upkeep
 from windrow.errors import QueryError
 from windrow.language.archives import CreateArchive, read_create_archive

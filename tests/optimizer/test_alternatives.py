@@ -27,8 +27,8 @@ from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
 from windrow.optimizer.alternatives import ALTERNATIVES, alternatives
 from windrow.optimizer.cost.statistics import Statistics
-from windrow.optimizer.pull_up_negation import pull_up_negation
-from windrow.optimizer.push_down_tables import push_down_tables
+from windrow.optimizer.move_negation import pull_up_negation
+from windrow.optimizer.move_tables import push_down_tables
 from windrow.windows.ranges import RangeWindow
 
 pytestmark = pytest.mark.deep

@@ -19,11 +19,10 @@ from windrow.algebra.plan import Emit, Scan, Subquery, Window
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, DOUBLE, INT, INTERVAL, STRING, DataType, decimal
 from windrow.optimizer.alternatives import alternatives
+from windrow.optimizer.cost.flows import SlidingWork
 from windrow.optimizer.cost.model import estimate, total_cost
-from windrow.optimizer.cost.pane_cost import SlidingWork
 from windrow.optimizer.cost.statistics import Model, Statistics
-from windrow.optimizer.pane_parts import decomposed
-from windrow.optimizer.use_panes import use_panes
+from windrow.optimizer.use_panes import decomposed, use_panes
 from windrow.reference.world import Arrival, World
 from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow

@@ -26,7 +26,7 @@ from windrow.state.log import CommitLog
 from windrow.state.manifest import FORMAT, Manifest
 from windrow.state.names import COMMITS
 from windrow.state.store import LocalStore
-from windrow.testing.union import UnionExecutor
+from windrow.testing.harness import UnionExecutor
 
 #: states of these are kept by the operator that they are in
 INSIDE = {

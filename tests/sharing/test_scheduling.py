@@ -19,9 +19,7 @@ from benchmarks.theory.scheduling.techniques import (
     separate,
 )
 from windrow.sharing.schedule.costs import Costs
-from windrow.sharing.schedule.earliest import alone
-from windrow.sharing.schedule.hybrid import alternatives, hybrid
-from windrow.sharing.schedule.scheduler import Scheduler
+from windrow.sharing.schedule.scheduler import Scheduler, alone, alternatives, hybrid
 from windrow.sharing.schedule.tasks import Query, Task, by_period
 
 G1 = {"G1": EXAMPLE}

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from tests.shedding.live import Live
 
 from benchmarks.theory.shedding import Plan
-from windrow.shedding.controller import Controller, Settings
-from windrow.shedding.line import Line
-from windrow.shedding.load import TIMES_FIXED, Monitor, Sample, Work
-from windrow.shedding.outlook import Outlook
+from windrow.shedding.controller import Controller, Outlook, Settings
+from windrow.shedding.load import TIMES_FIXED, Line, Monitor, Sample, Work
 from windrow.shedding.rules import WinDrop
 
 #: rows per second that can be worked on, fixed costs aside

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.shedding.admission import Admission, Costs, Rules
-from windrow.shedding.losses import Bill, Member
+from windrow.shedding.controller import Admission, Bill, Costs, Member, Rules
 
 members = st.builds(Member, st.just("q"), st.floats(0.5, 0.95), st.integers(-2, 3), st.floats(0.01, 5))
 bills = st.builds(

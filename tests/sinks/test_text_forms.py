@@ -13,7 +13,7 @@ import pytest
 from tests.sinks.support import every_type
 
 from windrow.errors import SinkError
-from windrow.sinks.csv_rows import csv_header, csv_lines
+from windrow.sinks.files import csv_header, csv_lines
 from windrow.sinks.json_rows import json_line, json_rows
 
 COMMON = {

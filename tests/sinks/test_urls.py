@@ -6,7 +6,7 @@ import pytest
 
 from windrow.errors import QueryError
 from windrow.sinks import check_sink, open_sink
-from windrow.sinks.kafka_target import KafkaTarget
+from windrow.sinks.kafka import KafkaTarget
 from windrow.sinks.urls import SinkUrl
 
 GOOD = {

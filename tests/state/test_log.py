@@ -12,10 +12,9 @@ import pytest
 from tests.state.support import commit_values, values_of, write_next
 
 from windrow.errors import StateError
-from windrow.state.entries import OutboxEntry
 from windrow.state.history import History
 from windrow.state.log import CommitLog
-from windrow.state.manifest import Manifest
+from windrow.state.manifest import Manifest, OutboxEntry
 from windrow.state.names import commit_name
 from windrow.state.store import LocalStore
 from windrow.state.sweep import sweep

@@ -11,8 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import StateError
-from windrow.state.entries import OutboxEntry, QueryState, SourceFile, SourceState, StreamState
-from windrow.state.manifest import FORMAT, Manifest
+from windrow.state.manifest import (
+    FORMAT,
+    Manifest,
+    OutboxEntry,
+    QueryState,
+    SourceFile,
+    SourceState,
+    StreamState,
+)
 from windrow.state.names import DRIVER
 from windrow.state.refs import ChunkRef, Facts
 from windrow.windows.progress import Progress

@@ -17,6 +17,7 @@ from windrow.algebra.catalog import Stream, Table, TableKind
 from windrow.algebra.expressions import Column, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.operators import (
+    KINDS,
     Aggregate,
     AggregateCall,
     Distinct,
@@ -25,12 +26,12 @@ from windrow.algebra.operators import (
     Filter,
     Join,
     Project,
+    Rank,
     TableJoin,
     Union,
 )
 from windrow.algebra.over import Frame, FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
-from windrow.algebra.rank import KINDS, Rank
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError

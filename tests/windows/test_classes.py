@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.windows.classes import WindowClass, classify
+from windrow.algebra.explain.facts import WindowClass, classify
 from windrow.windows.element import Element
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow

@@ -23,9 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from windrow.sharing.schedule.costs import Costs
-from windrow.sharing.schedule.earliest import Left, alone
-from windrow.sharing.schedule.hybrid import hybrid
-from windrow.sharing.schedule.scheduler import Together
+from windrow.sharing.schedule.scheduler import Left, Together, alone, hybrid
 from windrow.sharing.schedule.tasks import Groups, Query, Task, by_period
 
 _SIZES = ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5))

@@ -37,12 +37,12 @@ from windrow.algebra.operators import (
     Join,
     Limit,
     Project,
+    Rank,
     TableJoin,
     Union,
 )
 from windrow.algebra.over import Frame, FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
-from windrow.algebra.rank import Rank
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import StateError
 from windrow.windows.cumulate import CumulateWindow

@@ -14,8 +14,8 @@ from windrow.algebra.patterns import Pattern
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
 from windrow.windows.domain import ROW_NUM
+from windrow.windows.panes import sub_windows_of
 from windrow.windows.spec import OwnInterval
-from windrow.windows.sub_windows import sub_windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

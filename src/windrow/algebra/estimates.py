@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from windrow.algebra import checks
 from windrow.algebra.aggregates import AggregateFunction, Size, make
+from windrow.algebra.aggregates.approx_count import Waved
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.distinct import Distinct
-from windrow.algebra.aggregates.wave_window import Waved
 from windrow.algebra.operators import AggregateCall, Filter, Project
 from windrow.algebra.plan import Plan, Window
 from windrow.errors import QueryError

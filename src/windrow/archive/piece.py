@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from windrow.state.crash import crash_point
-from windrow.state.failures import damaged, explained
 from windrow.state.refs import ChunkRef, Facts
+from windrow.state.store import damaged, explained
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

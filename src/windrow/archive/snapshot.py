@@ -18,9 +18,8 @@ from windrow.archive.declaration import Declaration
 from windrow.archive.piece import Piece, living
 from windrow.archive.search import Wanted
 from windrow.errors import DataError, StateError
-from windrow.state.entries import SourceState
 from windrow.state.history import History
-from windrow.state.manifest import Manifest
+from windrow.state.manifest import Manifest, SourceState
 from windrow.state.refs import ChunkRef
 from windrow.state.store import LocalStore, Store
 

@@ -1,9 +1,14 @@
-"""A run as plain lines: for pipes, files and logs."""
+"""A run as plain lines: for pipes, files and logs.
+
+What SHOW and EXPLAIN give, printed.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
 
 from windrow.cli.formats import count, counted, instant, span, value
 from windrow.cli.views import View
@@ -12,6 +17,7 @@ if TYPE_CHECKING:
     from windrow.cli.answers import Answers
     from windrow.cli.snapshots import Snapshot, StreamNow
     from windrow.errors import WindrowError
+
 
 #: seconds between two lines of progress
 EVERY = 5.0
@@ -88,3 +94,27 @@ def aligned(rows: list[list[str] | tuple[str, ...]]) -> list[str]:
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def print_shown(shown: list[Any]) -> None:
+    """Print what statements gave, in order.
+
+    >>> print_shown([pa.table({"name": ["top"], "rows": [3]})])
+    name  rows
+    top   3
+    """
+    for each in shown:
+        print("\n".join(table_lines(each)) if isinstance(each, pa.Table) else each)
+
+
+def table_lines(table: pa.Table) -> list[str]:
+    """A small table as lines."""
+    if table.num_rows == 0:
+        return ["(none)"]
+    rows = [[_cell(cell) for cell in row.values()] for row in table.to_pylist()]
+    return [line.removeprefix("  ") for line in aligned([list(table.column_names), *rows])]
+
+
+def _cell(cell: Any) -> str:
+    """Queries are written on several lines, and shown on one."""
+    return " ".join(cell.split()) if isinstance(cell, str) else value(cell)

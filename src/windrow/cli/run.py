@@ -10,8 +10,7 @@ import typer
 
 from windrow.cli.plain import PlainView
 from windrow.cli.run_loop import Signals, run_watched, say, started
-from windrow.cli.scripts import name_of, read_script, within
-from windrow.cli.triggers import trigger_text
+from windrow.cli.scripts import name_of, read_script, trigger_text, within
 
 if TYPE_CHECKING:
     from windrow.sinks import Sink
@@ -44,8 +43,8 @@ def run(
     from windrow.cli.answers import Kept
     from windrow.cli.declarations import Declared
     from windrow.cli.live import LiveView
+    from windrow.cli.plain import print_shown
     from windrow.cli.snapshots import Watcher
-    from windrow.cli.tables import print_shown
     from windrow.language.once import Once
 
     once = once or flush

@@ -1,7 +1,11 @@
-"""What the commands that take a script have in common: reading it, and errors that name its file."""
+"""What the commands that take a script have in common: reading it, and errors that name its file.
+
+`--trigger`: how often micro-batches are taken.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +17,21 @@ from windrow.errors import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_FORM = re.compile(r"\d+ (millisecond|second|minute|hour)s?", re.IGNORECASE)
+
+
+def trigger_text(text: str) -> str:
+    """The option's value, checked before anything is started.
+
+    >>> trigger_text("1 second")
+    '1 second'
+    """
+    if _FORM.fullmatch(text.strip()) is None:
+        raise typer.BadParameter(f"`{text}` is no span of time: write a number and a unit, as in '5 seconds'")
+    return text.strip()
+
 
 STDIN = Path("-")
 

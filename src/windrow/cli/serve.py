@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from windrow.cli.run_loop import say, started
-from windrow.cli.scripts import name_of, read_script, within
-from windrow.cli.triggers import trigger_text
+from windrow.cli.scripts import name_of, read_script, trigger_text, within
 from windrow.errors import StateError
 
 if TYPE_CHECKING:

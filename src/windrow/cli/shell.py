@@ -16,8 +16,7 @@ def shell(
     ] = None,
 ) -> None:
     """Type statements, run them, watch their answers."""
-    from windrow.cli.prompt import Lines, remembered
-    from windrow.cli.session import Session
+    from windrow.cli.session import Lines, Session, remembered
 
     is_typed = sys.stdin.isatty()
     session = Session(state, is_typed=is_typed)

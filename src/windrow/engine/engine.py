@@ -39,7 +39,7 @@ from windrow.engine.tables import Shelf, TableRecord
 from windrow.errors import DataError, QueryError, WindrowError
 from windrow.execution.archive_rows import archived_section, stream_source
 from windrow.execution.arrivals import Arrived
-from windrow.execution.place import Place
+from windrow.execution.delta_file import Place
 from windrow.physical import plan_query
 from windrow.sinks import MemorySink, open_sink
 from windrow.state.crash import crash_point
@@ -68,8 +68,7 @@ if TYPE_CHECKING:
     from windrow.sharing.questions import Question
     from windrow.sinks import Sink
     from windrow.spark.sources import Source
-    from windrow.state.entries import OutboxEntry, SourceState
-    from windrow.state.manifest import Manifest
+    from windrow.state.manifest import Manifest, OutboxEntry, SourceState
     from windrow.state.store import Store
 
 #: what an epoch replaces before it is committed

@@ -37,7 +37,7 @@ from windrow.kernels.relational.tables import changes_at, check_order, promised
 from windrow.kernels.shared.shared_state import Turn
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding import load
-from windrow.state.entries import OutboxEntry
+from windrow.state.manifest import OutboxEntry
 from windrow.state.names import ANSWERS, DRIVER, KEPT, KEYS
 from windrow.windows.domain import INFINITY, Instant, check_instant
 
@@ -48,13 +48,12 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.engine.refresh_scheduler import Group, Refreshes
     from windrow.engine.tables import TableRecord, TableUpdate
-    from windrow.execution.place import Place
+    from windrow.execution.delta_file import Place
     from windrow.execution.reports import Closed, Fault, Ingested
     from windrow.kernels.relational.tables import Values
     from windrow.kernels.shared.request import Asker
     from windrow.kernels.shared.shared_state import Ledger
-    from windrow.state.entries import QueryState, StreamState
-    from windrow.state.manifest import Manifest
+    from windrow.state.manifest import Manifest, QueryState, StreamState
     from windrow.state.refs import ChunkRef
 
 #: a query that is not due takes in what is new when this many files wait for it

@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from windrow.algebra.schema import Field, Schema
 from windrow.engine.tables import BEGINNING
-from windrow.execution.delta_file import TABLE
-from windrow.execution.place import Place, Spool
+from windrow.execution.delta_file import TABLE, Place, Spool
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.relational.signed_rows import N, columns_of, consolidated, finite, together
 from windrow.kernels.relational.tables import AT, Contents

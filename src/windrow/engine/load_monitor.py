@@ -12,10 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from windrow.shedding.admission import Admission, Costs
-from windrow.shedding.controller import Controller
+from windrow.shedding.controller import Admission, Bill, Controller, Costs, Member
 from windrow.shedding.load import Monitor, Sample, Work
-from windrow.shedding.losses import Bill, Member
 from windrow.shedding.rules import early_share
 from windrow.shedding.sharing import Group, Sharing
 

@@ -20,7 +20,7 @@ from windrow.shedding.droppable import MOST_INTERVALS, droppable, needless
 from windrow.shedding.gaps import Gap, gaps, joined
 from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.reach import reaches
-from windrow.shedding.refusal import CannotShed
+from windrow.shedding.rules import CannotShed
 from windrow.shedding.sharing import Group, Sharing, share
 from windrow.windows.domain import INFINITY
 

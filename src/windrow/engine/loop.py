@@ -23,7 +23,7 @@ from windrow.engine.engine import Event as Told
 from windrow.errors import SourceError, StateError, WindrowError
 from windrow.spark.sources.source import Begun
 from windrow.state.crash import crash_point
-from windrow.state.entries import SourceState
+from windrow.state.manifest import SourceState
 from windrow.state.names import file_name
 from windrow.windows.domain import INFINITY
 from windrow.windows.punctuation import OrderedPer

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from windrow.language.catalog import StandingQuery
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
-    from windrow.state.entries import QueryState
+    from windrow.state.manifest import QueryState
 
 
 class Planner(Protocol):

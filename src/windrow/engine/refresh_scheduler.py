@@ -16,10 +16,8 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from windrow.sharing.schedule.earliest import alone
-from windrow.sharing.schedule.hybrid import hybrid
-from windrow.sharing.schedule.measured_costs import Measured
-from windrow.sharing.schedule.scheduler import Lateness, Scheduler
+from windrow.sharing.schedule.costs import Measured
+from windrow.sharing.schedule.scheduler import Lateness, Scheduler, alone, hybrid
 from windrow.sharing.schedule.tasks import Query, Task
 from windrow.windows.domain import INFINITY
 

@@ -19,7 +19,7 @@ from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
     from windrow.engine.records import StreamRecord
-    from windrow.execution.place import Place
+    from windrow.execution.delta_file import Place
     from windrow.state.refs import ChunkRef
 
 #: so many files of a size are put together, up to so many bytes

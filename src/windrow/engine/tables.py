@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.errors import StateError
 from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.kernels.relational.tables import Contents
-from windrow.state.entries import SourceState, StreamState
+from windrow.state.manifest import SourceState, StreamState
 from windrow.state.refs import read_instant, write_instant
 from windrow.windows.domain import INFINITY, Instant
 

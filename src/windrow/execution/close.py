@@ -16,11 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.execution.archive_rows import archived_section, lived_rows
-from windrow.execution.delta_file import key_types, open_files, tables_of
-from windrow.execution.durations import timed
-from windrow.execution.place import Spool
+from windrow.execution.delta_file import Spool, key_types, open_files, tables_of
 from windrow.execution.relational import OF, Moving, Turn, advance, replanned
-from windrow.execution.reports import DONE, ROUTED, Closed, Fault, contents, fault_of, message, undisturbed
+from windrow.execution.reports import (
+    DONE,
+    ROUTED,
+    Closed,
+    Fault,
+    contents,
+    fault_of,
+    message,
+    timed,
+    undisturbed,
+)
 from windrow.execution.shared import operator_of, sheets_of
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
@@ -36,7 +44,7 @@ from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
-    from windrow.execution.place import Place
+    from windrow.execution.delta_file import Place
     from windrow.execution.shared import Seed, SharedWork
     from windrow.kernels.panes.program import Level
     from windrow.physical.units import GeneralUnit

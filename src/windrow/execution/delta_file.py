@@ -5,11 +5,15 @@
     ("table", name)                  changes of a table, for all queries and shards; the driver writes them
 
 Nothing in them is about the past: state is not read when rows come in.
+
+Where tasks write, and for which commit.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -19,6 +23,8 @@ from windrow.kernels.columnar.hashing import split
 from windrow.kernels.layouts import PANE
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.physical.native_sql import native_query
+from windrow.state.chunk import chunk_writer
+from windrow.state.names import CHUNKS, DRIVER, new_chunk_name
 from windrow.state.reader import open_chunk
 
 if TYPE_CHECKING:
@@ -30,6 +36,50 @@ if TYPE_CHECKING:
     from windrow.state.reader import Chunk
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
+
+
+@dataclass(frozen=True)
+class Place:
+    """A state directory, the commit that will name the files, and who will make it."""
+
+    store: Store
+    commit: int
+    owner: int
+    shards: int
+
+    def new_name(self, shard: int = DRIVER, folder: str = CHUNKS) -> str:
+        """A name for a file that only this task writes."""
+        return new_chunk_name(self.commit, self.owner, shard, folder)
+
+
+class Spool:
+    """A file that is made when the first table comes; if none does, there is no file."""
+
+    def __init__(self, place: Place, shard: int = DRIVER, folder: str = CHUNKS, **metadata: Any) -> None:
+        self._place, self._name = place, place.new_name(shard, folder)
+        self._metadata = {"commit": place.commit, **metadata}
+        self._stack = ExitStack()
+        self._writer: ChunkWriter | None = None
+
+    @property
+    def writer(self) -> ChunkWriter:
+        """The file, begun if it was not."""
+        if self._writer is None:
+            file = chunk_writer(self._place.store, self._name, self._metadata)
+            self._writer = self._stack.enter_context(file)
+        return self._writer
+
+    @property
+    def ref(self) -> ChunkRef | None:
+        """The finished file, if there is one."""
+        return self._writer.ref if self._writer is not None else None
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
 
 QUERY, FEED, TABLE = "query", "feed", "table"
 

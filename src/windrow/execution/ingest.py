@@ -17,13 +17,11 @@ from windrow.algebra.schema import Field, Schema
 from windrow.errors import DataError, WindrowError
 from windrow.execution.archive_rows import archived_section, stream_rows, stream_source
 from windrow.execution.arrivals import as_declared
-from windrow.execution.delta_file import FEED, put_tables
-from windrow.execution.durations import timed
+from windrow.execution.delta_file import FEED, Spool, put_tables
 from windrow.execution.kept_rows import KeptWriter
 from windrow.execution.needless_rows import without
-from windrow.execution.place import Spool
 from windrow.execution.relational import RowsGathering
-from windrow.execution.reports import DONE, Fault, Ingested, fault_of, message, undisturbed
+from windrow.execution.reports import DONE, Fault, Ingested, fault_of, message, timed, undisturbed
 from windrow.execution.shared import LedgerGathering
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_from_arrow
@@ -39,7 +37,7 @@ from windrow.windows.progress import Batch
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.execution.bundle import Bundle
-    from windrow.execution.place import Place
+    from windrow.execution.delta_file import Place
     from windrow.kernels.intake import Known
     from windrow.kernels.panes.program import PaneProgram
     from windrow.kernels.shared.shared_state import Ledger

@@ -25,15 +25,15 @@ from windrow.execution.reports import DONE, Ingested, message, undisturbed
 from windrow.kernels.columnar.columns import frame_from_arrow, polars_type
 from windrow.kernels.intake import Intake
 from windrow.state.crash import crash_point
-from windrow.state.failures import damaged, explained
 from windrow.state.names import CHUNKS, DRIVER, new_chunk_name
 from windrow.state.reader import chunk_missing
 from windrow.state.refs import ChunkRef, Facts
+from windrow.state.store import damaged, explained
 from windrow.windows.domain import ARRIVAL_TS
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
-    from windrow.execution.place import Place
+    from windrow.execution.delta_file import Place
     from windrow.kernels.intake import Known
     from windrow.state.store import Store
 

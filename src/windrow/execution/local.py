@@ -19,7 +19,7 @@ from windrow.execution.reports import DONE, contents, late_section
 if TYPE_CHECKING:
     from windrow.execution.arrivals import Arrived
     from windrow.execution.close import CloseTask
-    from windrow.execution.place import Place
+    from windrow.execution.delta_file import Place
     from windrow.execution.reports import Closed, Ingested
 
 #: state and new panes of at most this many bytes, of at most so many queries, are moved on here

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.execution.bundle import Bundle, Team
-    from windrow.execution.place import Spool
+    from windrow.execution.delta_file import Spool
     from windrow.execution.reports import Fault
     from windrow.kernels.intake import Known
     from windrow.kernels.relational.clock import Clock

@@ -2,6 +2,8 @@
 
 A report travels as one row of bytes. Rows for the next stage of the same job travel the same way, each to the
 shard it is for.
+
+How long each query of a task takes: what tells the dear ones from the cheap ones.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,6 +27,27 @@ from windrow.state.names import RESERVED
 if TYPE_CHECKING:
     from windrow.kernels.intake import Observed
     from windrow.state.refs import ChunkRef
+
+
+@contextmanager
+def timed(spent: dict[str, float], *queries: str) -> Iterator[None]:
+    """Add what the block takes to what queries have spent; those that are answered together share alike.
+
+    >>> spent = {}
+    >>> for _ in range(2):
+    ...     with timed(spent, "q"):
+    ...         pass
+    >>> list(spent), spent["q"] > 0
+    (['q'], True)
+    """
+    began = perf_counter()
+    try:
+        yield
+    finally:
+        each = (perf_counter() - began) / max(1, len(queries))
+        for query in queries:
+            spent[query] = spent.get(query, 0.0) + each
+
 
 #: the columns of what tasks give, as Spark spells them
 SCHEMA = "target int, kind string, payload binary"

@@ -26,7 +26,7 @@ from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, Sheet
 from windrow.physical.native_sql import native_ledger
 
 if TYPE_CHECKING:
-    from windrow.execution.place import Spool
+    from windrow.execution.delta_file import Spool
     from windrow.kernels.aggregates.measures import Measures
     from windrow.kernels.panes.program import Level, PaneProgram
     from windrow.kernels.shared.shared_state import Ledger, Turn

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING
 from windrow.algebra.explain.brackets import frame_text
 from windrow.algebra.expressions import TRUE, Column, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.algebra.operators import Aggregate, Except, Exists, Limit, Project, Union
+from windrow.algebra.operators import Aggregate, Except, Exists, Limit, Project, Rank, Union
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, Window
-from windrow.algebra.rank import Rank
 from windrow.errors import QueryError
 from windrow.language.binder.names import describe
 from windrow.language.parse import parse_expression

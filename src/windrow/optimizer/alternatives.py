@@ -21,11 +21,9 @@ from windrow.algebra.plan import Emit, Plan
 from windrow.optimizer.cost.statistics import Statistics
 from windrow.optimizer.guards import reports_alike
 from windrow.optimizer.merge_windows import split_windows
-from windrow.optimizer.pull_up_negation import pull_up_negation
-from windrow.optimizer.pull_up_tables import pull_up_tables
+from windrow.optimizer.move_negation import pull_up_negation, push_down_negation
+from windrow.optimizer.move_tables import pull_up_tables, push_down_tables
 from windrow.optimizer.push_distinct import push_distinct
-from windrow.optimizer.push_down_negation import push_down_negation
-from windrow.optimizer.push_down_tables import push_down_tables
 from windrow.optimizer.reorder_joins import reorder_joins
 from windrow.optimizer.use_panes import use_panes
 

@@ -25,8 +25,7 @@ from windrow.errors import QueryError, nearest
 from windrow.optimizer.alternatives import ALTERNATIVES, alternatives
 from windrow.optimizer.cost.model import total_cost
 from windrow.optimizer.cost.statistics import Statistics
-from windrow.optimizer.flatten_joins import flatten_joins
-from windrow.optimizer.flatten_unions import flatten_unions
+from windrow.optimizer.flatten import flatten_joins, flatten_unions
 from windrow.optimizer.fold_constants import fold_constants
 from windrow.optimizer.guards import reports_alike
 from windrow.optimizer.merge_filters import merge_filters

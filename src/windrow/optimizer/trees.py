@@ -14,11 +14,11 @@ from windrow.algebra.operators import (
     Join,
     Limit,
     Project,
+    Rank,
     TableJoin,
 )
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
-from windrow.algebra.rank import Rank
 from windrow.errors import QueryError
 from windrow.optimizer.movability import can_fail
 from windrow.windows.lifetime import LifetimeWindow

@@ -25,8 +25,8 @@ from windrow.algebra.explain import Explanation, Step, gather
 from windrow.algebra.explain.operators import Spelling, operator_text
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, Subquery, TableScan, Window
+from windrow.optimizer.cost.flows import pane_cells
 from windrow.optimizer.cost.model import estimate
-from windrow.optimizer.cost.pane_cells import pane_cells
 from windrow.physical.native_sql import why_from_rows
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.windows.panes import Panes

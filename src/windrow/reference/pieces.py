@@ -23,12 +23,12 @@ from windrow.algebra.operators import (
     Join,
     Limit,
     Project,
+    Rank,
     TableJoin,
     Union,
 )
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Window
-from windrow.algebra.rank import Rank
 from windrow.reference.expressions import compile_expression
 from windrow.reference.snapshot import Snapshot, grouped, in_order, lives, table_rows, together
 from windrow.reference.world import Fact, Values, World

@@ -1,26 +1,50 @@
-"""The rows below a window: of streams, of nested queries, and of stateless operators on them."""
+"""The rows below a window: of streams, of nested queries, and of stateless operators on them.
+
+In which sub-window of its window each row is, by the definition: pieces of gcd(RANGE, SLIDE), counted.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatchmethod
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.catalog import PSEUDO_COLUMNS
 from windrow.algebra.operators import Filter, Project, Union
 from windrow.algebra.plan import Plan, Scan, Subquery, Window
 from windrow.reference.expressions import compile_expression
-from windrow.reference.sub_windows import sub_windows
+from windrow.reference.scopes import counting_order
 from windrow.reference.world import Fact, Values, World
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant, check_instant
 from windrow.windows.element import Element, sort_key
+from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
+from windrow.windows.ranges import RangeWindow
+from windrow.windows.rows import RowsWindow
+from windrow.windows.spec import WindowSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from windrow.algebra.changes import Change
     from windrow.algebra.plan import Emit
+
+
+def sub_windows(spec: WindowSpec, rows: Sequence[Element]) -> list[int | None]:
+    """The number of each row's sub-window; None where the window is not cut."""
+    if isinstance(spec, RangeWindow) and spec.slide is not None:
+        width = gcd(spec.range, spec.slide)
+        return [(row.t - spec.origin) // width for row in rows]
+    if isinstance(spec, LandmarkWindow) and spec.grid is not None:
+        return [(row.t - spec.grid.origin) // spec.grid.period for row in rows]
+    numbers: list[int | None] = [None] * len(rows)
+    if isinstance(spec, RowsWindow) and spec.slide_rows is not None and not spec.partition_by:
+        width = gcd(spec.rows, spec.slide_rows)
+        for before, place in enumerate(counting_order(spec, rows, range(len(rows)))):
+            numbers[place] = before // width
+    return numbers
 
 
 @dataclass(frozen=True)

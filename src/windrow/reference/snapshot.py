@@ -2,16 +2,25 @@
 
 Definition 3.1 of Golab's thesis: at each instant a query equals the relational query over the current
 states of its windows and tables, and each result sees an NRR table as it was before its own rows came.
+
+APPROX_COUNT and APPROX_SUM by their definition (`windrow.algebra.aggregates.approx_count`), from all rows.
+
+>>> rows = [(t, 1) for t in range(10)]
+>>> [estimate(rows, at, length=8, error=0.5) for at in (0, 4, 7, 9, 16, 17)]
+[1, 5, 8, 8, 1, None]
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import singledispatchmethod
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.aggregates.approx_count import refuse_negative
 from windrow.algebra.catalog import TableKind
 from windrow.algebra.estimates import wave_window, waved
 from windrow.algebra.operators import (
@@ -24,13 +33,13 @@ from windrow.algebra.operators import (
     Join,
     Limit,
     Project,
+    Rank,
     TableJoin,
     Union,
 )
 from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Plan, TableScan, Window
-from windrow.algebra.rank import Rank
-from windrow.reference import aggregates, waves
+from windrow.reference import aggregates
 from windrow.reference.expressions import WindowContext, compile_expression
 from windrow.reference.scopes import last_slide, members
 from windrow.reference.world import Fact, Values, World
@@ -38,11 +47,50 @@ from windrow.windows.domain import INFINITY
 from windrow.windows.element import sort_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from windrow.algebra.expressions import Expression
     from windrow.reference.rows import LeafRows
     from windrow.windows.domain import Instant
+
+
+def estimate(rows: Iterable[tuple[int, int]], at: int, length: int, error: float) -> int | None:
+    """The estimate at an instant, from (instant, value) of all rows that ever came; None if none is left."""
+    run: list[tuple[int, int]] = []
+    for t, value in sorted(rows):
+        if value < 0:
+            raise refuse_negative(value)
+        if t <= at:
+            run = [*run, (t, value)] if run and t < run[-1][0] + length else [(t, value)]
+    if not run or run[-1][0] + length <= at:
+        return None
+    last = sum(value for _, value in run)
+    gone = sum(value for t, value in run if t + length <= at)
+    marked = _marked(last, math.ceil(1 / error) + 1)
+    at_least = max(mark for mark in marked if mark <= gone)
+    after = [mark for mark in marked if mark > gone]
+    at_most = _before_row_of(min(after), run) if after else last
+    return last - (at_least + at_most) // 2
+
+
+def _marked(last: int, most: int) -> set[int]:
+    """The first unit, and the greatest `most` multiples of each power of two, none below 0."""
+    powers = (1 << level for level in range(last.bit_length() + 1))
+    return {0, 1} | {
+        number * power
+        for power in powers
+        for number in range(max(0, last // power - most + 1), last // power + 1)
+    }
+
+
+def _before_row_of(unit: int, run: list[tuple[int, int]]) -> int:
+    """How many units come before the row that has this one."""
+    before = 0
+    for _, value in run:
+        if before + value >= unit:
+            break
+        before += value
+    return before
 
 
 class Snapshot:
@@ -220,7 +268,7 @@ class Snapshot:
         values = [(int(fact.ts), [arg(fact.values, bounds) for arg in args]) for fact in chosen]
         counts = function.exact == "count"
         units = [(t, 1 if counts else row[0]) for t, row in values if None not in row]
-        found = waves.estimate(units, int(at), window.spec.range, function.error)  # type: ignore[attr-defined]
+        found = estimate(units, int(at), window.spec.range, function.error)  # type: ignore[attr-defined]
         return 0 if found is None and counts else found
 
     def _aggregate(self, call: AggregateCall, source: Plan, rows: Sequence[Fact]) -> Any:

@@ -3,34 +3,99 @@
 ISTREAM(i) = R(i) - R(i-1), DSTREAM(i) = R(i-1) - R(i) as multiset differences; RSTREAM is R at each
 reporting instant. R is evaluated from scratch wherever it can have changed; between two endpoints of
 validity intervals it cannot.
+
+INTERNAL windows: results need their parts to meet, but outlive them (thesis, 3.3.2).
+
+Inside the plan everything is as with external windows; only the final result stays, until the first
+of its external windows lets go of it, or for ever.
+
+Restore: periodic refreshes that lose nothing which came and went between two of them (thesis, 3.3.4).
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windrow.algebra.changes import Change
 from windrow.algebra.operators import TableJoin
-from windrow.algebra.plan import Emit, StreamWord, Window
+from windrow.algebra.plan import Emit, Plan, StreamWord, Window
 from windrow.errors import DataError
-from windrow.reference import internal, restore
 from windrow.reference.expressions import WindowContext
+from windrow.reference.pieces import Piece, Pieces, counted
 from windrow.reference.rows import LeafRows, RowsBelow
 from windrow.reference.scopes import moving_values
 from windrow.reference.snapshot import Snapshot
 from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from windrow.reference.pieces import Piece
     from windrow.reference.world import Values, World
     from windrow.windows.element import Report
+
+
+def results(
+    emit: Emit, leaves: Mapping[Window, LeafRows], world: World, lag: int, extents: Iterable[int]
+) -> list[Piece]:
+    """All results, with how long they stay.
+
+    Every extent of a periodic aggregate is a result of its own, also when its value is the last one's; and
+    only what is there at the end of some extent is a result of a periodic plan, from then on.
+    """
+    reports = sorted(extents)
+    pieces = Pieces(leaves, world, lag=lag, breaks=reports, uniting=True).of(emit.input)
+    if not emit.is_periodic:
+        return pieces
+    births = [(piece, next((at for at in reports if at in piece), None)) for piece in pieces]
+    return [replace(piece, vs=birth) for piece, birth in births if birth is not None]
+
+
+def staying(pieces: Iterable[Piece], at: int) -> Counter[Values]:
+    """The results produced so far that still stay; one made of the same rows again is the same one."""
+    found = {(piece.origin, piece.fact.values) for piece in pieces if piece.vs <= at < piece.stays}
+    return Counter(values for _, values in found)
+
+
+def continuous(plan: Plan) -> Plan:
+    """The plan with windows that move at every instant: SLIDE is only the refresh period."""
+    return (
+        _moving(plan)
+        if isinstance(plan, Window)
+        else plan.with_children(tuple(map(continuous, plan.children)))
+    )
+
+
+def _moving(leaf: Window) -> Window:
+    assert isinstance(leaf.spec, RangeWindow)
+    return replace(leaf, spec=replace(leaf.spec, slide=None))
+
+
+def changes(emit: Emit, leaves: Mapping[Window, LeafRows], world: World) -> Iterator[Change]:
+    """What each refresh reports: results born since the last one; with RSTREAM also those alive before E.
+
+    Results not made of certain rows, and those that negative rows take back, are told apart by their values.
+    """
+    moving = {_moving(leaf): rows for leaf, rows in leaves.items()}
+    pieces = Pieces(moving, world, uniting=True).of(continuous(emit.input))
+    for piece in counted(pieces) if emit.restores_by_value else pieces:
+        for end in _refreshes(emit, piece):
+            yield Change("+", piece.fact.values, end)
+
+
+def _refreshes(emit: Emit, piece: Piece) -> Sequence[int]:
+    spec = emit.leaves[0].spec
+    born = spec.first_after(int(piece.vs))
+    if emit.word is StreamWord.ISTREAM_RESTORE:
+        return [born]
+    return spec.slide_instants(int(piece.vs), int(piece.ve)) or [born]
+
 
 Relation = Counter["Values"]
 
@@ -65,7 +130,7 @@ class Evaluation:
             return []
         word = self.emit.meaning
         if word.restores:
-            found: Iterable[Change] = restore.changes(self.emit, self.leaves, self.world)
+            found: Iterable[Change] = changes(self.emit, self.leaves, self.world)
         elif word is StreamWord.RSTREAM and self._reported() is not None:
             found = self._each_report()
         else:
@@ -88,13 +153,13 @@ class Evaluation:
                 hint="leave window_start and window_end out, or take its changes",
             )
         if self.emit.is_internal:
-            return internal.staying(self._internal_results, at)
+            return staying(self._internal_results, at)
         return self._snapshot(at).relation(self.emit.input)
 
     @cached_property
     def _internal_results(self) -> list[Piece]:
         extents = self._slides() if self.emit.is_periodic else ()
-        return internal.results(self.emit, self.leaves, self.world, lag_of(self.emit), extents)
+        return results(self.emit, self.leaves, self.world, lag_of(self.emit), extents)
 
     def _snapshot(self, at: int) -> Snapshot:
         lag = lag_of(self.emit)

@@ -19,7 +19,7 @@ from windrow.algebra.values import canonical_row
 from windrow.engine.output.schema import published, rows_schema
 from windrow.errors import DataError, nearest
 from windrow.kernels.columnar.columns import frame_of
-from windrow.sinks.csv_rows import csv_header, csv_lines
+from windrow.sinks.files import csv_header, csv_lines
 from windrow.sinks.json_rows import json_line, json_rows
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from windrow.sharing.plans import Share, SharingPlan
 from windrow.sharing.predicates.covers import Relevant
 from windrow.sharing.questions import MOST_INTERVALS, Need, Question, question_of
 from windrow.sharing.rules import ss1, ss3, ss4
-from windrow.sharing.synopses.choose import choose, expected_together
-from windrow.sharing.synopses.synopsis import Kind
+from windrow.sharing.synopses.synopsis import Kind, choose, expected_together
 from windrow.sharing.synopsis_facts import Family, Held, Wanted
 
 if TYPE_CHECKING:

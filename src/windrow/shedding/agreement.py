@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.plan import Emit, Scan, StreamWord
 from windrow.shedding.reach import Reach, reaches
-from windrow.shedding.refusal import CannotShed
-from windrow.shedding.rules import WinDrop
+from windrow.shedding.rules import CannotShed, WinDrop
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream

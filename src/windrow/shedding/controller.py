@@ -12,15 +12,265 @@ Otherwise p goes in steps, by the time that has passed, up or down: to where epo
 usual, as long as rows come too fast, and to nothing if they do not. What must go follows from the load that
 is offered, not from the load under shedding: shedding more does not make the wish for shedding smaller, so
 there is nothing to swing.
+
+When even the longest gaps do not help: the costliest queries are suspended, and come back when there is
+room.
+
+Only queries that agreed to lose windows are suspended, the least important first, and of those the costliest.
+One is suspended at a time, after the load was too high for some epochs in a row; one is resumed at a time,
+after there would have been room for it, with a margin, for more epochs than that. Between the two lies a gap
+in which nothing changes.
+
+Who loses how much: all who agreed, those of low PRIORITY first and most.
+
+One step of PRIORITY halves what a query loses, as long as the others can lose enough:
+
+    p_i = min(most_i, level * 2 ** (lowest priority - priority_i))
+
+The level is the least that saves what must be saved. Rows are saved by the query that loses least, since all
+must drop the window that a row is in; the work after the split is saved by each query for itself.
+
+The epochs to come: how long each will take, if this share of what can be given up is given up.
+
+Sources hand over all that waits. So rows that come in a long epoch make the next one long, and the epochs
+follow each other by a simple law, with F the seconds an epoch takes without rows, and r the work that comes
+in a second:
+
+    next = F + r * (1 - share of it that is saved) * this one
+
+Below r = 1 they come to F / (1 - r), whatever they began with: a backlog goes away by itself. Above, each
+is longer than the one before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from math import fsum, inf
 
-if TYPE_CHECKING:
-    from windrow.shedding.outlook import Outlook
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """A query: its load without shedding, and the share of its windows that may be dropped at most."""
+
+    name: str
+    load: float
+    most: float
+    priority: int = 0
+
+    @property
+    def least(self) -> float:
+        """Its load with the longest gaps allowed."""
+        return self.load * (1 - self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """When to suspend and when to resume."""
+
+    limit: float = 1.0
+    room: float = 0.7
+    patience: int = 3
+    calm: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Which queries are suspended.
+
+    >>> queries = [Costs("cheap", 0.5, most=0.5), Costs("dear", 2.0, most=0.5)]
+    >>> admission = Admission()
+    >>> for _ in range(3):
+    ...     admission = admission.after(0.0, queries)
+    >>> admission.suspended
+    ('dear',)
+    """
+
+    suspended: tuple[str, ...] = ()
+    over: int = 0
+    under: int = 0
+    rules: Rules = Rules()
+
+    def least(self, others: float, queries: Sequence[Costs]) -> float:
+        """The load that remains with the longest gaps: of those who run, and of `others` who lose nothing."""
+        return others + sum(query.least for query in queries if query.name not in self.suspended)
+
+    def after(self, others: float, queries: Sequence[Costs]) -> Admission:
+        """One more epoch."""
+        known = {query.name for query in queries}
+        state = replace(self, suspended=tuple(name for name in self.suspended if name in known))
+        least = state.least(others, queries)
+        if least > self.rules.limit:
+            return state._too_much(queries)
+        candidate = state._next_back(queries)
+        if candidate is not None and least + candidate.least <= self.rules.room:
+            return state._room_for(candidate)
+        return replace(state, over=0, under=0)
+
+    def _too_much(self, queries: Sequence[Costs]) -> Admission:
+        running = [query for query in queries if query.name not in self.suspended]
+        if self.over + 1 < self.rules.patience or not running:
+            return replace(self, over=self.over + 1, under=0)
+        gone = min(running, key=lambda query: (query.priority, -query.load, query.name))
+        return replace(self, suspended=(*self.suspended, gone.name), over=0, under=0)
+
+    def _next_back(self, queries: Sequence[Costs]) -> Costs | None:
+        """The one to be resumed first: the most important, then the cheapest."""
+        waiting = [query for query in queries if query.name in self.suspended]
+        return min(waiting, key=lambda query: (-query.priority, query.load, query.name), default=None)
+
+    def _room_for(self, query: Costs) -> Admission:
+        if self.under + 1 < self.rules.calm:
+            return replace(self, over=0, under=self.under + 1)
+        left = tuple(name for name in self.suspended if name != query.name)
+        return replace(self, suspended=left, over=0, under=0)
+
+
+_STEPS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A query of a group: the greatest share of its windows that may be dropped, and what it costs after the
+    split.
+    """
+
+    name: str
+    most: float
+    priority: int = 0
+    cost: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What a group costs: `rows` for work on rows before the split, of which `early` * p goes if p is dropped
+    by all.
+    """
+
+    members: tuple[Member, ...]
+    rows: float = 1.0
+    early: float = 1.0
+
+    @property
+    def total(self) -> float:
+        """All of the work."""
+        return self.rows + fsum(member.cost for member in self.members)
+
+    def saved(self, losses: Sequence[float]) -> float:
+        """The share of the work that goes with these losses."""
+        if not self.total:
+            return 0.0
+        after = fsum(member.cost * p for member, p in zip(self.members, losses, strict=True))
+        return (self.rows * self.early * min(losses, default=0.0) + after) / self.total
+
+    @property
+    def savable(self) -> tuple[float, float]:
+        """The work before the split, and after it, that can be saved at all."""
+        early = self.rows * self.early * min((member.most for member in self.members), default=0.0)
+        return early, fsum(member.cost * member.most for member in self.members)
+
+    @property
+    def most(self) -> float:
+        """The share of the work that can be saved at all."""
+        return self.saved([member.most for member in self.members])
+
+    def losses(self, wanted: float) -> dict[str, float]:
+        """What each query loses, so that this share of the work is saved; all they can, if that is not
+        enough.
+
+        >>> low, high = Member("low", most=0.9), Member("high", most=0.9, priority=1)
+        >>> {name: round(p, 3) for name, p in Bill((low, high), rows=2.0).losses(0.25).items()}
+        {'low': 0.4, 'high': 0.2}
+        """
+        if wanted <= 0 or not self.members:
+            return {member.name: 0.0 for member in self.members}
+        low, high = 0.0, self._highest
+        for _ in range(_STEPS):
+            level = (low + high) / 2
+            low, high = (low, level) if self.saved(self._at(level)) >= wanted else (level, high)
+        return {member.name: p for member, p in zip(self.members, self._at(high), strict=True)}
+
+    def _at(self, level: float) -> list[float]:
+        lowest = min(member.priority for member in self.members)
+        return [min(member.most, level * 2.0 ** (lowest - member.priority)) for member in self.members]
+
+    @property
+    def _highest(self) -> float:
+        """The level at which everybody loses all they can."""
+        lowest = min(member.priority for member in self.members)
+        return max(member.most * 2.0 ** (member.priority - lowest) for member in self.members)
+
+
+_OUTLOOK_STEPS = 30
+#: so many epochs are looked ahead
+AHEAD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is known at the end of an epoch.
+
+    >>> outlook = Outlook(fixed=0.5, arriving=0.75, waiting=3.0, interval=1.0, on_rows=1.0)
+    >>> outlook.epochs(0.0), outlook.settled(0.0)
+    ([3.5, 3.125, 2.84375], 2.0)
+    >>> outlook.epochs(1.0)
+    [0.5, 0.5, 0.5]
+    """
+
+    #: seconds an epoch takes without rows
+    fixed: float
+    #: seconds of work that come in a second
+    arriving: float
+    #: seconds of work on the rows that wait
+    waiting: float
+    #: epochs begin no more often than this
+    interval: float
+    #: the shares of the work on rows, and of the rest, that can be saved at most
+    on_rows: float
+    on_rest: float = 0.0
+    #: seconds of work that wait in the source beyond the next epoch
+    beyond: float = 0.0
+
+    def next(self, share: float) -> float:
+        """How long the next epoch takes."""
+        return self._fixed(share) + self.waiting * (1 - share * self.on_rows)
+
+    def epochs(self, share: float) -> list[float]:
+        """How long the next epochs take."""
+        found = [self.next(share)]
+        while len(found) < AHEAD:
+            came = self.arriving * max(found[-1], self.interval)
+            found.append(self._fixed(share) + came * (1 - share * self.on_rows))
+        return found
+
+    def longest(self, share: float) -> float:
+        """The longest of the next epochs, and what waits beyond them."""
+        return max(self.epochs(share)) + self.beyond * (1 - share * self.on_rows)
+
+    def settled(self, share: float) -> float:
+        """What the epochs come to in the end."""
+        fixed, work = self._fixed(share), self.arriving * (1 - share * self.on_rows)
+        short = fixed + work * self.interval
+        if short <= self.interval:
+            return short
+        return fixed / (1 - work) if work < 1 else inf
+
+    def eased(self, share: float) -> Outlook:
+        """The same, if less work should come."""
+        return replace(self, arriving=self.arriving * (1 - share))
+
+    def least(self, holds: Callable[[float], bool]) -> float:
+        """The least share for which something holds, and for all greater ones; all, if it never does."""
+        if holds(0.0):
+            return 0.0
+        low, high = 0.0, 1.0
+        for _ in range(_OUTLOOK_STEPS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if holds(middle) else (middle, high)
+        return high
+
+    def _fixed(self, share: float) -> float:
+        return self.fixed * (1 - share * self.on_rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +296,7 @@ class Settings:
 class Controller:
     """The share of all that can be given up which is given up.
 
-    >>> from windrow.shedding.outlook import Outlook
+    >>> from windrow.shedding.controller import Outlook
     >>> steered = Controller()
     >>> for _ in range(10):
     ...     steered = steered.after(Outlook(0.1, 1.6, 1.6, interval=1.0, on_rows=0.8), usual=1.0, passed=1.0)

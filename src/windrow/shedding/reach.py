@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, Window
-from windrow.shedding.refusal import CannotShed
+from windrow.shedding.rules import CannotShed
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import NowWindow, RangeWindow

@@ -11,12 +11,23 @@ The paper anchors windows at their beginning, Windrow at their end; sizes are th
 
 >>> fan_out(WinDrop(3, 2, batch=6), WinDrop(3, 3, batch=4))
 WinDrop(window=7, slide=6, batch=2)
+
+Why something cannot be shed: a short code for programs, a sentence for people.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import lcm
+
+
+class CannotShed(Exception):  # noqa: N818  it is an answer, not a failure
+    """No windows of this query, or of these queries together, may be dropped."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from functools import cached_property
 
 from windrow.shedding.agreement import Agreed, Candidate, agree
 from windrow.shedding.phases import Cycles
-from windrow.shedding.refusal import CannotShed
-from windrow.shedding.rules import WinDrop, fan_out
+from windrow.shedding.rules import CannotShed, WinDrop, fan_out
 
 
 @dataclass(frozen=True)

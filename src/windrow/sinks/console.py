@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
 from windrow.sinks.delivery import Sink
 from windrow.sinks.failures import explained
-from windrow.sinks.json_rows import json_line, json_rows
-from windrow.sinks.kinds import is_number
+from windrow.sinks.json_rows import is_number, json_line, json_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,25 +3,30 @@
 A Delta table remembers, for each application that writes to it, the number the application gave to its last
 transaction. The rows of a commit and its number become visible together, so a repetition is known by the
 number and left out.
+
+The files under a Delta table: the library writes them, but does not see them onto the disk.
+
+Which columns a Delta table can have, and whether an existing table has those of a query.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import unquote
 
 import pyarrow as pa
+from pyarrow import types
 
 from windrow.errors import SinkError, WindrowError
 from windrow.sinks.delivery import Sink
-from windrow.sinks.delta_files import refuse_foreign, sync_transaction, sync_versions
-from windrow.sinks.delta_types import check_columns, check_same_columns
-from windrow.sinks.durable import make_directory
-from windrow.sinks.failures import KEPT, explained, imported
+from windrow.sinks.failures import KEPT, explained, imported, make_directory, sync
+from windrow.sinks.json_rows import is_bytes, is_list, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +34,145 @@ if TYPE_CHECKING:
 
     from windrow.sinks.delivery import Delivery, Opening
     from windrow.sinks.urls import SinkUrl
+
+
+LOG = "_delta_log"
+
+
+def refuse_foreign(table: Path) -> None:
+    """A directory that holds other things is never made a table by mistake."""
+    if (table / LOG).is_dir() or not table.is_dir():
+        return
+    for path in table.iterdir():
+        # An interrupted first write leaves parts of a table that never was.
+        if path.name != LOG and not (path.name.startswith("part-") and path.suffix == ".parquet"):
+            raise SinkError(
+                f"{table} is not a Delta table: it holds `{path.name}`",
+                code="place-taken",
+                hint="give a directory that is empty or does not exist yet",
+            )
+
+
+def sync_versions(table: Path, first: int, last: int) -> None:
+    """Put the versions from `first` to `last` on the disk: what they added, then what says so."""
+    for version in range(first, last + 1):
+        _sync_version(table, version)
+    _sync_directories(table)
+
+
+def sync_transaction(table: Path, last: int, application: str, number: int) -> None:
+    """Put the version with this transaction on the disk, and those after it."""
+    for version in range(last, -1, -1):
+        actions = _sync_version(table, version)
+        made = [action["txn"] for action in actions if "txn" in action]
+        if not actions or any((it["appId"], it["version"]) == (application, number) for it in made):
+            break
+    _sync_directories(table)
+
+
+def _sync_version(table: Path, version: int) -> list[dict[str, Any]]:
+    """The actions of a version that is now durable; none if its entry was cleaned up after a checkpoint."""
+    entry = table / LOG / f"{version:020d}.json"
+    if not entry.exists():
+        return []
+    # bytes: a value may have line separators of Unicode in it, at which `splitlines()` would cut
+    actions = [json.loads(line) for line in entry.read_bytes().split(b"\n") if line.strip()]
+    for action in actions:
+        path = table / unquote(action["add"]["path"]) if "add" in action else None
+        if path is not None and path.exists():  # else it was compacted since
+            sync(path)
+    sync(entry)
+    return actions
+
+
+def _sync_directories(table: Path) -> None:
+    sync(table / LOG)
+    sync(table)
+
+
+#: without the column mapping feature, which many readers lack, names must do without these
+_FORBIDDEN = re.compile(r"[ ,;{}()\n\t=]")
+_UTC = ("UTC", "Etc/UTC", "+00:00", None)
+
+
+def check_columns(schema: pa.Schema, table: object) -> None:
+    """Refuse what no Delta table can hold.
+
+    >>> check_columns(pa.schema([("at", pa.int64()), ("count(*)", pa.int64())]), "/data/top")
+    Traceback (most recent call last):
+        ...
+    windrow.errors.SinkError: the Delta table /data/top cannot have a column `count(*)` (rename it with AS)
+    """
+    for field in schema:
+        if _FORBIDDEN.search(field.name):
+            raise SinkError(
+                f"the Delta table {table} cannot have a column `{field.name}`",
+                code="no-such-name",
+                hint="rename it with AS",
+            )
+        if stored_type(field.type) is None:
+            raise SinkError(
+                f"the Delta table {table} cannot have the column `{field.name}`: "
+                f"Delta has no type for {field.type}",
+                code="no-such-type",
+                hint="CAST it to a type that Delta has, such as STRING or BIGINT",
+            )
+
+
+def check_same_columns(wanted: pa.Schema, found: pa.Schema, table: object) -> None:
+    """Refuse a table that has other columns, or other types. The order does not matter: names decide."""
+    theirs = {field.name: stored_type(field.type) or field.type for field in found}
+    ours = {field.name: stored_type(field.type) for field in wanted}
+    differences = [
+        *(f"it has no `{name}`" for name in ours if name not in theirs),
+        *(f"it has `{name}`, the query has not" for name in theirs if name not in ours),
+        *(
+            f"its `{name}` is {theirs[name]}, the query's is {kind}"
+            for name, kind in ours.items()
+            if name in theirs and theirs[name] != kind
+        ),
+    ]
+    if differences:
+        raise SinkError(
+            f"the Delta table {table} has other columns than the query: " + "; ".join(differences),
+            code="other-columns",
+            hint="write into a new table, or let the query select what the table has",
+        )
+
+
+def stored_type(kind: pa.DataType) -> pa.DataType | None:
+    """The type as a table gives it back; None if Delta has none.
+
+    >>> stored_type(pa.large_string()), stored_type(pa.duration("us"))
+    (DataType(string), None)
+    """
+    if is_text(kind):
+        return pa.string()
+    if is_bytes(kind):
+        return pa.binary()
+    if is_list(kind):
+        inner = stored_type(kind.value_type)
+        return None if inner is None else pa.list_(inner)
+    if types.is_struct(kind):
+        return _stored_struct(kind)
+    return kind if _is_atomic(kind) else None
+
+
+def _stored_struct(kind: pa.DataType) -> pa.DataType | None:
+    fields = [(field.name, stored_type(field.type)) for field in kind]
+    if not fields or any(inner is None or _FORBIDDEN.search(name) for name, inner in fields):
+        return None
+    return pa.struct(fields)
+
+
+def _is_atomic(kind: pa.DataType) -> bool:
+    if types.is_timestamp(kind):
+        return bool(kind.unit == "us" and kind.tz in _UTC)
+    if types.is_decimal(kind):
+        return bool(types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision)
+    number = types.is_signed_integer(kind) or types.is_float32(kind) or types.is_float64(kind)
+    return bool(number or types.is_boolean(kind) or types.is_date32(kind))
+
 
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 

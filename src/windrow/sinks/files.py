@@ -2,6 +2,13 @@
 
 A file is written under a temporary name, made durable, and renamed: readers see it whole or not at all. Its
 name is that of the query and the number of the commit, so a repetition meets its own file, and leaves it.
+
+How rows lie in a file. The same rows give the same bytes, however they were cut into pieces.
+
+Rows as CSV, after RFC 4180 with line feeds. Values are written as in JSON.
+
+Strings, and arrays and structs as their JSON text, stand in quotes; all else does not. So a NULL, which is
+nothing at all, differs from the empty string.
 """
 
 from __future__ import annotations
@@ -9,21 +16,124 @@ from __future__ import annotations
 import errno
 import filecmp
 import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import types
 
 from windrow.errors import SinkError
 from windrow.sinks.delivery import Sink
-from windrow.sinks.durable import make_directory, sync, temporary_file, write_through
-from windrow.sinks.failures import KEPT, explained
-from windrow.sinks.formats import FORMATS, same_rows
+from windrow.sinks.failures import KEPT, explained, make_directory, sync, temporary_file, write_through
+from windrow.sinks.json_rows import is_text, json_column, json_line, json_rows
 from windrow.state.names import file_name
 
 if TYPE_CHECKING:
     from windrow.sinks.delivery import Delivery, Opening
     from windrow.sinks.urls import SinkUrl
+
+
+def csv_header(schema: pa.Schema) -> str:
+    """The names of the columns."""
+    return ",".join(map(_quoted, schema.names))
+
+
+def csv_lines(table: pa.Table) -> Iterator[str]:
+    """The rows, each without its line feed.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"at": [1, 2], "k": ['a "b" c', None], "v": [float("nan"), 0.5], "a": [[1], []]})
+    >>> csv_header(table.schema), list(csv_lines(table))
+    ('"at","k","v","a"', ['1,"a ""b"" c",NaN,"[1]"', '2,,0.5,"[]"'])
+    """
+    columns = [_cells(column) for column in table.columns]
+    return (",".join(cells) for cells in zip(*columns, strict=True))
+
+
+def _cells(column: pa.ChunkedArray) -> list[str]:
+    quoted = is_text(column.type) or types.is_nested(column.type)
+    return [_cell(value, quoted) for value in json_column(column)]
+
+
+def _cell(value: Any, quoted: bool) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json_line(value)
+    return _quoted(text) if quoted else text
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+#: writes all tables, which have this schema, into a new file
+Writer: TypeAlias = Callable[[BinaryIO, pa.Schema, Iterator[pa.Table]], None]
+
+ROW_GROUP = 1 << 17
+
+
+def write_parquet(file: BinaryIO, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
+    """Row groups of equal size, the last one excepted."""
+    with pq.ParquetWriter(file, schema) as writer:
+        for table in regrouped(tables, ROW_GROUP):
+            writer.write_table(table, row_group_size=ROW_GROUP)
+
+
+def write_csv(file: BinaryIO, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
+    """A line of names, then a line per row."""
+    file.write(f"{csv_header(schema)}\n".encode())
+    for table in tables:
+        file.write("".join(f"{line}\n" for line in csv_lines(table)).encode())
+
+
+def write_json(file: BinaryIO, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
+    """An object per row, each on a line of its own."""
+    for table in tables:
+        file.write("".join(f"{json_line(row)}\n" for row in json_rows(table)).encode())
+
+
+#: every format; its name is also how its files end
+FORMATS: dict[str, Writer] = {"parquet": write_parquet, "csv": write_csv, "json": write_json}
+
+
+def regrouped(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
+    """The same rows in tables of one chunk and this size, the last one excepted.
+
+    >>> table = pa.table({"x": range(5)})
+    >>> [piece["x"].to_pylist() for piece in regrouped([table[:1], table[1:]], 2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    waiting: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        waiting.append(table)
+        rows += table.num_rows
+        if rows < size:
+            continue
+        joined = pa.concat_tables(waiting)
+        whole = rows - rows % size
+        for start in range(0, whole, size):
+            yield joined.slice(start, size).combine_chunks()
+        rows -= whole
+        waiting = [joined.slice(whole)] if rows else []
+    if rows:
+        yield pa.concat_tables(waiting).combine_chunks()
+
+
+def same_rows(written: Path, schema: pa.Schema, tables: Iterator[pa.Table]) -> bool:
+    """Whether a Parquet file, written perhaps by another version of the writer, has exactly these rows."""
+    with pq.ParquetFile(written) as file:
+        if not file.schema_arrow.equals(schema):
+            return False
+        stored = (pa.table(batch) for batch in file.iter_batches())
+        theirs, ours = _lines(stored), _lines(tables)
+        return all(line == next(ours, None) for line in theirs) and next(ours, None) is None
+
+
+def _lines(tables: Iterable[pa.Table]) -> Iterator[str]:
+    return (json_line(row) for table in tables for row in json_rows(table))
 
 
 class FilesSink(Sink):

@@ -10,6 +10,8 @@ DATE                      "2024-05-01"
 INTERVAL                  microseconds
 ARRAY, STRUCT             [...], {...}
 NULL                      null
+
+Questions about Arrow types that do not depend on how the values lie in memory.
 """
 
 from __future__ import annotations
@@ -25,10 +27,36 @@ import pyarrow as pa
 from pyarrow import types
 
 from windrow.errors import SinkError
-from windrow.sinks.kinds import is_bytes, is_list, is_text
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether it is a type of strings.
+
+    >>> import pyarrow as pa
+    >>> is_text(pa.string()), is_text(pa.large_string()), is_text(pa.binary())
+    (True, True, False)
+    """
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether it is a type of byte strings."""
+    variable = types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
+    return bool(variable or types.is_fixed_size_binary(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether it is a type of arrays."""
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether it is a type of numbers."""
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
 
 #: line separators that JSON does not escape by itself
 _SEPARATORS = {ord(each): f"\\u{ord(each):04x}" for each in "\x85\u2028\u2029"}

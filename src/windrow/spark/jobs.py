@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream
     from windrow.execution.close import CloseTask
-    from windrow.execution.place import Place
+    from windrow.execution.delta_file import Place
     from windrow.physical.native_sql import Feed
 
 

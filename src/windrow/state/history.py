@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.errors import StateError
-from windrow.state.failures import RESTORE, damaged
 from windrow.state.manifest import Manifest
 from windrow.state.names import CHUNKS, COMMITS, OUTBOX, ChunkName, commit_name, commit_number
+from windrow.state.store import RESTORE, damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,6 @@ from threading import RLock
 from typing import TYPE_CHECKING, Self
 
 from windrow.errors import StateError
-from windrow.state.failures import RESTORE
 from windrow.state.history import History
 from windrow.state.leases import Leases
 from windrow.state.manifest import Manifest
@@ -28,6 +27,7 @@ from windrow.state.owner import (
     write_released,
 )
 from windrow.state.reader import chunk_missing
+from windrow.state.store import RESTORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from windrow.errors import StateError
-from windrow.state.failures import damaged
 from windrow.state.names import OWNERS, owner_epoch, owner_name, released_name
+from windrow.state.store import damaged
 
 if TYPE_CHECKING:
     from windrow.state.store import Store

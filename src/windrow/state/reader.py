@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from windrow.errors import StateError
 from windrow.state.chunk import FORMAT, HEAD, MAGIC, MARK, PACK, TRAILER, Section, Slice, root_checksum
-from windrow.state.failures import RESTORE, damaged, too_new
 from windrow.state.refs import ChunkRef
+from windrow.state.store import RESTORE, damaged, too_new
 
 if TYPE_CHECKING:
     from windrow.state.chunk import Key

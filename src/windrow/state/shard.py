@@ -3,6 +3,12 @@
 Every change of a shard writes one file: the chunks that are new, and the index of all that are live, which
 may lie in earlier files. Chunks that an operator passes on unread are not opened, let alone written again. A
 file no live chunk lies in is named no more.
+
+Few files instead of many: which neighbours to merge, and merging them.
+
+Files are merged only with neighbours in age, so that rows that will expire together stay together. Of all
+neighbours the smallest pairs go first: a file is rewritten about as often as the state has doubled since, not
+once per epoch.
 """
 
 from __future__ import annotations
@@ -11,21 +17,53 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import add
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
 from windrow.kernels.state import Chunk, State
 from windrow.state.chunk import chunk_writer
-from windrow.state.compaction import plan_compaction
 from windrow.state.crash import crash_point
 from windrow.state.reader import open_chunk
+from windrow.state.refs import ChunkRef
 
 if TYPE_CHECKING:
     from windrow.state.chunk import ChunkWriter
     from windrow.state.reader import Chunk as ChunkFile
-    from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
+
+
+Group: TypeAlias = tuple[ChunkRef, ...]
+
+
+def plan_compaction(chunks: Sequence[ChunkRef], most_files: int = 64) -> list[Group]:
+    """Groups of neighbours to merge, if there are more than `most_files`; three quarters of that remain.
+
+    >>> files = [ChunkRef(f"chunks/{size}", size, "", 1) for size in (90, 80, 5, 6, 7)]
+    >>> [[ref.bytes for ref in group] for group in plan_compaction(files, most_files=4)]
+    [[5, 6, 7]]
+    >>> plan_compaction(files, most_files=5)
+    []
+    """
+    if most_files < 1:
+        raise ValueError("there is always at least one file")
+    if len(chunks) <= most_files:
+        return []
+    groups: list[Group] = [(ref,) for ref in chunks]
+    sizes = [_cost(ref) for ref in chunks]
+    while len(groups) > max(1, most_files * 3 // 4):
+        pairs = list(map(add, sizes, sizes[1:]))
+        at = pairs.index(min(pairs))
+        groups[at : at + 2] = [groups[at] + groups[at + 1]]
+        sizes[at : at + 2] = [pairs[at]]
+    return [group for group in groups if len(group) > 1]
+
+
+def _cost(ref: ChunkRef) -> int:
+    """What of a file would be written again."""
+    return ref.live_bytes or ref.bytes
+
 
 INDEX = "index"
 #: more files than these are merged (5000 files cost seconds to open)

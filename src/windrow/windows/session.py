@@ -16,7 +16,7 @@ from typing import Any
 
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.element import Element, Interval, Report, sort_key, visible
-from windrow.windows.numbering import number
+from windrow.windows.rows import number
 from windrow.windows.spec import WindowId, WindowSpec, require_positive
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from windrow.algebra import types as t
 from windrow.algebra.aggregates import AggregateFunction, lookup, make, names, sortable
-from windrow.algebra.aggregates.wave_window import Waved
+from windrow.algebra.aggregates.approx_count import Waved
 from windrow.errors import DataError, QueryError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from windrow.algebra import types as t
 from windrow.algebra.aggregates import Differential, Gray, Size, lookup, names
-from windrow.algebra.aggregates.wave_window import Waved
+from windrow.algebra.aggregates.approx_count import Waved
 
 pytestmark = pytest.mark.cases
 

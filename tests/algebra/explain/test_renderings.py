@@ -13,7 +13,7 @@ from tests.algebra.explain.cases import planned
 from tests.support.plans import plans
 
 from windrow.algebra.explain import FORMATS, Alternative, Explanation, as_dict, render
-from windrow.algebra.explain.dot import COLOURS
+from windrow.algebra.explain.formats import COLOURS
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit
 from windrow.errors import QueryError

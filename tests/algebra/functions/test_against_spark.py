@@ -21,8 +21,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from windrow.algebra.functions import catalogue, explicit_cast
-from windrow.algebra.functions.literals import literal_text, type_text
-from windrow.algebra.functions.sql_text import to_sql
+from windrow.algebra.functions.sql_text import literal_text, to_sql, type_text
 from windrow.algebra.types import DataType, Kind, parse_type
 from windrow.errors import DataError
 from windrow.reference.expressions import compile_expression, evaluate

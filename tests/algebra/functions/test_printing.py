@@ -10,8 +10,7 @@ import sqlglot
 
 from windrow.algebra.expressions import Call, Literal, WindowBound
 from windrow.algebra.functions import catalogue
-from windrow.algebra.functions.literals import literal_text
-from windrow.algebra.functions.sql_text import to_sql
+from windrow.algebra.functions.sql_text import literal_text, to_sql
 from windrow.algebra.types import (
     BIGINT,
     BINARY,

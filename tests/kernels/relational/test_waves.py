@@ -16,7 +16,7 @@ from windrow.engine.explain import explain
 from windrow.errors import DataError, QueryError
 from windrow.kernels.aggregates.waves import marks
 from windrow.kernels.relational.executor import GeneralExecutor
-from windrow.reference.waves import estimate
+from windrow.reference.snapshot import estimate
 from windrow.testing import Harness
 
 COLUMNS = "k BIGINT, x BIGINT, ts BIGINT"

@@ -17,14 +17,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates import user
-from windrow.algebra.aggregates.approx_count import ApproxCount
+from windrow.algebra.aggregates.approx_count import ApproxCount, ApproxSum
 from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
 from windrow.algebra.aggregates.approx_frequency import ApproxFrequency
 from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
-from windrow.algebra.aggregates.approx_sum import ApproxSum
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.average import Average
-from windrow.algebra.aggregates.bits import BitAnd, BitOr, BitXor
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.covariance import Corr, CovarPop, CovarSamp, RegrIntercept, RegrSlope
 from windrow.algebra.aggregates.distinct import Distinct
@@ -34,12 +32,12 @@ from windrow.algebra.aggregates.frequent import Frequent
 from windrow.algebra.aggregates.heavy_hitters import HeavyHitters
 from windrow.algebra.aggregates.histogram import Histogram
 from windrow.algebra.aggregates.in_order import ArrayAgg, ListAgg, StringAgg
+from windrow.algebra.aggregates.logical import BitAnd, BitOr, BitXor, BoolAnd, BoolOr
 from windrow.algebra.aggregates.mode import Mode
 from windrow.algebra.aggregates.partners import MaxBy, MinBy
 from windrow.algebra.aggregates.quantile import Median, Quantile
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.aggregates.top_k import TopK
-from windrow.algebra.aggregates.truth import BoolAnd, BoolOr
 from windrow.algebra.aggregates.variance import StddevPop, StddevSamp, VarPop, VarSamp
 from windrow.errors import QueryError, nearest
 

@@ -5,10 +5,8 @@
 
 from collections.abc import Callable
 
-from windrow.algebra.explain.as_json import as_dict, as_json
-from windrow.algebra.explain.dot import as_dot
 from windrow.algebra.explain.facts import Alternative, Explanation, Step, gather
-from windrow.algebra.explain.text import as_text
+from windrow.algebra.explain.formats import as_dict, as_dot, as_json, as_text
 
 __all__ = ["FORMATS", "Alternative", "Explanation", "Step", "as_dict", "gather", "render"]
 

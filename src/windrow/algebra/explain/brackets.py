@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import Literal
 from windrow.algebra.functions.calendar import timestamp_text
-from windrow.algebra.functions.literals import is_ordinary
 from windrow.algebra.functions.registry import ATOM
-from windrow.algebra.functions.sql_text import precedence, to_sql
+from windrow.algebra.functions.sql_text import is_ordinary, precedence, to_sql
 from windrow.algebra.types import SMALLINT
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import ROW_NUM, Domain

@@ -19,12 +19,12 @@ from windrow.algebra.operators import (
     Join,
     Limit,
     Project,
+    Rank,
     TableJoin,
     Union,
 )
 from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, Subquery, TableScan, Window
-from windrow.algebra.rank import Rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from windrow.algebra.expressions import Call, Expression
 from windrow.algebra.functions.coercion import cast
-from windrow.algebra.functions.registry import Function
-from windrow.algebra.functions.rules import INTEGER, SHORT, accept, returns, same
+from windrow.algebra.functions.registry import INTEGER, SHORT, Function, accept, returns, same
 from windrow.algebra.types import BIGINT, INT, common_type
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from windrow.algebra.expressions import Call, Expression
 from windrow.algebra.functions.arithmetic import exact_literal
 from windrow.algebra.functions.coercion import cast, mismatch, unify, widest
-from windrow.algebra.functions.registry import Function, call
-from windrow.algebra.functions.rules import REAL, returns
+from windrow.algebra.functions.registry import REAL, Function, call, returns
 from windrow.algebra.types import BOOLEAN, Kind
 
 

@@ -6,8 +6,7 @@ from functools import partial
 
 from windrow.algebra.expressions import Call, Expression, Literal
 from windrow.algebra.functions.coercion import unify
-from windrow.algebra.functions.registry import Function, call
-from windrow.algebra.functions.rules import TRUTH, accept
+from windrow.algebra.functions.registry import TRUTH, Function, accept, call
 from windrow.algebra.types import INT, NULL
 
 _NOTHING = Literal(None, NULL)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from windrow.algebra.expressions import Call, Expression, Literal
-from windrow.algebra.functions.registry import Function, call
-from windrow.algebra.functions.rules import SPAN, constant, plain
+from windrow.algebra.functions.registry import SPAN, Function, call, constant, plain
 from windrow.algebra.types import INT, TINYINT, Kind, decimal
 from windrow.errors import QueryError, nearest
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from windrow.algebra.functions.registry import Function
-from windrow.algebra.functions.rules import ANY, TRUTH, returns
+from windrow.algebra.functions.registry import ANY, TRUTH, Function, returns
 from windrow.algebra.types import BOOLEAN
 
 _logic = partial(Function, arity=(2, 2), rule=returns(BOOLEAN, TRUTH, TRUTH), null_propagating=False)

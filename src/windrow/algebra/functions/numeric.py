@@ -7,8 +7,7 @@ from functools import partial
 from windrow.algebra.expressions import Call, Expression, Literal
 from windrow.algebra.functions.arithmetic import bounded
 from windrow.algebra.functions.coercion import cast, mismatch
-from windrow.algebra.functions.registry import Function
-from windrow.algebra.functions.rules import NUMBER, REAL, SHORT, accept, constant, plain, returns
+from windrow.algebra.functions.registry import NUMBER, REAL, SHORT, Function, accept, constant, plain, returns
 from windrow.algebra.types import BIGINT, DOUBLE, INT, INTERVAL, MAX_PRECISION, DataType, Kind
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from windrow.algebra.expressions import Call, Expression, Literal
 from windrow.algebra.functions.coercion import mismatch
-from windrow.algebra.functions.registry import Function, call
-from windrow.algebra.functions.regular import check_replacement, compile_pattern
-from windrow.algebra.functions.rules import SHORT, TEXT, accept, constant
-from windrow.algebra.functions.wildcards import like_tokens, misplaced_escape
+from windrow.algebra.functions.registry import SHORT, TEXT, Function, accept, call, constant
+from windrow.algebra.functions.regular import (
+    check_replacement,
+    compile_pattern,
+    like_tokens,
+    misplaced_escape,
+)
 from windrow.algebra.types import BOOLEAN, INT, STRING
 from windrow.errors import QueryError
 

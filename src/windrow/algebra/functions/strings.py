@@ -5,8 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from windrow.algebra.expressions import Call, Expression
-from windrow.algebra.functions.registry import Function, call
-from windrow.algebra.functions.rules import BYTES, LONG, PRINTABLE, SHORT, TEXT, Parameter, plain, returns
+from windrow.algebra.functions.registry import (
+    BYTES,
+    LONG,
+    PRINTABLE,
+    SHORT,
+    TEXT,
+    Function,
+    Parameter,
+    call,
+    plain,
+    returns,
+)
 from windrow.algebra.types import BIGINT, BINARY, BOOLEAN, INT, STRING, Kind
 
 _text = partial(plain, result=STRING)

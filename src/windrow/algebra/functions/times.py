@@ -9,14 +9,15 @@ from functools import partial
 
 from windrow.algebra.expressions import Call, Cast, Expression, Literal
 from windrow.algebra.functions.coercion import cast, mismatch
-from windrow.algebra.functions.registry import Function, Rule
-from windrow.algebra.functions.rules import (
+from windrow.algebra.functions.registry import (
     DAY,
     INSTANT,
     INSTANT_ONLY,
     LONG,
     NUMBER,
     SHORT,
+    Function,
+    Rule,
     accept,
     constant,
     plain,

@@ -20,7 +20,7 @@ from windrow.windows.ranges import NowWindow, RangeWindow
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
-    from windrow.archive.pending_rows import Reading
+    from windrow.archive.search import Reading
     from windrow.engine.archives.manager import Archiving, Kept
     from windrow.windows.spec import WindowSpec
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.plan import Scan, Window
 from windrow.archive.archive import Archive
-from windrow.archive.pending_rows import Reading
+from windrow.archive.search import Reading
 from windrow.engine.archives.rows import Shape
 from windrow.engine.output.outbox import pending
 from windrow.errors import QueryError, StateError
@@ -28,11 +28,10 @@ from windrow.execution.archive_rows import archived_section, stream_source
 from windrow.language.binder.archives import check_lifetimes
 from windrow.physical.units import GeneralUnit
 from windrow.state.crash import crash_point
-from windrow.state.entries import SourceState
-from windrow.state.failures import RESTORE
 from windrow.state.history import History
+from windrow.state.manifest import SourceState
 from windrow.state.names import ARCHIVES, RESERVED, file_name
-from windrow.state.store import LocalStore, folder_in, make_private, remove_folder
+from windrow.state.store import RESTORE, LocalStore, folder_in, make_private, remove_folder
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ if TYPE_CHECKING:
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.language.catalog import StandingArchive
-    from windrow.state.entries import OutboxEntry
-    from windrow.state.manifest import Manifest
+    from windrow.state.manifest import Manifest, OutboxEntry
 
 #: an archive takes rows when so many commits wait, even in the middle of a period
 MOST_WAITING = 16

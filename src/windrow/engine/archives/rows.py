@@ -25,7 +25,7 @@ from windrow.windows.domain import Domain
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.language.catalog import StandingArchive
-    from windrow.state.entries import OutboxEntry
+    from windrow.state.manifest import OutboxEntry
     from windrow.state.store import Store
 
 _EXPIRES = "valid_to"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.errors import SinkError
     from windrow.sinks import Delivery, Sink
-    from windrow.state.entries import OutboxEntry
+    from windrow.state.manifest import OutboxEntry
     from windrow.state.store import Store
 
 

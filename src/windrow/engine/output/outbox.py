@@ -21,7 +21,7 @@ from windrow.state.reader import open_chunk
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.state.entries import OutboxEntry
+    from windrow.state.manifest import OutboxEntry
     from windrow.state.reader import Chunk
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store

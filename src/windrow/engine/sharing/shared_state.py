@@ -30,8 +30,7 @@ from windrow.sharing.data import Datum
 from windrow.sharing.derived_queries import recipe, relevant_of
 from windrow.sharing.grids import Grid
 from windrow.sharing.planner import Planner
-from windrow.sharing.predicates.json_form import read, written
-from windrow.sharing.predicates.terms import predicate_of
+from windrow.sharing.predicates.terms import predicate_of, read, written
 from windrow.sharing.questions import question_of
 from windrow.sharing.rules import cs8
 from windrow.windows.domain import INFINITY

@@ -18,14 +18,12 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.aggregates import AggregateFunction
-from windrow.algebra.aggregates.approx_count import ApproxCount
+from windrow.algebra.aggregates.approx_count import ApproxCount, ApproxSum
 from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
 from windrow.algebra.aggregates.approx_frequency import LINES, ApproxFrequency
 from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
-from windrow.algebra.aggregates.approx_sum import ApproxSum
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.average import Average
-from windrow.algebra.aggregates.bits import BitOr
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.covariance import CovarPop
 from windrow.algebra.aggregates.distinct import Distinct
@@ -35,6 +33,7 @@ from windrow.algebra.aggregates.frequent import Frequent
 from windrow.algebra.aggregates.heavy_hitters import HeavyHitters
 from windrow.algebra.aggregates.histogram import Histogram
 from windrow.algebra.aggregates.in_order import InOrder
+from windrow.algebra.aggregates.logical import BitOr
 from windrow.algebra.aggregates.mode import Mode
 from windrow.algebra.aggregates.numbers import checked
 from windrow.algebra.aggregates.partners import MinBy

@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from windrow.algebra.aggregates import AggregateFunction, make
-from windrow.algebra.aggregates.approx_count import ApproxCount
-from windrow.algebra.aggregates.bits import BitOr
+from windrow.algebra.aggregates.approx_count import ApproxCount, Waved
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.covariance import CovarPop
 from windrow.algebra.aggregates.edge import First, Last
 from windrow.algebra.aggregates.extremum import Max, Min
+from windrow.algebra.aggregates.logical import BitOr
 from windrow.algebra.aggregates.partners import MaxBy, MinBy
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.aggregates.user_merged import MergedAggregate
 from windrow.algebra.aggregates.variance import VarPop
-from windrow.algebra.aggregates.wave_window import Waved
 from windrow.algebra.expressions import TRUE, Expression
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.partials import (
@@ -53,7 +52,7 @@ from windrow.kernels.columnar.columns import without_negative_zero
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds
 from windrow.kernels.columnar.functions.base import Compiled
 from windrow.kernels.layouts import PANE, ROWS, TableLayout
-from windrow.windows.sub_windows import sub_windows_of
+from windrow.windows.panes import sub_windows_of
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import Aggregate, AggregateCall

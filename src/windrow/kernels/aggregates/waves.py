@@ -1,6 +1,6 @@
 """Waves on whole columns: which units are marked, and what is kept of a row for a wave.
 
-What a wave is, and why its error is bounded, stands in `windrow.algebra.aggregates.wave_window`.
+What a wave is, and why its error is bounded, stands in `windrow.algebra.aggregates.approx_count`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from windrow.algebra.aggregates.approx_sum import refuse_negative
+from windrow.algebra.aggregates.approx_count import refuse_negative
 from windrow.kernels.aggregates.partials import Partial, Rows
 from windrow.kernels.columnar.combiners import TOTAL, Combiner
 

@@ -19,13 +19,13 @@ from windrow.algebra.operators import (
     Join,
     Limit,
     Project,
+    Rank,
     TableJoin,
     Union,
 )
 from windrow.algebra.over import Over
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
-from windrow.algebra.rank import Rank
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail

@@ -38,7 +38,7 @@ from windrow.kernels.relational.sweep import positive
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
-    from windrow.algebra.rank import Rank
+    from windrow.algebra.operators import Rank
 
 ROWS, SHOWN = "rows", "shown"
 

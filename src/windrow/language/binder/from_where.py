@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import conjunction
-from windrow.algebra.operators import Exists
-from windrow.algebra.rank import KINDS
+from windrow.algebra.operators import KINDS, Exists
 from windrow.language.binder.aggregates import group_rows, is_grouped
 from windrow.language.binder.bounds import Leaves, bounds_over
 from windrow.language.binder.context import Context

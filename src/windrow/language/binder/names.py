@@ -14,8 +14,7 @@ from __future__ import annotations
 from windrow.algebra import aggregates
 from windrow.algebra.expressions import Call, Column, Expression
 from windrow.algebra.functions import lookup
-from windrow.algebra.functions.literals import literal_text, text_literal
-from windrow.algebra.functions.sql_text import to_sql
+from windrow.algebra.functions.sql_text import literal_text, text_literal, to_sql
 from windrow.algebra.types import BINARY, INTERVAL, NULL
 from windrow.language.binder.constants import suffixed, written_type
 from windrow.language.syntax import Apply, CastTo, Constant, Name, Node, Over, Star

@@ -17,9 +17,8 @@ from windrow.algebra import aggregates
 from windrow.algebra.estimates import settled, with_lists
 from windrow.algebra.expressions import Column, Expression, Literal
 from windrow.algebra.functions import call as function_call
-from windrow.algebra.operators import AggregateCall
+from windrow.algebra.operators import KINDS, AggregateCall, Rank
 from windrow.algebra.over import Frame, FramedCall, Over, instant_columns, is_over_stream
-from windrow.algebra.rank import KINDS, Rank
 from windrow.algebra.types import BIGINT
 from windrow.language.binder.aggregates import bound_call
 from windrow.language.binder.constants import whole_number

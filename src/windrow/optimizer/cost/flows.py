@@ -1,4 +1,30 @@
-"""What is estimated of each node of a plan, and the small formulae that all operators share."""
+"""What is estimated of each node of a plan, and the small formulae that all operators share.
+
+How many rows a window holds, from what arrives: the leaves of every estimate.
+
+What γ costs: per row, or per extent (see `windrow.optimizer.cost.flows`).
+
+Extents that do not overlap take each row once. Overlapping ones of a single window do so too, on the kernels
+there are: these have panes built in, so that a plan rewritten to panes only does the same work twice. By
+paper 002, section 3.3, which `Model.PAPERS` asks for, overlapping extents are computed from the extent
+before, if all aggregates are full-differential (rows that came, rows that went), else from all their rows;
+extents above joins are costed that way in any case.
+
+What a sliding aggregate costs per extent, with panes and without (paper 002, formulae 3.1 to 3.4).
+
+T is the number of rows in a window, P the panes of a window, G the groups of a pane; `a` is the cost of a
+row, `b` of a pane's result, `c` of a result combined into a window. The printed (3.1) and (3.2) charge one
+pane per extent, a*T/P + b*G; an extent brings SLIDE/GCD new panes, so that is the factor here.
+
+>>> minutes = SlidingWork(Panes(range=4, slide=1), rows=400, groups=1)
+>>> minutes.paned(differential=False), minutes.windowed(differential=False)
+(105.0, 400.0)
+
+How many rows of state a pane has for each group: one, and the cells of holistic aggregates and sketches.
+
+Cells are counted by what was observed, or assumed, of the distinct values of the arguments: no more than the
+rows of a pane and group can have, and of a sketch no more than it has cells.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +32,131 @@ from dataclasses import dataclass
 from math import expm1, log1p, prod
 from typing import TYPE_CHECKING
 
+from windrow.algebra.aggregates import Differential, Size, make
+from windrow.algebra.aggregates.calls import function_of
+from windrow.algebra.operators import Filter, Project
 from windrow.algebra.patterns import Pattern
+from windrow.algebra.plan import Scan, Window
 from windrow.optimizer.cost.selectivity import Part
+from windrow.optimizer.cost.statistics import Model
+from windrow.windows.cumulate import CumulateWindow
+from windrow.windows.domain import ROW_NUM
+from windrow.windows.landmark import LandmarkWindow
+from windrow.windows.lifetime import LifetimeWindow
+from windrow.windows.panes import Panes
+from windrow.windows.ranges import NowWindow, RangeWindow
+from windrow.windows.rows import RowsWindow
+from windrow.windows.session import SessionWindow
+from windrow.windows.slide_by_tuple import SlideByTupleWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from windrow.algebra.operators import Aggregate
     from windrow.algebra.plan import Plan
     from windrow.optimizer.cost.selectivity import Values
+    from windrow.optimizer.cost.statistics import Statistics
+
+
+def counts_rows(window: Window) -> bool:
+    """Whether the instants of the window are row numbers: one row arrives per tick."""
+    scans = (origin for origin in window.origins if isinstance(origin, Scan))
+    return any(window.attribute_of(scan) == ROW_NUM for scan in scans)
+
+
+def covered(window: Window) -> float:
+    """The share of rows that are ever in the window: less than all where SLIDE leaves gaps.
+
+    >>> from windrow.algebra.catalog import Stream
+    >>> from windrow.algebra.schema import Field, Schema
+    >>> from windrow.algebra.types import BIGINT
+    >>> s = Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), "s")
+    >>> covered(Window(s, RangeWindow(10, 40))), covered(Window(s, RangeWindow(10, 5)))
+    (0.25, 1.0)
+    """
+    spec = window.spec
+    if isinstance(spec, RangeWindow) and spec.slide is not None:
+        return min(1.0, spec.range / spec.slide)
+    return 1.0
+
+
+def rows_within(window: Window, rate: float, values: Mapping[str, float], statistics: Statistics) -> float:
+    """How many rows the window holds at an instant, of `rate` rows per unit of time."""
+    spec = window.spec
+
+    def during(ticks: float) -> float:
+        return rate * statistics.units(ticks, window.domain)
+
+    match spec:
+        case RangeWindow() | SlideByTupleWindow():
+            return during(spec.range)
+        case CumulateWindow():
+            return during((spec.size + spec.step) / 2)
+        case NowWindow():
+            return during(1)
+        case LifetimeWindow():
+            return rate * statistics.lifetime
+        case SessionWindow():
+            # a session lasts for as long as rows come within the gap: at least for one more gap
+            return during(2 * spec.gap)
+        case RowsWindow():
+            alias = window.origins[0].alias
+            partitions = 1.0
+            for name in spec.partition_by:
+                partitions *= values.get(f"{alias}.{name}", statistics.default_distinct)
+            return spec.rows * partitions
+        case LandmarkWindow(start=start, until=until) if start is not None and until is not None:
+            return min(during(until - start + 1), rate * statistics.horizon)
+        case _:
+            return rate * statistics.horizon
+
+
+@dataclass(frozen=True)
+class SlidingWork:
+    """An aggregate over [RANGE r SLIDE s] with `rows` rows per window and `groups` groups per pane."""
+
+    panes: Panes
+    rows: float
+    groups: float
+    a: float = 1.0
+    b: float = 1.0
+    c: float = 1.0
+
+    def paned(self, differential: bool) -> float:
+        """(3.1), or (3.2) if a window follows from the window before it."""
+        new = self.panes.per_slide * (self.a * self.rows / self.panes.per_window + self.b * self.groups)
+        if differential:
+            return new + 2 * self.c * self.groups * self.panes.per_slide
+        return new + self.c * self.panes.per_window * self.groups
+
+    def windowed(self, differential: bool) -> float:
+        """(3.3), or (3.4): rows that came and rows that went."""
+        if differential:
+            return 2 * self.a * self.panes.slide * self.rows / self.panes.range
+        return self.a * self.rows
+
+    def built_in(self) -> float:
+        """On kernels that keep a state per pane and group (`windrow.kernels.panes.slide`).
+
+        A new pane is lifted, then goes into a beginning and a rest of a block, of which every extent is put
+        together. Slides are cut in two at most, however small the gcd is.
+
+        >>> minutes = SlidingWork(Panes(range=4, slide=1), rows=400, groups=1)
+        >>> minutes.built_in()
+        104.0
+        """
+        new = min(self.panes.per_slide, 2)
+        rows = self.a * self.rows * self.panes.slide / self.panes.range
+        return rows + new * (self.b + 2 * self.c) * self.groups + self.c * self.groups
+
+    def pays(self, differential: bool) -> bool:
+        """Whether panes are cheaper.
+
+        >>> SlidingWork(Panes(range=4, slide=1), rows=40, groups=30).pays(differential=False)
+        False
+        """
+        return self.paned(differential) < self.windowed(differential)
+
 
 #: a place in a plan: the number of the child, from the root down
 Path = tuple[int, ...]
@@ -74,3 +217,71 @@ def arrivals(plan: Plan, flow: Flow) -> float:
 def upkeep(plan: Plan, rate: float) -> float:
     """What it costs to keep rows of this plan, `rate` of them per unit of time, until they expire."""
     return rate * _UPKEEP[plan.label.pattern]
+
+
+def aggregate_work(plan: Aggregate, flow: Flow, statistics: Statistics) -> tuple[Estimate, Values]:
+    """The estimate of a γ over this input."""
+    keys = {name: combinations(key.columns, flow.values) for name, key in plan.keys}
+    groups = distinct_of(flow.rows, prod(keys.values(), start=1.0)) if keys else min(1.0, flow.rows)
+    values = keys | {name: groups for name, _ in plan.aggregates}
+    spec = _extents(plan)
+    if spec is None or spec.slide is None:
+        return _per_row(plan, flow, groups), values
+    slide = statistics.units(spec.slide, plan.leaves[0].domain)
+    if spec.slide >= spec.range:
+        return Estimate(groups / slide, groups, groups, flow.rows / slide), values
+    if statistics.model is Model.KERNELS and _is_of_one_window(plan):
+        panes = Panes.of(spec)
+        cost = SlidingWork(panes, flow.rows, groups).built_in() / slide
+        return Estimate(groups / slide, groups, min(flow.rows, groups * panes.per_window), cost), values
+    if is_differential(plan):
+        cost = 2 * flow.rows * spec.slide / spec.range / slide
+        return Estimate(groups / slide, groups, flow.rows + groups, cost), values
+    return Estimate(groups / slide, groups, flow.rows, flow.rows / slide), values
+
+
+def is_differential(plan: Aggregate) -> bool:
+    """Whether the values of a window follow from those of the window before it, in constant space."""
+    made = (make(call.function, call.params, distinct=call.distinct) for _, call in plan.aggregates)
+    return all(aggregate.differential is Differential.FULL for aggregate in made)
+
+
+def _is_of_one_window(plan: Aggregate) -> bool:
+    """Whether only σ and π lie between γ and its window."""
+    below = plan.input
+    while isinstance(below, Filter | Project):
+        below = below.input
+    return isinstance(below, Window)
+
+
+def _extents(plan: Aggregate) -> RangeWindow | None:
+    """The window whose extents are aggregated, if all windows below have the same ones."""
+    spec = plan.leaves[0].spec
+    same = len({leaf.spec.period for leaf in plan.leaves}) == 1
+    return spec if same and isinstance(spec, RangeWindow) else None
+
+
+def _per_row(plan: Aggregate, flow: Flow, groups: float) -> Estimate:
+    """Each row changes its group when it comes and when it goes, which may mean to look at all its rows."""
+    differential = is_differential(plan)
+    going = 1.0 if differential else flow.rows / max(groups, 1.0)
+    cost = arrivals(plan.input, flow) + flow.rate * going
+    return Estimate(2 * flow.rate, groups, flow.rows + groups if differential else flow.rows, cost)
+
+
+def pane_cells(node: Aggregate, rows: float, statistics: Statistics) -> float:
+    """The rows of state of a pane and group in which `rows` rows are expected."""
+    streams = {scan.alias: scan.stream.name for scan in node.walk() if isinstance(scan, Scan)}
+
+    def distinct(column: str) -> float:
+        alias, _, name = column.partition(".")
+        return statistics.values(f"{streams.get(alias, alias)}.{name}")
+
+    cells = 1.0
+    for _, call in node.aggregates:
+        function = function_of(call)
+        if function.size is not Size.BOUNDED:
+            columns = {name for arg in call.args for name in arg.columns}
+            found = distinct_of(rows, prod(map(distinct, columns), start=1.0))
+            cells += min(found, function.most_cells or found)
+    return cells

@@ -15,21 +15,247 @@ kernels do them, by hash tables where columns are equated, aggregates over slidi
 >>> found = estimate(Emit(Window(s, RangeWindow(60))), Statistics(rates={"s": 5}))
 >>> found[()].rate, found[(0,)].rows, found[(0, 0)].rate
 (10.0, 300, 5)
+
+The estimate of each operator; the model is explained in `windrow.optimizer.cost.model`.
 """
 
 from __future__ import annotations
 
-from math import fsum
+from functools import singledispatchmethod
+from math import exp, fsum, prod
 from typing import TYPE_CHECKING
 
-from windrow.optimizer.cost.estimator import Estimator
-from windrow.optimizer.cost.flows import Estimate, Flow, Path
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Except,
+    Exists,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    Rank,
+    TableJoin,
+    Union,
+)
+from windrow.algebra.over import Over
+from windrow.algebra.patterns import Pattern
+from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
+from windrow.optimizer.cost.flows import (
+    Estimate,
+    Flow,
+    Path,
+    aggregate_work,
+    arrivals,
+    combinations,
+    counts_rows,
+    covered,
+    distinct_of,
+    rows_within,
+    upkeep,
+)
+from windrow.optimizer.cost.selectivity import Values, equal_columns, growing, selectivity
+from windrow.optimizer.cost.statistics import Model, Statistics
+from windrow.optimizer.trees import is_renaming
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-    from windrow.algebra.plan import Plan
+
+#: rates are at least this
+_LEAST = 1e-9
+
+
+class Estimator:
+    """Estimates a plan from its leaves up; `found` holds every node by its place."""
+
+    def __init__(self, statistics: Statistics) -> None:
+        self.statistics = statistics
+        self.found: dict[Path, Estimate] = {}
+
+    def flow(self, plan: Plan, path: Path = ()) -> Flow:
+        """The estimate of the plan and, noted in `found`, of all below it."""
+        below = tuple(self.flow(child, (*path, place)) for place, child in enumerate(plan.children))
+        estimate, values = self._of(plan, below)
+        self.found[path] = estimate
+        return Flow(estimate, values)
+
+    @singledispatchmethod
+    def _of(self, plan: Plan, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        raise TypeError(f"no cost is declared for {type(plan).__name__}")
+
+    @_of.register
+    def _(self, plan: Scan, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        name = plan.stream.name
+        return Estimate(self.statistics.rate(name), 0, 0, 0), self._declared(plan, name)
+
+    @_of.register
+    def _(self, plan: TableScan, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        rows, changes = self.statistics.table(plan.table.name)
+        return Estimate(changes, rows, rows, changes), self._declared(plan, plan.table.name)
+
+    def _declared(self, plan: Scan | TableScan, name: str) -> Values:
+        """The distinct values of `alias.column`, which are known as `name.column`."""
+        columns = ((column, name + column.removeprefix(plan.alias)) for column in plan.schema.names)
+        return {column: self.statistics.values(known) for column, known in columns}
+
+    @_of.register
+    def _(self, plan: Subquery, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        (query,) = below
+        return Estimate(query.rate, 0, 0, 0), dict(zip(plan.schema.names, query.values.values(), strict=True))
+
+    @_of.register
+    def _(self, plan: Window, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        """Kept by the operators that need it; by itself only where it has to announce who leaves."""
+        (stream,) = below
+        arriving = 1.0 if counts_rows(plan) else stream.rate
+        rows = rows_within(plan, arriving, stream.values, self.statistics)
+        rate = arriving * covered(plan)
+        is_kept = plan.label.pattern is Pattern.STR
+        cost = upkeep(plan, rate) if is_kept else 0
+        return Estimate(rate, rows, rows if is_kept else 0, cost), stream.values
+
+    @_of.register
+    def _(self, plan: Filter, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        (flow,) = below
+        share = selectivity(plan.predicate, flow.values, self.statistics)
+        return Estimate(flow.rate * share, flow.rows * share, 0, arrivals(plan.input, flow)), flow.values
+
+    @_of.register
+    def _(self, plan: Project, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        (flow,) = below
+        cost = 0 if is_renaming(plan) else arrivals(plan.input, flow)
+        values = {name: combinations(value.columns, flow.values) for name, value in plan.outputs}
+        return Estimate(flow.rate, flow.rows, 0, cost), values
+
+    @_of.register(Union)
+    @_of.register(StreamUnion)
+    def _(self, plan: Union | StreamUnion, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        columns = zip(*(flow.values.values() for flow in below), strict=True)
+        values = dict(zip(plan.schema.names, map(max, columns), strict=True))
+        return Estimate(fsum(flow.rate for flow in below), fsum(flow.rows for flow in below), 0, 0), values
+
+    @_of.register
+    def _(self, plan: Join, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        """Each arrival scans the other inputs in order, and again for every partial result."""
+        rate = cost = 0.0
+        for place, (part, flow) in enumerate(zip(plan.inputs, below, strict=True)):
+            others = [*below[:place], *below[place + 1 :]]
+            factors = growing([flow.part, *(other.part for other in others)], plan.predicate, self.statistics)
+            partial, met = 1.0, set(part.schema.names)
+            for other, factor in zip(others, factors, strict=True):
+                cost += arrivals(part, flow) * partial * self._looked_at(plan, met, other, factor)
+                partial, met = partial * factor, met | other.values.keys()
+            rate += flow.rate * partial
+        kept = fsum(flow.rows for flow in below)
+        cost += fsum(upkeep(part, flow.rate) for part, flow in zip(plan.inputs, below, strict=True))
+        rows = below[0].rows * prod(growing([flow.part for flow in below], plan.predicate, self.statistics))
+        return Estimate(rate, rows, kept, cost), _together(*below)
+
+    def _looked_at(self, plan: Join | Exists, met: Collection[str], other: Flow, found: float) -> float:
+        """How many rows of an input are touched to find the partners of one: by a hash table those alone."""
+        classes = equal_columns(plan.predicate)
+        linked = any(same & set(met) and same & other.values.keys() for same in classes)
+        return 1 + found if linked and self.statistics.model is Model.KERNELS else other.rows
+
+    @_of.register
+    def _(self, plan: TableJoin, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        """A change of a RELATION table meets all rows that are valid, so these are kept."""
+        flow, table = below
+        (matches,) = growing([flow.part, table.part], plan.predicate, self.statistics)
+        cost = arrivals(plan.input, flow) * max(1.0, matches)
+        rate, kept = flow.rate * matches, 0.0
+        if plan.is_retroactive:
+            cost += upkeep(plan.input, flow.rate) + table.rate * flow.rows
+            rate, kept = rate + table.rate * flow.rows * matches / max(1.0, table.rows), flow.rows
+        return Estimate(rate, flow.rows * matches, kept, cost), _together(flow, table)
+
+    @_of.register
+    def _(self, plan: Distinct, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        """δ* keeps each value and its youngest duplicate; over STR input all rows are kept."""
+        (flow,) = below
+        rows = distinct_of(flow.rows, prod(flow.values.values(), start=1.0))
+        rate = flow.rate * (rows / flow.rows if flow.rows else 1.0)
+        strict = plan.input.label.pattern is Pattern.STR
+        kept = flow.rows + rows if strict else 2 * rows
+        cost = arrivals(plan.input, flow) + upkeep(plan, flow.rate if strict else rate)
+        return Estimate(rate, rows, kept, cost), flow.values
+
+    @_of.register
+    def _(self, plan: Aggregate, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        return aggregate_work(plan, below[0], self.statistics)
+
+    @_of.register
+    def _(self, plan: Except, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        """Every row of either side may take one away or give it back."""
+        left, right = below
+        cost = 2 * (left.rate + right.rate) + upkeep(plan.left, left.rate) + upkeep(plan.right, right.rate)
+        return Estimate(left.rate + right.rate, left.rows / 2, left.rows + right.rows, cost), left.values
+
+    @_of.register
+    def _(self, plan: Exists, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        """Rows of the left look for a match; keys of the right, coming or going, for whom they concern. A key
+        that is there already, or still is there in another row, concerns nobody."""
+        left, right = below
+        (matches,) = growing([left.part, right.part], plan.predicate, self.statistics)
+        without_match = exp(-matches)
+        share = without_match if plan.negated else 1 - without_match
+        news = right.rate * self._is_news(plan, left, right)
+        concerned = left.rows * (matches / right.rows if right.rows else 0.0)
+        at_left = self._looked_at(plan, left.values.keys(), right, min(1.0, matches))
+        at_right = self._looked_at(plan, right.values.keys(), left, concerned)
+        cost = arrivals(plan.left, left) * at_left + 2 * (right.rate + news * at_right)
+        cost += upkeep(plan.left, left.rate) + upkeep(plan.right, right.rate)
+        rate = left.rate * share + news * concerned
+        return Estimate(rate, left.rows * share, left.rows + right.rows, cost), left.values
+
+    def _is_news(self, plan: Exists, left: Flow, right: Flow) -> float:
+        """The share of rows of the right whose key no other row has at that time."""
+        classes = [same for same in equal_columns(plan.predicate) if same & left.values.keys()]
+        keys = [name for same in classes for name in same if name in right.values]
+        if not keys or self.statistics.model is Model.PAPERS:
+            return 1.0
+        return exp(-right.rows / combinations(keys, right.values))
+
+    @_of.register
+    def _(self, plan: Limit, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        (flow,) = below
+        cost = arrivals(plan.input, flow) + upkeep(plan.input, flow.rate)
+        return Estimate(flow.rate, min(plan.count, flow.rows), flow.rows, cost), flow.values
+
+    @_of.register
+    def _(self, plan: Rank, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        (flow,) = below
+        cost = arrivals(plan.input, flow) * max(1.0, flow.rows) + upkeep(plan.input, flow.rate)
+        return Estimate(flow.rate, flow.rows, flow.rows, cost), {**flow.values, plan.name: flow.rows}
+
+    @_of.register
+    def _(self, plan: Over, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        (flow,) = below
+        cost = arrivals(plan.input, flow) * (1 + len(plan.calls))
+        return Estimate(flow.rate, flow.rows, 0, cost), {
+            **flow.values,
+            **{name: flow.rows for name, _ in plan.calls},
+        }
+
+    @_of.register
+    def _(self, plan: Emit, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        """What is delivered: whole answers per extent, or changes; deletions need the answer kept."""
+        (flow,) = below
+        if plan.is_union:  # what the branches deliver is counted there
+            return Estimate(flow.rate, flow.rows, 0, 0), flow.values
+        grids = {(leaf.spec.grid, leaf.domain) for leaf in plan.leaves}
+        if plan.meaning is StreamWord.RSTREAM and all(grid for grid, _ in grids):
+            reports = fsum(1 / self.statistics.units(grid.period, domain) for grid, domain in grids if grid)
+            return Estimate(flow.rows * reports, flow.rows, 0, flow.rows * reports), flow.values
+        rate = flow.rate * (2 if plan.emits_deletions else 1)
+        keeps = plan.emits_deletions or plan.meaning is StreamWord.DSTREAM
+        return Estimate(rate, flow.rows, flow.rows if keeps else 0, rate), flow.values
+
+
+def _together(*flows: Flow) -> Values:
+    return {name: count for flow in flows for name, count in flow.values.items()}
+
 
 __all__ = ["Estimate", "Path", "Statistics", "estimate", "flow_of", "total_cost"]
 

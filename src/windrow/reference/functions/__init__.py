@@ -5,7 +5,7 @@ need, one family per file.
 """
 
 from windrow.algebra.functions.values import STRICT
-from windrow.algebra.functions.values import text_reader as text_reading
+from windrow.algebra.functions.values import casts as text_reading
 from windrow.reference.functions import comparison, control, strings
 from windrow.reference.functions.base import Lazy
 

@@ -28,8 +28,8 @@ from windrow.algebra.aggregates.calls import function_of
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.windows.grid import SlideGrid
+from windrow.windows.panes import sub_windows_of
 from windrow.windows.ranges import RangeWindow
-from windrow.windows.sub_windows import sub_windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

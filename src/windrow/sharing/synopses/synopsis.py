@@ -9,11 +9,29 @@ of each. Intervals are numbered; `update` inserts the next one and lets go of wh
 | running        | b + 1 totals since the beginning   | 2 of them, subtracted  | subtractable aggregates |
 | interval       | intervals of s, 2s, 4s, …          | at most 2·log b        | few queries at a time   |
 | basic interval | b intervals of s                   | n; the longest for all | many queries at a time  |
+
+Which kind of synopsis to keep (thesis, 8.3.1 and 8.4.4).
+
+Subtractable states of constant size are kept as running totals. For all others: an interval synopsis reads
+log b intervals for each query, a basic one at most b for all of them together and in half of the space. So
+the basic one is better where at least b / log b queries run together.
+
+>>> [least_together(b) for b in (2, 8, 64, 1024)]
+[2.0, 2.6666666666666665, 10.666666666666666, 102.4]
+>>> choose(64, 11.0, subtractable=False), choose(64, 10.0, subtractable=False)
+(<Kind.BASIC: 'basic interval'>, <Kind.INTERVAL: 'interval'>)
+>>> choose(64, 1.0, subtractable=True)
+<Kind.RUNNING: 'running'>
 """
 
 from __future__ import annotations
 
+import math
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Kind(Enum):
@@ -43,3 +61,31 @@ class Kind(Enum):
             Kind.INTERVAL: Kind.INTERVAL_JOIN,
             Kind.BASIC: Kind.BASIC_JOIN,
         }.get(self, self)
+
+
+#: so many updates are looked at to see which queries meet
+_HORIZON = 2520
+
+
+def least_together(b: int) -> float:
+    """b / log b: so many queries at a time make a basic interval synopsis the better one."""
+    return b / max(1.0, math.log2(b))
+
+
+def choose(b: int, together: float, *, subtractable: bool) -> Kind:
+    """The kind for windows of up to b intervals, if so many queries run together on average."""
+    if subtractable:
+        return Kind.RUNNING
+    return Kind.BASIC if together >= least_together(b) else Kind.INTERVAL
+
+
+def expected_together(periods: Sequence[int]) -> float:
+    """How many queries run together on average, if each runs every so many updates and none is moved.
+
+    >>> expected_together([2, 2, 2]), expected_together([1, 2]), round(expected_together([2, 3]), 2)
+    (3.0, 1.5, 1.25)
+    """
+    horizon = min(_HORIZON, math.lcm(*periods)) if periods else 1
+    runs = [sum(1 for period in periods if update % period == 0) for update in range(1, horizon + 1)]
+    busy = [count for count in runs if count]
+    return sum(busy) / len(busy) if busy else 0.0

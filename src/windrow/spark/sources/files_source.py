@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.types import DataType
     from windrow.spark.sources.url import SourceUrl
-    from windrow.state.entries import SourceFile
+    from windrow.state.manifest import SourceFile
 
 _SAMPLE_LINES = 1000
 #: the columns of an order key

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import SourceError
 from windrow.spark.sources.java_errors import SPARK_ERRORS, reason
-from windrow.state.entries import SourceFile
+from windrow.state.manifest import SourceFile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

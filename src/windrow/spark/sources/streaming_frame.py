@@ -19,8 +19,7 @@ from windrow.errors import StateError, WindrowError
 from windrow.spark.failures import is_late_worker, job_failed, translated
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
 from windrow.state.crash import crash_point
-from windrow.state.failures import explained
-from windrow.state.store import make_private, remove_folder
+from windrow.state.store import explained, make_private, remove_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from windrow.errors import QueryError, SourceError, WindrowError
 from windrow.spark.sources.files_url import FilesUrl, format_of, read_files_url
 from windrow.spark.sources.table_rows import Values, given_rows
 from windrow.spark.sources.url import parse_url
-from windrow.state.entries import SourceFile, SourceState
+from windrow.state.manifest import SourceFile, SourceState
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Table

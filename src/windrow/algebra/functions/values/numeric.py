@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, 
 from typing import TYPE_CHECKING
 
 from windrow.algebra.functions.values.base import Strict, Value, plain
+from windrow.algebra.functions.values.casts import shortest, shortest_single
 from windrow.algebra.functions.values.numbers import (
     fit_result,
     long,
@@ -15,7 +16,6 @@ from windrow.algebra.functions.values.numbers import (
     rounded,
     saturated,
 )
-from windrow.algebra.functions.values.text_forms import shortest, shortest_single
 from windrow.algebra.types import Kind
 
 if TYPE_CHECKING:

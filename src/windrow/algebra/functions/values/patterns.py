@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 
-from windrow.algebra.functions.regular import compile_pattern
+from windrow.algebra.functions.regular import (
+    ANY_CHARACTER,
+    ANY_TEXT,
+    compile_pattern,
+    like_tokens,
+    misplaced_escape,
+)
 from windrow.algebra.functions.values.base import Strict, plain
-from windrow.algebra.functions.wildcards import ANY_CHARACTER, ANY_TEXT, like_tokens, misplaced_escape
 from windrow.errors import DataError
 
 

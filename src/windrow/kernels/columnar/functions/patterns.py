@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import Literal
-from windrow.algebra.functions.wildcards import ANY_CHARACTER, ANY_TEXT, Token, like_tokens
+from windrow.algebra.functions.regular import ANY_CHARACTER, ANY_TEXT, Token, like_tokens
 from windrow.kernels.columnar.functions.base import Operation, Strict, total
 
 if TYPE_CHECKING:

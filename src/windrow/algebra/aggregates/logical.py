@@ -3,6 +3,14 @@
 >>> union = BitOr()
 >>> union.lower(union.fold(map(union.lift, [(5,), (None,), (8,)])))
 13
+
+BOOL_AND (EVERY) and BOOL_OR (SOME): whether a condition held for all rows, or for any; NULL is ignored.
+
+FALSE comes before TRUE, so these are MIN and MAX.
+
+>>> every = BoolAnd()
+>>> every.lower(every.fold(map(every.lift, [(True,), (None,), (False,)])))
+False
 """
 
 from __future__ import annotations
@@ -10,7 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates.base import AggregateFunction
-from windrow.algebra.types import DataType
+from windrow.algebra.aggregates.extremum import Max, Min
+from windrow.algebra.types import BOOLEAN, DataType, Kind
 from windrow.errors import QueryError
 
 if TYPE_CHECKING:
@@ -68,3 +77,31 @@ class BitXor(BitOr):
 
     def _both(self, a: int, b: int) -> int:
         return a ^ b
+
+
+class BoolAnd(Min):
+    """NULL over no values."""
+
+    name = "BOOL_AND"
+
+    def _result_type(self, types: Types) -> DataType:
+        return _condition(self.name, types)
+
+
+class BoolOr(Max):
+    """NULL over no values."""
+
+    name = "BOOL_OR"
+
+    def _result_type(self, types: Types) -> DataType:
+        return _condition(self.name, types)
+
+
+def _condition(name: str, types: Types) -> DataType:
+    if types[0].kind not in (Kind.BOOLEAN, Kind.NULL):
+        raise QueryError(
+            f"{name} takes a condition, not {types[0]}",
+            code="bad-argument-type",
+            hint="compare the value with something, as in price > 0",
+        )
+    return BOOLEAN

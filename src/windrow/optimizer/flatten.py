@@ -12,6 +12,16 @@
 >>> p = call("=", [a.schema.column("a.ts"), b.schema.column("b.ts")])
 >>> flatten_joins(Join((Join((a, b), p), c))) == Join((a, b, c), p)
 True
+
+A union of unions is one union.
+
+>>> from windrow.algebra.catalog import Stream
+>>> from windrow.algebra.plan import Scan
+>>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.types import BIGINT
+>>> a, b, c = (Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), alias) for alias in "abc")
+>>> flatten_unions(Union((Union((a, b)), c))) == Union((a, b, c))
+True
 """
 
 from __future__ import annotations
@@ -20,7 +30,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import conjunction, conjuncts
-from windrow.algebra.operators import Join
+from windrow.algebra.operators import Join, Union
 from windrow.optimizer.movability import can_fail
 
 if TYPE_CHECKING:
@@ -41,3 +51,15 @@ def _flatten(plan: Plan) -> Plan:
     if any(map(can_fail, parts)):
         return plan
     return Join(tuple(chain.from_iterable(inputs)), conjunction(tuple(dict.fromkeys(parts))))
+
+
+def flatten_unions(plan: Plan) -> Plan:
+    """∪ of ∪ in one node, in the same order."""
+    return plan.rewrite(_flatten_union_flatten)
+
+
+def _flatten_union_flatten(plan: Plan) -> Plan:
+    if not isinstance(plan, Union) or not any(isinstance(part, Union) for part in plan.inputs):
+        return plan
+    inputs = (part.inputs if isinstance(part, Union) else (part,) for part in plan.inputs)
+    return Union(tuple(chain.from_iterable(inputs)))

@@ -1,4 +1,24 @@
-"""NOT EXISTS below a join: rows are withdrawn early, and every operator above sees the negative rows.
+"""NOT EXISTS above a join: only what is above it has to process negative rows (thesis, 3.5.3).
+
+The left plan of Figure 3.5. See `push_down_negation` for the other.
+
+>>> from windrow.algebra.catalog import Stream
+>>> from windrow.algebra.functions import call
+>>> from windrow.algebra.plan import Scan, Window
+>>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.types import BIGINT
+>>> from windrow.windows.ranges import RangeWindow
+>>> s = Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts")
+>>> x, y, z = (Window(Scan(s, alias), RangeWindow(9)) for alias in "xyz")
+>>> p = call("=", [x.schema.column("x.a"), y.schema.column("y.a")])
+>>> q = call("=", [x.schema.column("x.a"), z.schema.column("z.a")])
+>>> (pulled,) = pull_up_negation(Join((Exists(x, z, q, negated=True), y), p))
+>>> pulled == Exists(Join((x, y), p), z, q, negated=True)
+True
+>>> str(pulled.left.label.pattern)
+'WK'
+
+NOT EXISTS below a join: rows are withdrawn early, and every operator above sees the negative rows.
 
 The right plan of the thesis' Figure 3.5; `pull_up_negation` gives the left one. Which is cheaper depends
 on how many rows the negation drops, so both are alternatives (3.5.3). EXISTS moves in the same way.
@@ -24,13 +44,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Exists, Join
-from windrow.optimizer.movability import is_movable
+from windrow.optimizer.movability import can_fail, is_movable
 from windrow.optimizer.trees import kept, peeled, variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from windrow.algebra.plan import Plan
+
+
+def pull_up_negation(plan: Plan) -> Iterator[Plan]:
+    """(A without matches in R) ⋈ B becomes (A ⋈ B) without matches in R.
+
+    The join then tests rows of A that have matches, so its condition must not fail.
+    """
+    yield from variants(plan, _pull)
+
+
+def _pull(plan: Plan) -> Iterator[Plan]:
+    if not isinstance(plan, Join) or plan.is_internal or can_fail(plan.predicate):
+        return
+    for place, part in enumerate(map(peeled, plan.inputs)):
+        if isinstance(part, Exists):
+            inputs = (*plan.inputs[:place], part.left, *plan.inputs[place + 1 :])
+            yield kept(replace(part, left=replace(plan, inputs=inputs)), plan.schema.names)
 
 
 def push_down_negation(plan: Plan) -> Iterator[Plan]:
