@@ -114,13 +114,13 @@ class Windrow:
         state: str | Path | None,
         *,
         takeover: bool = False,
-        is_brief: bool = False,
+        start: Callable[[], SparkSession] = local_session,
     ) -> None:
         self._temporary = TemporaryDirectory(prefix="windrow-") if state is None else None
         folder = Path(self._temporary.name) if self._temporary else Path(state or "").absolute()
         log = CommitLog.open(LocalStore(folder), takeover=takeover)
         try:
-            self.spark = prepared(spark if spark is not None else local_session(is_brief=is_brief))
+            self.spark = prepared(spark if spark is not None else start())
             self._engine = Engine(SparkJobs(self.spark), log, parallelism(self.spark))
         except BaseException:
             log.close()

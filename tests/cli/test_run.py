@@ -26,6 +26,11 @@ def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         ["."],
         [str(EXAMPLES / "freeway.cql"), "--trigger", "often"],
         [str(EXAMPLES / "freeway.cql"), "--twice"],
+        [str(EXAMPLES / "freeway.cql"), "--conf", "spark.executor.memory"],
+        [str(EXAMPLES / "freeway.cql"), "--conf", "executor.memory=1g"],
+        [str(EXAMPLES / "freeway.cql"), "--metrics", "here"],
+        [str(EXAMPLES / "freeway.cql"), "--log", "xml"],
+        [str(EXAMPLES / "freeway.cql"), "--log-level", "loud"],
     ],
 )
 def test_bad_usage_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

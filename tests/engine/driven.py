@@ -24,7 +24,7 @@ class Driven(Windrow):
     """`push` is a micro-batch, `end` the end of the stream, `vanish` what a crash leaves of a process."""
 
     def __init__(self, state: Path) -> None:
-        context = SimpleNamespace(environment={}, defaultParallelism=2)
+        context = SimpleNamespace(environment={}, master="local", defaultParallelism=2)
         no_spark: Any = SimpleNamespace(sparkContext=context)
         super().__init__(no_spark, state)
         self._engine.jobs = HereJobs()

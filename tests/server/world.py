@@ -39,7 +39,7 @@ class Here(Windrow):
     """Windrow as a server sees it; `push` is as the real one: committed on return, once for each key."""
 
     def __init__(self, state: Path | None) -> None:
-        context = SimpleNamespace(environment={}, defaultParallelism=2)
+        context = SimpleNamespace(environment={}, master="local", defaultParallelism=2)
         no_spark: Any = SimpleNamespace(sparkContext=context)
         super().__init__(no_spark, state)
         self._engine.jobs = HereJobs()

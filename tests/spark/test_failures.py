@@ -70,7 +70,7 @@ def test_a_start_that_is_interrupted_leaves_no_process(
             SparkContext._gateway = SimpleNamespace(proc=started[0])
         raise sent
 
-    monkeypatch.setattr(module, "_start_environment", dict)
+    monkeypatch.setattr(module, "_start_environment", lambda *_, **__: {})
     monkeypatch.setattr(SparkContext, "_gateway", other)  # not that of the session which other tests have
     monkeypatch.setattr(SparkContext, "_jvm", other)
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)

@@ -13,6 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from windrow.cli.formats import count, counted
+from windrow.cli.options import (
+    ConfOption,
+    LevelOption,
+    LogOption,
+    MasterOption,
+    MetricsOption,
+    Observed,
+    SparkChoice,
+)
 from windrow.cli.plain import PlainView
 from windrow.cli.run_loop import Signals, run_watched, started
 from windrow.cli.serve import PORT, check_installed, listen, serving
@@ -49,10 +58,17 @@ def demo(
     rate: Annotated[int, typer.Option(min=30, help="Rows per second.")] = 3000,
     serve: Annotated[bool, typer.Option("--serve", help="With an HTTP API and a live page.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the page.")] = PORT,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    log: LogOption = None,
+    level: LevelOption = None,
+    metrics: MetricsOption = None,
 ) -> None:
     """Run the main job on Spark: standing queries over a bundled stream, answers as they become final."""
+    spark, observed = SparkChoice(master, conf, is_brief=True), Observed(log, level, metrics)
+    observed.set_up()
     if serve:
-        serve_demo(source, rate, seconds, port)
+        serve_demo(source, rate, seconds, port, spark, observed)
         return
     from windrow.cli.answers import Kept
     from windrow.cli.live import LiveView
@@ -63,7 +79,7 @@ def demo(
     text = script(source, rate)
     print(queries_of(text), flush=True)
     began = time.monotonic()
-    with Signals() as signals, started(None, signals, is_brief=True) as engine:
+    with Signals() as signals, started(None, signals, spark, observed) as engine:
         kept = Kept()
         engine.default_sink = kept.sink
         engine.sql(text)
@@ -82,13 +98,13 @@ def script(source: Source, rate: int) -> str:
     return Template(text).substitute(rate=rate, event_rate=event_rate, many=4 * event_rate)
 
 
-def serve_demo(source: Source, rate: int, seconds: int | None, port: int) -> None:
+def serve_demo(
+    source: Source, rate: int, seconds: int | None, port: int, spark: SparkChoice, observed: Observed
+) -> None:
     """The demonstration as a page; its streams keep rows to be asked about, and may lose windows."""
     check_installed()
-    from windrow.server.logs import set_up
-
-    set_up(level="warning")
-    with serving(None, servable(script(source, rate)), trigger="1 second", is_brief=True) as service:
+    text = servable(script(source, rate))
+    with serving(None, text, trigger="1 second", spark=spark, observed=observed) as service:
         listen(service, "127.0.0.1", port, None, seconds)
 
 

@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from windrow.cli.options import (
+    ConfOption,
+    LevelOption,
+    LogOption,
+    MasterOption,
+    MetricsOption,
+    Observed,
+    SparkChoice,
+)
 from windrow.cli.plain import PlainView
 from windrow.cli.run_loop import Signals, run_watched, say, started
 from windrow.cli.scripts import name_of, read_script, trigger_text, within
@@ -38,6 +47,11 @@ def run(
     takeover: Annotated[
         bool, typer.Option("--takeover", help="The engine that seems to own the state is gone: take it.")
     ] = False,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    log: LogOption = None,
+    level: LevelOption = None,
+    metrics: MetricsOption = None,
 ) -> None:
     """Run a script: its standing queries, over its streams, until Ctrl-C. SELECTs are asked at the end."""
     from windrow.cli.answers import Kept
@@ -47,7 +61,8 @@ def run(
     from windrow.cli.snapshots import Watcher
     from windrow.language.once import Once
 
-    once = once or flush
+    once, observed = once or flush, Observed(log, level, metrics)
+    observed.set_up()
     text, name = read_script(file), name_of(file)
     declared = Declared()
     with within(name):
@@ -56,7 +71,8 @@ def run(
     if not declared.catalog.queries and not drop and not Declared().asks(text):
         print_shown(shown)
         return
-    with Signals() as signals, started(state, signals, takeover=takeover) as engine:
+    spark = SparkChoice(master, conf)
+    with Signals() as signals, started(state, signals, spark, observed, takeover=takeover) as engine:
         for query in drop or ():
             engine.drop(query)
         kept, is_live = Kept(), sys.stdout.isatty()

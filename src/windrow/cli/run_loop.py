@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from windrow.cli.options import Observed, SparkChoice
     from windrow.cli.snapshots import Snapshot, Watcher
     from windrow.cli.views import View
     from windrow.session import Windrow
@@ -80,7 +81,12 @@ class Takes(Protocol):
 
 @contextmanager
 def started(
-    state: Path | None, signals: Takes, *, takeover: bool = False, is_brief: bool = False
+    state: Path | None,
+    signals: Takes,
+    spark: SparkChoice,
+    observed: Observed | None = None,
+    *,
+    takeover: bool = False,
 ) -> Iterator[Windrow]:
     """An engine over a state directory, on a Spark of its own. Interrupted before it runs, it just ends."""
     from windrow.session import Windrow
@@ -88,11 +94,12 @@ def started(
 
     say("starting Spark …")
     try:
-        with Windrow(None, state, takeover=takeover, is_brief=is_brief) as engine:
+        with Windrow(None, state, takeover=takeover, start=spark.start) as engine:
             signals.take()
             _quiet(engine)
             warm(engine.spark)
-            yield engine
+            with observed.serving(engine) if observed is not None else nullcontext():
+                yield engine
     except KeyboardInterrupt:
         say("stopped before anything ran")
         raise typer.Exit from None

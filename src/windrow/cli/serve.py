@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from windrow.cli.options import (
+    ConfOption,
+    LevelOption,
+    LogOption,
+    MasterOption,
+    MetricsOption,
+    Observed,
+    SparkChoice,
+)
 from windrow.cli.run_loop import say, started
 from windrow.cli.scripts import name_of, read_script, trigger_text, within
 from windrow.errors import StateError
@@ -23,21 +32,6 @@ if TYPE_CHECKING:
     from windrow.session import Windrow
 
 PORT = 8642
-_LEVELS = ("debug", "info", "warning", "error")
-
-
-def log_form(text: str) -> str:
-    """The option's value."""
-    if text not in ("text", "json"):
-        raise typer.BadParameter(f"`{text}` is neither text nor json")
-    return text
-
-
-def log_level(text: str) -> str:
-    """The option's value."""
-    if text.lower() not in _LEVELS:
-        raise typer.BadParameter(f"`{text}` is none of {', '.join(_LEVELS)}")
-    return text.lower()
 
 
 def serve(
@@ -61,25 +55,26 @@ def serve(
             metavar="FILE", dir_okay=False, help="Tokens, one on each line after `read` or `write`."
         ),
     ] = None,
-    log: Annotated[
-        str, typer.Option(metavar="FORM", callback=log_form, help="How to log: text or json.")
-    ] = "text",
-    level: Annotated[
-        str, typer.Option("--log-level", metavar="LEVEL", callback=log_level, help="How much to log.")
-    ] = "info",
     takeover: Annotated[
         bool, typer.Option("--takeover", help="The engine that seems to own the state is gone: take it.")
     ] = False,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    log: LogOption = None,
+    level: LevelOption = None,
+    metrics: MetricsOption = None,
 ) -> None:
     """Serve an HTTP API, a live page and metrics around the engine, until Ctrl-C."""
     check_installed()
-    from windrow.server.logs import set_up
-
-    set_up(log, level)
+    spark, observed = SparkChoice(master, conf), Observed(log, level, metrics, usual_level="info")
+    observed.set_up()
     script = read_script(file) if file is not None else ""
     tokens = tokens_for(host, token_file)
     where = name_of(file) if file is not None else ""
-    with within(where), serving(state, script, trigger=trigger, takeover=takeover) as service:
+    with (
+        within(where),
+        serving(state, script, trigger=trigger, takeover=takeover, spark=spark, observed=observed) as service,
+    ):
         listen(service, host, port, tokens, names=name or ())
 
 
@@ -121,13 +116,14 @@ def serving(
     *,
     trigger: str,
     takeover: bool = False,
-    is_brief: bool = False,
+    spark: SparkChoice,
+    observed: Observed | None = None,
     before: Callable[[Windrow], None] = lambda engine: None,
 ) -> Iterator[Service]:
     """An engine that runs a script, and what may be done with it from outside."""
     from windrow.server.service import Service
 
-    with started(state, _NoSignals(), takeover=takeover, is_brief=is_brief) as engine:
+    with started(state, _NoSignals(), spark, observed, takeover=takeover) as engine:
         before(engine)
         service = Service(engine, trigger=trigger, script=script)
         try:

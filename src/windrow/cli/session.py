@@ -13,12 +13,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.cli.answers import Kept
 from windrow.cli.declarations import Declared
+from windrow.cli.options import Observed, SparkChoice
 from windrow.cli.plain import answer_lines, print_shown
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.language.scanner import scan
@@ -164,8 +165,17 @@ _ANSWERS_SHOWN = 20
 class Session:
     """Takes statements and dot-commands, and tells what is wrong with them. One engine, made by `.start`."""
 
-    def __init__(self, state: Path | None, *, is_typed: bool) -> None:
+    def __init__(
+        self,
+        state: Path | None,
+        spark: SparkChoice | None = None,
+        observed: Observed | None = None,
+        *,
+        is_typed: bool,
+    ) -> None:
         self._state, self._is_typed = state, is_typed
+        self._spark, self._observed = spark or SparkChoice(), observed or Observed()
+        self._open = ExitStack()
         self._declared = Declared()
         self._engine: Windrow | None = None
         self._kept = Kept()
@@ -196,6 +206,7 @@ class Session:
 
     def close(self) -> None:
         """End the run, if there is one."""
+        self._open.close()
         if self._engine is not None:
             try:
                 self._engine.close()
@@ -263,14 +274,15 @@ class Session:
         print("running; .watch NAME shows answers, .stop ends")
 
     def _connected(self) -> Windrow:
-        from windrow.session import connect
+        from windrow.session import Windrow
 
         if self._is_typed:
             print("starting Spark …", flush=True)
-        engine = connect(state=self._state)
+        engine = Windrow(None, self._state, start=self._spark.start)
         try:
             engine.default_sink = self._kept.sink
             engine.sql(self._declared.text)
+            self._open.enter_context(self._observed.serving(engine))
         except BaseException:
             engine.close()
             raise

@@ -8,18 +8,35 @@ from typing import Annotated
 
 import typer
 
+from windrow.cli.options import (
+    ConfOption,
+    LevelOption,
+    LogOption,
+    MasterOption,
+    MetricsOption,
+    Observed,
+    SparkChoice,
+)
+
 
 def shell(
     state: Annotated[
         Path | None,
         typer.Option(metavar="DIR", file_okay=False, help="Where the state is kept; else nothing is."),
     ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    log: LogOption = None,
+    level: LevelOption = None,
+    metrics: MetricsOption = None,
 ) -> None:
     """Type statements, run them, watch their answers."""
     from windrow.cli.session import Lines, Session, remembered
 
     is_typed = sys.stdin.isatty()
-    session = Session(state, is_typed=is_typed)
+    observed = Observed(log, level, metrics)
+    observed.set_up()
+    session = Session(state, SparkChoice(master, conf), observed, is_typed=is_typed)
     if is_typed:
         print("Statements end with `;`. `.help` lists the commands, Ctrl-D ends.")
     try:

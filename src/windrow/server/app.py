@@ -24,7 +24,7 @@ from windrow.server.access import COOKIE, Guard, Tokens, cookie_of
 from windrow.server.answers import ALL_PARTS, Place
 from windrow.server.events import EventStream, Feeds
 from windrow.server.gate import BusyError, Gate
-from windrow.server.metrics import CONTENT_TYPE, Metrics
+from windrow.server.metrics import CONTENT_TYPE, Clients, Metrics
 from windrow.server.page import Pages
 from windrow.server.service import Caller, Service, shown_as_json
 from windrow.server.watch import problem
@@ -167,7 +167,7 @@ def create_app(
 ) -> Guard:
     """The server as an ASGI application. `hosts` are names it answers to besides the loopback's."""
     feeds = Feeds(service)
-    metrics = Metrics(service, feeds)
+    metrics = Metrics(service.windrow, service.watch, lambda: Clients(service.counts, feeds.clients))
     known = tokens or Tokens()
 
     @asynccontextmanager

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from windrow.engine.epoch_times import EpochTimes
-    from windrow.server.events import Feeds
-    from windrow.server.service import Service
+    from windrow.server.watch import Watch
+    from windrow.session import Windrow
 
 _log = logging.getLogger("windrow.server")
 #: seconds
@@ -58,13 +58,15 @@ class Histogram:
 class Metrics:
     """Collects while the engine runs; `text` is what a scrape gets."""
 
-    def __init__(self, service: Service, feeds: Feeds) -> None:
-        self._service, self._feeds = service, feeds
+    def __init__(
+        self, windrow: Windrow, watch: Watch, clients: Callable[[], Clients] = lambda: Clients()
+    ) -> None:
+        self._windrow, self._watch, self._clients = windrow, watch, clients
         self._lock = Lock()
         self._parts = {name: Histogram() for name in ("read", "close", "commit", "deliver")}
         self._epochs = Histogram()
         self._backlog = 0
-        service.watch.on_epoch = self.add
+        watch.on_epoch = self.add
 
     def add(self, epoch: EpochTimes) -> None:
         """One more epoch."""
@@ -79,10 +81,9 @@ class Metrics:
 
     def text(self) -> str:
         """All of it."""
-        service = self._service
-        look, held, page = service.watch.look(), service.windrow.footprint, _Page()
+        look, held, page = self._watch.look(), self._windrow.footprint, _Page()
         page.add("windrow_commit", "counter", "The number of the last commit.", [({}, look["commit"])])
-        running = 1 if service.runner.status == "running" else 0
+        running = 1 if look["is_running"] else 0
         page.add("windrow_running", "gauge", "1 if a run is under way.", [({}, running)])
         self._streams(page, look["streams"])
         self._queries(page, look["queries"])
@@ -102,11 +103,11 @@ class Metrics:
         page.add(
             "windrow_outbox_bytes", "gauge", "Answers that sinks do not have yet.", [({}, held.outbox_bytes)]
         )
-        age = service.watch.age(held.outbox_since)
+        age = self._watch.age(held.outbox_since)
         page.add("windrow_outbox_age_seconds", "gauge", "How long the oldest of them waits.", [({}, age)])
         failing = sum(each["code"].startswith("sink") for each in look["problems"])
         page.add("windrow_sink_failures", "gauge", "Sinks that fail at present.", [({}, failing)])
-        self._clients(page)
+        _add_clients(page, self._clients())
         return page.text
 
     def _streams(self, page: _Page, streams: list[dict[str, object]]) -> None:
@@ -148,23 +149,34 @@ class Metrics:
         missing = [({"query": str(one["name"])}, float(str(one["missing"]))) for one in queries]
         page.add("windrow_missing_windows", "gauge", "Windows left out, as far as remembered.", missing)
 
-    def _clients(self, page: _Page) -> None:
-        counts = self._service.counts
-        asked = {"done": "select", "refused": "select_refused", "failed": "select_failed"}
-        page.add(
-            "windrow_selects_total",
-            "counter",
-            "SELECTs that were asked once.",
-            [({"outcome": name}, counts[key]) for name, key in asked.items()],
-        )
-        pushed = {"done": "push", "refused": "push_refused"}
-        page.add(
-            "windrow_pushes_total",
-            "counter",
-            "Bodies of rows that were pushed.",
-            [({"outcome": name}, counts[key]) for name, key in pushed.items()],
-        )
-        page.add("windrow_clients", "gauge", "Clients that follow answers.", [({}, self._feeds.clients)])
+
+@dataclass(frozen=True)
+class Clients:
+    """What was done over HTTP since the process runs; nothing, where there is no server."""
+
+    counts: Mapping[str, int] | None = None
+    following: int = 0
+
+
+def _add_clients(page: _Page, clients: Clients) -> None:
+    counts = clients.counts
+    if counts is None:
+        return
+    asked = {"done": "select", "refused": "select_refused", "failed": "select_failed"}
+    page.add(
+        "windrow_selects_total",
+        "counter",
+        "SELECTs that were asked once.",
+        [({"outcome": name}, counts[key]) for name, key in asked.items()],
+    )
+    pushed = {"done": "push", "refused": "push_refused"}
+    page.add(
+        "windrow_pushes_total",
+        "counter",
+        "Bodies of rows that were pushed.",
+        [({"outcome": name}, counts[key]) for name, key in pushed.items()],
+    )
+    page.add("windrow_clients", "gauge", "Clients that follow answers.", [({}, clients.following)])
 
 
 class _Page:

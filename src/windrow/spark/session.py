@@ -1,4 +1,4 @@
-"""A Spark session on this machine, set up the way Windrow needs it, and quiet.
+"""Spark sessions: on this machine or on a cluster, set up the way Windrow needs them, and quiet.
 
 Spark reads some of its settings from the environment while its JVM starts. They are put there for just that
 long, so that making a session leaves no trace in the process's environment.
@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ import pyspark
 from pyspark import SparkContext, java_gateway
 from pyspark.sql import SparkSession
 
-from windrow.errors import StateError
+from windrow.errors import StateError, WindrowError
 from windrow.spark.failures import job_failed
 from windrow.spark.java import find_java
 
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _THIS_MACHINE = "127.0.0.1"
+#: the host's own name need not resolve, as in many containers; on a cluster others have to find it
+_ON_THIS_MACHINE = {"spark.driver.host": _THIS_MACHINE, "spark.driver.bindAddress": _THIS_MACHINE}
+_SHIP = (
+    "ship it: --conf spark.submit.pyFiles=windrow.whl where they have its dependencies, --conf"
+    " spark.archives=environment.tar.gz with --conf spark.pyspark.python, or an image that has it"
+)
 #: half a minute is over before the better compiler, or the collector with threads of its own, has paid off
 _BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 #: how often a task is tried before its job fails: on one machine Spark tries once, if it is not told more
@@ -39,20 +46,58 @@ def local_session(
     settings: Mapping[str, str] | None = None,
     is_brief: bool = False,
 ) -> SparkSession:
-    """The Spark session of this process, made if there is none yet.
+    """The Spark session of this process, on this machine, made if there is none yet.
 
-    `cores` is how many threads run tasks, `"*"` for one per core. `settings` go over Windrow's own. A session
-    that is brief is there some seconds sooner: its Java compiles less, and is slower in the long run.
+    `cores` is how many threads run tasks, `"*"` for one per core.
+    """
+    return start_session(app, f"local[{cores},{_ATTEMPTS}]", settings=settings, is_brief=is_brief)
+
+
+def start_session(
+    app: str = "windrow",
+    master: str | None = None,
+    *,
+    settings: Mapping[str, str] | None = None,
+    is_brief: bool = False,
+) -> SparkSession:
+    """The Spark session of this process, made if there is none yet; without a master, on this machine.
+
+    `settings` go over Windrow's own. A session that is brief is there some seconds sooner: its Java compiles
+    less, and is slower in the long run.
     """
     with job_failed("looking for the session of this process"):
         active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    builder = SparkSession.builder.appName(app).master(f"local[{cores},{_ATTEMPTS}]")
-    for name, value in {**_settings(_BRIEF if is_brief else ()), **(settings or {})}.items():
+    where = _with_attempts(master or "local[*]")
+    is_here = where.startswith("local")
+    own = _settings(_BRIEF if is_brief else ()) | (_ON_THIS_MACHINE if is_here else {})
+    # an option that only spark-submit would look at
+    workers = (settings or {}).get("spark.pyspark.python", sys.executable)
+    builder = SparkSession.builder.appName(app).master(where)
+    for name, value in {**own, **(settings or {})}.items():
         builder = builder.config(name, value)
-    with _environment(_start_environment()), _no_orphan(), job_failed("starting Spark"):
+    with (
+        _environment(_start_environment(workers, is_here=is_here)),
+        _no_orphan(),
+        job_failed("starting Spark"),
+    ):
         return builder.getOrCreate()
+
+
+def _with_attempts(master: str) -> str:
+    """A master on this machine, with how often a task is tried: Spark tries once if it is not told more.
+
+    >>> _with_attempts("local"), _with_attempts("local[2]"), _with_attempts("local[2,1]")
+    ('local[1,4]', 'local[2,4]', 'local[2,1]')
+    >>> _with_attempts("spark://host:7077")
+    'spark://host:7077'
+    """
+    if master == "local":
+        master = "local[1]"
+    if master.startswith("local[") and "," not in master:
+        return f"{master[:-1]},{_ATTEMPTS}]"
+    return master
 
 
 def prepared(spark: SparkSession) -> SparkSession:
@@ -67,7 +112,35 @@ def prepared(spark: SparkSession) -> SparkSession:
     if getattr(context, "_jsc", context) is None:
         raise StateError("the Spark session was stopped", code="bad-session", hint="give a new one, or none")
     context.environment.setdefault("POLARS_MAX_THREADS", "1")
+    if not str(context.master).startswith("local"):
+        check_workers(spark)
     return spark
+
+
+def check_workers(spark: SparkSession) -> None:
+    """The workers of a cluster have this version of Windrow; one small task tells."""
+    try:
+        with job_failed("looking for Windrow on the workers"):
+            (found,) = spark.sparkContext.parallelize([0], 1).map(_version).collect()
+    except WindrowError as error:
+        raise StateError(
+            f"the cluster's workers cannot run a task of Windrow: {error.message}",
+            code="bad-workers",
+            hint=error.hint or _SHIP,
+        ) from error
+    if found != _version():
+        raise StateError(
+            f"the cluster's workers have Windrow {found}, this process has {_version()}",
+            code="bad-workers",
+            hint=_SHIP,
+        )
+
+
+def _version(_: int = 0) -> str:
+    try:
+        return version("windrow")
+    except PackageNotFoundError:  # as in a zip of the sources
+        return "of an unknown version"
 
 
 def parallelism(spark: SparkSession) -> int:
@@ -90,9 +163,6 @@ def _settings(java_options: Sequence[str]) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": _java_options(java_options),
-        # The host's own name need not resolve, as in many containers.
-        "spark.driver.host": _THIS_MACHINE,
-        "spark.driver.bindAddress": _THIS_MACHINE,
     }
 
 
@@ -107,13 +177,13 @@ def _java_options(more: Sequence[str]) -> str:
     return " ".join(options)
 
 
-def _start_environment() -> dict[str, str]:
-    return {
+def _start_environment(workers: str, *, is_here: bool) -> dict[str, str]:
+    here = {"SPARK_LOCAL_IP": _THIS_MACHINE} if is_here else {}
+    return here | {
         "JAVA_HOME": str(find_java().home),
         # The Spark inside this pyspark, not another one that the user may have installed.
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
-        "SPARK_LOCAL_IP": _THIS_MACHINE,
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": workers,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
 

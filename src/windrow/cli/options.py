@@ -1,0 +1,120 @@
+"""Options that `run`, `serve`, `shell` and `demo` share: which Spark, how to log, where metrics are."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from windrow.session import Windrow
+    from windrow.spark.frames import SparkSession
+
+_LEVELS = ("debug", "info", "warning", "error")
+
+
+def log_form(text: str | None) -> str | None:
+    """The option's value."""
+    if text not in (None, "text", "json"):
+        raise typer.BadParameter(f"`{text}` is neither text nor json")
+    return text
+
+
+def log_level(text: str | None) -> str | None:
+    """The option's value."""
+    if text is not None and text.lower() not in _LEVELS:
+        raise typer.BadParameter(f"`{text}` is none of {', '.join(_LEVELS)}")
+    return text.lower() if text is not None else None
+
+
+def settings_of(given: list[str] | None) -> list[str] | None:
+    """The option's value."""
+    for each in given or ():
+        name, equals, _ = each.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise typer.BadParameter(f"`{each}` is no setting of Spark: write spark.NAME=VALUE")
+    return given
+
+
+def address_of(text: str | None) -> str | None:
+    """The option's value."""
+    if text is not None and not text.rpartition(":")[2].isdecimal():
+        raise typer.BadParameter(f"`{text}` is neither PORT nor HOST:PORT")
+    return text
+
+
+MasterOption = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="The master of Spark; else this machine.")
+]
+ConfOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf", metavar="NAME=VALUE", callback=settings_of, help="A setting of Spark; may be repeated."
+    ),
+]
+LogOption = Annotated[
+    str | None, typer.Option("--log", metavar="FORM", callback=log_form, help="How to log: text or json.")
+]
+LevelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--log-level", metavar="LEVEL", callback=log_level, help=f"How much to log: {', '.join(_LEVELS)}."
+    ),
+]
+MetricsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics", metavar="[HOST:]PORT", callback=address_of, help="Serve /metrics for Prometheus there."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class SparkChoice:
+    """The Spark to run on: a master, and settings that go over Windrow's own."""
+
+    master: str | None = None
+    conf: list[str] | None = None
+    #: there some seconds sooner, slower in the long run
+    is_brief: bool = False
+
+    def start(self) -> SparkSession:
+        """The session."""
+        from windrow.spark.session import start_session
+
+        settings = dict(each.split("=", 1) for each in self.conf or ())
+        return start_session(master=self.master, settings=settings, is_brief=self.is_brief)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """How a run is seen from outside: its log, and its metrics."""
+
+    log: str | None = None
+    level: str | None = None
+    metrics: str | None = None
+    #: what is logged if nobody says
+    usual_level: str = field(default="warning", kw_only=True)
+
+    def set_up(self) -> None:
+        """Log from now on."""
+        from windrow.server.logs import set_up
+
+        set_up(self.log or "text", self.level or self.usual_level)
+
+    @contextmanager
+    def serving(self, engine: Windrow) -> Iterator[None]:
+        """Metrics of an engine, for as long."""
+        if self.metrics is None:
+            yield
+            return
+        from windrow.server.scrape import Scraped
+
+        host, _, port = self.metrics.rpartition(":")
+        with Scraped(engine, host or "127.0.0.1", int(port)) as scraped:
+            logging.getLogger("windrow").info("metrics on %s", scraped.url)
+            yield
