@@ -89,6 +89,7 @@ def directory() -> Iterator[Path]:
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps happen all the time, and rows do not wait for long."""
     monkeypatch.setattr(core, "SWEEP_EVERY", 2)
+    monkeypatch.setattr(core, "PATIENCE", 0)
     monkeypatch.setattr(core, "KEEP", 2)
     monkeypatch.setattr(archiving, "MOST_WAITING", 3)
 

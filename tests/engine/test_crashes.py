@@ -25,6 +25,7 @@ PASSAGES = (1, 2, 5)
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps and compactions happen all the time."""
     monkeypatch.setattr(core, "SWEEP_EVERY", 2)
+    monkeypatch.setattr(core, "PATIENCE", 0)
     monkeypatch.setattr(core, "KEEP", 2)
     monkeypatch.setattr(draft, "MOST_WAITING", 3)
     change = shard.change_shard  # its limit is a default value, bound when it was defined

@@ -100,6 +100,7 @@ def test_after_a_drop_nothing_of_the_query_is_left_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(core, "SWEEP_EVERY", 1)
+    monkeypatch.setattr(core, "PATIENCE", 0)
     monkeypatch.setattr(core, "KEEP", 1)
     with Driven(tmp_path / "state") as w:
         w.sql(STREAM)

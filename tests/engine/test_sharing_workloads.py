@@ -237,6 +237,7 @@ def _value(value: Any) -> Any:
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that happens rarely happens all the time."""
     monkeypatch.setattr(core, "SWEEP_EVERY", 3)
+    monkeypatch.setattr(core, "PATIENCE", 0)
     monkeypatch.setattr(core, "KEEP", 2)
     monkeypatch.setattr(draft, "MOST_WAITING", 2)
     monkeypatch.setattr(keeping, "MOST_CHUNKS", 2)

@@ -135,6 +135,7 @@ def oracle(name: str, instants: dict[int, int | None]) -> Counter[Any]:
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps happen all the time, and histories are added up."""
     monkeypatch.setattr(core, "SWEEP_EVERY", 2)
+    monkeypatch.setattr(core, "PATIENCE", 0)
     monkeypatch.setattr(core, "KEEP", 2)
     monkeypatch.setattr(draft, "MOST_WAITING", 3)
     monkeypatch.setattr(history, "MOST_PARTS", 2)

@@ -59,6 +59,12 @@ class MemoryStore:
         self._change(name, file.getvalue())
         self.sync(name.partition("/")[0])
 
+    def grouped(self) -> MemoryStore:
+        return self
+
+    def settle(self) -> None:
+        pass
+
     def read(self, name: str) -> bytes:
         if name not in self.visible:
             raise StateError(f"cannot read {name}", code="file-missing")

@@ -150,3 +150,35 @@ def test_errors_of_the_system_name_the_file_and_the_way_out(
         pass
     monkeypatch.undo()
     assert store.list("commits") == store.list("chunks") == store.list("tmp") == {}
+
+
+def test_files_of_a_commit_are_durable_when_they_settle(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    grouped = store.grouped()
+    for name in ("chunks/a", "chunks/b", "outbox/c"):
+        with grouped.writer(name) as file:
+            file.write(b"rows")
+    store.remove("chunks/b")  # of an attempt that failed
+    assert synced == []
+    grouped.settle()
+    places = [store.place(name) for name in ("chunks/a", "outbox/c")]
+    assert sorted(synced) == sorted([*places, *(str(Path(place).parent) for place in places)])
+    assert synced.index(places[0]) < synced.index(str(Path(places[0]).parent))
+    synced.clear()
+    grouped.settle()
+    assert synced == []
+
+
+def test_another_process_writes_each_file_durably(store: LocalStore) -> None:
+    sent = pickle.loads(pickle.dumps(store.grouped()))
+    assert type(sent) is LocalStore
+    assert sent == store

@@ -77,6 +77,8 @@ _OF_AN_EPOCH = ("streams", "tables", "queries", "shedding", "_panes", "_together
 FEW_STATES = 20_000
 #: commits between two sweeps, and commits that are kept
 SWEEP_EVERY, KEEP = 8, 8
+#: and by how many commits a sweep is put off while the engine is busy
+PATIENCE = 24
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,8 @@ class Engine:
         self._registered = False
         self._arranging = Arranging(self)
         self._replanning = Replanning(self)
+        #: what the next commit names is written here
+        self._files = self.store.grouped()
         self._sweep_due = self.log.last.number + SWEEP_EVERY
         self.archives = Archiving(self)
         #: what the last epochs took
@@ -640,7 +644,7 @@ class Engine:
         return replace(work, turn=replace(work.turn, askers=askers))
 
     def _place(self) -> Place:
-        return Place(self.store, self.last.number + 1, self.log.owner.epoch, self.shards)
+        return Place(self._files, self.last.number + 1, self.log.owner.epoch, self.shards)
 
     def _commit(self, draft: Draft) -> None:
         shedding = self.shedding.after(draft, self._effort, self.limit)
@@ -649,6 +653,7 @@ class Engine:
             shedding.decisions | self.refreshes.decisions(draft.known) | self.observed.decisions
         )
         crash_point("before-commit")
+        self._files.settle()
         self.log.commit(draft.manifest(self.shards))
         crash_point("after-commit")
         self.shedding = shedding
@@ -674,12 +679,14 @@ class Engine:
         for query in failed:
             self.common.drop(query.id)
             self.events.append(Event("query-failed", query.query.name, error_of(query)))
-        self._maintain()
+        self.maintain(is_idle=False)
 
-    def _maintain(self) -> None:
-        if self.last.number >= self._sweep_due:
-            sweep(self.log, KEEP)
-            self._sweep_due = self.last.number + SWEEP_EVERY
+    def maintain(self, *, is_idle: bool = True) -> None:
+        """Remove what no commit needs any more. While there is more to do it may wait a little."""
+        with self.lock:
+            if self.last.number >= self._sweep_due + (0 if is_idle else PATIENCE):
+                sweep(self.log, KEEP)
+                self._sweep_due = self.last.number + SWEEP_EVERY
 
     # ------------------------------------------------------------ delivery
 

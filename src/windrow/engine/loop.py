@@ -286,6 +286,7 @@ class Loop:
         if rest > 0 and not self.once:
             self.stopping.wait(rest)
         if not at_once and not self.promises:
+            self.engine.maintain()
             is_told = all(source.is_slow or source.wakes for source in self.sources.values())
             self.board.wait(TICK if is_told and not self.once else SOONEST)
             self._watched.tell(self.watch)

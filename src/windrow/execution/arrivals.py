@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +33,21 @@ def as_declared(rows: pa.RecordBatch, schema: Schema) -> pa.Table:
 
 
 @dataclass(frozen=True)
+class Few:
+    """Rows that may be so few that they are sooner here than Spark is told of them: `table` gives them, or
+    None if only Spark can read them; `frame` gives Spark's frame of them."""
+
+    rows: int
+    table: Callable[[], pa.Table | None]
+    frame: Callable[[], Any]
+
+
+@dataclass(frozen=True)
 class Arrived:
     """The new rows of a stream, what was known of it before, and the queries that read it."""
 
     stream: Stream
-    #: a Spark DataFrame; an Arrow table where no Spark is
+    #: a Spark DataFrame, an Arrow table, or `Few` rows that can be either
     frame: Any
     known: Known
     queries: tuple[Bundle, ...]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from windrow.execution.arrivals import Few
 from windrow.execution.ingest import RowsTask
 from windrow.execution.reports import DONE, contents, late_section
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 SMALL_STATE, FEW_QUERIES = 8 << 20, 8
 #: so many queries that are answered together are as much work as one by itself
 TOGETHER = 8
+#: so many rows of a batch are taken in here, if Spark could aggregate them and if not
+SMALL_NATIVE, SMALL_ROWS = 250_000, 50_000
 #: so many pane states of a batch are fetched and put away here
 SMALL_FEED = 100_000
 
@@ -42,23 +45,40 @@ class HereJobs:
 
     def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
         """One partition after the other."""
-        found = []
-        for batch in batches:
-            sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
-            known, queries = batch.known, batch.queries
-            more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
-            task = RowsTask(batch.stream, known, now, place, queries, sink, *more)
-            found += [task.run(partition.to_batches()) for partition in self._partitions(batch)]
-        return found
+        return [
+            report
+            for batch in batches
+            for partition in self._partitions(batch)
+            for report in [ingest_here(batch, partition, place, now)]
+        ]
 
     def _partitions(self, batch: Arrived) -> Sequence[pa.Table]:
-        if self._cut is None or batch.numbers_rows:
-            return [batch.frame]
-        return self._cut(batch.frame)
+        rows = batch.frame.table() if isinstance(batch.frame, Few) else batch.frame
+        return [rows] if self._cut is None or batch.numbers_rows else self._cut(rows)
 
     def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
         """One shard after the other."""
         return close_here(tasks)
+
+
+def rows_task(batch: Arrived, place: Place, now: int, *, thinned: bool = False) -> RowsTask:
+    """The task that takes the rows of a batch."""
+    sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
+    more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
+    return RowsTask(batch.stream, batch.known, now, place, batch.queries, sink, *more, thinned=thinned)
+
+
+def ingest_here(batch: Arrived, rows: pa.Table, place: Place, now: int) -> Ingested:
+    """The ingest job of one partition."""
+    return rows_task(batch, place, now).run(rows.to_batches())
+
+
+def is_for_here(batch: Arrived, rows: int, *, native: bool) -> bool:
+    """Whether the rows of a batch are few, for few queries, and meet only Windrow's own code. Where Spark
+    could aggregate them, so can polars, and there may be more of them."""
+    ours = not any(query.aggregates for query in batch.queries)
+    few = rows <= (SMALL_NATIVE if native else SMALL_ROWS)
+    return few and ours and len(batch.queries) + len(batch.ledgers) <= FEW_QUERIES
 
 
 def close_here(tasks: Sequence[CloseTask]) -> list[Closed]:

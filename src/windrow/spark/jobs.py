@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from secrets import token_hex
@@ -17,10 +18,18 @@ from pyspark import TaskContext
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from windrow.errors import QueryError
-from windrow.execution.arrivals import Arrived, plain_names
-from windrow.execution.ingest import FeedTask, RowsTask
+from windrow.execution.arrivals import Arrived, Few, plain_names
+from windrow.execution.ingest import FeedTask
 from windrow.execution.kept_rows import KeepTask
-from windrow.execution.local import SMALL_FEED, close_here, is_small
+from windrow.execution.local import (
+    SMALL_FEED,
+    SMALL_ROWS,
+    close_here,
+    ingest_here,
+    is_for_here,
+    is_small,
+    rows_task,
+)
 from windrow.execution.needless_rows import shed_sql
 from windrow.execution.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
 from windrow.physical.native_sql import (
@@ -36,14 +45,17 @@ from windrow.physical.native_sql import (
 from windrow.spark.early_drop import thinned, told_by_dropped
 from windrow.spark.failures import job_failed
 from windrow.spark.place_of_drop import drops_early
+from windrow.spark.sources.fit import Fitting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from windrow.algebra.catalog import Stream
     from windrow.execution.close import CloseTask
     from windrow.execution.delta_file import Place
     from windrow.physical.native_sql import Feed
+
+#: streams whose few rows are fetched at the same time
+MOST_FETCHES = 4
 
 
 class SparkJobs:
@@ -51,16 +63,54 @@ class SparkJobs:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
+        #: the columns of streams, as they are fetched
+        self._columns: dict[tuple[str, ...], Fitting] = {}
+        #: for rows of several streams that are fetched at once
+        self._threads = ThreadPoolExecutor(MOST_FETCHES, thread_name_prefix="windrow fetches")
 
     def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
-        """Run the ingest job: all batches together."""
-        return ingest([self._on_spark(batch) for batch in batches], place, now)
+        """Run the ingest job: all batches together, but for those of few rows, which are taken in here."""
+        tables = list(self._threads.map(self._few, batches) if len(batches) > 1 else map(self._few, batches))
+        pairs = list(zip(batches, tables, strict=True))
+        found = [ingest_here(batch, rows, place, now) for batch, rows in pairs if rows is not None]
+        rest = [self._on_spark(batch) for batch, rows in pairs if rows is None]
+        return [*found, *(ingest(rest, place, now) if rest else ())]
+
+    def _few(self, batch: Arrived) -> pa.Table | None:
+        """The rows of a batch in one piece, if they are few; in the source's order if they are numbered."""
+        frame = batch.frame
+        if not isinstance(frame, pa.Table | Few):
+            return None
+        count = frame.num_rows if isinstance(frame, pa.Table) else frame.rows
+        if not is_for_here(batch, count, native=bool(_feeds(batch))):
+            return None
+        if batch.numbers_rows and not batch.order_key:
+            raise _no_order(batch.stream.name)
+        rows = frame.table() if isinstance(frame, Few) else frame
+        if rows is None:
+            return self._fetched(batch, frame.frame()) if count <= SMALL_ROWS else None
+        if batch.numbers_rows:
+            rows = rows.sort_by([(name, "ascending") for name in batch.order_key])
+        return rows.select(list(batch.stream.schema.names)).combine_chunks()
+
+    def _fetched(self, batch: Arrived, rows: DataFrame) -> pa.Table:
+        """Rows that Spark has read."""
+        names = batch.stream.schema.names
+        if names not in self._columns:
+            self._columns[names] = Fitting([F.col(quoted(name)) for name in names])
+        with job_failed(f"reading {_listed([batch.stream.name])}"):
+            frame = rows.coalesce(1)
+            if batch.numbers_rows:
+                frame = frame.sortWithinPartitions(*map(quoted, batch.order_key))
+            return self._columns[names].of(frame).toArrow().combine_chunks()
 
     def _on_spark(self, batch: Arrived) -> Arrived:
         """Rows that came to the driver are handed to Spark as they are."""
-        if not isinstance(batch.frame, pa.Table):
-            return batch
-        return replace(batch, frame=self.spark.createDataFrame(batch.frame))
+        if isinstance(batch.frame, Few):
+            return replace(batch, frame=batch.frame.frame())
+        if isinstance(batch.frame, pa.Table):
+            return replace(batch, frame=self.spark.createDataFrame(batch.frame))
+        return batch
 
     def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
         """Run the close job."""
@@ -154,10 +204,7 @@ def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
         frame = frame.coalesce(1).sortWithinPartitions(*map(quoted, batch.order_key))
     early = drops_early(batch)
     rows = thinned(batch) if early else _columns(batch, frame)
-    sink = _late_sink(stream)
-    more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
-    task = RowsTask(stream, batch.known, now, place, batch.queries, sink, *more, thinned=early)
-    ingested: DataFrame = rows.mapInArrow(task, SCHEMA)
+    ingested: DataFrame = rows.mapInArrow(rows_task(batch, place, now, thinned=early), SCHEMA)
     return ingested
 
 
@@ -174,10 +221,6 @@ def _no_order(stream: str) -> QueryError:
         code="no-order",
         hint="use Kafka, Parquet files, a generator or a table in memory; or count in the order of WATTR",
     )
-
-
-def _late_sink(stream: Stream) -> str | None:
-    return late_section(stream.name) if stream.late_sink is not None else None
 
 
 def _aggregated(batch: Arrived, feed: Feed) -> DataFrame:

@@ -162,6 +162,10 @@ def _settings(java_options: Sequence[str]) -> dict[str, str]:
         "spark.network.timeout": "600s",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Every call that builds a column would tell the JVM where it comes from, by four calls more.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        # Nobody sees the text of plans that Spark keeps for its page.
+        "spark.sql.ui.explainMode": "simple",
         "spark.driver.extraJavaOptions": _java_options(java_options),
     }
 

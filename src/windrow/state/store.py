@@ -14,8 +14,9 @@ import os
 import re
 import secrets
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
@@ -103,6 +104,8 @@ def too_old(place: object, found: int, known: int) -> StateError:
 
 _NAME = re.compile(r"[a-z]+/[A-Za-z0-9][A-Za-z0-9._-]*")
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: have the disk take files at once
+_THREADS = ThreadPoolExecutor(8, thread_name_prefix="windrow sync")
 #: rows are the user's own business: nobody else reads what the engine keeps of them
 _MINE, _MY_FOLDER = 0o600, 0o700
 
@@ -121,6 +124,12 @@ class Store(Protocol):
 
     def writer(self, name: str) -> AbstractContextManager[BinaryIO]:
         """A new file to write to; durable at the end of the block, gone if the block fails."""
+
+    def grouped(self) -> Store:
+        """The same place, for the files of one commit: what this process writes is durable after `settle`."""
+
+    def settle(self) -> None:
+        """Make durable what was written through `grouped`, all of it at once."""
 
     def read(self, name: str) -> bytes:
         """The contents."""
@@ -196,11 +205,23 @@ class LocalStore:
                 try:
                     yield file
                     file.flush()
-                    os.fsync(file.fileno())
+                    self._written(path, file)
                 except BaseException:
                     path.unlink(missing_ok=True)
                     raise
-            self.sync(path.parent.name)
+            self._listed(path.parent.name)
+
+    def _written(self, path: Path, file: BinaryIO) -> None:
+        os.fsync(file.fileno())
+
+    def _listed(self, folder: str) -> None:
+        self.sync(folder)
+
+    def grouped(self) -> LocalStore:
+        return _GroupedStore(self.root)
+
+    def settle(self) -> None:
+        """Every file is durable when it is written."""
 
     def read(self, name: str) -> bytes:
         path = self._path(name)
@@ -265,6 +286,31 @@ class LocalStore:
                 code="foreign-directory",
                 hint="give a directory that is empty or does not exist yet",
             )
+
+
+@dataclass(frozen=True)
+class _GroupedStore(LocalStore):
+    """Writes the files of a commit, and has the disk take them all at once: one after the other, each would
+    wait for a turn of the disk of its own. A process that it is sent to has a plain store."""
+
+    _waiting: list[Path] = field(default_factory=list, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[type[LocalStore], tuple[Path]]:
+        return LocalStore, (self.root,)
+
+    def _written(self, path: Path, file: BinaryIO) -> None:
+        self._waiting.append(path)
+
+    def _listed(self, folder: str) -> None:
+        """The folder's turn is in `settle`."""
+
+    def settle(self) -> None:
+        found = [path for path in self._waiting if path.exists()]  # not those of an attempt that failed
+        self._waiting.clear()
+        with explained("write", self.root):
+            list(_THREADS.map(_sync_path, found))
+        for folder in sorted({path.parent.name for path in found}):
+            self.sync(folder)
 
 
 def make_private(path: Path) -> None:

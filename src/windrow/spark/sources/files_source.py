@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -25,8 +26,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
 from windrow.errors import SourceError, nearest
+from windrow.execution.arrivals import Few
+from windrow.kernels.columnar.columns import rows_schema
 from windrow.spark.sources.files_url import FilesUrl, format_of, read_files_url
-from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
+from windrow.spark.sources.fit import Fitting, check_order_names, check_types, fitting, match_names
 from windrow.spark.sources.java_errors import SPARK_ERRORS, reason
 from windrow.spark.sources.listing import (
     digest,
@@ -38,6 +41,7 @@ from windrow.spark.sources.listing import (
     unlisted,
 )
 from windrow.spark.sources.malformed_rows import file_of, row_of
+from windrow.spark.sources.parquet_rows import numbered, parquet_rows
 from windrow.spark.sources.parsers import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.spark_types import from_spark, to_spark
@@ -54,6 +58,8 @@ if TYPE_CHECKING:
     from windrow.state.manifest import SourceFile
 
 _SAMPLE_LINES = 1000
+#: files of so many bytes are small; of text that is plain, a line has at least so many
+_SMALL, _PLAIN_TEXT, _SHORT_LINE = 1 << 23, (".csv", ".json", ".jsonl", ".ndjson", ".txt"), 16
 #: the columns of an order key
 _TIME, _FILE, _ROW_INDEX, _BLOCK, _LINE = "__time", "__file", "__row_index", "__block", "__line"
 
@@ -77,7 +83,7 @@ class FilesSource(Source):
         order_key = _order_key(kind, wanted)
         check_order_names(stream, order_key)
         self.order_key, self.fingerprint = tuple(order_key), wanted.fingerprint(kind)
-        self._reader = _Reader(spark, stream, wanted, kind, list(order_key.values()))
+        self._reader = _Reader(spark, stream, wanted, kind, list(order_key.values()), self.order_key)
         self._files = found if wanted.bounded else files
         self._read = _Read()
         if files:
@@ -120,7 +126,7 @@ class FilesSource(Source):
             self._reader.look_at(taken[0])
         self._reader.check(taken)
         at = {"files": int(start.get("files", 0)) + len(taken), "columns": self._reader.columns}
-        return Offsets(at, tuple(taken), has_more=len(taken) < len(files))
+        return Offsets(at, tuple(taken), has_more=len(taken) < len(files), rows=self._reader.count(taken))
 
     def _limited(self, files: Sequence[SourceFile]) -> list[SourceFile]:
         taken: list[SourceFile] = []
@@ -132,8 +138,9 @@ class FilesSource(Source):
             taken.append(file)
         return taken
 
-    def frame(self, start: Position, end: Offsets) -> DataFrame:
-        return self._reader.frame(end.items)
+    def frame(self, start: Position, end: Offsets) -> DataFrame | Few:
+        make = partial(self._reader.frame, end.items)
+        return make() if end.rows is None else Few(end.rows, partial(self._reader.table, end.items), make)
 
     def check(self, end: Offsets) -> bool:
         """Whether the files are as they were when they were listed; of those elsewhere Spark makes sure."""
@@ -299,12 +306,15 @@ class _Reader:
     wanted: FilesUrl
     kind: str
     order: list[Column]
+    order_names: tuple[str, ...] = ()
     columns: dict[str, Any] | None = None
     where: str = ""
 
     def __post_init__(self) -> None:
         self.where = f"`{self.wanted.place}`"
         self.root = pattern_root(self.wanted.place)
+        #: what reads files of one schema, and makes them fit: the same for every epoch
+        self._prepared: dict[str, tuple[Any, Fitting]] = {}
 
     def look_at(self, file: SourceFile) -> None:
         """Find out what the columns are called, and whether they fit."""
@@ -344,17 +354,50 @@ class _Reader:
                     hint="write it with all columns; if it may be left out, say `?absent=null`",
                 )
 
+    def count(self, files: Sequence[SourceFile]) -> int | None:
+        """About how many rows files have, at most, if they are small; nobody knows of compressed text."""
+        size = sum(file.size for file in files)
+        if size > _SMALL or not all(is_local(file.path) for file in files):
+            return None
+        if self.kind != "parquet":
+            plain = all(Path(file.path).suffix in _PLAIN_TEXT for file in files)
+            return size // _SHORT_LINE if plain else None
+        try:
+            return sum(int(pq.read_metadata(file.path).num_rows) for file in files)
+        except (OSError, pa.ArrowException):
+            return None  # what is no Parquet file is told when it is read
+
+    def table(self, files: Sequence[SourceFile]) -> pa.Table | None:
+        """The rows of Parquet files of this machine whose columns are of the declared types as they are; None
+        if there is anything about them that Spark had better deal with."""
+        if self.kind != "parquet" or self.columns is None or self.stream.forms:
+            return None
+        names = [field["name"] for field in self.columns["schema"]["fields"]]
+        if any("=" in file.path for file in files):  # a column may be in the path
+            return None
+        try:
+            found = [parquet_rows(file.path, names, rows_schema(self.stream.schema)) for file in files]
+        except (OSError, pa.ArrowException):
+            return None
+        known = [table for table in found if table is not None]
+        return None if len(known) < len(files) else numbered(known, list(self.order_names))
+
     def _load(self, kind: str, schema: StructType | None, paths: Sequence[str], **options: Any) -> DataFrame:
-        """The files as Spark gives them: their names are names, and no patterns."""
+        """The files as Spark gives them."""
+        return self._read(self._reader(kind, schema, **options), paths)
+
+    def _reader(self, kind: str, schema: StructType | None, **options: Any) -> Any:
+        """What reads files of a kind: their names are names, and no patterns."""
         reader = self.spark.read.format(kind).options(__globPaths__="false", basePath=self.root, **options)
-        if schema is not None:
-            reader = reader.schema(schema)
+        return (reader if schema is None else reader.schema(schema))._jreader
+
+    def _read(self, reader: Any, paths: Sequence[str]) -> DataFrame:
         if len(paths) == 1:
-            return reader.load(paths[0])
+            return DataFrame(reader.load(paths[0]), self.spark)
         # one call of the JVM for all of them: a list would take one for each
         jvm: Any = self.spark._jvm
         names = jvm.org.apache.commons.lang3.StringUtils.splitPreserveAllTokens("\0".join(paths), "\0")
-        return DataFrame(reader._jreader.load(names), self.spark)
+        return DataFrame(reader.load(names), self.spark)
 
     # Parquet.
 
@@ -373,12 +416,17 @@ class _Reader:
         return {"schema": json.loads(StructType(fields).json())}
 
     def _parquet(self, paths: Sequence[str]) -> DataFrame:
-        if self.columns is None:
-            schema = StructType([StructField(f.name, to_spark(f.type)) for f in self.stream.schema])
-        else:
-            schema = StructType.fromJson(self.columns["schema"])
-        frame = self._load("parquet", schema, paths)
-        return fit(frame, self.stream, self.order, self.where, row_of(frame))
+        key = json.dumps(self.columns)
+        if key not in self._prepared:
+            if self.columns is None:
+                schema = StructType([StructField(f.name, to_spark(f.type)) for f in self.stream.schema])
+            else:
+                schema = StructType.fromJson(self.columns["schema"])
+            reader = self._reader("parquet", schema)
+            shape = fitting(self._read(reader, paths), self.stream, self.order, self.where, row_of())
+            self._prepared[key] = reader, shape
+        known, fits = self._prepared[key]
+        return fits.of(self._read(known, paths))
 
     # CSV.
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, DateType, StringType, StructType, TimestampNTZType
 
@@ -24,7 +25,7 @@ from windrow.spark.sources.wider_types import holds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
     from pyspark.sql.types import DataType as SparkType
 
     from windrow.algebra.catalog import Stream, Table
@@ -37,6 +38,23 @@ ZONES_OF_UTC = {"UTC", "Etc/UTC", "Z", "+00:00", "GMT"}
 _WITHOUT_ZONE = (DateType, TimestampNTZType)
 
 
+class Fitting:
+    """How frames of one shape become rows of a stream. It is made once for all of them: each column is some
+    calls of the JVM, and each frame only one or two."""
+
+    def __init__(self, columns: Sequence[Column], sound: Column | None = None) -> None:
+        self._columns, self._sound = columns, sound
+        self._chosen: Any = None
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """The rows of a frame."""
+        known: Any = frame
+        if self._chosen is None:
+            self._chosen = known._jcols(*self._columns)
+        rows = known._jdf if self._sound is None else known._jdf.filter(self._sound._jc)
+        return DataFrame(rows.select(self._chosen), frame.sparkSession)
+
+
 def fit(
     frame: DataFrame,
     stream: Stream | Table,
@@ -44,7 +62,18 @@ def fit(
     where: str = "the data",
     place: Column | None = None,
 ) -> DataFrame:
-    """The stream's columns out of `frame`, and after them those of `order`, which have names of their own.
+    """The stream's columns out of `frame`, and after them those of `order`, which have names of their own."""
+    return fitting(frame, stream, order, where, place).of(frame)
+
+
+def fitting(
+    frame: DataFrame,
+    stream: Stream | Table,
+    order: Sequence[Column] = (),
+    where: str = "the data",
+    place: Column | None = None,
+) -> Fitting:
+    """How `frame`, and all others of its shape, fit a stream.
 
     Text that is not valid UTF-8, and a number that is no time in the declared unit, is an error when it is
     read; `place` says where a row is from.
@@ -68,11 +97,11 @@ def fit(
         elif (invalid := _invalid_text(given, frame.schema[names[field.name]].dataType)) is not None:
             faults.append(invalid)
     if not faults:
-        return frame.select(*chosen, *order)
+        return Fitting([*chosen, *order])
     given_values = [F.col(quoted(names[field.name])) for field in stream.schema]
     error = raised(Shape.of(stream, "values"), place, values=given_values)
     sound = F.when(reduce(or_, faults), error.cast("boolean")).otherwise(F.lit(True))
-    return frame.where(sound).select(*chosen, *order)
+    return Fitting([*chosen, *order], sound)
 
 
 def _invalid_text(value: Column, kind: SparkType) -> Column | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
+from windrow.execution.arrivals import Few
+from windrow.kernels.columnar.columns import rows_schema
 from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
 from windrow.spark.sources.generator_url import GeneratorUrl, read_generator_url
 from windrow.spark.sources.generators.generator import ROW
@@ -106,6 +109,10 @@ class GeneratorSource(Source):
         #: since when and from which row rows are counted, and how many of them are due in a second
         self._pace: _Pace | None = None
         self._start, self._times = 0, 1.0
+        self._names = [names[field.name] for field in stream.schema]
+        kinds = [wanted.generator.schema.field(name).type for name in self._names]
+        #: whether rows are of the declared types as they are made
+        self._is_plain = kinds == rows_schema(stream.schema).types and not stream.forms
 
     def describe(self) -> str:
         return self._where
@@ -145,11 +152,20 @@ class GeneratorSource(Source):
             return None
         return Offsets({"row": last}, backlog=latest - last, has_more=last < latest)
 
-    def frame(self, start: Position, end: Offsets) -> DataFrame:
-        tasks = self._spark.sparkContext.defaultParallelism
-        parts = in_parts(int(start.get("row", 0)), end.at["row"], tasks)
+    def frame(self, start: Position, end: Offsets) -> DataFrame | Few:
+        first, last = int(start.get("row", 0)), int(end.at["row"])
+        make = partial(self._frame, first, last)
+        return Few(last - first, partial(self._table, first, last), make) if self._is_plain else make()
+
+    def _frame(self, first: int, last: int) -> DataFrame:
+        parts = in_parts(first, last, self._spark.sparkContext.defaultParallelism)
         frame = frame_of_parts(self._spark, parts, self._read, self._schema)
         return fit(frame, self._stream, [F.col(ROW)], self._where)
+
+    def _table(self, first: int, last: int) -> pa.Table:
+        """A few rows, made here."""
+        made = self._wanted.generator.rows(self._wanted.settings, first, last, (*self._names, ROW))
+        return pa.Table.from_batches([made]).rename_columns([*self._stream.schema.names, ROW])
 
 
 def open_generator(spark: SparkSession, stream: Stream, url: SourceUrl) -> GeneratorSource:

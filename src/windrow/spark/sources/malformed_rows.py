@@ -69,10 +69,9 @@ def file_of(frame: DataFrame) -> Column:
     return frame.metadataColumn("_metadata").getField("file_path")
 
 
-def row_of(frame: DataFrame) -> Column:
-    """The path of a row's Parquet file, and which of its rows it is."""
-    facts = frame.metadataColumn("_metadata")
-    return F.concat(facts.getField("file_path"), F.lit(", row "), facts.getField("row_index") + 1)
+def row_of() -> Column:
+    """The path of a row's Parquet file, and which of its rows it is: of any frame of files."""
+    return F.expr("concat(_metadata.file_path, ', row ', _metadata.row_index + 1)")
 
 
 def raised(

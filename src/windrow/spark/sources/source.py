@@ -29,6 +29,8 @@ class Offsets:
     backlog: int = 0
     #: whether it had more than was taken
     has_more: bool = False
+    #: how many rows these are, if that is known before they are read
+    rows: int | None = None
 
 
 class Source:
@@ -74,7 +76,7 @@ class Source:
         raise NotImplementedError
 
     def frame(self, start: Position, end: Offsets) -> Any:
-        """The rows after `start` up to `end`: a Spark frame, or an Arrow table."""
+        """The rows after `start` up to `end`: a Spark frame, an Arrow table, or `Few`."""
         raise NotImplementedError
 
     def check(self, end: Offsets) -> bool:
