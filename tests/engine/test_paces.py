@@ -96,7 +96,7 @@ def test_what_cannot_fail_has_all_results_in_common(tmp_path: Path, monkeypatch:
     assert len({id(each) for each in joins}) == 2, "that of `odd` is another one"
     assert len({id(each) for each in counts}) == 2
     together = "γ, running with 2; states of ⋈ with 2 by SS3, CS4; results with 2 by CS8"
-    told = {name: life.engine.shared_with(record) for name, record in life.engine.queries.items()}
+    told = {name: record.physical.sharing.brief for name, record in life.engine.queries.items()}
     assert told == {**dict.fromkeys(("slow", "fast", "middle"), together), "odd": None}
     life.push(*BATCHES[2:])
     life.end()
@@ -112,7 +112,7 @@ def test_what_can_fail_has_the_join_in_common(tmp_path: Path, monkeypatch: pytes
     life.push(*BATCHES[:2])
     assert len(joins) == 2, "once in each shard"
     assert len(sums) == 2 * 4, "the two slow ones have one together"
-    told = {name: life.engine.shared_with(record) for name, record in life.engine.queries.items()}
+    told = {name: record.physical.sharing.brief for name, record in life.engine.queries.items()}
     slow = "γ, running with 1; ⋈ with 4; states of ⋈ with 1 by SS3, CS4"
     assert told == {
         **dict.fromkeys(("slow", "slower"), slow),
@@ -147,7 +147,7 @@ def test_queries_that_ask_the_same_may_both_look_at_a_faster_join(tmp_path: Path
     life = Life(tmp_path, {})
     texts = added(life, SUMS, fast="SLIDE 2") | added(life, COUNTS, middle="SLIDE 4", slow="SLIDE 8")
     life.push(*BATCHES[:2])
-    told = {name: life.engine.shared_with(record) for name, record in life.engine.queries.items()}
+    told = {name: record.physical.sharing.brief for name, record in life.engine.queries.items()}
     both = "γ, running with 1; ⋈ with 2; states of ⋈ with 1 by SS3, CS4; results with 1 by CS8"
     assert told == {"fast": "⋈ with 2", "middle": both, "slow": both}
     life.push(*BATCHES[2:])

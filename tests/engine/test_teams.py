@@ -420,7 +420,7 @@ def test_what_is_in_common_is_told(tmp_path: Path) -> None:
     )
     life.push(*BATCHES[:2])
     engine = life.engine
-    told = {name: engine.shared_with(record) for name, record in engine.queries.items()}
+    told = {name: record.physical.sharing.brief for name, record in engine.queries.items()}
     assert told == {
         "sums": "γ, running with 1; ⋈ with 2; states of ⋈ with 2 by SS3, CS4",
         "many": "γ, running with 1; ⋈ with 2; states of ⋈ with 2 by SS3, CS4",
@@ -431,9 +431,11 @@ def test_what_is_in_common_is_told(tmp_path: Path) -> None:
     assert any(line.startswith("window: 3 rows") for line in sizes), sizes
     engine.drop_query("many")
     engine.drop_query("tops")
-    assert engine.shared_with(engine.queries["sums"]) == "rows with 1"
+    engine.note_sharing()
+    assert engine.queries["sums"].physical.sharing.brief == "rows with 1"
     engine.drop_query("pairs")
-    assert engine.shared_with(engine.queries["sums"]) is None
+    engine.note_sharing()
+    assert engine.queries["sums"].physical.sharing.brief is None
 
 
 def test_queries_that_group_otherwise_have_the_join_in_common(tmp_path: Path) -> None:
@@ -448,7 +450,7 @@ def test_queries_that_group_otherwise_have_the_join_in_common(tmp_path: Path) ->
     for name, text in texts.items():
         life.add(name, text)
     life.push(*BATCHES[:2])
-    told = {name: life.engine.shared_with(record) for name, record in life.engine.queries.items()}
+    told = {name: record.physical.sharing.brief for name, record in life.engine.queries.items()}
     assert told == {
         **dict.fromkeys(("one", "two", "none"), "⋈ with 2"),
         **dict.fromkeys(("other", "all"), "⋈ with 1"),
@@ -475,7 +477,7 @@ def test_rules_are_told_by_groups_and_lengths(tmp_path: Path) -> None:
         life.add(name, query)
     life.push(*BATCHES[:2])
     told = {
-        name: [str(each) for each in life.engine.in_common(record) if each.what.endswith("⋈")]
+        name: [str(each) for each in record.physical.sharing.parts if each.what.endswith("⋈")]
         for name, record in life.engine.queries.items()
     }
     assert told == {

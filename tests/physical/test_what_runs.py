@@ -18,8 +18,8 @@ from tests.support.sample_rows import sample
 from windrow.algebra.explain import Step
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
-from windrow.engine.engine import Engine
 from windrow.engine.explain import described
+from windrow.engine.sharing.arrangement import Arranging
 from windrow.errors import WindrowError
 from windrow.kernels.relational.durable_names import KERNELS, kind_of
 from windrow.kernels.relational.expiry_layouts import count_of
@@ -119,7 +119,7 @@ def _rows(state: State) -> int:
 
 def ran(emit: Emit, *, shares: bool) -> tuple[Step, Seen]:
     """A query on an engine, over sample rows: what EXPLAIN draws of it, and what was seen."""
-    alone = nullcontext() if shares else patch.object(Engine, "_joined", return_value=None)
+    alone = nullcontext() if shares else patch.object(Arranging, "joined", return_value=None)
     with watching() as seen, alone:
         life = SparkExecutor(emit, spark=False)
         record = life.engine.queries[QUERY]

@@ -32,7 +32,6 @@ from windrow.engine.refresh_scheduler import Refreshes
 from windrow.engine.sharing.arrangement import Arranging
 from windrow.engine.sharing.followers import failed_leaders, is_exact, led
 from windrow.engine.sharing.replan import Replanning, replan
-from windrow.engine.sharing.report import shared_parts
 from windrow.engine.sharing.shared_state import Common
 from windrow.engine.statistics import Observed
 from windrow.engine.tables import Shelf, TableRecord
@@ -53,8 +52,6 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.engine.refresh_scheduler import Timing
-    from windrow.engine.sharing.report import InCommon
-    from windrow.engine.sharing.shared_state import Joined
     from windrow.engine.tables import TableUpdate
     from windrow.errors import SinkError
     from windrow.execution.close import CloseTask
@@ -64,7 +61,6 @@ if TYPE_CHECKING:
     from windrow.language.catalog import StandingArchive, StandingQuery
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
-    from windrow.sharing.plans import SharingPlan
     from windrow.sharing.questions import Question
     from windrow.sinks import Sink
     from windrow.spark.sources import Source
@@ -275,7 +271,7 @@ class Engine:
                 query, self.last.number, stored, basis=self._basis(query.plan), by_group=self.by_group
             )
             plan = record.physical.emit
-            joined = None if stored else self._joined(record, plan)
+            joined = None if stored else self._arranging.joined(record)
             if stored is not None:
                 self._replanning.resumed(query.name)
                 if record.shares and record.is_running:
@@ -319,26 +315,14 @@ class Engine:
         """The synopses of queries that nobody has declared yet."""
         return self._draft().shares_elsewhere
 
-    def _joined(self, record: QueryRecord, plan: Emit) -> Joined | None:
-        """A new query's place among the synopses; None if it keeps a state of its own."""
-        if len(record.streams) > 1 or record.bundle.aggregates or not self.shares:
-            return None
-        (stream,) = record.streams
-        known = self.streams[stream], self.last.number + 1
-        return self.common.join(record.bundle, plan, *known, is_exact=is_exact(record))
-
-    def shared_with(self, record: QueryRecord) -> str | None:
-        """What a query shares: synopses, with how many others and by which rules, or parts of its plan; None
-        if it is alone."""
-        if record.shares:
-            return self.sharing_plan().brief(record.id)
-        return "; ".join(map(str, self.in_common(record))) or None
-
-    def in_common(self, record: QueryRecord) -> list[InCommon]:
-        """The parts of a query's plan that run once for others too, and states that they aggregate together;
-        else its rows, if they are filed once for several."""
-        running = [each for each in self.queries.values() if each.is_running and each.member is not None]
-        return shared_parts(record, running)
+    def note_sharing(self) -> None:
+        """Bring up to date what the plans of queries say of sharing. While an epoch runs, that of the last
+        one is true: nobody waits for it."""
+        if self.lock.acquire(blocking=False):
+            try:
+                self._arranging.note(self.queries)
+            finally:
+                self.lock.release()
 
     def leader_of(self, record: QueryRecord) -> QueryRecord | None:
         """The query whose answers a query reads; None if it is computed by itself."""
@@ -351,14 +335,6 @@ class Engine:
             answered = stream.known.progress_on(stream.stream, stream.stream.wattr)
             leader = led(running, self.common.asking, answered).leader_of(record.id)
             return next((each for each in running if each.id == leader), None)
-
-    def sharing_plan(self) -> SharingPlan:
-        """Who shares what now. It is made anew only if queries came or went, and waits for no epoch."""
-        try:
-            return self.common.plan
-        except RuntimeError:  # queries come or go at this very moment, in another thread
-            with self.lock:
-                return self.common.plan
 
     def asked_by(self, query: str) -> Question | None:
         """What a query asks of its stream, by its id; None if it keeps a state of its own."""
@@ -508,6 +484,7 @@ class Engine:
             effort = draft.effort(on_rows, self.delivering.seconds)
             self._effort = replace(effort, **self._outside(arrivals, began))
             if draft.moved or arrivals or self._registered or self.delivering.done:
+                self._arranging.note(draft.queries)
                 self._commit(draft)
             self._effort = None
         with self.lock:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
     from windrow.language.catalog import StandingQuery
     from windrow.physical import PhysicalPlan
+    from windrow.physical.sharing import Sharing
     from windrow.sinks import Sink
     from windrow.spark.sources import Source
 
@@ -178,7 +179,7 @@ class QueryRecord:
     @property
     def running(self) -> PhysicalPlan:
         """How it runs, as it is among other queries."""
-        return self.physical.running(self.bundle.unit, is_shared=bool(self.shares))
+        return self.physical.running(self.bundle.unit)
 
     def carrying(self) -> QueryRecord:
         """The same, with results that come with their ends, which no part that others have tells."""
@@ -191,6 +192,12 @@ class QueryRecord:
         """The same in a team, or by itself."""
         bundle = as_member(self.bundle, self.physical.emit, member)
         return replace(self, bundle=bundle, member=member)._written()
+
+    def among(self, sharing: Sharing) -> QueryRecord:
+        """The same, with what it has in common with others."""
+        return replace(
+            self, physical=self.physical.among(sharing), recorded=replace(self.plan, sharing=sharing)
+        )
 
     def _written(self) -> QueryRecord:
         """The same, with its plan as it runs now."""

@@ -154,6 +154,7 @@ class Query:
     @property
     def progress(self) -> QueryProgress:
         """How far it is."""
+        self._engine.note_sharing()
         record = self._record
         known = {name: self._engine.streams[name].known for name in record.streams}
         held = {name: self._engine.tables[name].progress for name in record.tables}
@@ -162,7 +163,7 @@ class Query:
         timing = self._engine.timing(record)
         asked = (timing.asked, timing.had, timing.late) if timing is not None else (None, None, 0.0)
         missing = sum(gap.windows for gap in self._engine.shedding.gaps.get(record.id, ()))
-        more = self._engine.shared_with(record), *asked, self._engine.cost_share(record), missing
+        more = record.physical.sharing.brief, *asked, self._engine.cost_share(record), missing
         return QueryProgress(status, clock, record.rows, record.complete_from, error, *more)
 
     def _status(self, record: QueryRecord) -> tuple[str, dict[str, Any] | None]:
@@ -223,6 +224,7 @@ class Query:
     @checked
     def explain(self, analyze: bool = False) -> Explanation:
         """How it runs; with `analyze` also what its state is after the last commit."""
+        self._engine.note_sharing()
         query, shares = self._record.query, self._record.shares
         ledger = self._engine.common.ledger_of(shares) if shares else None
         tallied = self._engine.common.tallied(self._record.id) if shares and analyze else {}

@@ -72,14 +72,15 @@ def steps_of(plan: PhysicalPlan) -> Step:
 
 def how_it_runs(plan: PhysicalPlan) -> list[str]:
     """What happens to rows when they come, and when answers are computed."""
-    unit = plan.unit
+    unit, shared = plan.unit, [f"share   {line}" for line in plan.sharing.lines]
     if not isinstance(unit, GeneralUnit):
-        return [f"ingest  {_ingested(why_from_rows(unit.program))}", "close   panes, as windows end"]
+        close = plan.sharing.close if plan.sharing.synopses else "panes, as windows end"
+        return [f"ingest  {_ingested(why_from_rows(unit.program))}", f"close   {close}", *shared]
     routed = ", ".join(f"{name} by {', '.join(columns)}" for name, columns in unit.placement.items())
     where = f"rows are routed: {routed}" if routed else "all rows meet in one shard"
     tables = [f"table   {_table(unit, name)}" for name in unit.tables]
     if not isinstance(unit, UnionUnit):
-        return [f"ingest  {where}", *tables, f"close   {_when(unit)}"]
+        return [f"ingest  {where}", *tables, f"close   {_when(unit)}", *shared]
     closes = [f"close   branch {n}: {_when(each)}" for n, each in enumerate(unit.branches, start=1)]
     return [f"ingest  {where}", *tables, *closes]
 

@@ -24,6 +24,7 @@ from windrow.kernels.relational.implementations import placed
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.physical.plan import PhysicalPlan
+from windrow.physical.sharing import Sharing
 from windrow.physical.units import GeneralUnit, UnionUnit
 
 if TYPE_CHECKING:
@@ -50,12 +51,15 @@ class RecordedPlan:
     considered: tuple[Alternative, ...] = ()
     #: since when it is in the place of another plan, and why
     changed: str = ""
+    #: what the query has in common with others
+    sharing: Sharing = field(default_factory=Sharing)
     format: int = FORMAT
 
     @classmethod
     def of(cls, plan: PhysicalPlan, unit: Unit) -> RecordedPlan:
         """A plan, as it runs in this unit."""
-        return cls(canonical_text(plan.emit), identities(unit), plan.fired, plan.considered, plan.changed)
+        text, sharing = canonical_text(plan.emit), plan.sharing
+        return cls(text, identities(unit), plan.fired, plan.considered, plan.changed, sharing)
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
@@ -66,6 +70,7 @@ class RecordedPlan:
             "fired": list(self.fired),
             "considered": [[each.name, each.cost, each.chosen] for each in self.considered],
             **({"changed": self.changed} if self.changed else {}),
+            **({"sharing": known} if (known := self.sharing.to_json()) else {}),
         }
 
     @classmethod
@@ -77,6 +82,7 @@ class RecordedPlan:
             tuple(stored["fired"]),
             tuple(Alternative(name, cost, chosen) for name, cost, chosen in stored["considered"]),
             stored.get("changed", ""),
+            Sharing.from_json(stored.get("sharing", {})),
             stored["format"],
         )
 
@@ -92,7 +98,15 @@ class RecordedPlan:
         if self.format != FORMAT:
             raise changed(name, f"its plan is recorded in format {self.format}, and this is format {FORMAT}")
         emit = plan_of(self.text, streams, tables)
-        plan = PhysicalPlan(asked, emit, self.fired, self.considered, changed=self.changed, by_group=by_group)
+        plan = PhysicalPlan(
+            asked,
+            emit,
+            self.fired,
+            self.considered,
+            changed=self.changed,
+            by_group=by_group,
+            sharing=self.sharing,
+        )
         try:
             assert plan.unit is not None
         except QueryError as error:

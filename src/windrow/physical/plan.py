@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.explain import Alternative
 from windrow.optimizer.cost.statistics import Statistics
 from windrow.physical.operators import PhysicalOperator, operators_of
+from windrow.physical.sharing import Sharing
 from windrow.physical.units import GeneralUnit, SlidingUnit, unit_of
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class PhysicalPlan:
     by_group: bool | None = None
     #: its results come with their ends, which an archive wants to know
     carries_ends: bool = False
-    #: it is answered from the state of its stream and grouping, which all queries of these share
-    is_shared: bool = False
+    #: what it has in common with other queries, and by which rules
+    sharing: Sharing = field(default_factory=Sharing)
 
     @cached_property
     def unit(self) -> Unit:
@@ -55,7 +56,7 @@ class PhysicalPlan:
     @cached_property
     def root(self) -> PhysicalOperator:
         """The operators, from the root down, each at its node of the logical form."""
-        return operators_of(self.unit, is_shared=self.is_shared)
+        return operators_of(self.unit, is_shared=bool(self.sharing.synopses))
 
     def walk(self) -> Iterator[PhysicalOperator]:
         """All operators, parents first."""
@@ -66,10 +67,16 @@ class PhysicalPlan:
         """The alternative that was taken; None if there was no choice."""
         return next((each for each in self.considered if each.chosen), None)
 
-    def running(self, unit: Unit, *, is_shared: bool = False) -> PhysicalPlan:
+    def among(self, sharing: Sharing) -> PhysicalPlan:
+        """The same, with what it has in common with others."""
+        found = replace(self, sharing=sharing)
+        found.__dict__.update((name, self.__dict__[name]) for name in ("unit",) if name in self.__dict__)
+        return found
+
+    def running(self, unit: Unit) -> PhysicalPlan:
         """The same decisions, in the form that a query has among others: a unit that is compiled already."""
         carries_ends = isinstance(unit, GeneralUnit) and unit.carries_ends
-        found = replace(self, emit=unit.program.emit, carries_ends=carries_ends, is_shared=is_shared)
+        found = replace(self, emit=unit.program.emit, carries_ends=carries_ends)
         found.__dict__["unit"] = unit
         return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.explain.brackets import quantity
 from windrow.algebra.expressions import TRUE, Expression
 from windrow.algebra.functions.sql_text import to_sql
+from windrow.physical.sharing import Shared
 from windrow.sharing.data import Datum
 
 if TYPE_CHECKING:
@@ -51,18 +52,12 @@ class SharingPlan:
         share = self.shares[query]
         if share.reason is not None:
             return [f"shares nothing: {share.reason}"]
-        return [self._line(query, name, rules) for name, rules in share.rules.items()]
+        return [each.of_synopsis for each in self.synopses_of(query)]
 
-    def brief(self, query: str) -> str:
-        """What a query shares, in a few words: synopses, with how many others, by which rules."""
-        share = self.shares[query]
-        alike: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-        for name, rules in share.rules.items():
-            alike.setdefault((len(self.users[name]) - 1, rules), []).append(name)
-        return "; ".join(
-            f"{', '.join(names)} with {others:,} by {', '.join(rules)}" if others else f"{', '.join(names)}"
-            for (others, rules), names in alike.items()
-        )
+    def synopses_of(self, query: str) -> tuple[Shared, ...]:
+        """The synopses of a query, each with how many others use it, and by which rules it does."""
+        rules = self.shares[query].rules
+        return tuple(Shared(name, len(self.users[name]) - 1, each) for name, each in rules.items())
 
     def describe(self, synopsis: str) -> str:
         """A synopsis in words: what it keeps of which rows, its intervals, its kind, and how many use it."""
@@ -83,10 +78,3 @@ class SharingPlan:
         for query in self.shares:
             lines += ["", query, *(f"  {line}" for line in self.lines(query))]
         return "\n".join(lines)
-
-    def _line(self, query: str, synopsis: str, rules: tuple[str, ...]) -> str:
-        others = len(self.users[synopsis]) - 1
-        if not others:
-            return f"keeps synopsis {synopsis} for itself" + (f", by {', '.join(rules)}" if rules else "")
-        queries = "1 query" if others == 1 else f"{others:,} queries"
-        return f"shares synopsis {synopsis} with {queries} by {', '.join(rules)}"

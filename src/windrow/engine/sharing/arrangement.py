@@ -1,26 +1,32 @@
-"""Before the first rows come: queries are arranged as if all of them had come at once.
+"""What queries share, decided for all of them together and recorded in the physical plan of each.
 
-What queries share depends on which of them are there. Up to the first rows nothing is kept yet, so it is
-found out anew whenever queries came or went: the teams of those that run over rows, and the synopses of those
-that are answered from them. From then on every query keeps what it has.
+It depends on which queries are there. Up to the first rows nothing is kept yet, so it is found out anew
+whenever queries came or went, as if all of them had come at once: the common subplans of those that run over
+rows, and the synopses of those that are answered from them. From then on every query keeps what it has; one
+that comes later joins what fits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.engine.sharing.common_subplans import teamed
+from windrow.engine.sharing.followers import is_exact
+from windrow.engine.sharing.report import shared_parts
+from windrow.physical.sharing import Sharing
 from windrow.state.names import DRIVER
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord
+    from windrow.engine.sharing.shared_state import Joined
 
 
 class Arranging:
-    """What the queries of an engine share, until rows come."""
+    """What the queries of an engine share."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -28,6 +34,44 @@ class Arranging:
         self._teamed: frozenset[tuple[str, bool]] = frozenset()
         #: the version of what is in common that was planned anew
         self._planned = -1
+        #: what was recorded last depends on this
+        self._noted: Hashable = None
+
+    def joined(self, record: QueryRecord) -> Joined | None:
+        """A new query's place among the synopses; None if it keeps a state of its own."""
+        engine = self._engine
+        if len(record.streams) > 1 or record.bundle.aggregates or not engine.shares:
+            return None
+        (stream,) = record.streams
+        known = engine.streams[stream], engine.last.number + 1
+        return engine.common.join(record.bundle, record.physical.emit, *known, is_exact=is_exact(record))
+
+    def note(self, queries: dict[str, QueryRecord]) -> None:
+        """Record in the plan of each query what it shares, if queries came, went or changed: with each epoch,
+        and for whoever asks."""
+        now = (
+            self._engine.common.version,
+            tuple((q.id, q.is_running, q.shares, q.member) for q in queries.values()),
+        )
+        if now == self._noted:
+            return
+        self._noted = now
+        members = [each for each in queries.values() if each.is_running and each.member is not None]
+        for name, record in queries.items():
+            sharing = self._sharing(record, members)
+            if sharing != record.physical.sharing:
+                queries[name] = record.among(sharing)
+
+    def _sharing(self, record: QueryRecord, members: Sequence[QueryRecord]) -> Sharing:
+        common = self._engine.common
+        if not record.is_running:
+            return Sharing()
+        if not record.shares:
+            parts = tuple(shared_parts(record, members))
+            return Sharing(parts=parts, alone="" if parts else common.alone.get(record.id, ""))
+        queries = len(common.members(common.ledger_of(record.shares)))
+        counts = bool(common.asker(record.id).tallies)
+        return Sharing(common.plan.synopses_of(record.id), queries, counts)
 
     def arrange(self) -> None:
         """An epoch begins."""

@@ -14,6 +14,7 @@ from windrow.kernels.relational.common_subplans import Parts
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.stateless import Projected
 from windrow.optimizer.common_subplans import trunk_of
+from windrow.physical.sharing import Shared
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
@@ -24,24 +25,7 @@ if TYPE_CHECKING:
     from windrow.windows.grid import SlideGrid
 
 
-@dataclass(frozen=True)
-class InCommon:
-    """Something that a query has in common with so many others, and the rules that allow it."""
-
-    what: str
-    others: int
-    rules: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """In a few words.
-
-        >>> str(InCommon("⋈", 2)), str(InCommon("states of ⋈", 1, ("SS3", "CS4")))
-        ('⋈ with 2', 'states of ⋈ with 1 by SS3, CS4')
-        """
-        return f"{self.what} with {self.others:,}" + (f" by {', '.join(self.rules)}" if self.rules else "")
-
-
-def shared_parts(record: QueryRecord, running: Iterable[QueryRecord]) -> list[InCommon]:
+def shared_parts(record: QueryRecord, running: Iterable[QueryRecord]) -> list[Shared]:
     """The parts of a query that running queries have too, and the states of a join that it aggregates with
     them; if there are none, its rows."""
     if record.member is None:
@@ -51,13 +35,13 @@ def shared_parts(record: QueryRecord, running: Iterable[QueryRecord]) -> list[In
     count = {name: sum(name in each.bundle.places for each in others) for name in record.member.names}
     places = dict(record.member.team.parts)
     parts = [
-        InCommon(_named(path, operators, places.keys()), count[name])
+        Shared(_named(path, operators, places.keys()), count[name])
         for path, name in places.items()
         if count[name]
     ]
     filed = count[record.member.team.name]
     told = parts + _states(record, others) + _results(record, others)
-    return told or ([InCommon("rows", filed)] if filed else [])
+    return told or ([Shared("rows", filed)] if filed else [])
 
 
 def _named(path: str, operators: Mapping[str, Operator], others: Set[str]) -> str:
@@ -71,12 +55,12 @@ def _named(path: str, operators: Mapping[str, Operator], others: Set[str]) -> st
     return operators[place].name
 
 
-def _results(record: QueryRecord, others: Iterable[QueryRecord]) -> list[InCommon]:
+def _results(record: QueryRecord, others: Iterable[QueryRecord]) -> list[Shared]:
     """With whom a query has all its results computed together, each for instants of its own."""
     mine = _asked(record.bundle)
     alike = [each for each in others if each.bundle.team is not None and _asked(each.bundle) == mine]
     apart = [each for each in alike if _grids(each.bundle) != _grids(record.bundle)]
-    return [InCommon("results", len(apart), ("CS8",))] if apart else []
+    return [Shared("results", len(apart), ("CS8",))] if apart else []
 
 
 @lru_cache(maxsize=4096)
@@ -90,7 +74,7 @@ def _grids(bundle: Bundle) -> tuple[SlideGrid, ...]:
     return () if bundle.team is None else bundle.team.reports
 
 
-def _states(record: QueryRecord, others: Iterable[QueryRecord]) -> list[InCommon]:
+def _states(record: QueryRecord, others: Iterable[QueryRecord]) -> list[Shared]:
     """With whom a query has states of a join computed together: of the same groups (SS3), over windows of the
     same lengths (CS4) and over those that are all shorter or longer by one time (CS5)."""
     mine = _aggregated(record.bundle)
@@ -105,7 +89,7 @@ def _states(record: QueryRecord, others: Iterable[QueryRecord]) -> list[InCommon
     rules += ["CS4"] if mine.view in views else []
     # what is looked at now and then is combined anew for each length
     rules += ["CS5"] if len(mine.view.sooner) < 2 and even and not mine.view.instants else []
-    return [InCommon("states of ⋈", len(views), tuple(rules))]
+    return [Shared("states of ⋈", len(views), tuple(rules))]
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord
-    from windrow.engine.sharing.report import InCommon
     from windrow.language.catalog import StandingQuery
 
 
@@ -65,7 +64,7 @@ def what_is_common(queries: Sequence[StandingQuery]) -> dict[str, list[str]]:
     members = teamed(records, 0)
     together = [each.joining(members.get(each.id)) for each in records]
     for record in together:
-        parts = [f"share   {_in_common(part)}" for part in shared_parts(record, together)]
+        parts = [f"share   {part.of_part}" for part in shared_parts(record, together)]
         found[record.query.name] += parts
     return found
 
@@ -79,8 +78,10 @@ def _beginning(query: StandingQuery) -> QueryRecord | None:
 
 
 def with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> list[str]:
-    """How a running query is computed: from what it shares, with whom, and how often."""
-    return [*_with_sharing(runs, engine, record), *_refreshes(engine, record)]
+    """How a running query is computed: whose answers it reads, and how often it is refreshed, too."""
+    leader = engine.leader_of(record)
+    read = "" if leader is None else f"reads the answers of query `{leader.query.name}` at its own instants"
+    return [*runs, *([f"share   {read}, by CS8"] if read else []), *_refreshes(engine, record)]
 
 
 def _refreshes(engine: Engine, record: QueryRecord) -> list[str]:
@@ -91,34 +92,6 @@ def _refreshes(engine: Engine, record: QueryRecord) -> list[str]:
     domain = record.query.plan.leaves[0].domain
     more = "" if period is None or period >= asked else f", {quantity(period, domain)} being cheaper"
     return [f"refresh every {quantity(asked, domain)}{more}, about the newest window"]
-
-
-def _with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> list[str]:
-    if not record.shares:
-        lines = [f"share   {_in_common(each)}" for each in engine.in_common(record)]
-        reason = None if lines else engine.common.alone.get(record.id)
-        return [*runs, *lines, *([f"share   keeps a state of its own: {reason}"] if reason else [])]
-    others = [line for line in runs if not line.startswith("close ")]
-    lines = [f"share   {line}" for line in engine.sharing_plan().lines(record.id)]
-    count = len(engine.common.members(engine.common.ledger_of(record.shares)))
-    queries = "1 query" if count == 1 else f"{count:,} queries"
-    close = f"close   matrices of intervals and groups, made once for {queries} of this stream and grouping"
-    leader = engine.leader_of(record)
-    if leader is not None:
-        lines.append(f"share   reads the answers of query `{leader.query.name}` at its own instants, by CS8")
-    if engine.common.asker(record.id).tallies:
-        close += "; values are counted once for all of them, with a sum for each length of windows"
-    return [*others, close, *lines]
-
-
-def _in_common(part: InCommon) -> str:
-    if part.rules:
-        queries = "1 query" if part.others == 1 else f"{part.others:,} queries"
-        return f"shares {part.what} with {queries} by {', '.join(part.rules)}"
-    queries = "1 other query" if part.others == 1 else f"{part.others:,} other queries"
-    if part.what == "rows":
-        return f"its rows are filed once, for it and {queries} with the same windows"
-    return f"runs {part.what} once, for it and {queries}: the same part of their plans"
 
 
 def _runnable(emit: Emit) -> Emit:

@@ -1,0 +1,82 @@
+"""What queries share is decided for all of them, recorded in their plans, and printed from there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.engine.driven import STREAM, Driven
+
+from windrow.physical.identity import RecordedPlan
+from windrow.physical.sharing import Shared, Sharing
+
+TOPS = "SELECT k, MAX(v) AS top FROM s [RANGE {} SLIDE 10] GROUP BY k"
+PAIRS = "SELECT {} FROM s [RANGE 20] x, s [RANGE 20] y WHERE x.k = y.k"
+
+
+def recorded(w: Driven, name: str) -> Sharing:
+    """What the last commit knows."""
+    return RecordedPlan.from_json(w.engine.last.queries[name].options["plan"]).sharing
+
+
+def test_the_manifest_has_what_each_query_shares_and_by_which_rules(tmp_path: Path) -> None:
+    with Driven(tmp_path) as w:
+        w.sql(STREAM)
+        for name, length in {"short": 20, "long": 40}.items():
+            w.sql(f"CREATE QUERY {name} AS {TOPS.format(length)}")
+        w.sql("CREATE QUERY land AS SELECT MAX(v) AS m FROM s [LANDMARK SLIDE 10]")
+        w.push((1, 5, 1))
+        for name in ("short", "long"):
+            assert recorded(w, name).queries == 2
+            assert {(each.others, each.rules[0]) for each in recorded(w, name).synopses} == {(1, "SS1")}
+        assert recorded(w, "land").alone.startswith("a landmark window")
+        shown = {row["name"]: row["shares"] for row in w.sql("SHOW QUERIES")[0].to_pylist()}
+        assert shown == {name: recorded(w, name).brief for name in shown}
+        for name in shown:
+            text = str(w.queries[name].explain())
+            assert all(f"share   {line}" in text for line in recorded(w, name).lines)
+            assert recorded(w, name).lines
+
+
+def test_one_that_comes_later_joins_what_fits_and_is_counted(tmp_path: Path) -> None:
+    with Driven(tmp_path) as w:
+        w.sql(STREAM)
+        w.sql(f"CREATE QUERY one AS {TOPS.format(20)}")
+        w.push((1, 5, 1), (2, 3, 14))
+        assert recorded(w, "one").queries == 1
+        w.sql(f"CREATE QUERY two AS {TOPS.format(20)}")
+        assert w.queries["one"].progress.shares == "p1 with 1 by SS1, CS1, CS8; p2 with 1 by SS1, CS2, CS8"
+        w.push((1, 5, 15))
+        assert recorded(w, "one").queries == recorded(w, "two").queries == 2
+        w.sql("DROP QUERY one")
+        w.push((1, 5, 16))
+        assert recorded(w, "two").queries == 1
+        assert {each.others for each in recorded(w, "two").synopses} == {0}
+
+
+def test_common_subplans_are_recorded_too(tmp_path: Path) -> None:
+    with Driven(tmp_path) as w:
+        w.sql(STREAM)
+        w.sql(f"CREATE QUERY one AS {PAIRS.format('x.v')}")
+        w.sql(f"CREATE QUERY two AS {PAIRS.format('y.v')}")
+        w.push((1, 5, 1), (1, 3, 14))
+        found = recorded(w, "one")
+        assert Shared("⋈", 1) in found.parts
+        assert found == recorded(w, "two")
+    with Driven(tmp_path) as w:
+        w.sql(STREAM)
+        w.sql(f"CREATE QUERY one AS {PAIRS.format('x.v')}")
+        w.sql(f"CREATE QUERY two AS {PAIRS.format('y.v')}")
+        assert recorded(w, "one") == found == w.engine.queries["one"].physical.sharing
+
+
+def test_sharing_is_no_part_of_what_a_state_is_recognised_by(tmp_path: Path) -> None:
+    with Driven(tmp_path) as w:
+        w.sql(STREAM)
+        w.sql(f"CREATE QUERY one AS {TOPS.format(20)}")
+        w.push((1, 5, 1))
+        plan = w.engine.queries["one"].plan
+        w.sql(f"CREATE QUERY two AS {TOPS.format(40)}")
+        w.push((1, 5, 2))
+        after = w.engine.queries["one"].plan
+        assert after.sharing != plan.sharing
+        assert after.operators == plan.operators
