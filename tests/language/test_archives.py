@@ -7,12 +7,12 @@ import pytest
 from windrow.archive.declaration import DoublyPartitioned
 from windrow.archive.upkeep import Upkeep
 from windrow.errors import QueryError
-from windrow.language.archives import CreateArchive, read_create_archive
 from windrow.language.binder.bound_statements import DeclareArchive
 from windrow.language.catalog import Catalog, StandingArchive
 from windrow.language.compile import compile_script
-from windrow.language.cursor import Cursor
-from windrow.language.scanner import scan
+from windrow.language.lift_literals import Cursor
+from windrow.language.statements import CreateArchive, read_create_archive
+from windrow.language.tokens import scan
 from windrow.windows.domain import Domain
 from windrow.windows.units import Quantity
 

@@ -20,10 +20,19 @@ from windrow.language.parse import (
     parse_script,
     parse_stream_options,
 )
-from windrow.language.places import words
-from windrow.language.scanner import scan
-from windrow.language.syntax import Apply, CastTo, Constant, Name, Query, SelectItem, Source, Star, WStream
-from windrow.language.tokens import Kind, Tokens
+from windrow.language.syntax import (
+    Apply,
+    CastTo,
+    Constant,
+    Name,
+    Query,
+    SelectItem,
+    Source,
+    Star,
+    WStream,
+    words,
+)
+from windrow.language.tokens import Kind, Tokens, scan
 from windrow.language.vocabulary import is_keyword
 
 Parser = Callable[[str], object]

@@ -22,7 +22,7 @@ from windrow.cli.declarations import Declared
 from windrow.cli.options import Observed, SparkChoice
 from windrow.cli.plain import answer_lines, print_shown
 from windrow.errors import QueryError, WindrowError, nearest
-from windrow.language.scanner import scan
+from windrow.language.tokens import scan
 from windrow.redaction import redacted
 
 if TYPE_CHECKING:

@@ -1,4 +1,14 @@
-"""What all conversions of sqlglot's nodes share: places, names, refusals, and how deep they are."""
+"""What all conversions of sqlglot's nodes share: places, names, refusals, and how deep they are.
+
+WITH: each use of a name is replaced by its query. Windows stand where the name is used.
+
+JOIN … USING (k): a condition on the two sources, and `k` without a qualifier then means the left one.
+
+Operators and CASE, by the names they have in the function registry.
+
+Where sqlglot and Spark would group operators differently (`a | b & c`, `a || b + c`), or where few
+readers would know (`a = b = c`), parentheses are asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +16,129 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from sqlglot import exp
 
+from windrow.algebra.functions.sql_text import LONG_CHAIN
 from windrow.errors import QueryError, Span
-from windrow.language.ctes import Ctes
-from windrow.language.depth import too_deep
-from windrow.language.places import closed, hull
-from windrow.language.syntax import Node, Query, SelectItem
+from windrow.language.depth import MAX_DEPTH, too_deep
+from windrow.language.literals import negated
+from windrow.language.syntax import (
+    Apply,
+    Constant,
+    ExistsTest,
+    InTest,
+    Name,
+    Node,
+    Query,
+    SelectItem,
+    Source,
+    Star,
+    closed,
+    enclosed,
+    grown,
+    hull,
+)
 from windrow.language.tokens import Token, Tokens
-from windrow.language.using import Using
 
 if TYPE_CHECKING:
     from windrow.language.lift import Lifted
+
+
+@dataclass
+class Using:
+    """The columns that USING has merged in one SELECT, and the source each is read from."""
+
+    owners: dict[str, str] = field(default_factory=dict)
+
+    def condition(self, column: str, span: Span, sources: list[Source]) -> Node:
+        """The condition that USING stands for; the last of the sources is the one that is joined."""
+        right = _called(sources[-1], span)
+        left = self.owners.get(column.lower())
+        if left is None:
+            if len(sources) != 2:
+                raise QueryError(
+                    f"USING does not say whose `{column}` it is",
+                    code="bad-using",
+                    span=span,
+                    hint=f"write ON a.{column} = {right}.{column}",
+                )
+            left = self.owners[column.lower()] = _called(sources[0], span)
+        return Apply(span, "=", (Name(span, (left, column)), Name(span, (right, column))))
+
+    def resolve(self, name: Name) -> Name:
+        """The name, qualified if USING has merged it."""
+        owner = self.owners.get(name.parts[0].lower()) if len(name.parts) == 1 else None
+        return Name(name.span, (owner, *name.parts)) if owner else name
+
+    def refuse_star(self, items: tuple[SelectItem, ...]) -> None:
+        """`*` would give the merged columns twice."""
+        for item in items:
+            if self.owners and isinstance(item.expression, Star) and item.expression.qualifier is None:
+                raise QueryError(
+                    "`*` after USING would give the joined columns twice",
+                    code="bad-using",
+                    span=item.span,
+                    hint="name the columns, or write ON",
+                )
+
+
+def _called(source: Source, span: Span) -> str:
+    name = source.alias or source.name
+    if name is None:
+        raise QueryError(
+            "USING needs names on both sides",
+            code="bad-using",
+            span=span,
+            hint="give the nested query an alias",
+        )
+    return name
+
+
+#: names used inside names multiply
+MAX_COPIES = 200
+
+
+@dataclass
+class Ctes:
+    """The names WITH has given so far, with how many queries each stands for."""
+
+    queries: dict[str, Query] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    copies: int = 0
+
+    def use(self, name: str, span: Span) -> Query | None:
+        """The query a name in FROM stands for, if WITH has given it."""
+        query = self.queries.get(name.lower())
+        if query is None:
+            return None
+        self.copies += self.sizes[name.lower()]
+        if self.copies > MAX_COPIES:
+            raise QueryError(
+                f"WITH makes more than {MAX_COPIES} copies of queries here",
+                code="too-deep",
+                span=span,
+                hint="register the shared part with CREATE QUERY",
+            )
+        return query
+
+    def define(self, name: str, query: Query, copies_before: int) -> None:
+        """From here on the name stands for the query."""
+        self.queries[name.lower()] = query
+        self.sizes[name.lower()] = 1 + self.copies - copies_before
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names given inside are forgotten after it."""
+        queries, sizes = dict(self.queries), dict(self.sizes)
+        try:
+            yield
+        finally:
+            self.queries, self.sizes = queries, sizes
+
 
 _UNKNOWN = ("this is not part of the language", None)
 #: of sqlglot's tree, more than any text within the limits of the language has
@@ -132,3 +251,210 @@ class Converter(ABC):
         other = copy(self)
         other.base = base
         return other
+
+
+_CONDITIONAL = ("and", "or")
+
+_Handler = Callable[[Converter, exp.Expr], Node]
+
+
+def _binary(sign: str) -> _Handler:
+    def convert(self: Converter, node: exp.Expr) -> Node:
+        kind, operands = type(node), list[exp.Expr]()
+        while type(node) is kind:
+            self.only(node, {"this", "expression", "safe", "typed"})
+            self.refuse_unclear(node)
+            operands.append(node.args["expression"])
+            node = node.this
+        converted = [self.convert(part) for part in (node, *reversed(operands))]
+        if sign in _CONDITIONAL:
+            return _condition(sign, converted)
+        if len(converted) > MAX_DEPTH:
+            raise too_deep(hull(part.span for part in converted))
+        return _joined(sign, converted)
+
+    return convert
+
+
+def _condition(sign: str, operands: list[Node]) -> Node:
+    """A chain of AND or OR: as written, or balanced if it is long, whatever parentheses are inside."""
+    parts = [part for operand in operands for part in _parts(sign, operand)]
+    if len(parts) <= LONG_CHAIN:
+        return _joined(sign, operands)
+    return replace(_balanced(sign, parts), span=hull(operand.span for operand in operands))
+
+
+def _parts(sign: str, operand: Node) -> list[Node]:
+    """The operands of a chain inside another of the same kind."""
+    found, waiting = list[Node](), [operand]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Apply) and node.function == sign:
+            waiting += reversed(node.args)
+        else:
+            found.append(node)
+    return found
+
+
+def _balanced(sign: str, operands: list[Node]) -> Node:
+    if len(operands) == 1:
+        return operands[0]
+    middle = len(operands) // 2
+    return _joined(sign, [_balanced(sign, operands[:middle]), _balanced(sign, operands[middle:])])
+
+
+def _joined(sign: str, operands: list[Node]) -> Node:
+    """The operands from left to right."""
+    return reduce(lambda left, right: Apply(left.span.to(right.span), sign, (left, right)), operands)
+
+
+def _neg(self: Converter, node: exp.Expr) -> Node:
+    operand = self.convert(node.this)
+    span = grown(operand.span, self.tokens, left=["-"])
+    return negated(operand, span) or Apply(span, "neg", (operand,))
+
+
+def _bitwise_not(self: Converter, node: exp.Expr) -> Node:
+    operand = self.convert(node.this)
+    return Apply(grown(operand.span, self.tokens, left=["~"]), "~", (operand,))
+
+
+def _not(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this"})
+    operand = self.convert(node.this)
+    if isinstance(node.this, exp.Is) and isinstance(operand, Apply) and operand.function == "is_null":
+        return replace(operand, function="is_not_null")
+    span = grown(operand.span, self.tokens, left=[{"NOT", "!"}])
+    if isinstance(operand, ExistsTest | InTest):
+        return replace(operand, span=span, negated=not operand.negated)
+    return Apply(span, "not", (operand,))
+
+
+_TRUTH = frozenset({"NULL", "TRUE", "FALSE", "UNKNOWN"})
+
+
+def _is(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this", "expression"})
+    operand, test = self.convert(node.this), node.args["expression"]
+    span = grown(operand.span, self.tokens, right=[{"IS"}, _TRUTH | {"NOT"}, _TRUTH])
+    if isinstance(test, exp.Null):
+        return Apply(span, "is_null", (operand,))
+    if isinstance(test, exp.Boolean):
+        return Apply(span, "<=>", (operand, Constant(span, bool(test.this), "BOOLEAN")))
+    raise self.refusal(test, "IS compares with NULL, TRUE and FALSE only", "write =, or IS NOT DISTINCT FROM")
+
+
+def _distinct_from(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this", "expression"})
+    operands = self.convert(node.this), self.convert(node.args["expression"])
+    span = hull(operand.span for operand in operands)
+    return Apply(span, "not", (Apply(span, "<=>", operands),))
+
+
+def _like(name: str) -> _Handler:
+    return lambda self, node: _matched(self, name, node, ())
+
+
+def _matched(self: Converter, name: str, node: exp.Expr, escape: tuple[Node, ...]) -> Node:
+    self.only(node, {"this", "expression", "negate"})
+    operands = (self.convert(node.this), self.convert(node.args["expression"]), *escape)
+    span = hull(operand.span for operand in operands)
+    matches = Apply(span, name, operands)
+    return Apply(span, "not", (matches,)) if node.args.get("negate") else matches
+
+
+def _escape(self: Converter, node: exp.Expr) -> Node:
+    name = {exp.Like: "like", exp.ILike: "ilike"}.get(type(node.this))
+    if name is None:
+        raise self.refusal(node, "ESCAPE follows LIKE only", "write x LIKE 'a!%' ESCAPE '!'")
+    return _matched(self, name, node.this, (self.convert(node.args["expression"]),))
+
+
+def _between(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this", "low", "high"})
+    operands = tuple(self.convert(node.args[part]) for part in ("this", "low", "high"))
+    return Apply(hull(operand.span for operand in operands), "between", operands)
+
+
+def _in(self: Converter, node: exp.Expr) -> Node:
+    if node.args.get("query") is not None:
+        return _in_query(self, node)
+    self.only(node, {"this", "expressions"}, "IN takes a list of values", "write x IN (1, 2, 3)")
+    operands = (self.convert(node.this), *self.all(node.expressions))
+    return Apply(grown(hull(part.span for part in operands), self.tokens, right=[")"]), "in", operands)
+
+
+def _in_query(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this", "query"})
+    several = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+    query, args = self.query(node.args["query"]), self.all(several)
+    span = hull([enclosed(query.span, self.tokens), *(arg.span for arg in args)])
+    return InTest(span, args, query)
+
+
+def _case(self: Converter, node: exp.Expr) -> Node:
+    """Both forms; `CASE x WHEN 1` is `CASE WHEN x = 1`."""
+    self.only(node, {"this", "ifs", "default"})
+    subject = [self.convert(node.this)] if node.this is not None else []
+    args: list[Node] = []
+    for branch in node.args["ifs"]:
+        self.only(branch, {"this", "true"})
+        condition = self.convert(branch.this)
+        args.append(Apply(condition.span, "=", (subject[0], condition)) if subject else condition)
+        args.append(self.convert(branch.args["true"]))
+    if node.args.get("default") is not None:
+        args.append(self.convert(node.args["default"]))
+    span = hull(part.span for part in (*subject, *args))
+    begin = [{"CASE"}] if subject else [{"WHEN"}, {"CASE"}]
+    return Apply(grown(span, self.tokens, left=begin, right=[{"END"}]), "case", tuple(args))
+
+
+_SIGNS: dict[type[exp.Expr], str] = {
+    exp.And: "and",
+    exp.Or: "or",
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+    exp.DPipe: "||",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+}
+OPERATORS: dict[type[exp.Expr], _Handler] = {
+    **{kind: _binary(sign) for kind, sign in _SIGNS.items()},
+    exp.Neg: _neg,
+    exp.BitwiseNot: _bitwise_not,
+    exp.Not: _not,
+    exp.Is: _is,
+    exp.NullSafeNEQ: _distinct_from,
+    exp.Like: _like("like"),
+    exp.ILike: _like("ilike"),
+    exp.RegexpLike: _like("rlike"),
+    exp.Escape: _escape,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Case: _case,
+}
+
+_COMPARISONS = {exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ}
+_TESTS = _COMPARISONS | {exp.Is, exp.Between, exp.In, exp.Like, exp.ILike, exp.RegexpLike}
+_ARITHMETIC = {exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv, exp.Neg, exp.BitwiseNot}
+_BITS = {exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift}
+_CONDITIONS = _TESTS | {exp.Not, exp.Escape}
+UNCLEAR: dict[type[exp.Expr], frozenset[type[exp.Expr]]] = {
+    **dict.fromkeys(_TESTS | _ARITHMETIC | {exp.Cast, exp.TryCast}, frozenset(_CONDITIONS)),
+    **{kind: frozenset((_CONDITIONS | _BITS | {exp.DPipe}) - {kind}) for kind in _BITS},
+    exp.DPipe: frozenset(_CONDITIONS | _BITS | {exp.Add, exp.Sub}),
+}

@@ -6,29 +6,234 @@ every number ones. So sqlglot decides about the shape of the SQL and nothing els
 mistaken for its keywords, nor functions be renamed by it, and each offset in its tree is an offset in
 the text.
 
->>> from windrow.language.scanner import scan
+>>> from windrow.language.tokens import scan
 >>> query = "SELECT RSTREAM(max(price)) FROM bids [ROWS 10] AS b WHERE item = 'pen'"
 >>> print(query + "\\n" + lift(scan(query), lambda tokens: None).skeleton())
 SELECT RSTREAM(max(price)) FROM bids [ROWS 10] AS b WHERE item = 'pen'
 SELECT         ___(_____)  FROM ____           AS _ WHERE ____ = '___'
+
+Stream words: ISTREAM, DSTREAM, RSTREAM, WSTREAM and the RESTORE forms, around a select list.
+
+A word and its parentheses are blanked out, so that `SELECT RSTREAM(DISTINCT a)` leaves `SELECT DISTINCT a`.
+WSTREAM may also be the argument of an aggregate, so it stays, as one placeholder.
+
+The frame inside an OVER, `ROWS | RANGE [BETWEEN] n PRECEDING [AND CURRENT ROW]`, and IGNORE NULLS before.
+
+sqlglot is not shown them: their words are names elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
-from windrow.language import lift_frames, lift_literals, lift_words
-from windrow.language.table_functions import TableFunction, lift_table_functions
+from windrow.language import lift_literals
+from windrow.language.lift_literals import Cursor
+from windrow.language.shape import is_misspelt, unexpected
+from windrow.language.syntax import FrameSyntax, words
 from windrow.language.tokens import Kind, Token, Tokens
-from windrow.language.vocabulary import ends_operand, is_keyword
+from windrow.language.vocabulary import begins_operand, ends_operand, is_keyword
+from windrow.language.window_functions import TableFunction, lift_table_functions
 from windrow.language.windows import ReadExpression, parse_window
+from windrow.windows.units import Quantity
 
 if TYPE_CHECKING:
-    from windrow.algebra.plan import StreamWord
-    from windrow.language.syntax import FrameSyntax, Node, WindowSyntax
+    from windrow.language.syntax import Node, WindowSyntax
+
+
+_WORDS = {word.value: word for word in StreamWord if word.value}
+_ENDS_LIST = words("FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT MINUS INTERSECT )")
+
+
+def lift_stream_words(lifted: Lifted) -> None:
+    """Take the stream words of all SELECTs."""
+    tokens = lifted.tokens
+    taken = set()
+    for index in range(len(tokens)):
+        if tokens.word(index) == "SELECT":
+            first = index + 1 + (tokens.word(index + 1) in ("DISTINCT", "ALL"))
+            taken.add(first)
+            _around_list(lifted, index, first)
+    for index in range(len(tokens)):
+        name, open_at = _stream_word(tokens, index)
+        if not name or tokens.word(open_at) != "(" or tokens.word(index - 1) == ".":
+            continue
+        if name == "WSTREAM":
+            _wstream(lifted, index, open_at)
+        elif index not in taken:
+            raise _not_whole_list(name, tokens[index].span)
+
+
+def _stream_word(tokens: Tokens, index: int) -> tuple[str, int]:
+    """The stream word at an index, the thesis' hyphen as an underscore, and the index behind it."""
+    word, first = tokens.word(index), index
+    if tokens.words(index + 1, 2) == ("-", "RESTORE") and word.endswith("STREAM"):
+        word, index = word + "_RESTORE", index + 2
+    if word == "WSTREAM_RESTORE":
+        raise QueryError(
+            "WSTREAM_RESTORE does not exist: more results may come at once than its window holds",
+            code="stream-word",
+            span=tokens[first].span.to(tokens[index].span),
+            hint="use WSTREAM, or RSTREAM_RESTORE",
+        )
+    return (word if word in _WORDS or word == "WSTREAM" else ""), index + 1
+
+
+def refuse_before_select(tokens: Tokens) -> None:
+    """CQL has the stream word around the query; here it is around the select list."""
+    name, behind = _stream_word(tokens, 0)
+    if name and tokens.word(behind) in ("(", "SELECT"):
+        raise QueryError(
+            f"{name} stands around the select list, not around the query",
+            code="stream-word",
+            span=tokens[0].span,
+            hint=f"write SELECT {name}(…) FROM …",
+        )
+
+
+def _around_list(lifted: Lifted, select: int, first: int) -> None:
+    tokens = lifted.tokens
+    name, open_at = _stream_word(tokens, first)
+    if not name or name == "WSTREAM":
+        return
+    if tokens.word(open_at) != "(":
+        _refuse_without_parentheses(tokens, name, first, open_at)
+        return
+    close = tokens.partner[open_at]
+    if close + 1 < len(tokens) and tokens.word(close + 1) not in _ENDS_LIST:
+        if is_misspelt(tokens, close + 1, "FROM"):
+            raise unexpected(tokens, tokens[close + 1].start)
+        raise _not_whole_list(name, tokens[first].span.to(tokens[close].span))
+    _refuse_clauses_inside(tokens, name, open_at, close)
+    lifted.words[tokens[select].start] = _WORDS[name]
+    lifted.blank(*range(first, open_at + 1), close)
+
+
+def _refuse_without_parentheses(tokens: Tokens, name: str, first: int, after: int) -> None:
+    star = tokens.word(after) == "*" and not begins_operand(tokens, after + 1)
+    if star or (begins_operand(tokens, after) and not ends_operand(tokens, first - 1)):
+        raise QueryError(
+            f"{name} needs parentheses around the select list",
+            code="stream-word",
+            span=tokens[first].span,
+            hint=f"write SELECT {name}(…) FROM …",
+        )
+
+
+def _refuse_clauses_inside(tokens: Tokens, name: str, open_at: int, close: int) -> None:
+    if close == open_at + 1:
+        raise QueryError(
+            f"{name} encloses nothing",
+            code="stream-word",
+            span=tokens[open_at].span.to(tokens[close].span),
+            hint=f"write {name}(*) for all columns",
+        )
+    index = open_at + 1
+    while index < close:
+        if tokens.word(index) in ("ORDER", "LIMIT"):
+            raise QueryError(
+                f"{tokens.word(index)} does not stand inside {name}(…)",
+                code="stream-word",
+                span=tokens[index].span,
+                hint="write it at the end of the query",
+            )
+        index = tokens.partner[index] + 1 if tokens.word(index) == "(" else index + 1
+
+
+def _wstream(lifted: Lifted, index: int, open_at: int) -> None:
+    tokens = lifted.tokens
+    close = tokens.partner[open_at]
+    if tokens[close].start not in lifted.windows:
+        raise QueryError(
+            "WSTREAM needs a window behind it",
+            code="stream-word",
+            span=tokens[index].span.to(tokens[close].span),
+            hint="write WSTREAM(…)[ROWS 10] or WSTREAM(…)[RANGE 1 MINUTE]",
+        )
+    _refuse_clauses_inside(tokens, "WSTREAM", open_at, close)
+    lifted.cover(index, close)
+    lifted.wstreams[tokens[index].start] = tokens.cut(open_at + 1, close)
+
+
+def _not_whole_list(name: str, span: Span) -> QueryError:
+    return QueryError(
+        f"{name} encloses the whole select list",
+        code="stream-word",
+        span=span,
+        hint=f"write SELECT {name}(a, b AS c) FROM …",
+    )
+
+
+_KINDS = ("ROWS", "RANGE", "GROUPS")
+_SIDES = ("PRECEDING", "FOLLOWING")
+#: the row itself
+_ROW = Quantity(0)
+_FOLLOWS = "an answer would have to wait for rows that come later; take the frame up to CURRENT ROW"
+
+
+def lift_frames(lifted: Lifted) -> None:
+    """Take the frames of all OVERs."""
+    tokens = lifted.tokens
+    for index in range(len(tokens)):
+        if tokens.word(index) != "OVER" or tokens.word(index + 1) != "(":
+            continue
+        if tokens.words(index - 2, 2) in (("IGNORE", "NULLS"), ("RESPECT", "NULLS")):
+            if tokens.word(index - 2) == "IGNORE":
+                lifted.ignoring.add(tokens[index + 1].start)
+            lifted.blank(index - 2, index - 1)
+        close = tokens.partner[index + 1]
+        begin = _frame_at(tokens, index + 2, close)
+        if begin is not None:
+            lifted.frames[tokens[index + 1].start] = _frame(tokens.cut(begin, close))
+            lifted.blank(*range(begin, close))
+
+
+def _frame_at(tokens: Tokens, begin: int, close: int) -> int | None:
+    """Where the frame begins: at its word, behind an operand and before a bound."""
+    at = begin
+    while at < close:
+        bounds = tokens.word(at + 1) in ("BETWEEN", "UNBOUNDED", "CURRENT", "INTERVAL")
+        if tokens.word(at) in _KINDS and (bounds or tokens.is_kind(at + 1, Kind.NUMBER)):
+            return at
+        at = tokens.partner[at] + 1 if tokens.word(at) == "(" else at + 1
+    return None
+
+
+def _frame(tokens: Tokens) -> FrameSyntax:
+    cursor = Cursor(tokens)
+    kind = cursor.choose(_KINDS, "ROWS or RANGE")
+    if kind == "GROUPS":
+        _refuse(tokens, 0, "frames by GROUPS are not part of the language", "write ROWS or RANGE")
+    between = cursor.take("BETWEEN")
+    start = _bound(cursor)
+    stop = _ROW
+    if between:
+        cursor.expect("AND")
+        last = _bound(cursor)
+        if last is None:
+            _refuse(tokens, cursor.index - 1, "a frame does not end before all rows", "write CURRENT ROW")
+        stop = last
+    cursor.finish()
+    return FrameSyntax(tokens.span, kind == "ROWS", start, stop)
+
+
+def _bound(cursor: Cursor) -> Quantity | None:
+    """How far before the row, None if that is all rows before."""
+    if cursor.take("CURRENT"):
+        cursor.expect("ROW")
+        return _ROW
+    amount = None if cursor.take("UNBOUNDED") else cursor.quantity("a number of rows or a length", _SIDES)
+    if cursor.word == "FOLLOWING":
+        _refuse(cursor.tokens, cursor.index, "a frame cannot reach to rows that follow", _FOLLOWS)
+    cursor.expect("PRECEDING")
+    return amount
+
+
+def _refuse(tokens: Tokens, index: int, message: str, hint: str) -> NoReturn:
+    raise QueryError(message, code="not-supported", span=tokens[index].span, hint=hint)
 
 
 @dataclass
@@ -119,8 +324,8 @@ def lift(tokens: Tokens, expression: ReadExpression) -> Lifted:
     """Take windows, stream words, literals and types out of a SELECT or an expression."""
     lifted = _without_brackets(tokens, expression)
     lift_table_functions(lifted)
-    lift_words.lift_stream_words(lifted)
-    lift_frames.lift_frames(lifted)
+    lift_stream_words(lifted)
+    lift_frames(lifted)
     lift_literals.lift_literals(lifted)
     return lifted
 

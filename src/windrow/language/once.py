@@ -29,7 +29,7 @@ from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, TIMESTAMP
 from windrow.errors import QueryError
 from windrow.language.binder.queries import bind_relation
-from windrow.language.cursor import Cursor
+from windrow.language.lift_literals import Cursor
 from windrow.language.sql import read_query
 from windrow.language.syntax import (
     Apply,

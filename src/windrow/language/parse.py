@@ -23,16 +23,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from windrow.errors import QueryError, Span
-from windrow.language.columns import read_columns
-from windrow.language.cursor import Cursor
-from windrow.language.depth import check_nesting, too_deep
-from windrow.language.room import has_room, roomy
-from windrow.language.scanner import scan
+from windrow.language.columns import StreamOptions, read_columns, read_stream_options
+from windrow.language.depth import check_nesting, has_room, roomy, too_deep
+from windrow.language.lift_literals import Cursor
 from windrow.language.sql import read_expression, read_query
 from windrow.language.statements import read_script
-from windrow.language.stream_options import StreamOptions, read_stream_options
 from windrow.language.syntax import ColumnDef, Node, Query, Statement
-from windrow.language.tokens import Tokens
+from windrow.language.tokens import Tokens, scan
 from windrow.windows.units import Quantity
 
 __all__ = [

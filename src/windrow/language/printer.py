@@ -11,38 +11,198 @@ SELECT item, MAX(price) AS top
 FROM bids [RANGE 5 MINUTES SLIDE 1 MINUTE] AS b
 WHERE price > 1.0D
 GROUP BY item
+
+How names are spelled in printed SQL: plainly where that is safe, else in backticks.
+
+>>> [quoted(name) for name in ("price", "bid-price", "select", "SUM(a)")]
+['price', '`bid-price`', '`select`', '`SUM(a)`']
+
+Which SELECT a plan is: the binder's order of operators, taken apart from the top.
+
+    Project?  Limit  Distinct  Project  Filter  Aggregate  Exists*  Filter  TableJoin*  Join  sources
+
+All but the sources may be missing. What does not fit is a source of its own: a nested query.
+
+Window specifications back to brackets, with names as they can stand in SQL.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windrow.algebra.explain.brackets import frame_text
+from windrow.algebra.explain.brackets import bracket, frame_text
 from windrow.algebra.expressions import TRUE, Column, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.algebra.operators import Aggregate, Except, Exists, Limit, Project, Rank, Union
+from windrow.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Except,
+    Exists,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    Rank,
+    TableJoin,
+    Union,
+)
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
-from windrow.language.binder.names import describe
+from windrow.language.binder.names import call_sql, describe
+from windrow.language.depth import roomy
 from windrow.language.parse import parse_expression
-from windrow.language.printer_parts.calls import call_sql
-from windrow.language.printer_parts.names import Names, columns_under, quoted
-from windrow.language.printer_parts.shape import (
-    RowsShape,
-    SelectShape,
-    group_shape,
-    renaming_alias,
-    rows_shape,
-    select_shape,
-)
-from windrow.language.printer_parts.windows import window_text
-from windrow.language.room import roomy
+from windrow.language.vocabulary import RESERVED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from windrow.algebra.plan import Emit
+
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: words that mean something in some places
+_SOFT = """
+    INNER CROSS NATURAL LEFT RIGHT FULL OUTER SEMI ANTI USING NULLS MINUS FILTER WITH ESCAPE FIRST LAST
+    INTERVAL DATE TIMESTAMP CAST TRY_CAST EXTRACT WINDOW ROWS RANGE SLIDE WATTR RATTR SATTR ORIGIN INTERNAL
+    WSTREAM ISTREAM DSTREAM RSTREAM ISTREAM_RESTORE RSTREAM_RESTORE BOTH LEADING TRAILING
+"""
+_DELICATE = RESERVED | frozenset(_SOFT.split())
+
+
+def quoted(name: str) -> str:
+    """A name as it can stand anywhere."""
+    if _PLAIN.fullmatch(name) and name.upper() not in _DELICATE:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True)
+class Names:
+    """The spelling of the plan's columns in one SELECT; `qualified` says whether with their alias."""
+
+    known: dict[str, tuple[str, str]] = field(default_factory=dict)
+    qualified: bool = False
+
+    def __call__(self, name: str) -> str:
+        if name not in self.known:
+            return name  # window_start, window_end
+        alias, column = self.known[name]
+        return f"{quoted(alias)}.{quoted(column)}" if self.qualified else quoted(column)
+
+    def with_aliases(self) -> Names:
+        return Names(self.known, qualified=True)
+
+    def inside(self, other: Names) -> Names:
+        """The names of a nested EXISTS: its own, and those around it."""
+        return Names(self.known | other.known, qualified=True)
+
+
+def columns_under(plan: Plan, alias: str) -> dict[str, tuple[str, str]]:
+    """The columns of a plan that are called `alias.column`."""
+    return {name: (alias, name.removeprefix(alias + ".")) for name in plan.schema.names}
+
+
+Outputs = tuple[tuple[str, Expression], ...]
+
+
+@dataclass
+class RowsShape:
+    """FROM and WHERE."""
+
+    sources: tuple[Plan, ...]
+    join: Expression = TRUE
+    tables: list[TableJoin] = field(default_factory=list)
+    where: Expression = TRUE
+    exists: list[Exists] = field(default_factory=list)
+
+
+@dataclass
+class SelectShape:
+    """A whole SELECT; `hidden` outputs are keys of ORDER BY only."""
+
+    rows: RowsShape
+    outputs: Outputs
+    hidden: Outputs = ()
+    aggregate: Aggregate | None = None
+    having: Expression = TRUE
+    distinct: bool = False
+    limit: Limit | None = None
+
+
+def select_shape(plan: Plan) -> SelectShape:
+    """The SELECT at the top of a plan."""
+    shown = _shown_of_hidden(plan)
+    if shown is not None:
+        assert isinstance(plan, Project)
+        plan = plan.input
+    limit = plan if isinstance(plan, Limit) else None
+    plan = limit.input if limit else plan
+    distinct = isinstance(plan, Distinct)
+    plan = plan.input if isinstance(plan, Distinct) else plan
+    outputs: Outputs = tuple((name, plan.schema.column(name)) for name in plan.schema.names)
+    if isinstance(plan, Project) and renaming_alias(plan) is None:
+        outputs, plan = plan.outputs, plan.input
+    aggregate, having, plan = group_shape(plan)
+    count = len(shown) if shown is not None else len(outputs)
+    return SelectShape(rows_shape(plan), outputs[:count], outputs[count:], aggregate, having, distinct, limit)
+
+
+def group_shape(plan: Plan) -> tuple[Aggregate | None, Expression, Plan]:
+    """The γ, what HAVING asks of it, and the rows below."""
+    if isinstance(plan, Aggregate):
+        return plan, TRUE, plan.input
+    if isinstance(plan, Filter) and isinstance(plan.input, Aggregate):
+        return plan.input, plan.predicate, plan.input.input
+    return None, TRUE, plan
+
+
+def rows_shape(plan: Plan) -> RowsShape:
+    """FROM and WHERE."""
+    exists: list[Exists] = []
+    while isinstance(plan, Exists):
+        exists.insert(0, plan)
+        plan = plan.left
+    where: Expression = TRUE
+    if isinstance(plan, Filter):
+        where, plan = plan.predicate, plan.input
+    tables: list[TableJoin] = []
+    while isinstance(plan, TableJoin):
+        tables.insert(0, plan)
+        plan = plan.input
+    if isinstance(plan, Join):
+        return RowsShape(plan.inputs, plan.predicate, tables, where, exists)
+    return RowsShape((plan,), TRUE, tables, where, exists)
+
+
+def renaming_alias(plan: Plan) -> str | None:
+    """The alias of a nested query in FROM: a projection that only calls each column `alias.column`."""
+    if not isinstance(plan, Project) or len(plan.outputs) != len(plan.input.schema):
+        return None
+    aliases = set()
+    for (name, expression), column in zip(plan.outputs, plan.input.schema.names, strict=True):
+        if expression != plan.input.schema.column(column) or not name.endswith("." + column):
+            return None
+        aliases.add(name.removesuffix("." + column))
+    return aliases.pop() if len(aliases) == 1 else None
+
+
+def _shown_of_hidden(plan: Plan) -> Outputs | None:
+    """The outputs above a LIMIT by keys that are not among them."""
+    if not (isinstance(plan, Project) and isinstance(plan.input, Limit)):
+        return None
+    below = plan.input.schema
+    same = all(isinstance(e, Column) and e.name == name for name, e in plan.outputs)
+    return plan.outputs if same and below.names[: len(plan.outputs)] == plan.schema.names else None
+
+
+def window_text(window: Window, names: Callable[[str], str]) -> str:
+    """The bracket behind a stream or nested query."""
+    streams = window.streams
+    own = streams[0].wattr if streams else "at"
+    return bracket(window.spec, window.domain, own, names, quoted)
 
 
 @roomy

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 
 from windrow.errors import QueryError
-from windrow.language.places import words
+from windrow.language.syntax import words
 from windrow.language.tokens import Kind, Tokens
 from windrow.language.vocabulary import RESERVED, begins_operand, ends_operand, is_keyword, refuse_foreign
 

@@ -11,11 +11,22 @@ from sqlglot import exp
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language.converter import Converter
-from windrow.language.places import enclosed, grown, words
-from windrow.language.syntax import Name, Node, Query, Select, SelectItem, Source, Star, WindowSyntax
+from windrow.language.syntax import (
+    Name,
+    Node,
+    Query,
+    Select,
+    SelectItem,
+    Source,
+    Star,
+    WindowSyntax,
+    enclosed,
+    grown,
+    words,
+)
 
 if TYPE_CHECKING:
-    from windrow.language.table_functions import TableFunction
+    from windrow.language.window_functions import TableFunction
 
 _JOIN_WORDS = words("LEFT RIGHT FULL OUTER SEMI ANTI INNER")
 

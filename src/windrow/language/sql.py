@@ -16,8 +16,7 @@ from sqlglot.errors import SqlglotError
 from windrow.errors import QueryError
 from windrow.language.convert import QueryConverter
 from windrow.language.depth import check_depth, check_nesting
-from windrow.language.lift import Lifted, lift
-from windrow.language.lift_words import refuse_before_select
+from windrow.language.lift import Lifted, lift, refuse_before_select
 from windrow.language.shape import check_shape, unexpected
 from windrow.language.tokens import Tokens
 

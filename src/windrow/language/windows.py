@@ -3,6 +3,12 @@
 `windows.lark` is the grammar; this module labels the tokens of a bracket for it. The spellings of the
 papers are read here and in `window_parts`, and nowhere else: `row-num`, `PATTR`, `WINDOW` for RANGE,
 `UNBOUNDED START AT` for LANDMARK FROM, tuples for rows.
+
+The parts of a window bracket, from the tree of the grammar to a `WindowClause`.
+
+Each rule of `windows.lark` has a reader here, which gives the fields of the clause it stands for.
+
+What to say about a bracket that is no window.
 """
 
 from __future__ import annotations
@@ -14,22 +20,280 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from lark import Lark
+from lark import Lark, Tree
 from lark import Token as Label
 from lark.exceptions import UnexpectedInput
 from lark.lexer import Lexer
 
-from windrow.errors import QueryError, Span
+from windrow.errors import QueryError, Span, nearest
 from windrow.language.lift_literals import ends_interval, interval_at
-from windrow.language.numbers import plain_number
-from windrow.language.places import placed
-from windrow.language.syntax import Constant, Node, WindowSyntax
-from windrow.language.tokens import Kind, Tokens
+from windrow.language.literals import DAY, instant, plain_number
+from windrow.language.syntax import Constant, Node, PointSyntax, WindowSyntax, placed, words
+from windrow.language.tokens import Kind, Token, Tokens
 from windrow.language.vocabulary import ends_operand, is_keyword
-from windrow.language.window_errors import PARTS, empty_window, unexpected
-from windrow.language.window_parts import clause_of, points_of
-from windrow.windows.bracket import WindowClause
-from windrow.windows.units import MICROSECONDS, unit_name
+from windrow.windows.bracket import WORDS, WindowClause
+from windrow.windows.domain import MAX_INT64, Domain
+from windrow.windows.units import MICROSECONDS, Quantity, is_unit, unit_name
+
+#: words a part of a window begins with
+PARTS = words(
+    "RANGE WINDOW ROWS SESSION CUMULATE LANDMARK UNBOUNDED NOW LIFETIME SLIDE ORIGIN UNTIL "
+    "WATTR RATTR SATTR PATTR PARTITION INTERNAL INCLUSIVE"
+)
+KINDS = "RANGE, ROWS, LANDMARK, UNBOUNDED, NOW, LIFETIME, SESSION or CUMULATE"
+
+_SIZE = "a size follows {0}, as in {0} 5 MINUTES, {0} 100 ROWS or {0} 10"
+_POINT = "a point in time or a number follows {0}, as in {0} '2024-01-01 07:00:00'"
+_NAME = "the name of an attribute follows {0}"
+_WANTED = {
+    **dict.fromkeys(("RANGE", "WINDOW", "SLIDE", "SESSION", "CUMULATE"), _SIZE),
+    **dict.fromkeys(("ORIGIN", "FROM", "UNTIL", "AT"), _POINT),
+    **dict.fromkeys(("WATTR", "RATTR", "PATTR"), _NAME),
+    "ROWS": "the number of rows follows ROWS, as in ROWS 100",
+    "SATTR": "row_num or rank(attribute) follows SATTR",
+    "BY": "the names of columns follow PARTITION BY",
+    "PARTITION": "write PARTITION BY",
+    "LIFETIME": "how long each row lives follows LIFETIME, as in LIFETIME ttl SECONDS",
+    "RANK": "write rank(attribute)",
+    "START": "write UNBOUNDED START AT '…'",
+}
+
+
+def empty_window(span: Span) -> QueryError:
+    return QueryError(
+        "this window is empty", code="window-syntax", span=span, hint="write [UNBOUNDED] for all rows so far"
+    )
+
+
+def unexpected(inside: Tokens, offset: int | None) -> QueryError:
+    """The error of a bracket that does not follow the grammar, from where it stopped making sense."""
+    index = inside.at(offset) if offset is not None else len(inside)
+    if _is_misspelt(inside, index - 1):
+        index -= 1
+    if index >= len(inside):
+        last = inside[len(inside) - 1]
+        message, span = f"the window ends too early, after `{last.text}`", last.span
+    else:
+        message, span = f"unexpected `{inside[index].text}` in a window", inside[index].span
+    return QueryError(message, code="window-syntax", span=span, hint=_hint(inside, index))
+
+
+def _is_misspelt(inside: Tokens, index: int) -> bool:
+    """Whether a word was taken for a unit, and is none, but almost a part of a window: `RANGE 60 SLYDE 5`."""
+    if index < 0 or inside[index].kind is not Kind.WORD or is_unit(inside[index].word):
+        return False
+    close = nearest(inside[index].word, PARTS)
+    return inside[index].word not in PARTS and close is not None and close.startswith("did")
+
+
+def _hint(inside: Tokens, index: int) -> str | None:
+    before = inside.word(index - 1)
+    if before in _WANTED:
+        return _WANTED[before].format(before)
+    if index >= len(inside):
+        return None
+    token = inside[index]
+    if token.kind is Kind.WORD:
+        return _word_hint(token.word, index)
+    if token.kind is Kind.QUOTED or index == 0:
+        return f"a window begins with {KINDS}; elements of arrays have no spelling"
+    if token.word == "-" and inside[index - 1].is_name:
+        return "quote names with a hyphen: `seg-id`"
+    return "parts of a window follow each other without commas, as in [RANGE 5 MINUTES SLIDE 1 MINUTE]"
+
+
+def _word_hint(word: str, index: int) -> str | None:
+    if word == "FROM":
+        return "FROM stands directly after LANDMARK"
+    if word == "PARTITION":
+        return "write PARTITION BY"
+    if word == "GROUP":
+        return "GROUP BY stands outside the bracket; partitions of a window are PARTITION BY"
+    close = nearest(word, PARTS)
+    if close and close.startswith("did"):
+        return close
+    if index == 0:
+        return f"a window begins with {KINDS}"
+    return "further parts are SLIDE, WATTR, PARTITION BY, ORIGIN, …"
+
+
+Fields = dict[str, Any]
+Parsed = Tree[Label]
+
+_POINTS = ("origin", "start", "until")
+_POINT_WORDS = {"origin": "ORIGIN", "landmark": "FROM", "until": "UNTIL"}
+_TUPLES = {"TUPLE": "ROWS", "TUPLES": "ROWS"}
+_HYPHENATED = {"row-num": "row_num", "arrival-ts": "arrival_ts"}
+
+
+def clause_of(tree: Parsed, bracket: Tokens) -> WindowClause:
+    """The clause that the parts say together."""
+    fields: Fields = {}
+    times: dict[str, tuple[str, Span]] = {}
+    for part in tree.children:
+        assert isinstance(part, Tree)
+        found = _READERS[part.data](part)
+        _refuse_repetition(fields, found, part)
+        fields |= found
+        times |= {name: found[name] for name in _POINTS if isinstance(found.get(name), tuple)}
+    if "kind" not in fields:
+        raise QueryError(
+            "this does not say which window it is",
+            code="window-syntax",
+            span=bracket.span,
+            hint=f"add {KINDS}",
+        )
+    return WindowClause(**(fields | _instants(times, fields.get("origin"))))
+
+
+def points_of(tree: Parsed) -> tuple[PointSyntax, ...]:
+    """How ORIGIN, FROM and UNTIL are written."""
+    found = []
+    for part in tree.children:
+        assert isinstance(part, Tree)
+        for point in (child for child in part.children if isinstance(child, Tree)):
+            if part.data in _POINT_WORDS and point.data in ("point", "point_number"):
+                is_time = point.data == "point" or _quantity(point).unit is not None
+                found.append(PointSyntax(_span(point), _POINT_WORDS[part.data], is_time))
+    return tuple(found)
+
+
+def _refuse_repetition(known: Fields, found: Fields, part: Parsed) -> None:
+    twice = next((name for name in found if name in known), None)
+    if twice is None:
+        return
+    if twice == "kind" and known["kind"] != found["kind"]:
+        message = f"this window is both {known['kind']} and {found['kind']}"
+    else:
+        word = known["kind"] if twice == "kind" else WORDS.get(twice, twice.upper())
+        message = f"this window has two {word} parts"
+    raise QueryError(message, code="window-syntax", span=_span(part), hint="leave one out")
+
+
+def _instants(times: dict[str, tuple[str, Span]], origin: Any) -> dict[str, int]:
+    """Points in time as microseconds; a bare time of day is on ORIGIN's date, 1970-01-01 if there is none."""
+    day = 0
+    if isinstance(origin, int):
+        day = origin // DAY * DAY
+    elif origin is not None:
+        day = instant(*origin) // DAY * DAY
+    return {name: instant(text, span, day) for name, (text, span) in times.items()}
+
+
+# Readers, one for each rule.
+
+
+def _sized(kind: str) -> Callable[[Parsed], Fields]:
+    return lambda part: {"kind": kind, "range": _quantity(_child(part, "quantity"))}
+
+
+def _landmark(part: Parsed) -> Fields:
+    points = [child for child in part.children if isinstance(child, Tree)]
+    return {"kind": "LANDMARK", **({"start": _point(points[0])} if points else {})}
+
+
+def _attribute_field(name: str) -> Callable[[Parsed], Fields]:
+    return lambda part: {name: _attribute(_child(part, "attribute"))}
+
+
+def _sattr(part: Parsed) -> Fields:
+    ranks = [child for child in part.children if isinstance(child, Tree) and child.data == "rank"]
+    if ranks:
+        return {"sattr": _attribute(_child(ranks[0], "attribute")), "sattr_rank": True}
+    return {"sattr": _attribute(_child(part, "attribute"))}
+
+
+def _partition_by(part: Parsed) -> Fields:
+    columns = [child for child in part.children if isinstance(child, Tree)]
+    return {"partition_by": tuple(_attribute(column) for column in columns)}
+
+
+_READERS: dict[str, Callable[[Parsed], Fields]] = {
+    "range": _sized("RANGE"),
+    "rows": _sized("ROWS"),
+    "session": _sized("SESSION"),
+    "cumulate": _sized("CUMULATE"),
+    "landmark": _landmark,
+    "unbounded": lambda part: {"kind": "UNBOUNDED"},
+    "now": lambda part: {"kind": "NOW"},
+    "lifetime": lambda part: {"kind": "LIFETIME"},
+    "slide": lambda part: {"slide": _quantity(_child(part, "quantity"))},
+    "origin": lambda part: {"origin": _point(part.children[-1])},
+    "until": lambda part: {"until": _point(part.children[-1])},
+    "wattr": _attribute_field("wattr"),
+    "rattr": _attribute_field("rattr"),
+    "sattr": _sattr,
+    "partition_by": _partition_by,
+    "internal": lambda part: {"internal": True},
+    "inclusive": lambda part: {"inclusive": True},
+}
+
+
+# The pieces parts are made of.
+
+
+def _quantity(part: Parsed) -> Quantity:
+    minus, number, unit = (
+        _window_part_labels(part, "MINUS"),
+        _window_part_labels(part, "NUMBER")[0],
+        _window_part_labels(part, "UNIT"),
+    )
+    value, suffix = plain_number(number.value, _label_span(number))
+    word = unit[0].value if unit else suffix
+    with placed(_label_span(unit[0]) if unit else _label_span(number)):
+        return Quantity(-value if minus else value, _TUPLES.get(word.upper(), word) or None)
+
+
+def _point(part: Any) -> int | tuple[str, Span]:
+    """A number, or the text of a point in time, which may still need a date."""
+    if part.data == "point_number":
+        quantity = _quantity(part)
+        if quantity.unit:
+            return quantity.ticks(Domain.TIME)
+        value = int(quantity.value)
+        if value == quantity.value and abs(value) <= MAX_INT64:
+            return value
+        raise QueryError(f"{quantity} is not a 64-bit integer", code="window-overflow", span=_span(part))
+    label = _window_part_labels(part, "STRING")[0]
+    return Token(Kind.STRING, label.value, 0, "").value, _label_span(label)
+
+
+def _attribute(part: Parsed) -> str:
+    names = _window_part_labels(part, "NAME")
+    if len(names) == 1:
+        return _name(names[0])
+    written = "-".join(_name(label) for label in names)
+    if written.lower() in _HYPHENATED:
+        return _HYPHENATED[written.lower()]
+    raise QueryError(
+        f"`{written}` looks like a subtraction",
+        code="window-attribute",
+        span=_span(part),
+        hint=f"quote a name with a hyphen: `{written}` in backticks",
+    )
+
+
+def _name(label: Label) -> str:
+    kind = Kind.QUOTED if label.value[0] in '`"' else Kind.WORD
+    return Token(kind, label.value, 0, "").name
+
+
+def _child(part: Parsed, rule: str) -> Parsed:
+    return next(child for child in part.children if isinstance(child, Tree) and child.data == rule)
+
+
+def _window_part_labels(part: Parsed, kind: str) -> list[Label]:
+    return [child for child in part.children if isinstance(child, Label) and child.type == kind]
+
+
+def _label_span(label: Label) -> Span:
+    return Span(label.start_pos or 0, label.end_pos or 0)
+
+
+def _span(part: Parsed) -> Span:
+    labels = list(part.scan_values(lambda value: isinstance(value, Label)))
+    return _label_span(labels[0]).to(_label_span(labels[-1]))
+
 
 ReadExpression = Callable[[Tokens], Node]
 

@@ -25,7 +25,7 @@ from windrow.engine.archives.rows import Shape
 from windrow.engine.output.outbox import pending
 from windrow.errors import QueryError, StateError
 from windrow.execution.archive_rows import archived_section, stream_source
-from windrow.language.binder.archives import check_lifetimes
+from windrow.language.binder.declarations import check_lifetimes
 from windrow.physical.units import GeneralUnit
 from windrow.state.crash import crash_point
 from windrow.state.history import History

@@ -19,11 +19,11 @@ from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter
 from windrow.algebra.types import common_type
 from windrow.errors import QueryError
-from windrow.language.binder.bounds import bounds_over
 from windrow.language.binder.expressions import Values, has_aggregate, is_bound
+from windrow.language.binder.names import call_sql
 from windrow.language.binder.places import at, mistake, refuse
+from windrow.language.binder.pseudo import bounds_over
 from windrow.language.binder.select_list import SelectList
-from windrow.language.printer_parts.calls import call_sql
 from windrow.language.syntax import Apply, Name, Node, Select, Star
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from windrow.algebra.types import (
 )
 from windrow.errors import QueryError
 from windrow.language.binder.places import refuse
-from windrow.language.instants import CALENDAR, DAY, instant
+from windrow.language.literals import CALENDAR, DAY, instant
 from windrow.language.syntax import Constant
 
 if TYPE_CHECKING:

@@ -4,6 +4,21 @@ EXISTS tests are conditions of WHERE, joined to the rest by AND; each becomes a 
 an anti-join above what the other conditions leave. The conditions inside that read the query around
 are its predicate; the rest filters inside. What such a query selects does not matter, nor does its
 stream word.
+
+Outer joins: the pairs, and with NULL in place of a partner the rows that have none.
+
+    L LEFT JOIN R ON p   =   L ⋈ R on p   ∪   L without a match on p, padded
+    L FULL JOIN R ON p   =   that          ∪   R without a match on p, padded
+
+At every instant this is the outer join of what the windows hold. Joins are taken in the order they are
+written in: sources that are joined without padding make one n-way join, each outer join has all before it on
+its left.
+
+Queries inside conditions of WHERE: IN, NOT IN, and comparison with the one row of a query.
+
+All are semi- and anti-joins. `x IN (SELECT y …)` has a partner with x = y. `x NOT IN (SELECT y …)` is true
+only where x = y is false for every y: no partner with x = y, no y that is NULL, and no y at all where x is
+NULL. A comparison with a query of one row holds where that row is a partner; without a row it is not true.
 """
 
 from __future__ import annotations
@@ -11,25 +26,340 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import conjunction
-from windrow.algebra.operators import KINDS, Exists
-from windrow.language.binder.aggregates import group_rows, is_grouped
-from windrow.language.binder.bounds import Leaves, bounds_over
+from windrow.algebra.checks import no_internal_windows
+from windrow.algebra.expressions import TRUE, Call, Literal, conjunction, conjuncts
+from windrow.algebra.functions import call
+from windrow.algebra.functions.coercion import cast
+from windrow.algebra.operators import KINDS, Distinct, Exists, Filter, Join, Project, TableJoin, Union
+from windrow.algebra.types import NULL
+from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
 from windrow.language.binder.context import Context
-from windrow.language.binder.expressions import Values, conditions
+from windrow.language.binder.expressions import Values, conditions, has_aggregate
 from windrow.language.binder.joins import Conditions
-from windrow.language.binder.membership import Membership, scalar_queries
-from windrow.language.binder.outer_joins import OuterJoins
-from windrow.language.binder.places import at, refuse, walk
-from windrow.language.binder.pseudo import pseudo_reads
+from windrow.language.binder.places import at, mistake, refuse, walk
+from windrow.language.binder.pseudo import Leaves, bounds_over, pseudo_reads
 from windrow.language.binder.scope import Scope
-from windrow.language.binder.sources import bind_sources
-from windrow.language.syntax import ExistsTest, InTest, Over, Select
+from windrow.language.binder.select_list import expand
+from windrow.language.binder.sources import NESTED, bind_sources, renamed
+from windrow.language.syntax import Apply, ExistsTest, InTest, Node, Over, ScalarQuery, Select
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from windrow.algebra.expressions import Expression
     from windrow.algebra.plan import Plan
+    from windrow.algebra.schema import Field
     from windrow.language.binder.sources import FromItem
+    from windrow.language.syntax import Query
+
+    BindRows = Callable[[Select, Context], "Rows"]
+
+
+_MIRRORED = {"LEFT": "RIGHT", "RIGHT": "LEFT", "FULL": "FULL"}
+
+
+class OuterJoins:
+    """The sources of a FROM with outer joins, on their way to one plan."""
+
+    def __init__(self, items: list[FromItem], scope: Scope) -> None:
+        self.scope = scope
+        self.items = items
+        self.foreign: list[Expression] = []
+
+    def plan(self, where: list[Expression]) -> Plan:
+        """All sources joined, and filtered by the conditions of WHERE."""
+        own, above = self._split([part for predicate in where for part in conjuncts(predicate)])
+        joined = self.items[:1]
+        placed = list(own)
+        for item in self.items[1:]:
+            if item.node.join:
+                with at(item.node):
+                    left = self._inner(joined, placed)
+                    joined, placed = [self._outer(left, item)], []
+            else:
+                joined.append(item)
+            if not item.node.join:
+                placed += self._on(item)
+        plan = self._inner(joined, placed).plan
+        return Filter(plan, conjunction(tuple(above))) if above else plan
+
+    def _split(self, where: list[Expression]) -> tuple[list[Expression], list[Expression]]:
+        """The conditions on rows that are kept anyhow, which may come before all joins, and the others."""
+        first = next(place for place, item in enumerate(self.items) if item.node.join)
+        kept = frozenset[str]().union(*(item.names for item in self.items[:first]))
+        known = frozenset[str]().union(*(item.names for item in self.items))
+        self.foreign = [part for part in where if part.columns - known]
+        own = [part for part in where if part not in self.foreign]
+        if any(item.node.join not in ("", "LEFT") for item in self.items):
+            return [], own
+        early = [part for part in own if part.columns and part.columns <= kept]
+        return early, [part for part in own if part not in early]
+
+    def _on(self, item: FromItem) -> list[Expression]:
+        written = [part for each in item.node.on for part in conditions(each)]
+        return [Values(self.scope, "ON").condition(part) for part in written]
+
+    def _inner(self, items: list[FromItem], placed: list[Expression]) -> FromItem:
+        """Sources joined without padding, as one."""
+        if len(items) == 1 and not placed:
+            return items[0]
+        sorted_conditions = Conditions(items)
+        for predicate in placed:
+            sorted_conditions.add(predicate, on=False)
+        if sorted_conditions.foreign:
+            refuse(
+                items[-1].node,
+                "ON reads a query around this one",
+                "grouped-correlation",
+                "put the condition into WHERE",
+            )
+        return _together(items, sorted_conditions.plan())
+
+    def _outer(self, left: FromItem, right: FromItem) -> FromItem:
+        kind = right.node.join
+        predicate = conjunction(tuple(part for each in self._on(right) for part in conjuncts(each)))
+        if predicate.columns - left.names - right.names:
+            refuse(
+                right.node,
+                "ON reads a source that is not joined yet",
+                "unknown-column",
+                "join it before, or put the condition into WHERE",
+            )
+        if left.table is not None:
+            swapped = replace(right, node=replace(right.node, join=_MIRRORED[kind]))
+            return _together([left, right], _with_table(swapped, left, _MIRRORED[kind], predicate))
+        if right.table is not None:
+            return _together([left, right], _with_table(left, right, kind, predicate))
+        return _together([left, right], _of_streams(left.plan, right.plan, kind, predicate))
+
+
+def _of_streams(left: Plan, right: Plan, kind: str, predicate: Expression) -> Plan:
+    for side in (left, right):
+        no_internal_windows(side, "an outer join")
+    names = (*left.schema.names, *right.schema.names)
+    parts = [_padded(Join((left, right), predicate), names)]
+    if kind in ("LEFT", "FULL"):
+        parts.append(_padded(Exists(left, right, predicate, negated=True), names, right.schema))
+    if kind in ("RIGHT", "FULL"):
+        parts.append(_padded(Exists(right, left, predicate, negated=True), names, left.schema))
+    return Union(tuple(parts))
+
+
+def _padded(plan: Plan, names: tuple[str, ...], missing: Iterable[Field] = ()) -> Project:
+    """The columns in their order, NULL for those that are missing."""
+    gone = {field.name: field.type for field in missing}
+    outputs = [
+        (name, cast(Literal(None, NULL), gone[name]) if name in gone else plan.schema.column(name))
+        for name in names
+    ]
+    return Project(plan, tuple(outputs))
+
+
+def _with_table(stream: FromItem, table: FromItem, kind: str, predicate: Expression) -> Plan:
+    scan = table.table
+    assert scan is not None
+    if kind != "LEFT":
+        refuse(
+            table.node,
+            f"the rows of table `{scan.table.name}` would be kept without a row of a stream beside them",
+            "table-preserved",
+            f"keep the rows of the stream: … LEFT JOIN {scan.table.name} ON …",
+        )
+    return TableJoin(stream.plan, scan, predicate, outer=True)
+
+
+def _together(items: list[FromItem], plan: Plan) -> FromItem:
+    """Several sources as one, under the names of each."""
+    entries = tuple(entry for item in items for entry in item.entries)
+    return replace(items[0], plan=plan, entries=entries)
+
+
+#: functions of which one NULL argument makes the value NULL, so that a missing row decides the comparison
+_STRICT = frozenset({"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "neg", "not", "between"})
+
+
+def scalar_queries(node: Node) -> list[ScalarQuery]:
+    """The queries that stand for values in a condition."""
+    return [part for part in walk(node) if isinstance(part, ScalarQuery)]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The rows a nested query gives, the values it selects, and its conditions on the query around."""
+
+    plan: Plan
+    columns: tuple[Expression, ...]
+    foreign: tuple[Expression, ...] = ()
+
+
+class Membership:
+    """Binds the conditions of one WHERE that hold queries; `inside` is the context of those."""
+
+    def __init__(self, scope: Scope, inside: Context, bind_rows: BindRows) -> None:
+        self.scope = scope
+        self.inside = inside
+        self.bind_rows = bind_rows
+
+    # IN.
+
+    def is_in(self, left: Plan, test: InTest) -> Plan:
+        """The rows of `left` for which a [NOT] IN holds."""
+        values = [Values(self.scope, "WHERE").bind(arg) for arg in test.args]
+        found = self._selected(test.query)
+        if len(found.columns) != len(values):
+            message = f"IN compares {len(values)} with the {len(found.columns)} columns of this query"
+            refuse(test.query, message, "set-columns", "select as many columns as stand before IN")
+        with at(test):
+            pairs = zip(values, found.columns, strict=True)
+            equal = tuple(call("=", [value, column]) for value, column in pairs)
+            if not test.negated:
+                return Exists(left, found.plan, conjunction(found.foreign + equal))
+            if len(values) == 1 and not found.foreign:
+                return self._not_in(left, found, values[0], equal[0])
+            possible = call("coalesce", [conjunction(equal), TRUE])
+            return Exists(left, found.plan, conjunction((*found.foreign, possible)), negated=True)
+
+    def _not_in(self, left: Plan, found: Selected, value: Expression, equal: Expression) -> Plan:
+        """Anti-joins by value, and with what is known of the whole set: has it rows, is one of them NULL."""
+        without_partner = Exists(left, found.plan, equal, negated=True)
+        facts = Distinct(Project(found.plan, (("unknown", call("is_null", [found.columns[0]])),)))
+        known = renamed(facts, self.inside.free(NESTED))
+        unknown = known.schema.column(known.schema.names[0])
+        undecided = call("or", [unknown, call("is_null", [value])])
+        return Exists(without_partner, known, undecided, negated=True)
+
+    def _selected(self, query: Query) -> Selected:
+        """What a query selects: of plain rows their values, else the columns of its answer."""
+        plain = isinstance(query, Select) and query.limit is None and not is_grouped(query)
+        if not plain:
+            plan = renamed(self.inside.bind(query, self.inside.nested()).plan, self.inside.free(NESTED))
+            return Selected(plan, tuple(plan.schema.column(name) for name in plan.schema.names))
+        assert isinstance(query, Select)
+        rows = self.bind_rows(query, self.inside)
+        values = Values(rows.scope, "the select list")
+        listed = expand(query.items, replace(rows.scope, outer=None))
+        return Selected(rows.plan, tuple(values.bind(item.node) for item in listed.items), rows.foreign)
+
+    # Comparison with one row.
+
+    def compared(self, left: Plan, condition: Node) -> Plan:
+        """The rows of `left` for which a condition with queries in it holds."""
+        _refuse_lenient(condition)
+        rows: list[Selected] = []
+        columns: dict[ScalarQuery, Expression] = {}
+        for query in scalar_queries(condition):
+            with at(query):
+                rows.append(self._one_row(query, len(rows)))
+            columns[query] = rows[-1].columns[0]
+        predicate = _WithRows(self.scope, "WHERE", columns).condition(condition)
+        plans = tuple(each.plan for each in rows)
+        right = plans[0] if len(plans) == 1 else Join(plans)
+        foreign = tuple(part for each in rows for part in each.foreign)
+        return Exists(left, right, conjunction((*foreign, predicate)))
+
+    def _one_row(self, scalar: ScalarQuery, number: int) -> Selected:
+        query = scalar.query
+        _refuse_many_rows(query)
+        alias = self.inside.free(NESTED, (f"{NESTED}_{n + 1}" if n else NESTED for n in range(number)))
+        assert isinstance(query, Select)
+        if not is_grouped(query):
+            plan = renamed(self.inside.bind(query, self.inside.nested()).plan, alias)
+            return Selected(plan, _only_column(query, plan))
+        rows = self.bind_rows(query, self.inside)
+        if not rows.foreign:
+            plan = renamed(self.inside.bind(query, self.inside.nested()).plan, alias)
+            return Selected(plan, _only_column(query, plan))
+        return self._by_partner(query, rows, alias)
+
+    def _by_partner(self, query: Select, rows: Rows, alias: str) -> Selected:
+        """An aggregate of the rows that equal a row around: one for each value they are compared by."""
+        own = replace(rows.scope, outer=None)
+        listed = expand(query.items, own)
+        groups = Groups(query, rows.plan, own, listed)
+        pairs = [_sides(part, own, query) for part in conjuncts(conjunction(rows.foreign))]
+        names = [groups.add_key(inner) for inner, _ in pairs]
+        value = groups.bind(listed.items[0].node)
+        having = groups.having(query)
+        with at(query):
+            grouped = groups.plan(having)
+            keys = [(f"key{n}", grouped.schema.column(name)) for n, name in enumerate(names, 1)]
+            plan = renamed(Project(grouped, (("value", value), *keys)), alias)
+        columns = [plan.schema.column(f"{alias}.{name}") for name, _ in keys]
+        same = tuple(call("=", [column, outer]) for column, (_, outer) in zip(columns, pairs, strict=True))
+        return Selected(plan, (plan.schema.column(f"{alias}.value"),), same)
+
+
+class _WithRows(Values):
+    """Values of which some come from the rows of queries."""
+
+    def __init__(self, scope: Scope, clause: str, columns: dict[ScalarQuery, Expression]) -> None:
+        super().__init__(scope, clause)
+        self.columns = columns
+
+    def bind(self, node: Node) -> Expression:
+        return self.columns[node] if isinstance(node, ScalarQuery) else super().bind(node)
+
+
+def _only_column(query: Select, plan: Plan) -> tuple[Expression, ...]:
+    if len(plan.schema) != 1:
+        message = f"a value is compared with the {len(plan.schema)} columns of this query"
+        refuse(query, message, "set-columns", "select one column")
+    return (plan.schema.column(plan.schema.names[0]),)
+
+
+def _sides(part: Expression, own: Scope, query: Select) -> tuple[Expression, Expression]:
+    """Of an equality with the query around, the side inside and the side outside."""
+    if isinstance(part, Call) and part.function == "=":
+        for inner, outer in (part.args, part.args[::-1]):
+            if inner.columns <= own.plan_names and not outer.columns & own.plan_names:
+                return inner, outer
+    raise mistake(
+        query,
+        "this query is about other rows for each row around it, and not by equality",
+        "grouped-correlation",
+        "join the streams on the condition, and group by the columns of the outer one",
+    )
+
+
+def _refuse_lenient(condition: Node) -> None:
+    """A query stands where its missing row makes the condition unknown, and nothing else."""
+
+    def check(node: Node) -> None:
+        if not isinstance(node, Apply) or not scalar_queries(node):
+            return
+        if node.function not in _STRICT:
+            refuse(
+                node,
+                f"a query cannot stand inside `{node.function}`: it may have no row",
+                "misplaced",
+                "compare with the query itself, as in price > (SELECT AVG(price) FROM bids [RANGE 1 HOUR])",
+            )
+        for arg in node.args:
+            check(arg)
+
+    check(condition)
+
+
+def _refuse_many_rows(query: Query) -> None:
+    if isinstance(query, Select) and _has_one_row(query):
+        return
+    refuse(
+        query,
+        "a value is compared with a query that may have many rows",
+        "many-rows",
+        "take an aggregate without GROUP BY, as in (SELECT MAX(price) …), or write IN (SELECT …)",
+    )
+
+
+def _has_one_row(query: Select) -> bool:
+    if len(query.items) != 1:
+        refuse(query, "a value is compared with a query of several columns", "set-columns", "select one")
+    if has_aggregate(query.items[0].expression):
+        return not query.group_by
+    window = query.sources[0].window if len(query.sources) == 1 else None
+    last = window is not None and window.clause.kind == "ROWS" and not window.clause.partition_by
+    one = last and window is not None and window.clause.range is not None and window.clause.range.value == 1
+    return bool(one) or (query.limit is not None and str(getattr(query.limit, "value", "")) == "1")
 
 
 @dataclass(frozen=True)

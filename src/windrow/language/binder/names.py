@@ -11,13 +11,34 @@ Names keep only their last part, functions are spelled as in the registry, aggre
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from windrow.algebra import aggregates
-from windrow.algebra.expressions import Call, Column, Expression
+from windrow.algebra.expressions import TRUE, Call, Column, Expression
 from windrow.algebra.functions import lookup
-from windrow.algebra.functions.sql_text import literal_text, text_literal, to_sql
+from windrow.algebra.functions.sql_text import constant_sql, literal_text, text_literal, to_sql
 from windrow.algebra.types import BINARY, INTERVAL, NULL
 from windrow.language.binder.constants import suffixed, written_type
 from windrow.language.syntax import Apply, CastTo, Constant, Name, Node, Over, Star
+
+if TYPE_CHECKING:
+    from windrow.algebra.operators import AggregateCall
+
+
+def call_sql(call: AggregateCall, names: Callable[[str], str]) -> str:
+    """An aggregate call; `names` spells the columns.
+
+    >>> from windrow.algebra.expressions import Column
+    >>> from windrow.algebra.operators import AggregateCall
+    >>> from windrow.algebra.types import DOUBLE
+    >>> call_sql(AggregateCall("quantile", (Column("s.x", DOUBLE),), DOUBLE, (0.95,)), str)
+    'QUANTILE(s.x, 0.95)'
+    """
+    args = [to_sql(arg, names) for arg in call.args] or ["*"]
+    args += [constant_sql(param) for param in call.params]
+    where = f" FILTER (WHERE {to_sql(call.where, names)})" if call.where != TRUE else ""
+    return f"{call.function.upper()}({'DISTINCT ' if call.distinct else ''}{', '.join(args)}){where}"
 
 
 def describe(node: Node) -> str:

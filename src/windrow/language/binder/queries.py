@@ -1,19 +1,323 @@
-"""Queries: which kind of query this is, and the `Emit` at its root."""
+"""Queries: which kind of query this is, and the `Emit` at its root.
+
+WSTREAM(items)[window]: a window over the query's own output (thesis, section 3.4).
+
+The items are selected as usual; per extent if the plan is periodic, else as ISTREAM, so that the output
+only grows. That stream is windowed, and is all the outer query reads: either as it is, or aggregated.
+
+    SELECT SUM(WSTREAM(SUM(a))[ROWS 10]) FROM s [RANGE 6 SECONDS SLIDE 6 SECONDS]
+    =  SELECT SUM(x) FROM (SELECT SUM(a) AS x FROM s [RANGE 6 SECONDS SLIDE 6 SECONDS]) [ROWS 10]
+
+UNION, EXCEPT and INTERSECT: columns meet by position, as their common type, under the first side's names.
+
+Where a stream is wanted, sides of UNION ALL with a word each, or over windows that all have a SLIDE, are
+streams of their own (`Relation.streams`); everywhere else a word is about the whole answer.
+Without ALL, each side counts each row once. INTERSECT is a semi-join of distinct rows; INTERSECT ALL keeps
+min(k1, k2) copies, which is what is left of k1 without those that EXCEPT ALL leaves.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.plan import Emit, StreamWord
+from windrow.algebra import aggregates
+from windrow.algebra.checks import no_internal_windows
+from windrow.algebra.expressions import Literal, conjunction
+from windrow.algebra.functions import call
+from windrow.algebra.functions.coercion import cast
+from windrow.algebra.operators import Distinct, Except, Exists, Limit, Project, Union
+from windrow.algebra.plan import Emit, StreamWord, Subquery, Window
+from windrow.algebra.types import DataType, Kind, common_type
+from windrow.language.binder.aggregates import Groups
 from windrow.language.binder.context import Context, Relation
-from windrow.language.binder.places import at
+from windrow.language.binder.places import at, rebuilt, refuse, walk
+from windrow.language.binder.scope import Scope
 from windrow.language.binder.select import bind_select
-from windrow.language.binder.sets import bind_set
-from windrow.language.binder.wstream import bind_wstream, wstreams
-from windrow.language.syntax import Query, Select, SetOperation
+from windrow.language.binder.select_list import expand
+from windrow.language.binder.sources import NESTED, entries_of, renamed
+from windrow.language.binder.windows import window
+from windrow.language.syntax import Apply, Name, Node, Query, Select, SelectItem, SetOperation, WStream
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from windrow.algebra.expressions import Expression
+    from windrow.algebra.plan import Plan
     from windrow.language.catalog import Catalog
+
+
+ALIAS = "wstream"
+
+
+def wstreams(select: Select) -> list[WStream]:
+    """The WSTREAMs of a select list."""
+    return [node for item in select.items for node in walk(item.expression) if isinstance(node, WStream)]
+
+
+def bind_wstream(select: Select, found: list[WStream], context: Context) -> Relation:
+    """A SELECT with WSTREAM in it."""
+    wstream = found[0]
+    _refuse_what_has_no_place(select, found)
+    inner = replace(select, items=wstream.items, word=StreamWord.AUTO)
+    output = window(_output_stream(inner, context), wstream.window, Scope(()))
+    scope = Scope(entries_of(output, ALIAS, ALIAS))
+    plan = _selected(select, output, scope)
+    return Relation(plan, select.word)
+
+
+def _output_stream(inner: Select, context: Context) -> Subquery:
+    plan = bind_select(inner, replace(context, word=StreamWord.AUTO)).plan
+    with at(inner):
+        if Emit(plan).reports_extents:
+            return Subquery(Emit(plan), ALIAS)
+        return Subquery(Emit(_internal(plan), StreamWord.ISTREAM), ALIAS)
+
+
+def _internal(plan: Plan) -> Plan:
+    """The plan with INTERNAL windows: what WSTREAM windows is append-only."""
+    if isinstance(plan, Window):
+        never = plan.spec.never_internal
+        return plan if never else replace(plan, spec=replace(plan.spec, internal=True))
+    return plan.with_children(tuple(_internal(child) for child in plan.children))
+
+
+def _selected(select: Select, output: Plan, scope: Scope) -> Plan:
+    """The outer select list: all columns, or aggregates of the one there is."""
+    if isinstance(select.items[0].expression, WStream):
+        return Project(output, tuple((entry.name, entry.column) for entry in scope.entries))
+    outer = tuple(replace(item, expression=_replaced(item.expression, scope)) for item in select.items)
+    written = replace(select, items=outer, group_by=(), having=None, where=None)
+    listed = expand(outer, scope)
+    groups = Groups(written, output, scope, listed)
+    bound = [groups.bind(item.node) for item in listed.items]
+    with at(select):
+        return Project(groups.plan(None), tuple(zip(listed.names, bound, strict=True)))
+
+
+def _replaced(node: Node, scope: Scope) -> Node:
+    """The expression with the one column of the output stream in place of WSTREAM."""
+    if not isinstance(node, WStream):
+        return rebuilt(node, lambda part: _replaced(part, scope))
+    if len(scope.entries) != 1:
+        message = f"an aggregate takes one value, but this WSTREAM has {len(scope.entries)}"
+        refuse(node, message, "wstream", "select one item")
+    return Name(node.span, (ALIAS, scope.entries[0].name))
+
+
+def _refuse_what_has_no_place(select: Select, found: list[WStream]) -> None:
+    first = found[0]
+    if select.word.restores:
+        refuse(
+            first,
+            "WSTREAM with restore is not defined: a refresh may bring more results than the window holds,"
+            " and nothing says which of them to keep",
+            "wstream",
+            f"drop {select.word.value}",
+        )
+    for item in select.items:
+        _refuse_bare(item, alone=len(select.items) == 1)
+    if any(_text(other) != _text(first) for other in found[1:]):
+        hint = "write the same WSTREAM in all places"
+        refuse(found[1], "a query has one output stream to window", "wstream", hint)
+    if select.order_by or select.limit is not None or select.distinct:
+        word = "DISTINCT" if select.distinct else "ORDER BY … LIMIT"
+        hint = "write the query as a nested one, with a window behind it, and the rest around it"
+        refuse(first, f"{word} beside WSTREAM could be about either stream", "wstream", hint)
+
+
+def _refuse_bare(item: SelectItem, alone: bool) -> None:
+    """WSTREAM is all there is, without an alias, or it is inside an aggregate."""
+    if isinstance(item.expression, WStream) and alone:
+        if item.alias is not None:
+            hint = "put the alias into its parentheses"
+            refuse(item, f"WSTREAM is a stream, not a column that `{item.alias}` could name", "wstream", hint)
+        return
+    bare = next((node for node in _outside_aggregates(item.expression) if isinstance(node, WStream)), None)
+    if bare is not None:
+        refuse(
+            bare,
+            "WSTREAM is the whole select list, or inside an aggregate",
+            "wstream",
+            "put the other items into its parentheses, or into a query around it",
+        )
+
+
+def _outside_aggregates(node: Node) -> Iterator[Node]:
+    yield node
+    if isinstance(node, Apply) and not aggregates.is_aggregate(node.function):
+        for arg in node.args:
+            yield from _outside_aggregates(arg)
+
+
+def _text(node: Any) -> Any:
+    """A piece of syntax without its places, to compare."""
+    if isinstance(node, Node):
+        return type(node), [_text(getattr(node, part.name)) for part in fields(node) if part.name != "span"]
+    return [_text(each) for each in node] if isinstance(node, tuple) else node
+
+
+def bind_set(operation: SetOperation, context: Context) -> Relation:
+    """A set operation; a chain of UNION ALL is one union."""
+    flat = operation.kind == "UNION" and not operation.distinct
+    written = _union_parts(operation) if flat else [operation.left, operation.right]
+    parts = [context.bind(query, context) for query in written]
+    _check_words(operation, written, parts)
+    with at(operation):
+        plans = _aligned(_name(operation), written, [part.plan for part in parts])
+        if not flat:
+            return Relation(_combined(operation, plans), parts[0].word)
+        names = plans[0].schema.names
+        sides = [Relation(_named(plan, names), part.word) for plan, part in zip(plans, parts, strict=True)]
+        return Relation(Union(tuple(plans)), parts[0].word, tuple(sides))
+
+
+def _check_words(operation: SetOperation, written: list[Query], parts: list[Relation]) -> None:
+    """Each side of UNION ALL has a stream word, or none has; of the others, both have the same."""
+    adds_up = operation.kind == "UNION" and not operation.distinct
+    for query, part in zip(written, parts, strict=True):
+        said = (parts[0].words | part.words) - {StreamWord.AUTO}
+        some = StreamWord.AUTO in parts[0].words | part.words and bool(said)
+        if adds_up and some:
+            first, other = (relation.word.value or "no stream word" for relation in (parts[0], part))
+            refuse(
+                query,
+                f"the sides say {first} and {other}: either each side is a stream, or the whole is",
+                "set-words",
+                "write a stream word on every side, or on none",
+            )
+        if not adds_up and (some or len(said) > 1):
+            words = ", ".join(sorted(word.value for word in said)) + (" and no stream word" if some else "")
+            refuse(
+                query,
+                f"the sides say {words}, but a stream word is about the whole answer of {_name(operation)}",
+                "set-words",
+                "write the same word on all sides, or none",
+            )
+
+
+def _name(operation: SetOperation) -> str:
+    return operation.kind + ("" if operation.distinct else " ALL")
+
+
+def _combined(operation: SetOperation, plans: list[Plan]) -> Plan:
+    match operation.kind, operation.distinct:
+        case "UNION", True:
+            return Distinct(_selected_as_set(renamed(Union(tuple(plans)), NESTED)))
+        case "EXCEPT", False:
+            return Except(*plans)
+        case "EXCEPT", True:
+            return Except(*(_distinct(plan) for plan in plans))
+        case "INTERSECT", False:
+            return Except(plans[0], Except(*plans))
+        case _:
+            return _intersected(*plans)
+
+
+def _distinct(plan: Plan) -> Plan:
+    return plan if isinstance(plan, Distinct) else Distinct(plan)
+
+
+def _selected_as_set(nested: Project) -> Project:
+    """The columns of a nested query under their own names again."""
+    names = [name.split(".", 1)[1] for name in nested.schema.names]
+    return Project(nested, tuple(zip(names, map(nested.schema.column, nested.schema.names), strict=True)))
+
+
+def _intersected(left: Plan, right: Plan) -> Plan:
+    """Each row of the left side once, while the right side has it."""
+    for side in (left, right):
+        no_internal_windows(side, "INTERSECT")
+    kept, other = renamed(_distinct(left), NESTED), renamed(right, f"{NESTED}_2")
+    ones = map(kept.schema.column, kept.schema.names)
+    twos = map(other.schema.column, other.schema.names)
+    pairs = zip(ones, twos, strict=True)
+    same = tuple(part for one, two in pairs for part in _equal_or_null(one, two))
+    return _selected_left(Exists(kept, other, conjunction(same)))
+
+
+def _selected_left(match: Exists) -> Project:
+    names = match.schema.names
+    return Project(match, tuple((name.split(".", 1)[1], match.schema.column(name)) for name in names))
+
+
+def _equal_or_null(one: Expression, two: Expression) -> tuple[Expression, ...]:
+    """Equality in which NULL equals NULL, as equalities that rows can be found by."""
+    if one.type.kind is Kind.NULL:
+        return ()
+    filler = Literal(_FILLERS[one.type.kind], one.type)
+    return (
+        call("=", [call("is_null", [one]), call("is_null", [two])]),
+        call("=", [call("coalesce", [one, filler]), call("coalesce", [two, filler])]),
+    )
+
+
+_FILLERS: dict[Kind, Any] = {
+    Kind.BOOLEAN: False,
+    Kind.STRING: "",
+    Kind.BINARY: b"",
+    Kind.FLOAT: 0.0,
+    Kind.DOUBLE: 0.0,
+    Kind.DECIMAL: Decimal(0),
+    **dict.fromkeys((Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT), 0),
+    **dict.fromkeys((Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL), 0),
+}
+
+
+def _union_parts(query: Query) -> list[Query]:
+    if isinstance(query, SetOperation) and query.kind == "UNION" and not query.distinct:
+        return _union_parts(query.left) + _union_parts(query.right)
+    return [query]
+
+
+def _aligned(kind: str, written: list[Query], plans: list[Plan]) -> list[Plan]:
+    """The sides with casts where their types differ."""
+    targets = list(plans[0].schema.types)
+    for query, plan in zip(written[1:], plans[1:], strict=True):
+        if len(plan.schema) != len(targets):
+            message = f"{kind} of {len(targets)} columns above and {len(plan.schema)} columns here"
+            refuse(query, message, "set-columns", "select the same number of columns on all sides")
+        types = enumerate(zip(targets, plan.schema.types, strict=True), start=1)
+        targets = [_meeting(query, f"column {n} of {kind}", left, right) for n, (left, right) in types]
+    return [_as_types(plan, targets) for plan in plans]
+
+
+def _meeting(query: Query, what: str, left: DataType, right: DataType) -> DataType:
+    found = common_type(left, right)
+    if found is None:
+        refuse(query, f"{what} is {left} above and {right} here", "set-types", "CAST one of them")
+    return found
+
+
+def _as_types(plan: Plan, targets: list[DataType]) -> Plan:
+    if list(plan.schema.types) == targets:
+        return plan
+    if isinstance(plan, Project) and not isinstance(plan.input, Limit):
+        return Project(plan.input, _cast_all(plan.outputs, targets))
+    # Above DISTINCT or LIMIT: as if it were nested in a SELECT that casts.
+    nested = renamed(plan, NESTED)
+    outputs = [(name, nested.schema.column(f"{NESTED}.{name}")) for name in plan.schema.names]
+    return Project(nested, _cast_all(outputs, targets))
+
+
+def _named(plan: Plan, names: Sequence[str]) -> Plan:
+    """A side whose columns are called as those of the first."""
+    if tuple(plan.schema.names) == tuple(names):
+        return plan
+    outputs: Sequence[tuple[str, Expression]]
+    if isinstance(plan, Project) and not isinstance(plan.input, Limit):
+        below, outputs = plan.input, plan.outputs
+    else:
+        below = renamed(plan, NESTED)
+        outputs = [(name, below.schema.column(f"{NESTED}.{name}")) for name in plan.schema.names]
+    return Project(below, tuple((name, value) for name, (_, value) in zip(names, outputs, strict=True)))
+
+
+def _cast_all(
+    outputs: Sequence[tuple[str, Expression]], targets: list[DataType]
+) -> tuple[tuple[str, Expression], ...]:
+    return tuple((name, cast(value, kind)) for (name, value), kind in zip(outputs, targets, strict=True))
 
 
 def bind_query(query: Query, catalog: Catalog) -> Emit:

@@ -15,10 +15,9 @@ from windrow.algebra.functions import call
 from windrow.algebra.operators import Project, Union
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, TableScan
 from windrow.algebra.types import BIGINT, INTERVAL, TIMESTAMP
-from windrow.language.binder.bounds import bounds_over
 from windrow.language.binder.context import Relation
 from windrow.language.binder.places import at, refuse
-from windrow.language.binder.pseudo import Reads, pseudo_of
+from windrow.language.binder.pseudo import Reads, bounds_over, pseudo_of
 from windrow.language.binder.scope import Entry, Scope
 from windrow.language.binder.windows import window
 from windrow.language.syntax import Select, SetOperation, WindowSyntax

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import QueryError, nearest
-from windrow.language.archives import CreateArchive
-from windrow.language.binder.archives import bind_archive
 from windrow.language.binder.bound_statements import (
     AnalyzeQuery,
     BoundStatement,
@@ -22,11 +20,12 @@ from windrow.language.binder.bound_statements import (
     RunOnce,
     ShowAll,
 )
-from windrow.language.binder.declarations import bind_stream, bind_table
+from windrow.language.binder.declarations import bind_archive, bind_stream, bind_table
 from windrow.language.binder.places import at
 from windrow.language.binder.queries import bind_query
 from windrow.language.catalog import StandingQuery, kind_of
 from windrow.language.once import bind_once
+from windrow.language.statements import CreateArchive
 from windrow.language.syntax import (
     Analyze,
     CreateQuery,

@@ -1,1 +1,0 @@
-"""Parts of the printer: names, window brackets, and which SELECT a plan is."""
