@@ -11,7 +11,7 @@ from tests.engine.driven import STREAM, Driven
 from tests.engine.world import BATCHES, SUMS, table_of
 from tests.support.patience import PATIENCE
 
-from windrow.cli.shell import Session
+from windrow.cli.session import Session
 from windrow.errors import QueryError, SourceError, StateError, WindrowError
 from windrow.spark.sources import Bounded
 from windrow.spark.sources.streaming_frame import StreamingFrame

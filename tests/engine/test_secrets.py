@@ -20,7 +20,7 @@ from tests.cli.support import run
 from tests.engine.driven import STREAM, Driven
 from tests.engine.world import BATCHES, COLUMNS, SUMS, table_of
 
-from windrow.cli.shell import _forget_secrets
+from windrow.cli.session import _forget_secrets
 from windrow.credentials import refuse_literals, resolve
 from windrow.engine.explain import explain_plan
 from windrow.errors import QueryError, SinkError, SourceError, WindrowError
