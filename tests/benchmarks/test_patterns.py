@@ -20,10 +20,10 @@ def test_strategies_answer_as_the_oracle_does(name: str) -> None:
     log = links(LINKS, _UNITS, 1)
     batches = log.batches(0, 20, _UNITS // 20)
     text = QUERIES[name].replace("ftp", "smtp").replace("telnet", "http")  # so few rows have enough of these
-    expected = by_the_reference(plan(text, _WINDOW, "NT"), batches)
+    expected = by_the_reference(plan(text, _WINDOW, "NT", log), batches)
     assert {op for _, op, _ in expected} == {"+", "-"}
     for who in contestants(name):
-        assert by_steps(plan(text, _WINDOW, who), batches, HOW[who]) == expected, who
+        assert by_steps(plan(text, _WINDOW, who, log), batches, HOW[who]) == expected, who
 
 
 def test_links_have_sources_of_their_own() -> None:

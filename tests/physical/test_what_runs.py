@@ -11,10 +11,13 @@ from unittest.mock import patch
 
 import pytest
 from tests.algebra.explain.cases import STREAMS, TABLES
+from tests.everyday import corpus as everyday
+from tests.everyday import test_nexmark
 from tests.language.corpus import market, queries
 from tests.language.paper_queries import PAPER_QUERIES
 from tests.support.sample_rows import sample
 
+from tools import golden_states
 from windrow.algebra.explain import Step
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
@@ -31,6 +34,7 @@ from windrow.physical.operators import SHARED
 from windrow.testing.spark_executor import QUERY, SparkExecutor
 
 GOLDEN = Path(__file__).parents[1] / "algebra" / "explain" / "golden"
+EVERYDAY = Path(__file__).parents[1] / "everyday"
 NAMED = {
     "Figure 3.5": (
         "SELECT b.item, s.price FROM bids [RANGE 1 MINUTE] b, sales [RANGE 1 MINUTE] s WHERE b.item = s.item"
@@ -62,6 +66,17 @@ def corpus() -> Iterator[Any]:
         yield pytest.param(compile_query(query.sql, declared(query.streams, query.tables)), id=query.name)
     for number, text in enumerate(queries()):
         yield pytest.param(compile_query(text, market()), id=f"corpus {number}")
+    for file in sorted(EVERYDAY.glob("*.txt")):
+        for part in file.read_text(encoding="utf-8").split("-- ")[1:]:
+            title, _, rest = part.partition("\n")
+            text = rest.partition("\n=>")[0]
+            yield pytest.param(everyday.plan_of(text), id=f"{file.stem}, {title}")
+    for name, text in test_nexmark.QUERIES.items():
+        yield pytest.param(compile_query(text, declared(test_nexmark.STREAMS, {})), id=f"nexmark {name}")
+    for family, asked in golden_states.FAMILIES.items():
+        catalog = declared(golden_states.STREAMS, golden_states.TABLES)
+        for name, text in asked.items():
+            yield pytest.param(compile_query(text, catalog), id=f"{family} {name}")
 
 
 @dataclass
