@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.engine.driven import STREAM, Driven
 
+from windrow.algebra.explain import Explanation
+from windrow.engine.explain import explain_script
+from windrow.language.catalog import Catalog
 from windrow.physical.identity import RecordedPlan
 from windrow.physical.sharing import Shared, Sharing
 
@@ -80,3 +84,35 @@ def test_sharing_is_no_part_of_what_a_state_is_recognised_by(tmp_path: Path) -> 
         after = w.engine.queries["one"].plan
         assert after.sharing != plan.sharing
         assert after.operators == plan.operators
+
+
+SCRIPT = {
+    "short": TOPS.format(20),
+    "long": TOPS.format(60),
+    "odd": "SELECT k, MAX(v) AS top, AVG(v) AS m FROM s [RANGE 30 SLIDE 15] WHERE v > 1 GROUP BY k",
+    "middle": "SELECT k, MEDIAN(v) AS m FROM s [RANGE 30 SLIDE 15] GROUP BY k",
+    "land": "SELECT MAX(v) AS m FROM s [LANDMARK SLIDE 10]",
+    "one": PAIRS.format("x.v"),
+    "two": PAIRS.format("y.v"),
+    "three": "SELECT DISTINCT k FROM s [RANGE 20]",
+}
+
+
+def test_a_script_is_explained_as_its_queries_will_run(tmp_path: Path) -> None:
+    queries = [f"CREATE QUERY {name} AS {text}" for name, text in SCRIPT.items()]
+    told = {each.name: each for each in explain_script(";\n".join([STREAM, *queries]), Catalog())}
+    with Driven(tmp_path) as w:
+        w.sql(STREAM)
+        for each in queries:
+            w.sql(each)
+        w.push((1, 5, 1))
+        for name in SCRIPT:
+            assert set(_shared(w.queries[name].explain())) == set(_shared(told[name])), name
+            assert told[name].plan == w.queries[name].explain().plan, name
+            assert recorded(w, name).lines
+
+
+def _shared(found: Explanation) -> list[str]:
+    """What is shared; who reads whose answers is known only while it runs, and labels are the engine's."""
+    lines = [line for line in found.runs if line.startswith("share   ") and "reads the answers" not in line]
+    return [re.sub(r"synopsis p\d+", "synopsis", line) for line in lines]

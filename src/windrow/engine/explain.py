@@ -9,10 +9,9 @@ Every step is one call of the package that knows how:
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.engine.sharing.script_plan import what_is_common
+from windrow.engine.sharing.script_plan import together
 from windrow.engine.shedding_report import what_is_shed
 from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import ExplainQuery, RegisterQuery, RunOnce
@@ -77,19 +76,16 @@ def explain_script(text: str, catalog: Catalog, statistics: Statistics | None = 
             code="no-query",
             hint="add a SELECT, or CREATE QUERY name AS SELECT …",
         )
-    found = [
-        explain_plan(
-            query.plan,
+    plans = together(queries, statistics)
+    return [
+        described(
+            plans.get(query.name) or plan_query(query.plan, statistics),
             name=query.name or None,
             sink=query.sink,
-            statistics=statistics,
             max_gap=query.max_gap,
         )
         for query in queries
     ]
-    common = what_is_common(queries)
-    pairs = zip(queries, found, strict=True)
-    return [replace(each, runs=(*each.runs, *common.get(query.name, ()))) for query, each in pairs]
 
 
 def explain_plan(

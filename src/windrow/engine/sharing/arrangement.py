@@ -8,13 +8,15 @@ that comes later joins what fits.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from windrow.engine.records import StreamRecord
 from windrow.engine.sharing.common_subplans import teamed
 from windrow.engine.sharing.followers import is_exact
 from windrow.engine.sharing.report import shared_parts
+from windrow.engine.sharing.shared_state import Common
 from windrow.physical.sharing import Sharing
 from windrow.state.names import DRIVER
 from windrow.windows.domain import INFINITY
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord
     from windrow.engine.sharing.shared_state import Joined
+    from windrow.physical import PhysicalPlan
 
 
 class Arranging:
@@ -40,11 +43,9 @@ class Arranging:
     def joined(self, record: QueryRecord) -> Joined | None:
         """A new query's place among the synopses; None if it keeps a state of its own."""
         engine = self._engine
-        if len(record.streams) > 1 or record.bundle.aggregates or not engine.shares:
-            return None
-        (stream,) = record.streams
-        known = engine.streams[stream], engine.last.number + 1
-        return engine.common.join(record.bundle, record.physical.emit, *known, is_exact=is_exact(record))
+        return (
+            joined(engine.common, record, engine.streams, engine.last.number + 1) if engine.shares else None
+        )
 
     def note(self, queries: dict[str, QueryRecord]) -> None:
         """Record in the plan of each query what it shares, if queries came, went or changed: with each epoch,
@@ -58,20 +59,9 @@ class Arranging:
         self._noted = now
         members = [each for each in queries.values() if each.is_running and each.member is not None]
         for name, record in queries.items():
-            sharing = self._sharing(record, members)
+            sharing = sharing_of(self._engine.common, record, members)
             if sharing != record.physical.sharing:
                 queries[name] = record.among(sharing)
-
-    def _sharing(self, record: QueryRecord, members: Sequence[QueryRecord]) -> Sharing:
-        common = self._engine.common
-        if not record.is_running:
-            return Sharing()
-        if not record.shares:
-            parts = tuple(shared_parts(record, members))
-            return Sharing(parts=parts, alone="" if parts else common.alone.get(record.id, ""))
-        queries = len(common.members(common.ledger_of(record.shares)))
-        counts = bool(common.asker(record.id).tallies)
-        return Sharing(common.plan.synopses_of(record.id), queries, counts)
 
     def arrange(self) -> None:
         """An epoch begins."""
@@ -133,3 +123,49 @@ class Arranging:
         record = self._engine.streams[name]
         clock = record.known.progress_on(record.stream, record.stream.wattr)
         return record.greatest is not None or clock != -INFINITY
+
+
+def joined(
+    common: Common, record: QueryRecord, streams: Mapping[str, StreamRecord], commit: int
+) -> Joined | None:
+    """The place of a query among synopses; None if it keeps a state of its own."""
+    if len(record.streams) > 1 or record.bundle.aggregates:
+        return None
+    (name,) = record.streams
+    plan = record.physical.emit
+    return common.join(record.bundle, plan, streams[name], commit, is_exact=is_exact(record))
+
+
+def sharing_of(common: Common, record: QueryRecord, members: Sequence[QueryRecord]) -> Sharing:
+    """What a query has in common with others; `members` are those that run with common subplans."""
+    if not record.is_running:
+        return Sharing()
+    if not record.shares:
+        parts = tuple(shared_parts(record, members))
+        return Sharing(parts=parts, alone="" if parts else common.alone.get(record.id, ""))
+    queries = len(common.members(common.ledger_of(record.shares)))
+    counts = bool(common.asker(record.id).tallies)
+    return Sharing(common.plan.synopses_of(record.id), queries, counts)
+
+
+def arranged(records: Iterable[QueryRecord]) -> dict[str, PhysicalPlan]:
+    """The plans of queries that come all at once, before there are rows, by their names."""
+    common, mine = Common(), {record.id: record for record in records}
+    streams = {
+        name: StreamRecord.new(each) for record in mine.values() for name, each in record.streams.items()
+    }
+    for record in list(mine.values()):
+        place = joined(common, record, streams, 1)
+        if place is not None:
+            mine[record.id] = replace(record, shares=place.shares)
+    for ledger in common.ledgers:
+        bundles = {name: mine[name].bundle for name in common.members(ledger)}
+        stream = streams[common.ledger(ledger).stream.name]
+        for name, shares in common.settle(ledger, bundles, stream).items():
+            mine[name] = replace(mine[name], shares=shares)
+    places = teamed([record for record in mine.values() if not record.shares], 1)
+    together = [record.joining(places.get(record.id)) for record in mine.values() if not record.shares]
+    mine |= {record.id: record for record in together}
+    members = [record for record in together if record.member is not None]
+    sharing = {record.id: sharing_of(common, record, members) for record in mine.values()}
+    return {record.query.name: record.among(sharing[record.id]).running for record in mine.values()}

@@ -17,9 +17,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import quantity
-from windrow.engine.query_start import begun
-from windrow.engine.sharing.common_subplans import teamed
-from windrow.engine.sharing.report import shared_parts
+from windrow.engine.query_start import Basis, begun
+from windrow.engine.sharing.arrangement import arranged
 from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import RegisterQuery
 from windrow.language.catalog import Catalog
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord
     from windrow.language.catalog import StandingQuery
+    from windrow.optimizer.cost.statistics import Statistics
+    from windrow.physical import PhysicalPlan
 
 
 def explain_sharing(script: str, catalog: Catalog | None = None) -> SharingPlan:
@@ -47,32 +48,19 @@ def shared(queries: Mapping[str, Emit]) -> SharingPlan:
     return share({name: _runnable(emit) for name, emit in queries.items()})
 
 
-def what_is_common(queries: Sequence[StandingQuery]) -> dict[str, list[str]]:
-    """For each of several queries, what it can share with the others; nothing for one by itself."""
+def together(
+    queries: Sequence[StandingQuery], statistics: Statistics | None = None
+) -> dict[str, PhysicalPlan]:
+    """The plan of each of several queries, and what it shares if all come at once; none for one alone."""
     if len(queries) < 2:
         return {}
-    plan = shared({query.name: query.plan for query in queries})
-    found = {
-        query.name: [
-            f"share   can {line.replace('shares', 'share', 1)}"
-            for line in plan.lines(query.name)
-            if line.startswith("shares synopsis") and len(query.plan.leaves) == 1
-        ]
-        for query in queries
-    }
-    records = [record for query in queries if (record := _beginning(query)) is not None]
-    members = teamed(records, 0)
-    together = [each.joining(members.get(each.id)) for each in records]
-    for record in together:
-        parts = [f"share   {part.of_part}" for part in shared_parts(record, together)]
-        found[record.query.name] += parts
-    return found
+    return arranged(record for query in queries if (record := _beginning(query, statistics)) is not None)
 
 
-def _beginning(query: StandingQuery) -> QueryRecord | None:
+def _beginning(query: StandingQuery, statistics: Statistics | None) -> QueryRecord | None:
     """A query as it would be when it begins; None if no kernel runs it."""
     try:
-        return begun(query, 0)
+        return begun(query, 0, basis=Basis(statistics=statistics))
     except QueryError:
         return None
 

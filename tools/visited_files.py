@@ -1,0 +1,84 @@
+"""How many files a query comes through while it is registered, and how often it goes from one to another.
+
+A file is visited if one of its functions is called; each call into another file than that of the call before
+is a switch. The statement is registered on an engine without Spark.
+
+    python -m tools.visited_files
+    python -m tools.visited_files "CREATE QUERY q AS SELECT DISTINCT k FROM s [RANGE 20]"
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import windrow
+from windrow.session import Windrow
+
+STREAM = "CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 3"
+QUERY = "CREATE QUERY q AS SELECT k, MAX(v) AS m FROM s [RANGE 20 SLIDE 10] GROUP BY k"
+_PACKAGE = str(Path(windrow.__file__).parent)
+
+
+@dataclass
+class Way:
+    """The files that were visited, in how many calls, and the switches between them."""
+
+    files: dict[str, int] = field(default_factory=dict)
+    calls: int = 0
+    switches: int = 0
+    _last: str = ""
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        """For `sys.setprofile`."""
+        file = frame.f_code.co_filename
+        if event != "call" or not file.startswith(_PACKAGE):
+            return
+        self.calls += 1
+        self.files[file] = self.files.get(file, 0) + 1
+        self.switches += file != self._last
+        self._last = file
+
+
+@contextmanager
+def watched() -> Iterator[Way]:
+    """The way of all that is called in the block."""
+    way = Way()
+    sys.setprofile(way)
+    try:
+        yield way
+    finally:
+        sys.setprofile(None)
+
+
+def way_of(query: str) -> Way:
+    """The way of one statement, over a stream that is declared."""
+    context = SimpleNamespace(environment={}, defaultParallelism=2, master="local[2]")
+    no_spark: Any = SimpleNamespace(sparkContext=context)
+    with TemporaryDirectory() as folder, Windrow(no_spark, Path(folder)) as engine:
+        engine.sql(STREAM)
+        with watched() as way:
+            engine.sql(query)
+    return way
+
+
+def main() -> None:
+    """Print the figures, and by packages where the calls were."""
+    way = way_of(sys.argv[1] if len(sys.argv) > 1 else QUERY)
+    print(f"{len(way.files)} files, {way.calls:,} calls, {way.switches:,} switches between files")
+    rooms: dict[str, list[int]] = {}
+    for file, calls in way.files.items():
+        room = Path(file).relative_to(_PACKAGE).parts[0].removesuffix(".py")
+        rooms.setdefault(room, []).append(calls)
+    for room, found in sorted(rooms.items(), key=lambda each: -sum(each[1])):
+        print(f"{room:<12} {len(found):>3} files {sum(found):>7,} calls")
+
+
+if __name__ == "__main__":
+    main()
