@@ -16,7 +16,7 @@ from tests.support.sample_rows import sample
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
 from windrow.engine.engine import Engine
-from windrow.errors import StateError
+from windrow.errors import QueryError, StateError
 from windrow.execution import bundle
 from windrow.kernels.relational import durable_names as kinds
 from windrow.kernels.relational.distinct import DeltaStar
@@ -210,6 +210,20 @@ def test_an_operator_that_keeps_something_else_is_refused_by_name(
         both(planned("join"), tmp_path / "join", another_version)
     assert caught.value.code == "plan-changed"
     assert "DROP QUERY query" in str(caught.value.hint)
+
+
+def test_a_plan_that_no_kernel_runs_any_more_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_kernels() -> None:
+        def refuse(*_: Any, **__: Any) -> None:
+            raise QueryError("kernels do not run it")
+
+        monkeypatch.setattr("windrow.physical.plan.unit_of", refuse)
+
+    with pytest.raises(StateError, match=r"no kernel runs it \(kernels do not run it\)") as caught:
+        both(planned("join"), tmp_path, without_kernels)
+    assert caught.value.code == "plan-changed"
 
 
 def test_a_query_that_is_built_in_another_way_is_refused_by_name(
