@@ -112,6 +112,17 @@ def test_a_script_is_explained_as_its_queries_will_run(tmp_path: Path) -> None:
             assert recorded(w, name).lines
 
 
+def test_a_query_by_itself_is_explained_as_it_will_run(tmp_path: Path) -> None:
+    text = f"CREATE QUERY one AS {TOPS.format(20)}"
+    (told,) = explain_script(f"{STREAM}; {text}", Catalog())
+    with Driven(tmp_path) as w:
+        w.sql(f"{STREAM}; {text}")
+        w.push((1, 5, 1))
+        found = w.queries["one"].explain()
+        assert (told.plan, told.runs) == (found.plan, found.runs)
+        assert any("keeps synopsis" in line for line in told.runs)
+
+
 def _shared(found: Explanation) -> list[str]:
     """What is shared; who reads whose answers is known only while it runs, and labels are the engine's."""
     lines = [line for line in found.runs if line.startswith("share   ") and "reads the answers" not in line]

@@ -51,8 +51,8 @@ def shared(queries: Mapping[str, Emit]) -> SharingPlan:
 def together(
     queries: Sequence[StandingQuery], statistics: Statistics | None = None
 ) -> dict[str, PhysicalPlan]:
-    """The plan of each of several queries, and what it shares if all come at once; none for one alone."""
-    if len(queries) < 2:
+    """The plan of each query of a script, as it runs if all come at once; none of a SELECT by itself."""
+    if not queries[0].name:
         return {}
     return arranged(record for query in queries if (record := _beginning(query, statistics)) is not None)
 
