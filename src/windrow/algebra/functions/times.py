@@ -186,7 +186,7 @@ FUNCTIONS = (
         (2, 2),
         _in_zone,
         "what clocks of a zone show at a time",
-        f"at_timezone({_SAMPLE}, 'Europe/Berlin') -> TIMESTAMP '2024-02-29 14:14:15.5'",
+        f"from_utc_timestamp({_SAMPLE}, 'Europe/Berlin') -> TIMESTAMP '2024-02-29 14:14:15.5'",
         aliases=("at_timezone",),
         can_fail=True,
     ),
