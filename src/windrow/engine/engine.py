@@ -465,6 +465,7 @@ class Engine:
             self._replanning.look()
         with self.lock, self._nothing_if_it_fails():
             now, began = self.now(), time.perf_counter()
+            self.delivering.collect()
             self._arranging.arrange()
             draft = self._draft()
             draft.overlook(unwatched or {})
@@ -535,6 +536,7 @@ class Engine:
     def commit(self) -> None:
         """Make registrations, and what was delivered, durable."""
         with self.lock:
+            self.delivering.collect()
             if self._registered or self.delivering.done:
                 self._commit(self._draft())
 

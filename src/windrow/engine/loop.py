@@ -84,7 +84,7 @@ class Loop:
         #: for a run that takes what is there: how far that was for each source when it began
         self._targets: dict[str, Any] = {}
         self._watched = Watched(self.engine)
-        self._next = 0.0
+        self._next = self._delivered = 0.0
 
     def stop(self) -> None:
         """End after the epoch that runs now. Any thread may call this; it does not wait."""
@@ -100,6 +100,7 @@ class Loop:
         for name in self.sources:
             self._check(name)
         try:
+            self.engine.delivering.begin(self.wake)
             self.engine.deliver()
             self.refresh()
             self._begin()
@@ -162,13 +163,15 @@ class Loop:
             look.stop()
         for source in self.sources.values():
             source.end()
+        self.engine.delivering.end()
 
     # ------------------------------------------------------------ what is new, and how much of it
 
     def _what_to_take(self) -> list[Taken]:
         """What the next epoch reads. Among sources that are behind and are read by the same queries, those
         whose watermark is ahead wait for the others: what they give would only lie in the state."""
-        found = [taken for name in self.sources if (taken := self._new(name)) is not None]
+        is_full = self.engine.delivering.is_full
+        found = [taken for name in self.sources if not is_full and (taken := self._new(name)) is not None]
         behind = {each.stream for each in found if each.end.has_more}
         self._watched.look(self.sources, found, self.board)
         return [each for each in found if each.stream not in behind or not self._waits(each.stream, behind)]
@@ -287,9 +290,16 @@ class Loop:
             self.stopping.wait(rest)
         if not at_once and not self.promises:
             self.engine.maintain()
+            self._deliver_again()
             is_told = all(source.is_slow or source.wakes for source in self.sources.values())
             self.board.wait(TICK if is_told and not self.once else SOONEST)
             self._watched.tell(self.watch)
+
+    def _deliver_again(self) -> None:
+        """Sinks that have failed are tried again now and then, whether there are new answers or not."""
+        if self.engine.delivering.has_failed and time.monotonic() - self._delivered >= TICK:
+            self._delivered = time.monotonic()
+            self.engine.deliver(only_due=True)
 
     def _seal(self) -> None:
         """Declare the end of every stream that was read."""

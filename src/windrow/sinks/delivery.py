@@ -52,6 +52,8 @@ class Sink(Protocol):
 
     #: one sentence for EXPLAIN
     guarantee: str
+    #: whether a delivery takes time: then a thread of its own delivers while the next epoch is made
+    is_slow: bool = False
 
     def deliver(self, delivery: Delivery) -> None:
         """Take the rows; they are there, as the guarantee says, when this returns. Raises SinkError."""

@@ -180,6 +180,7 @@ _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 class DeltaSink(Sink):
     """Appends to one table, made by the first commit that has rows. Other queries may append too."""
 
+    is_slow = True
     guarantee = "exactly once: each commit is one Delta transaction, which names its number"
 
     def __init__(self, table: Path, opening: Opening) -> None:

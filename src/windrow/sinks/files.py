@@ -139,6 +139,7 @@ def _lines(tables: Iterable[pa.Table]) -> Iterator[str]:
 class FilesSink(Sink):
     """Writes into one directory, which other queries may share."""
 
+    is_slow = True
     guarantee = "exactly once: each commit is one file, which appears whole or not at all"
 
     def __init__(self, directory: Path, form: str, opening: Opening) -> None:

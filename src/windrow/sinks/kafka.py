@@ -93,6 +93,7 @@ _GRACE = 5.0
 class KafkaSink(Sink):
     """Sends to one topic, in order, and waits until the brokers have it all."""
 
+    is_slow = True
     guarantee = "at least once, with the commit and the row in the headers to tell repetitions by"
 
     def __init__(self, target: KafkaTarget, query: str) -> None:

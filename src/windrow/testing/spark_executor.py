@@ -27,7 +27,7 @@ from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, rows_of
 from windrow.kernels.intake import Intake
 from windrow.language.catalog import StandingQuery
 from windrow.physical.units import SlidingUnit
-from windrow.sinks import Delivery
+from windrow.sinks import Delivery, Sink
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, prepared
 from windrow.spark.sources import open_data
@@ -208,7 +208,7 @@ class SparkExecutor:
             self._late.setdefault(stream.name, []).extend(rows)
 
 
-class _Collected:
+class _Collected(Sink):
     """A sink that hands everything to a function of this process, each commit once."""
 
     guarantee = "exactly once while this process runs"

@@ -1,5 +1,8 @@
 """Giving every sink what is committed and it does not have yet.
 
+Sinks that take time have a worker each while the engine runs (`workers.py`), so that they take the answers of
+one epoch while the next one is made. All others are given theirs between two epochs.
+
 Where a sink fails, in whatever way, its rows go on waiting in the outbox, and those of others go out: no
 failure of a sink is one of the run. What was delivered is told to the next commit, which names it no more.
 """
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from windrow.engine.output.outbox import Outgoing
 from windrow.engine.output.schema import published_schema, rows_schema
+from windrow.engine.output.workers import Acknowledged, SinkWorker
 from windrow.execution.reports import late_section
 from windrow.sinks.failures import is_failure, sink_failed
 from windrow.state.crash import crash_point
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
     from windrow.sinks import Delivery, Sink
     from windrow.state.manifest import OutboxEntry
     from windrow.state.store import Store
+
+#: so many bytes of answers may wait for one sink; then no more are made until it takes some
+MOST_WAITING = 1 << 30
 
 
 @dataclass
@@ -45,6 +52,50 @@ class Delivering:
     seconds: float = 0.0
     #: the columns of each query's answers
     _schemas: dict[str, pa.Schema] = field(default_factory=dict)
+    #: by section, while the engine runs
+    _workers: dict[str, SinkWorker] = field(default_factory=dict)
+    #: called when a worker has done something; None while there are none
+    _wake: Callable[[], None] | None = None
+    #: whether a sink without a worker has failed when it was last given something
+    _failed: bool = False
+
+    def begin(self, wake: Callable[[], None]) -> None:
+        """From now on sinks that take time have workers, which call `wake` when they have done something."""
+        self._wake = wake
+
+    def end(self) -> None:
+        """No more workers; what they were not done with is still in the outbox."""
+        self._wake = None
+        while self._workers:
+            self._stop_worker(next(iter(self._workers)))
+
+    def _stop_worker(self, section: str) -> None:
+        worker = self._workers.pop(section)
+        worker.stop()
+        self._collect(worker)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something waits for a sink that has failed."""
+        return self._failed or any(worker.has_failed for worker in list(self._workers.values()))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits for some sink that no more answers should be made."""
+        return any(worker.waiting > MOST_WAITING for worker in list(self._workers.values()))
+
+    def collect(self) -> None:
+        """What workers have delivered is done, and their failures are told."""
+        for worker in list(self._workers.values()):
+            self._collect(worker)
+
+    def _collect(self, worker: SinkWorker) -> None:
+        for each in worker.acknowledged():
+            if each.trouble is not None:
+                raise each.trouble
+            self.tell(worker.sink_name, each.failure)
+            if each.failure is None:
+                self.mark(each.entries, worker.section)
 
     def deliver(
         self,
@@ -54,6 +105,8 @@ class Delivering:
         streams: Mapping[str, StreamRecord],
     ) -> None:
         """All that waits, to all who wait."""
+        self._failed = False
+        self.collect()
         before = {name: set(sections) for name, sections in self.done.items()}
         outgoing = Outgoing(store, outbox, self.done)
         try:
@@ -95,6 +148,13 @@ class Delivering:
         return self._schemas[record.id]
 
     def _give(self, name: str, section: str, sink: Sink, schema: pa.Schema, outgoing: Outgoing) -> None:
+        if self._wake is not None and getattr(sink, "is_slow", False):
+            if section not in self._workers:
+                deliver = partial(_delivered, outgoing.store, name, section, sink, schema)
+                self._workers[section] = SinkWorker(name, section, deliver, self._wake)
+                self._workers[section].start()
+            self._workers[section].give(outgoing.pending(section))
+            return
         for commit, waiting in outgoing.pending(section):
             reading = _Reading(outgoing.delivery(name, section, commit, waiting, schema))
             if not self._survived(name, partial(sink.deliver, reading.delivery), reading):
@@ -105,6 +165,8 @@ class Delivering:
 
     def let_go(self, name: str, sink: Sink) -> None:
         """Close a sink that is not needed any more."""
+        for section in [each.section for each in self._workers.values() if each.sink_name == name]:
+            self._stop_worker(section)
         self._survived(name, sink.close)
 
     def _survived(self, name: str, act: Callable[[], None], reading: _Reading | None = None) -> bool:
@@ -116,9 +178,34 @@ class Delivering:
                 raise reading.error from None
             if not is_failure(error):
                 raise
+            self._failed = True
             self.tell(name, sink_failed(name, error))
             return False
         return True
+
+
+def _delivered(
+    store: Store,
+    name: str,
+    section: str,
+    sink: Sink,
+    schema: pa.Schema,
+    commit: int,
+    entries: list[OutboxEntry],
+) -> Acknowledged:
+    """What a worker does with the answers of one commit."""
+    reading: _Reading | None = None
+    try:
+        outgoing = Outgoing(store, entries, {})
+        reading = _Reading(outgoing.delivery(name, section, commit, entries, schema))
+        sink.deliver(reading.delivery)
+        crash_point("sink-delivered")
+    except BaseException as error:  # noqa: BLE001  the thread that makes epochs raises what is not the sink's
+        trouble = reading.error if reading is not None else error
+        if trouble is not None or not is_failure(error):
+            return Acknowledged(commit, entries, trouble=trouble or error)
+        return Acknowledged(commit, entries, sink_failed(name, error))
+    return Acknowledged(commit, entries)
 
 
 class _Reading:

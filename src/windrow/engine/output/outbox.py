@@ -109,20 +109,20 @@ class Outgoing:
     def __init__(
         self, store: Store, outbox: Iterable[OutboxEntry], delivered: Mapping[str, Collection[str]]
     ) -> None:
-        self._store = store
+        self.store = store
         self._open: dict[str, Chunk] = {}
         self._waiting: dict[str, dict[int, list[OutboxEntry]]] = {}
         #: where the answers of a section are, if that is another section
-        self._stored: dict[tuple[str, str], Stored] = {}
+        self.stored: dict[tuple[str, str], Stored] = {}
         self._sections: dict[tuple[str, str], pa.Table] = {}
         self._kept: dict[Any, list[pa.Table]] = {}
         self._packed: dict[Any, Packed] = {}
         for entry in outbox:
             for section, readers in entry.ref.metadata.get(READERS, {}).items():
-                self._stored |= {(entry.ref.name, reader): Stored(section) for reader in readers}
+                self.stored |= {(entry.ref.name, reader): Stored(section) for reader in readers}
             for section, followers in entry.ref.metadata.get(FOLLOWERS, {}).items():
                 for each in map(Follower.from_json, followers):
-                    self._stored[entry.ref.name, each.query] = Stored(section, each)
+                    self.stored[entry.ref.name, each.query] = Stored(section, each)
             gone = delivered.get(entry.ref.name, ())
             for section in entry.pending:
                 if section not in gone:
@@ -137,7 +137,7 @@ class Outgoing:
         self, query: str, section: str, commit: int, entries: list[OutboxEntry], schema: pa.Schema
     ) -> Delivery:
         """The rows of a section that came with one commit."""
-        places = [self._stored.get((entry.ref.name, section), Stored(section)) for entry in entries]
+        places = [self.stored.get((entry.ref.name, section), Stored(section)) for entry in entries]
         pairs = list(zip(entries, places, strict=True))
         shared = any(place.section in entry.ref.metadata.get(READERS, {}) for entry, place in pairs)
         shared = shared or any(place.follower is not None for place in places)
@@ -195,5 +195,5 @@ class Outgoing:
 
     def _file(self, entry: OutboxEntry) -> Chunk:
         if entry.ref.name not in self._open:
-            self._open[entry.ref.name] = open_chunk(self._store, entry.ref)
+            self._open[entry.ref.name] = open_chunk(self.store, entry.ref)
         return self._open[entry.ref.name]
