@@ -19,6 +19,11 @@ STREAMS = {
     "bids": ("item BIGINT, price DOUBLE, bidder STRING, ts TIMESTAMP", "WATTR ts"),
     "asks": ("item BIGINT, price DOUBLE, qty INT, ts TIMESTAMP", "WATTR ts"),
     "ticks": ("k BIGINT, v INT, n BIGINT", "WATTR n"),
+    "orders": (
+        "id BIGINT, buyer STRUCT<name: STRING, at: STRUCT<x: INT, y: INT>>, tags ARRAY<STRING>,"
+        " lines ARRAY<STRUCT<item: INT, price: DOUBLE>>, marks MAP<STRING, INT>, doc STRING, n BIGINT",
+        "WATTR n",
+    ),
 }
 TABLES = {"items": "item BIGINT, name STRING", "owners": ("item BIGINT, owner STRING", "RELATION")}
 BIDS = [
@@ -39,6 +44,22 @@ ASKS = [
     (4, 2.0, None, 16 * SECOND),
 ]
 TICKS = [(1, 10, 0), (2, 20, 1), (1, 30, 4), (2, None, 5), (1, 30, 5), (1, 5, 9), (3, 7, 10)]
+DOC = '{"a":[1,{"b":"x"}],"c":1.50}'
+ORDERS = [
+    (
+        1,
+        ("ann", (1, 2)),
+        ["a", "b"],
+        [(1, 0.5), (2, None)],
+        {"z": 1, "a": 5},
+        '{"a":[1,{"b":"x"}],"c":1.50}',
+        1,
+    ),
+    (2, None, [], None, None, "oops", 2),
+    (1, ("bob", None), None, [], {}, None, 3),
+    (3, ("cid", (7, None)), ["c", None], [(3, 1.0)], {"a": None}, "[1, [2], 3]", 5),
+]
+SOURCES = (("bids", BIDS), ("asks", ASKS), ("ticks", TICKS), ("orders", ORDERS))
 EXECUTORS = ("kernels", "engine")
 
 
@@ -60,10 +81,10 @@ def answers(query: str | Emit, executor: str) -> list[Change]:
     if "owners" in named:
         harness.update("owners", 0, insert=[(1, "eve")])
         harness.update("owners", 6 * SECOND, insert=[(2, "dan")], delete=[(1, "eve")])
-    for name, rows in (("bids", BIDS), ("asks", ASKS), ("ticks", TICKS)):
+    for name, rows in SOURCES:
         if name in named:
             harness.push(name, rows[:3])
-    for name, rows in (("bids", BIDS), ("asks", ASKS), ("ticks", TICKS)):
+    for name, rows in SOURCES:
         if name in named:
             harness.push(name, rows[3:])
     harness.finish()

@@ -26,6 +26,8 @@ TITLES = (
     "LEFT JOIN with a table",
     "a total of the time before each row",
     "the row before, and how many there were",
+    "UNNEST of structs",
+    "elements of arrays and values of maps",
 )
 
 

@@ -34,6 +34,8 @@ from windrow.algebra.over import Frame, FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT
+from windrow.algebra.types import array as array_of
+from windrow.algebra.unnest import Unnest
 from windrow.errors import QueryError
 from windrow.reference.world import Arrival, TableChange, World
 from windrow.windows.cumulate import CumulateWindow
@@ -119,6 +121,7 @@ class Shape:
     nested: bool = True
     ranks: bool = True
     frames: bool = True
+    arrays: bool = True
     depth: int = 3
     names: count = field(default_factory=count)
 
@@ -133,6 +136,7 @@ def relations(draw: st.DrawFn, shape: Shape, depth: int | None = None) -> Plan:
     kinds += [_rewindowed] if shape.nested else []
     kinds += [_numbered] if shape.ranks else []
     kinds += [_framed] if shape.frames else []
+    kinds += [_unnested] if shape.arrays else []
     make = draw(st.sampled_from(kinds)) if depth > 0 else _leaf
     return refused_is_redrawn(make, draw, shape, depth, alias)
 
@@ -250,6 +254,23 @@ def _framed(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
 
     over = Over(rows, ts, ((f"{alias}.x", value()), (f"{alias}.y", value())))
     return named(over, alias, draw(st.sampled_from([f"{alias}.k", f"{alias}.x"])), f"{alias}.y")
+
+
+def _unnested(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
+    """Both columns one after the other, with their places."""
+    inner = draw(relations(shape, depth - 1))
+    k, v = (inner.schema.column(name) for name in _names(inner))
+    arrays = [
+        call("array", [k, v]),
+        call("array", [v]),
+        call("if", [call(">", [k, v]), call("array", [k]), NO_ARRAY]),
+    ]
+    array = draw(st.sampled_from(arrays))
+    unnested = Unnest(inner, array, (f"{alias}.e",), None, draw(st.booleans()))
+    return named(unnested, alias, draw(st.sampled_from(_names(inner))), f"{alias}.e")
+
+
+NO_ARRAY = Literal(None, array_of(BIGINT))
 
 
 def _rewindowed(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:

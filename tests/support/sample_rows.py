@@ -7,7 +7,7 @@ from typing import Any
 
 from windrow.algebra.plan import Emit, Scan, TableScan
 from windrow.algebra.schema import Schema
-from windrow.algebra.types import Kind
+from windrow.algebra.types import DataType, Kind
 from windrow.testing.harness import EXECUTORS, Executor
 
 SECOND = 1_000_000
@@ -16,13 +16,16 @@ _DAY = 86_400 * SECOND
 
 def sample(schema: Schema, count: int = 6) -> list[tuple[Any, ...]]:
     """Rows in which neighbours often share values, and times are some seconds apart."""
-    return [
-        tuple(_value(field.type.kind, field.type.scale, n) for field in schema) for n in range(1, count + 1)
-    ]
+    return [tuple(_value(field.type, n) for field in schema) for n in range(1, count + 1)]
 
 
-def _value(kind: Kind, scale: int, n: int) -> Any:
-    match kind:
+def _value(kind: DataType, n: int) -> Any:
+    match kind.kind:
+        case Kind.ARRAY:
+            elements = (_value(kind.element, place) for place in range(n, n + n % 3))
+            return tuple(sorted(elements) if kind.is_map else elements)
+        case Kind.STRUCT:
+            return tuple(_value(inner, n) for _, inner in kind.fields)
         case Kind.BOOLEAN:
             return n % 2 == 0
         case Kind.STRING:
@@ -30,7 +33,7 @@ def _value(kind: Kind, scale: int, n: int) -> Any:
         case Kind.FLOAT | Kind.DOUBLE:
             return 1.5 * n
         case Kind.DECIMAL:
-            return Decimal(n).scaleb(-scale)
+            return Decimal(n).scaleb(-kind.scale)
         case Kind.TIMESTAMP:
             return n * 7 * SECOND
         case Kind.DATE:

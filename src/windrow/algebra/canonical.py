@@ -44,6 +44,7 @@ from windrow.algebra.operators import (
 from windrow.algebra.over import Frame, FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import DataType, Kind
+from windrow.algebra.unnest import Unnest
 from windrow.errors import StateError
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
@@ -81,6 +82,7 @@ NAMES: dict[type, str] = {
     Limit: "limit.1",
     Rank: "rank.1",
     Over: "over.1",
+    Unnest: "unnest.1",
     FramedCall: "framed.1",
     Frame: "frame.1",
     Literal: "literal.1",

@@ -42,9 +42,16 @@ class Kind(Enum):
     STRUCT = "STRUCT"
 
 
+#: what the element of an ARRAY is called that is a MAP
+_ENTRY = "entry"
+
+
 @dataclass(frozen=True)
 class DataType:
-    """A type; `precision` and `scale` belong to DECIMAL, `fields` to ARRAY (one) and STRUCT (named)."""
+    """A type; `precision` and `scale` belong to DECIMAL, `fields` to ARRAY (one) and STRUCT (named).
+
+    A MAP is an ARRAY of its entries, in the order of their keys, no two of which are equal.
+    """
 
     kind: Kind
     precision: int = 0
@@ -55,6 +62,8 @@ class DataType:
         match self.kind:
             case Kind.DECIMAL:
                 return f"DECIMAL({self.precision},{self.scale})"
+            case Kind.ARRAY if self.is_map:
+                return f"MAP<{self.key}, {self.value}>"
             case Kind.ARRAY:
                 return f"ARRAY<{self.fields[0][1]}>"
             case Kind.STRUCT:
@@ -63,6 +72,25 @@ class DataType:
                 return str(self.kind.value)
 
     __str__ = __repr__
+
+    @property
+    def is_map(self) -> bool:
+        return self.kind is Kind.ARRAY and self.fields[0][0] == _ENTRY
+
+    @property
+    def element(self) -> DataType:
+        """Of an ARRAY, the type of its elements; of a MAP, that of its entries."""
+        return self.fields[0][1]
+
+    @property
+    def key(self) -> DataType:
+        """The type of a MAP's keys."""
+        return self.element.fields[0][1]
+
+    @property
+    def value(self) -> DataType:
+        """The type of a MAP's values."""
+        return self.element.fields[1][1]
 
     @property
     def is_integer(self) -> bool:
@@ -170,13 +198,24 @@ def array(element: DataType) -> DataType:
     return DataType(Kind.ARRAY, fields=(("element", element),))
 
 
+def map_of(key: DataType, value: DataType) -> DataType:
+    """MAP<key, value>."""
+    return DataType(Kind.ARRAY, fields=((_ENTRY, struct(key=key, value=value)),))
+
+
 def struct(**fields: DataType) -> DataType:
     """STRUCT<name: type, …>."""
     return DataType(Kind.STRUCT, fields=tuple(fields.items()))
 
 
 def parse_type(text: str) -> DataType:
-    """The type a name such as `bigint` or `DECIMAL(10,2)` stands for."""
+    """The type a name such as `bigint`, `DECIMAL(10,2)` or `ARRAY<STRUCT<a: INT, b: STRING>>` stands for.
+
+    >>> parse_type("map<string, array<int>>"), parse_type("ROW(a INT, `b c` STRING)")
+    (MAP<STRING, ARRAY<INT>>, STRUCT<a: INT, b c: STRING>)
+    """
+    if nested := _NESTED.fullmatch(text.strip()):
+        return _nested_type(nested[1].upper(), nested[2][1:-1], text.strip())
     name = " ".join(text.upper().split())
     if name in _NAMES:
         return _NAMES[name]
@@ -189,6 +228,39 @@ def parse_type(text: str) -> DataType:
     if _TIMESTAMP.fullmatch(name):
         return TIMESTAMP
     raise QueryError(f"no type `{text.strip()}`", code="bad-type", hint=nearest(name, [*_NAMES, "DECIMAL"]))
+
+
+_NESTED = re.compile(r"(ARRAY|MAP|STRUCT|ROW)\s*(<.*>|\(.*\))", re.IGNORECASE | re.DOTALL)
+_FIELD = re.compile(r"\s*(?:`([^`]+)`|([A-Za-z_]\w*))(?:\s*:\s*|\s+)(\S.*?)\s*", re.DOTALL)
+
+
+def _nested_type(word: str, inside: str, text: str) -> DataType:
+    parts = _parts(inside)
+    if word == "ARRAY" and len(parts) == 1:
+        return array(parse_type(parts[0]))
+    if word == "MAP" and len(parts) == 2:
+        return map_of(parse_type(parts[0]), parse_type(parts[1]))
+    fields = [_FIELD.fullmatch(part) for part in parts] if word in ("STRUCT", "ROW") else []
+    known = {(field[1] or field[2]): parse_type(field[3]) for field in fields if field is not None}
+    if len(known) != len(parts):
+        raise QueryError(
+            f"no type `{text}`",
+            code="bad-type",
+            hint="write ARRAY<INT>, MAP<STRING, INT> or STRUCT<a: INT, b: STRING>",
+        )
+    return struct(**known)
+
+
+def _parts(inside: str) -> list[str]:
+    """What commas outside of brackets separate."""
+    found, depth = [""], 0
+    for char in inside:
+        depth += (char in "<(") - (char in ">)")
+        if char == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += char
+    return found
 
 
 _WIDENING = (Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.DECIMAL, Kind.FLOAT, Kind.DOUBLE)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.types import BIGINT, MAX_PRECISION, DataType, Kind
 from windrow.errors import DataError
+from windrow.windows.element import sort_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,6 +133,30 @@ def _date(value: Any, _: DataType) -> int | None:
     return whole if whole is not None and whole % _DAY == 0 else None
 
 
+def _array(value: Any, kind: DataType) -> tuple[Any, ...] | None:
+    """A list, or of a MAP also a dict; entries go by their keys."""
+    entries = value.items() if kind.is_map and isinstance(value, dict) else value
+    if isinstance(entries, str | bytes) or not isinstance(entries, Iterable):
+        return None
+    found = tuple(canonical(each, kind.element, "an element") for each in entries)
+    return map_value(found, kind) if kind.is_map else found
+
+
+def _struct(value: Any, kind: DataType) -> tuple[Any, ...] | None:
+    if isinstance(value, dict):
+        value = [value.get(name) for name, _ in kind.fields]
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence) or len(value) != len(kind.fields):
+        return None
+    pairs = zip(value, kind.fields, strict=True)
+    return tuple(canonical(each, inner, f"field `{name}`") for each, (name, inner) in pairs)
+
+
+def map_value(entries: Iterable[Any], kind: DataType) -> tuple[tuple[Any, Any], ...]:
+    """Entries as a MAP: in the order of their keys; of equal keys the last."""
+    found = {sort_key((key,)): (key, value) for key, value in entries}
+    return tuple(found[key] for key in sorted(found))
+
+
 _CONVERTERS: dict[Kind, Callable[[Any, DataType], Any]] = {
     Kind.BOOLEAN: _boolean,
     Kind.TINYINT: _integer,
@@ -145,4 +170,6 @@ _CONVERTERS: dict[Kind, Callable[[Any, DataType], Any]] = {
     Kind.BINARY: _bytes,
     Kind.TIMESTAMP: _timestamp,
     Kind.DATE: _date,
+    Kind.ARRAY: _array,
+    Kind.STRUCT: _struct,
 }

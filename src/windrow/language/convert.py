@@ -37,6 +37,7 @@ from windrow.language.syntax import (
     SelectItem,
     SetOperation,
     Star,
+    Unnesting,
     WStream,
     enclosed,
     grown,
@@ -56,9 +57,9 @@ def _column(self: Converter, node: exp.Expr) -> Node:
     self.only(node, {"this", "table", "db", "catalog"})
     parts = [node.args[part] for part in ("catalog", "db", "table", "this") if node.args.get(part)]
     star = isinstance(parts[-1], exp.Star)
-    if len(parts) > 2:
-        raise self.refusal(node, "this name has too many parts", "write column or stream.column")
     if star:
+        if len(parts) > 2:
+            raise self.refusal(node, "this name has too many parts", "write stream.*")
         return _qualified_star(self, parts[0], parts[1])
     tokens = [self.token_of(part) for part in parts]
     start = tokens[0].start
@@ -187,6 +188,21 @@ def _over(self: Converter, node: exp.Expr) -> Node:
     return Over(span, call, partition, keys, frame, ignores)
 
 
+def _bracket(self: Converter, node: exp.Expr) -> Node:
+    """`x[0]` and `x['k']`."""
+    whole, (index,) = self.convert(node.this), node.expressions
+    place = self.convert(index)
+    close = self.tokens.at(place.span.end)
+    return Apply(whole.span.to(self.tokens[close].span), "element", (whole, place))
+
+
+def _dot(self: Converter, node: exp.Expr) -> Node:
+    """`f(x).a`: a field of a value that is no column."""
+    whole, token = self.convert(node.this), self.name_of(node.expression)
+    name = Constant(token.span, token.name, "STRING")
+    return Apply(whole.span.to(token.span), "get_field", (whole, name))
+
+
 OPERANDS: dict[type[exp.Expr], Callable[[Converter, exp.Expr], Node]] = {
     exp.Column: _column,
     exp.Star: _star,
@@ -199,6 +215,8 @@ OPERANDS: dict[type[exp.Expr], Callable[[Converter, exp.Expr], Node]] = {
     exp.Exists: _exists,
     exp.Subquery: _scalar,
     exp.Window: _over,
+    exp.Bracket: _bracket,
+    exp.Dot: _dot,
 }
 _SUBQUERY = ("a query stands in parentheses", "write (SELECT …)")
 REFUSED: dict[type[exp.Expr], tuple[str, str | None]] = {
@@ -206,7 +224,6 @@ REFUSED: dict[type[exp.Expr], tuple[str, str | None]] = {
     exp.Union: _SUBQUERY,
     exp.Except: _SUBQUERY,
     exp.Tuple: ("a list of values is not a value", "compare the values one by one, joined by AND"),
-    exp.Dot: ("this path is not part of the language", "names have the form column or stream.column"),
     exp.Distinct: ("DISTINCT does not stand here", "write COUNT(DISTINCT x) or SELECT DISTINCT"),
     exp.Order: ("aggregates take no ORDER BY", "use FIRST, LAST or TOP_K"),
     exp.Alias: ("an alias does not stand here", "aliases stand in the select list and in FROM"),
@@ -312,18 +329,19 @@ class QueryConverter(SourceConverter):
     def _select(self, node: exp.Select) -> Select:
         self.only(node, _SELECT_PARTS)
         outer, self.using = self.using, Using()
+        around, self.unnests = self.unnests, []
         try:
             with self.names_of(node):
                 return self._select_parts(node)
         finally:
-            self.using = outer
+            self.using, self.unnests = outer, around
 
     def _select_parts(self, node: exp.Select) -> Select:
         sources, on = self.from_clause(node)
         where = self._condition(node, "where")
         group_by = self._group_by(node.args.get("group"))
         having, qualify = self._condition(node, "having"), self._condition(node, "qualify")
-        items = tuple(self.item(part) for part in node.expressions)
+        items = tuple(self._unnested(self.item(part)) for part in node.expressions)
         order_by, limit = self._order_by(node.args.get("order")), self._limit(node.args.get("limit"))
         self.using.refuse_star(items)
         nodes = [*items, *sources, *on, *group_by, *(expression for expression, _ in order_by)]
@@ -338,6 +356,7 @@ class QueryConverter(SourceConverter):
             sources=self.with_stray_window(sources, span),
             word=self.lifted.words.get(self.tokens[select].start, StreamWord.AUTO),
             distinct=self._distinct(node),
+            unnests=(*self._laterals(span), *self.unnests),
             on=on,
             where=where,
             group_by=group_by,
@@ -347,6 +366,23 @@ class QueryConverter(SourceConverter):
             limit=limit,
         )
         return with_window_key(select_parts)
+
+    def _laterals(self, span: Span) -> list[Unnesting]:
+        """The LATERAL VIEWs of a SELECT; those of nested ones are taken already."""
+        own = [start for start in self.lifted.laterals if span.start <= start < span.end]
+        return [self.lifted.laterals.pop(start) for start in sorted(own)]
+
+    def _unnested(self, item: SelectItem) -> SelectItem:
+        """explode(x) in a select list is a column of what it unnests."""
+        call = item.expression
+        if not isinstance(call, Apply) or call.function.upper() not in ("EXPLODE", "UNNEST"):
+            return item
+        if len(call.args) != 1:
+            hint = f"write {call.function}(x)"
+            raise QueryError(f"{call.function} takes an array", code="wrong-arity", span=call.span, hint=hint)
+        name = item.alias or ("col" if call.function.upper() == "EXPLODE" else "unnest")
+        self.unnests.append(Unnesting(call.span, "EXPLODE", call.args[0], None, (name,)))
+        return replace(item, expression=Name(call.span, (name,)))
 
     def _to_the_end(self, span: Span) -> Span:
         """A SELECT reaches to the end of its parenthesis, or to the next set operation."""

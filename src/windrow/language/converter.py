@@ -37,6 +37,7 @@ from windrow.language.syntax import (
     SelectItem,
     Source,
     Star,
+    Unnesting,
     closed,
     enclosed,
     grown,
@@ -162,6 +163,8 @@ class Converter(ABC):
         self.tokens = lifted.tokens
         self.base = base
         self.using = Using()
+        #: what the SELECT at hand unnests
+        self.unnests: list[Unnesting] = []
         self.ctes = Ctes()
         self._depth = 0
 

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, NoReturn
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language import lift_literals
+from windrow.language.lift_laterals import lift_laterals
 from windrow.language.lift_literals import Cursor
 from windrow.language.shape import is_misspelt, unexpected
 from windrow.language.syntax import FrameSyntax, words
@@ -41,7 +42,7 @@ from windrow.language.windows import ReadExpression, parse_window
 from windrow.windows.units import Quantity
 
 if TYPE_CHECKING:
-    from windrow.language.syntax import Node, WindowSyntax
+    from windrow.language.syntax import Node, Unnesting, WindowSyntax
 
 
 _WORDS = {word.value: word for word in StreamWord if word.value}
@@ -258,6 +259,8 @@ class Lifted:
     #: frames of OVER, by its parenthesis, and which OVERs follow IGNORE NULLS
     frames: dict[int, FrameSyntax] = field(default_factory=dict)
     ignoring: set[int] = field(default_factory=set)
+    #: LATERAL VIEWs
+    laterals: dict[int, Unnesting] = field(default_factory=dict)
     #: window functions of FROM
     functions_in_from: dict[int, TableFunction] = field(default_factory=dict)
     #: what stands in the skeleton for the token at an index; "" is blank
@@ -326,6 +329,7 @@ def lift(tokens: Tokens, expression: ReadExpression) -> Lifted:
     lift_table_functions(lifted)
     lift_stream_words(lifted)
     lift_frames(lifted)
+    lift_laterals(lifted, expression)
     lift_literals.lift_literals(lifted)
     return lifted
 
@@ -335,7 +339,7 @@ def _without_brackets(tokens: Tokens, expression: ReadExpression) -> Lifted:
     windows: dict[int, WindowSyntax] = {}
     index = 0
     while index < len(tokens):
-        if tokens.word(index) != "[":
+        if tokens.word(index) != "[" or _is_element(tokens, index):
             kept += [tokens[index]] if not _is_unary_plus(tokens, index) else []
             index += 1
             continue
@@ -345,6 +349,13 @@ def _without_brackets(tokens: Tokens, expression: ReadExpression) -> Lifted:
         windows[kept[-1].start] = parse_window(bracket, expression)
         index = close + 1
     return Lifted(Tokens(tokens.text, tuple(kept)), windows)
+
+
+def _is_element(tokens: Tokens, index: int) -> bool:
+    """Whether a bracket holds the place or the key of an element: one number or text, and not in FROM."""
+    one = tokens.partner[index] == index + 2
+    named = tokens.word(index - 2) not in ("FROM", "JOIN")
+    return one and named and tokens.is_kind(index + 1, Kind.NUMBER, Kind.STRING)
 
 
 def _is_unary_plus(tokens: Tokens, index: int) -> bool:

@@ -50,6 +50,7 @@ from windrow.algebra.operators import (
 )
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.unnest import Unnest
 from windrow.errors import QueryError
 from windrow.language.binder.names import call_sql, describe
 from windrow.language.depth import roomy
@@ -231,6 +232,8 @@ def _relation(plan: Plan, word: StreamWord) -> str:
             return _numbered(plan)
         case Over():
             return _framed(plan)
+        case Unnest():
+            return _unnested(plan)
     return _Select(select_shape(plan), word).text()
 
 
@@ -254,6 +257,19 @@ def _framed(plan: Over) -> str:
         values.append(f"{call} OVER ({window} {frame_text(framed.frame, domain)}) AS {quoted(name)}")
     rows = _nested(_relation(plan.input, StreamWord.AUTO))
     return f"SELECT *, {', '.join(values)}\nFROM {rows} AS framed"
+
+
+def _unnested(plan: Unnest) -> str:
+    """The rows of a nested query, with the elements of their arrays."""
+    rows, array = _nested(_relation(plan.input, StreamWord.AUTO)), to_sql(plan.array, quoted)
+    names = [plan.position, *plan.names] if plan.position else [*plan.names]
+    columns = ", ".join(map(quoted, names))
+    if plan.spreads:
+        kind, on = ("LEFT", " ON TRUE") if plan.outer else ("CROSS", "")
+        word = "POSEXPLODE" if plan.position else "UNNEST"
+        return f"SELECT *\nFROM {rows} AS unnesting\n{kind} JOIN {word}({array}) AS element({columns}){on}"
+    view = f"LATERAL VIEW {'OUTER ' * plan.outer}{'posexplode' if plan.position else 'explode'}({array})"
+    return f"SELECT *\nFROM {rows} AS unnesting\n{view} element AS {columns}"
 
 
 def _first_side(plan: Plan, word: StreamWord) -> str:

@@ -11,6 +11,7 @@ from sqlglot import exp
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language.converter import Converter
+from windrow.language.lift_laterals import UNNESTING
 from windrow.language.syntax import (
     Name,
     Node,
@@ -19,6 +20,7 @@ from windrow.language.syntax import (
     SelectItem,
     Source,
     Star,
+    Unnesting,
     WindowSyntax,
     enclosed,
     grown,
@@ -44,6 +46,9 @@ class SourceConverter(Converter):
         for join in [*self._joins_of(begin.this), *node.args.get("joins", ())]:
             side = self._side(join)
             self.only(join, {"this", "kind", "on", "using", "side"})
+            if self._is_unnesting(join.this):
+                self.unnests.append(self._unnesting(join, side))
+                continue
             sources.append(replace(self._source(join.this), join=side))
             own = [self.convert(join.args["on"])] if join.args.get("on") is not None else []
             own += self._using(join, sources)
@@ -88,6 +93,27 @@ class SourceConverter(Converter):
             index -= 1
         span = grown(self.tokens[index].span, self.tokens, left=[_JOIN_WORDS] * 3)
         return QueryError(message, code="not-supported", span=span, hint=hint)
+
+    def _is_unnesting(self, node: exp.Expr) -> bool:
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Anonymous):
+            return False
+        return self.token_of(node.this).word in UNNESTING
+
+    def _unnesting(self, join: exp.Expr, side: str) -> Unnesting:
+        """`CROSS JOIN UNNEST(x) AS t(a)`, or with LEFT JOIN … ON TRUE."""
+        node = join.this
+        self.only(node, {"this", "alias", "joins"})
+        token, (array, *others) = self.token_of(node.this), self.all(node.this.expressions) or (None,)
+        condition = join.args.get("on")
+        is_true = condition is None or isinstance(condition, exp.Boolean | exp.Literal | exp.Column)
+        if array is None or others or side in ("RIGHT", "FULL") or not is_true:
+            hint = f"write CROSS JOIN {token.word}(x) AS t(a), or LEFT JOIN {token.word}(x) AS t(a) ON TRUE"
+            raise self.refusal(node.this, f"{token.word} is joined to the row that its array is of", hint)
+        alias = node.args.get("alias")
+        columns = [self.name_of(column).name for column in alias.columns] if alias is not None else []
+        name = self.name_of(alias.this).name if alias is not None and alias.this is not None else None
+        span = self.place(node)
+        return Unnesting(span, token.word, array, name, tuple(columns), side == "LEFT")
 
     def _source(self, node: exp.Expr) -> Source:
         if isinstance(node, exp.Subquery):

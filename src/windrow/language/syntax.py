@@ -246,6 +246,18 @@ class Source(Node):
 
 
 @dataclass(frozen=True)
+class Unnesting(Node):
+    """`UNNEST(x) AS t(a, b)`, `LATERAL VIEW [OUTER] explode(x) t AS a`, or explode in a select list; its
+    `function` is UNNEST, EXPLODE or POSEXPLODE."""
+
+    function: str
+    array: Node
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    outer: bool = False
+
+
+@dataclass(frozen=True)
 class Query(Node):
     """A SELECT or a set operation."""
 
@@ -258,6 +270,7 @@ class Select(Query):
     sources: tuple[Source, ...]
     word: StreamWord
     distinct: bool = False
+    unnests: tuple[Unnesting, ...] = ()
     on: tuple[Node, ...] = ()
     where: Node | None = None
     group_by: tuple[Node, ...] = ()

@@ -196,9 +196,21 @@ def scan(text: str) -> Tokens:
             statement = len(found) if found[-1].word == ";" else statement
             if len(found) - statement > MAX_TOKENS:
                 raise _too_long(found[-1])
+        elif match[0] == ":" and _is_in_struct(found):
+            found.append(_token(Kind.SIGN, ":", match.start()))
         elif kind != "space":
             raise _UNREADABLE[kind](match)
     return Tokens(text, tuple(found))
+
+
+def _is_in_struct(found: list[Token]) -> bool:
+    """Whether the last token may be the name of a field, as in STRUCT<name: STRING>."""
+    depth = 0
+    for token in reversed(found[-200:]):
+        depth += {">": 1, ">>": 2, "<": -1}.get(token.word, 0)
+        if depth < 0:
+            return True
+    return False
 
 
 def _too_long(token: Token) -> QueryError:

@@ -214,9 +214,9 @@ FOREIGN: dict[str, Foreign] = {
         over,
     ),
     "LATERAL": Foreign(
-        lambda tokens, index: tokens.word(index + 1) in ("(", "VIEW"),
-        f"LATERAL {_NOT}",
-        "join the streams on a condition",
+        _then("("),
+        f"LATERAL (…) {_NOT}",
+        "join the streams on a condition; of an array write UNNEST(x) AS t(a)",
     ),
     "PIVOT": Foreign(_then("("), f"PIVOT {_NOT}", "use aggregates with FILTER (WHERE …)"),
     "UNPIVOT": Foreign(_then("("), f"UNPIVOT {_NOT}", "use UNION ALL"),

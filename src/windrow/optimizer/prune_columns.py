@@ -34,6 +34,7 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.unnest import Unnest
 from windrow.optimizer.trees import as_query, kept
 from windrow.windows.lifetime import LifetimeWindow
 
@@ -83,6 +84,10 @@ class _Pruning:
     def _(self, plan: Project, needed: Names) -> Plan:
         outputs = tuple(output for output in plan.outputs if output[0] in needed) or plan.outputs[:1]
         return Project(self.at_least(plan.input, _columns(value for _, value in outputs)), outputs)
+
+    @at_least.register
+    def _(self, plan: Unnest, needed: Names) -> Plan:
+        return replace(plan, input=self._needed(plan.input, needed | plan.array.columns))
 
     @at_least.register
     def _(self, plan: Union, needed: Names) -> Plan:

@@ -40,6 +40,7 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.unnest import Unnest
 from windrow.optimizer.movability import is_movable, respects_grouping
 from windrow.optimizer.trees import as_query, filtered, renamed, substituted
 from windrow.windows.ranges import RangeWindow
@@ -92,6 +93,12 @@ class _Placing:
         going, staying = _split(parts, lambda part: is_movable(substituted(part, values)))
         below = self.place(plan.input, tuple(substituted(part, values) for part in going))
         return filtered(replace(plan, input=below), staying)
+
+    @place.register
+    def _(self, plan: Unnest, parts: Parts) -> Plan:
+        """What is not about elements is asked before."""
+        going, staying = _split(parts, lambda part: _reads_only(part, plan.input.schema))
+        return filtered(replace(plan, input=self.place(plan.input, going)), staying)
 
     @place.register
     def _(self, plan: Union, parts: Parts) -> Plan:

@@ -19,6 +19,7 @@ from windrow.algebra.operators import (
 )
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
+from windrow.algebra.unnest import Unnest
 from windrow.errors import QueryError
 from windrow.optimizer.movability import can_fail
 from windrow.windows.lifetime import LifetimeWindow
@@ -94,6 +95,8 @@ def with_expressions(plan: Plan, change: Callable[[Expression], Expression]) -> 
             return _with_grouping(plan, change)
         case Over():
             return _with_frames(plan, change)
+        case Unnest():
+            return replace(plan, array=change(plan.array))
         case Window(spec=LifetimeWindow() as spec):
             return replace(plan, spec=replace(spec, expression=change(spec.expression)))
         case _:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from windrow.algebra.catalog import Late
-from windrow.algebra.expressions import TRUE, Expression, WindowBound, conjunction
-from windrow.algebra.functions import call
+from windrow.algebra.expressions import TRUE, Call, Expression, WindowBound, conjunction
+from windrow.algebra.functions import call, lookup
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.kernels.aggregates.measures import GROUPS
@@ -113,6 +113,8 @@ def _native(program: PaneProgram) -> NativeQuery | str:
     read = [normal.where, *normal.keys, *(normal.of(e) for _, args, where in parts for e in (*args, where))]
     if any(can_fail(part) or _asks_for_bounds(part) for part in read):
         return "an expression may fail for some row, which must not stop other queries"
+    if any(isinstance(node, Call) and not lookup(node.function).native for e in read for node in e.walk()):
+        return "it reads parts of nested values"
     if any(key.type.fields for key in normal.keys):
         return "it groups by arrays or structs"
     bounds = _landmark(level.query.cut)

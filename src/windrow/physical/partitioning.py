@@ -34,6 +34,7 @@ from windrow.algebra.operators import (
 from windrow.algebra.over import Over
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.unnest import Unnest
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.spec import OwnInterval
 
@@ -183,7 +184,7 @@ class _Apart:
                 return self._nested(plan)
             case Window():
                 return self._window(plan)
-            case Filter():
+            case Filter() | Unnest():
                 return self.of(plan.input)
             case TableJoin():
                 return self._with_table(plan)

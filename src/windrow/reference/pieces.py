@@ -29,8 +29,9 @@ from windrow.algebra.operators import (
 )
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Window
+from windrow.algebra.unnest import Unnest
 from windrow.reference.expressions import compile_expression
-from windrow.reference.snapshot import Snapshot, grouped, in_order, lives, table_rows, together
+from windrow.reference.snapshot import Snapshot, elements, grouped, in_order, lives, table_rows, together
 from windrow.reference.world import Fact, Values, World
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.element import sort_key
@@ -250,6 +251,19 @@ class Pieces:
             alive = [piece.fact for piece in rows if start in piece]
             found += [Piece(fact, start, stop, stop) for fact in self.moment.numbered(plan, alive)]
         return levelled(found)
+
+    @of.register
+    def _(self, plan: Unnest) -> list[Piece]:
+        array = compile_expression(plan.array, plan.input.schema.names)
+        return [
+            replace(
+                piece,
+                fact=replace(piece.fact, values=piece.fact.values + more),
+                origin=(*piece.origin, place),
+            )
+            for piece in self.of(plan.input)
+            for place, more in enumerate(elements(plan, array(piece.fact.values, None)))
+        ]
 
     @of.register
     def _(self, plan: Over) -> list[Piece]:

@@ -39,6 +39,7 @@ from windrow.algebra.operators import (
 )
 from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Plan, TableScan, Window
+from windrow.algebra.unnest import Unnest
 from windrow.reference import aggregates
 from windrow.reference.expressions import WindowContext, compile_expression
 from windrow.reference.scopes import last_slide, members
@@ -319,6 +320,15 @@ class Snapshot:
         return found
 
     @facts.register
+    def _(self, plan: Unnest) -> list[Fact]:
+        array = self._reader(plan.array, plan.input)
+        return [
+            replace(fact, values=fact.values + more)
+            for fact in self.facts(plan.input)
+            for more in elements(plan, array(fact))
+        ]
+
+    @facts.register
     def _(self, plan: Over) -> list[Fact]:
         ordered = sorted(self.facts(plan.input), key=in_order)
         more = self.framed(plan, ordered)
@@ -356,6 +366,15 @@ class Snapshot:
 
     def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
         return self._compiled(predicate, source)(values, self.bounds(source)) is True
+
+
+def elements(plan: Unnest, array: tuple[Any, ...] | None) -> list[Values]:
+    """The columns of each element."""
+    if not array:
+        return [(None,) * (len(plan.names) + bool(plan.position))] if plan.outer else []
+    none = (None,) * len(plan.names)
+    parts = [(each or none) if plan.spreads else (each,) for each in array]
+    return [((place,) if plan.position else ()) + part for place, part in enumerate(parts)]
 
 
 def in_order(fact: Fact) -> Any:

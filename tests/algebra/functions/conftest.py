@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<text>[xX]?'(?:[^'\\]|\\.)*')|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:BD|[LSYDF])?)"
-    r"|(?P<word>[A-Za-z_]\w*)|(?P<sign><=>|<>|!=|<=|>=|==|\|\||<<|>>|[-+*/%=<>(),~&|^]))",
+    r"|(?P<word>[A-Za-z_]\w*)|(?P<sign><=>|<>|!=|<=|>=|==|\|\||<<|>>|[-+*/%=<>(),~&|^.\[\]]))",
     re.DOTALL,
 )
 _LEVELS = (("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-", "||"), ("*", "/", "%", "DIV"))
@@ -120,7 +120,19 @@ class _Reader:
                 self.at += 1
                 return _number("-" + self.tokens[self.at - 1][1])
             return call("neg", (self.unary(),))
-        return call("~", (self.unary(),)) if self.accept("~") else self.primary()
+        return call("~", (self.unary(),)) if self.accept("~") else self.part()
+
+    def part(self) -> Expression:
+        """A value, perhaps with fields and elements behind it."""
+        value = self.primary()
+        while sign := self.accept("[", "."):
+            if sign == "[":
+                value = call("element", (value, self.expression()))
+                self.expect("]")
+            else:
+                self.at += 1
+                value = call("get_field", (value, Literal(self.tokens[self.at - 1][1], STRING)))
+        return value
 
     def primary(self) -> Expression:
         kind, text = self.tokens[self.at]

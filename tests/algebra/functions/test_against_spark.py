@@ -135,7 +135,7 @@ def reference(tree: Expression, block: Block) -> list[Any]:
 
 
 def spark_type(kind: DataType) -> str:
-    return type_text(kind).lower()
+    return type_text(kind).lower().replace(": ", ":").replace(", ", ",")
 
 
 def normal(value: Any, kind: DataType) -> Any:
@@ -148,6 +148,10 @@ def normal(value: Any, kind: DataType) -> Any:
         return bytes(value)
     if kind.kind is Kind.DATE:
         return value * _DAY
+    if kind.kind is Kind.ARRAY:
+        return tuple(normal(each, kind.element) for each in value)
+    if kind.kind is Kind.STRUCT:
+        return tuple(normal(each, inner) for each, (_, inner) in zip(value, kind.fields, strict=True))
     return value
 
 

@@ -176,6 +176,23 @@ def test_json_lines(spark: SparkSession, declare: Declare, drain: Drain, tmp_pat
     assert batch.to_pylist() == [{"ts": MIDNIGHT, "item": 7}, {"ts": None, "item": 8}]
 
 
+def test_nested_values_of_files(spark: SparkSession, drain: Drain, tmp_path: Path) -> None:
+    """Maps are arrays of entries, in the order of their keys."""
+    columns = "p STRUCT<a: INT, t: TIMESTAMP>, l ARRAY<STRUCT<i: INT>>, m MAP<STRING, INT>, ts BIGINT"
+    row = '{"p": {"a": 1, "t": "2026-01-01"}, "l": [{"i": 2}], "m": {"z": 1, "b": null}, "ts": 3}'
+    (tmp_path / "a.jsonl").write_text(row + "\n")
+    entries = [{"key": "b", "value": None}, {"key": "z", "value": 1}]
+    wanted = {"p": {"a": 1, "t": MIDNIGHT}, "l": [{"i": 2}], "m": entries, "ts": 3}
+    stream = declare_stream("s", columns, f"WATTR ts FROM '{tmp_path}/*.jsonl?bounded=true'")
+    assert all_rows(open_url(spark, stream)).select(*wanted).toArrow().to_pylist() == [wanted]
+    kinds = {"m": pa.map_(pa.string(), pa.int32())}
+    pq.write_table(
+        pa.table({"m": pa.array([[("z", 1), ("b", None)]], kinds["m"]), "ts": [3]}), tmp_path / "a.parquet"
+    )
+    stream = declare_stream("s", "m MAP<STRING, INT>, ts BIGINT", f"WATTR ts FROM '{tmp_path}/a.parquet'")
+    assert all_rows(open_url(spark, stream)).select("m").toArrow().to_pylist() == [{"m": entries}]
+
+
 def test_a_json_column_that_may_be_absent(spark: SparkSession, declare: Declare, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"item": 7, "ts": "2026-01-01"}\n')
     columns, place = "item BIGINT, note STRING, ts TIMESTAMP", f"{tmp_path}/a.json?bounded=true"

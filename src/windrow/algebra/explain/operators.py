@@ -25,6 +25,7 @@ from windrow.algebra.operators import (
 )
 from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, Subquery, TableScan, Window
+from windrow.algebra.unnest import Unnest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -97,6 +98,8 @@ def operator_text(node: Plan, spelling: Spelling) -> str:  # noqa: C901  # one l
         case Rank(kind=kind, partition=partition, order=order):
             apart = f" of {', '.join(map(spelling.sql, partition))}" if partition else ""
             return f"# {kind}{apart} by {_order(order, spelling)}"
+        case Unnest(array=array, outer=outer):
+            return f"{'OUTER ' * outer}UNNEST {spelling.sql(array)} AS {', '.join(map(spelling, node.names))}"
         case Over(calls=calls):
             domain = node.leaves[0].domain
             texts = (f"{call_text(each.call, spelling)} {_over(each, domain, spelling)}" for _, each in calls)

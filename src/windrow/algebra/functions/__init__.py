@@ -21,6 +21,7 @@ from windrow.algebra.functions import (
     conditional,
     extraction,
     logic,
+    nested,
     numeric,
     patterns,
     strings,
@@ -43,6 +44,7 @@ for _category, _family in (
     ("patterns", patterns),
     ("time", times),
     ("time", extraction),
+    ("nested data", nested),
     ("casts", casts),
     ("refused", refused),
 ):

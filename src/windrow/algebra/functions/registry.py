@@ -66,6 +66,8 @@ class Function:
     can_fail: bool = False
     #: the function that gives NULL where this one fails
     try_form: str | None = None
+    #: whether Spark has it and gives the same, so that Spark may compute it
+    native: bool = True
 
     @property
     def template(self) -> str:

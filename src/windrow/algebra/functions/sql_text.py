@@ -131,6 +131,7 @@ assert _WRITERS.keys() | {Kind.NULL} == set(Kind)
 
 _HOLE = re.compile(r"\{(\d*)(\*?)\}")
 _OPTIONAL = re.compile(r"\[([^\]]*\{(\d)\}[^\]]*)\]")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NEGATIVE = 90
 #: operators whose chains need no parentheses: a AND b AND c
 _ASSOCIATIVE = frozenset({"and", "or", "||"})
@@ -147,6 +148,10 @@ def to_sql(expression: Expression, names: Callable[[str], str]) -> str:
             return names(name)
         case Cast(arg, kind, safe):
             return f"{'TRY_CAST' if safe else 'CAST'}({to_sql(arg, names)} AS {type_text(kind)})"
+        case Call("get_field", (whole, Literal(field))):
+            return f"{_operand('get_field', ATOM - 1, 0, whole, names)}.{quoted(field)}"
+        case Call("element", (whole, place)):
+            return f"{_operand('element', ATOM - 1, 0, whole, names)}[{to_sql(place, names)}]"
         case Call("case", args):
             return _case([to_sql(arg, names) for arg in args])
         case Call("-", (left, right)) if left.type == DATE:
@@ -158,6 +163,11 @@ def to_sql(expression: Expression, names: Callable[[str], str]) -> str:
         case Call():
             return _call(expression, names)
     raise AssertionError(f"cannot print {type(expression).__name__}")
+
+
+def quoted(name: str) -> str:
+    """A name as it can stand in SQL."""
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def _chained(name: str, expression: Expression) -> list[Expression]:

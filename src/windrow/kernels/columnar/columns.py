@@ -120,7 +120,17 @@ def polars_type(kind: DataType) -> pl.DataType:
 
 def column_of(name: str, kind: DataType, values: Iterable[Any]) -> pl.Series:
     """Plain values, as `windrow.algebra.values` has them, as a column."""
-    return pl.Series(name, list(values), dtype=polars_type(kind))
+    found = [_named(value, kind) for value in values] if kind.fields else list(values)
+    return pl.Series(name, found, dtype=polars_type(kind))
+
+
+def _named(value: Any, kind: DataType) -> Any:
+    """Structs within a value with the names of their fields, as polars takes them."""
+    if value is None or not kind.fields or isinstance(value, dict):
+        return value
+    if kind.kind is Kind.ARRAY:
+        return [_named(each, kind.element) for each in value]
+    return {name: _named(each, inner) for (name, inner), each in zip(kind.fields, value, strict=True)}
 
 
 def constant(value: Any, kind: DataType, length: int) -> pl.Series:

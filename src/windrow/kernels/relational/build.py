@@ -26,6 +26,7 @@ from windrow.algebra.operators import (
 from windrow.algebra.over import Over
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.unnest import Unnest
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail
@@ -51,7 +52,7 @@ from windrow.kernels.relational.operator import Operator, Stateless
 from windrow.kernels.relational.options import Choice, Evaluation, Strategy, Tables
 from windrow.kernels.relational.options import Counted as Counting
 from windrow.kernels.relational.signed_rows import TS
-from windrow.kernels.relational.stateless import Filtered, Projected, United
+from windrow.kernels.relational.stateless import Filtered, Projected, United, Unnested
 from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.extents import Extents
 from windrow.kernels.relational.windows.leaf import (
@@ -222,7 +223,7 @@ class Builder:
         built = self._build(plan)
         if id(built) not in self.choice.labels:
             self.choice.label(built, plan.label)
-        if isinstance(plan, Filter | Project | Union):
+        if isinstance(plan, Filter | Project | Union | Unnest):
             for below in built.inputs:
                 self.choice.pass_on(below, built)
         self.built[id(plan)] = built
@@ -438,6 +439,10 @@ class Builder:
     def _(self, plan: Rank) -> Operator:
         read = [*plan.partition, *(expression for expression, _ in plan.order)]
         return Ranked(plan, self._reading(read, plan, self.of(plan.input)))
+
+    @_build.register
+    def _(self, plan: Unnest) -> Operator:
+        return Unnested(plan, self.of(plan.input))
 
     @_build.register
     def _(self, plan: Over) -> Operator:

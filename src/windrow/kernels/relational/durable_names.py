@@ -40,7 +40,7 @@ from windrow.kernels.relational.join.catalogues import Catalogued
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.limit import Limited, Ranked
 from windrow.kernels.relational.operator import Operator
-from windrow.kernels.relational.stateless import Filtered, Projected, United
+from windrow.kernels.relational.stateless import Filtered, Projected, United, Unnested
 from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.extents import Extents
 from windrow.kernels.relational.windows.leaf import (
@@ -65,6 +65,7 @@ OPERATORS: dict[type[Operator], str] = {
     Filtered: "filter.1",
     Projected: "project.1",
     United: "union.1",
+    Unnested: "unnest.1",
     Intervals: "interval-window.1",
     Counted: "row-window.1",
     ReportedRows: "row-extents.1",

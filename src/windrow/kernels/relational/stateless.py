@@ -15,6 +15,7 @@ from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, STAYS, blank
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import Filter, Project, Union
+    from windrow.algebra.unnest import Unnest
 
 
 class Filtered(Stateless):
@@ -54,6 +55,42 @@ class Projected(Stateless):
             return blank(self.columns)
         columns = [evaluate(frame).cast(dtype).alias(name) for name, evaluate, dtype in self.outputs]
         return pl.DataFrame([*columns, *(frame[name] for name in hidden(frame))]).select(list(self.columns))
+
+
+class Unnested(Stateless):
+    """UNNEST: rows as often as their arrays have elements."""
+
+    name = "unnest"
+
+    def __init__(self, plan: Unnest, below: Operator) -> None:
+        self.inputs = (below,)
+        self.array = compile_expression(plan.array)
+        self.plan = plan
+        own = {field.name: polars_type(field.type) for field in plan.schema}
+        rest = (name for name in below.columns if name.startswith("#") and name not in BOUNDS)
+        self.columns = own | {name: below.columns[name] for name in rest}
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        (frame,) = inputs
+        if not frame.height:
+            return blank(self.columns)
+        plan = self.plan
+        kind = polars_type(plan.array.type)
+        arrays = self.array(frame).cast(kind)
+        some = (arrays.list.len() > 0).fill_null(False)
+        nothing = pl.Series([[None]], dtype=kind).new_from_index(0, frame.height)
+        known = frame.with_columns(arrays.zip_with(some, nothing).alias("#array"), some.alias("#some"))
+        known = known if plan.outer else known.filter(some)
+        places = pl.int_ranges(pl.col("#array").list.len()).cast(pl.List(pl.Int32)).alias("#place")
+        spread = known.with_columns(places).explode("#array", "#place")
+        place = pl.when("#some").then("#place").alias("#place")
+        spread = spread.with_columns(place)
+        element = spread["#array"]
+        names = [name for name, _ in plan.array.type.element.fields]
+        parts = [element.struct.field(name) for name in names] if plan.spreads else [element]
+        found = [part.alias(name) for name, part in zip(plan.names, parts, strict=True)]
+        found += [spread["#place"].alias(plan.position)] if plan.position else []
+        return spread.drop("#array", "#place", "#some").with_columns(found).select(list(self.columns))
 
 
 class United(Stateless):

@@ -31,17 +31,18 @@ from windrow.algebra.expressions import TRUE, Call, Literal, conjunction, conjun
 from windrow.algebra.functions import call
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.operators import KINDS, Distinct, Exists, Filter, Join, Project, TableJoin, Union
-from windrow.algebra.types import NULL
+from windrow.algebra.types import NULL, Kind
+from windrow.algebra.unnest import Unnest
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
 from windrow.language.binder.context import Context
 from windrow.language.binder.expressions import Values, conditions, has_aggregate
 from windrow.language.binder.joins import Conditions
 from windrow.language.binder.places import at, mistake, refuse, walk
 from windrow.language.binder.pseudo import Leaves, bounds_over, pseudo_reads
-from windrow.language.binder.scope import Scope
+from windrow.language.binder.scope import Entry, Scope
 from windrow.language.binder.select_list import expand
 from windrow.language.binder.sources import NESTED, bind_sources, renamed
-from windrow.language.syntax import Apply, ExistsTest, InTest, Node, Over, ScalarQuery, Select
+from windrow.language.syntax import Apply, ExistsTest, InTest, Node, Over, ScalarQuery, Select, Unnesting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
     from windrow.algebra.plan import Plan
     from windrow.algebra.schema import Field
+    from windrow.algebra.types import DataType
     from windrow.language.binder.sources import FromItem
     from windrow.language.syntax import Query
 
@@ -385,6 +387,8 @@ def bind_rows(select: Select, context: Context) -> Rows:
         with at(select):
             plan = placed.plan()
         foreign = placed.foreign
+    if select.unnests:
+        plan, scope = _unnested(select, plan, scope, context, [item.plan_alias for item in items])
     inside = context.inside(scope, [item.plan_alias for item in items])
     membership = Membership(scope, inside, bind_rows)
     for test in conditions(select.where):
@@ -405,6 +409,42 @@ def _asks_for_frames(select: Select) -> bool:
     return any(isinstance(part, Over) and part.function not in KINDS for part in parts)
 
 
+def _unnested(
+    select: Select, plan: Plan, scope: Scope, context: Context, used: list[str]
+) -> tuple[Plan, Scope]:
+    """The rows with the elements of their arrays, and what WHERE asks of them."""
+    for written in select.unnests:
+        with at(written):
+            array = Values(scope, written.function).bind(written.array)
+            alias = context.free(written.alias or "unnested", used)
+            used.append(alias)
+            position, names = _unnested_names(written, array.type)
+            place = f"{alias}.{position}" if position else None
+            plan = Unnest(plan, array, tuple(f"{alias}.{n}" for n in names), place, written.outer)
+            shown = written.alias or alias
+            columns = [position, *names] if position else names
+            own = tuple(Entry(shown, n, plan.schema.column(f"{alias}.{n}")) for n in columns)
+            scope = replace(scope, entries=(*scope.entries, *own))
+    for part in conditions(select.where):
+        if not isinstance(part, ExistsTest | InTest) and not scalar_queries(part):
+            plan = Filter(plan, Values(scope, "WHERE", bounds_over(plan)).condition(part))
+    return plan, scope
+
+
+def _unnested_names(written: Unnesting, kind: DataType) -> tuple[str | None, list[str]]:
+    """The columns: as they are named, or as the fields are; explode makes one column of a struct."""
+    names = list(written.columns)
+    position = None
+    if written.function == "POSEXPLODE":
+        position, names = (names[0], names[1:]) if names else ("pos", names)
+    if names or kind.kind is not Kind.ARRAY:
+        return position, names or ["col"]
+    fields = [name for name, _ in kind.element.fields]
+    if fields and (kind.is_map or written.function == "UNNEST"):
+        return position, fields
+    return position, ["col" if written.function != "UNNEST" else written.alias or "unnest"]
+
+
 def _sorted_conditions(select: Select, items: list[FromItem], scope: Scope) -> Conditions:
     placed = Conditions(items)
     for written in select.on:
@@ -416,7 +456,9 @@ def _sorted_conditions(select: Select, items: list[FromItem], scope: Scope) -> C
 
 
 def _where(select: Select, items: list[FromItem], scope: Scope) -> list[Expression]:
-    """The conditions of WHERE without queries in them."""
+    """The conditions of WHERE without queries in them; those about elements of arrays come later."""
+    if select.unnests:
+        return []
     bound = bounds_over(Leaves(tuple(leaf for item in items for leaf in item.plan.leaves)))
     plain = [
         part

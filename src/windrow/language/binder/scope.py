@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Column, Expression
+from windrow.algebra.expressions import Column, Expression, Literal
+from windrow.algebra.functions import call
 from windrow.algebra.functions.refusals import CLOCK_WORDS, clock_refusal
+from windrow.algebra.types import STRING, Kind
 from windrow.errors import QueryError, nearest
 
 if TYPE_CHECKING:
@@ -67,7 +69,19 @@ class Scope:
         ]
 
     def knows(self, name: Name) -> bool:
-        return bool(self.find(name.parts)) or (self.outer is not None and self.outer.knows(name))
+        own = bool(self.find(name.parts)) or self._field_of(name) is not None
+        return own or (self.outer is not None and self.outer.knows(name))
+
+    def _field_of(self, name: Name) -> Expression | None:
+        """The field of a struct that a name with parts stands for."""
+        for length in range(min(2, len(name.parts) - 1), 0, -1):
+            found = self.find(name.parts[:length])
+            if len(found) == 1 and found[0].column.type.kind is Kind.STRUCT:
+                value = found[0].column
+                for field in name.parts[length:]:
+                    value = call("get_field", [value, Literal(field, STRING)])
+                return value
+        return None
 
     def resolve(self, name: Name) -> Expression:
         """The column a name stands for; the query around is asked if there is none here.
@@ -79,6 +93,9 @@ class Scope:
             raise _ambiguous(name, found)
         if found:
             return found[0].column
+        field = self._field_of(name)
+        if field is not None:
+            return field
         if self.outer is None or not self.outer.knows(name):
             raise self._unknown(name)
         if not self.outer.find(name.parts):

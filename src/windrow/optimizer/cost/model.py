@@ -41,6 +41,7 @@ from windrow.algebra.operators import (
 from windrow.algebra.over import Over
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
+from windrow.algebra.unnest import Unnest
 from windrow.optimizer.cost.flows import (
     Estimate,
     Flow,
@@ -64,6 +65,10 @@ if TYPE_CHECKING:
 
 #: rates are at least this
 _LEAST = 1e-9
+
+
+#: of an array, as long as nobody has counted
+_ELEMENTS = 3
 
 
 class Estimator:
@@ -228,6 +233,13 @@ class Estimator:
         (flow,) = below
         cost = arrivals(plan.input, flow) * max(1.0, flow.rows) + upkeep(plan.input, flow.rate)
         return Estimate(flow.rate, flow.rows, flow.rows, cost), {**flow.values, plan.name: flow.rows}
+
+    @_of.register
+    def _(self, plan: Unnest, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+        (flow,) = below
+        rate, rows = flow.rate * _ELEMENTS, flow.rows * _ELEMENTS
+        made = [name for name in (*plan.names, plan.position) if name]
+        return Estimate(rate, rows, 0, rate), {**flow.values, **dict.fromkeys(made, rows)}
 
     @_of.register
     def _(self, plan: Over, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:

@@ -63,7 +63,17 @@ def _coalesce(_: Call, args: tuple[Compiled, ...]) -> Compiled:
     return evaluate
 
 
+def _array(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+    return lambda row, window: tuple(arg(row, window) for arg in args)
+
+
+def _named_struct(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+    return lambda row, window: tuple(arg(row, window) for arg in args[1::2])
+
+
 LAZY: dict[str, Lazy] = {
+    "array": _array,
+    "named_struct": _named_struct,
     "and": _connective(False),
     "or": _connective(True),
     "is_null": _is_null,

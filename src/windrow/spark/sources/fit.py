@@ -19,7 +19,7 @@ from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, SourceError, nearest
 from windrow.spark.sources.malformed_rows import TIME, Shape, raised
-from windrow.spark.sources.spark_types import from_spark, to_spark
+from windrow.spark.sources.spark_types import from_spark, to_spark, without_maps
 from windrow.spark.sources.wider_types import holds
 
 if TYPE_CHECKING:
@@ -84,7 +84,10 @@ def fitting(
     forms = dict(stream.forms)
     chosen, faults = [], []
     for field in stream.schema:
-        given = F.col(quoted(names[field.name]))
+        kind = frame.schema[names[field.name]].dataType
+        given = without_maps(F.col(quoted(names[field.name])), kind)
+        if field.type.is_map:
+            given = F.array_sort(given)
         form = forms.get(field.name)
         value = (
             given.cast(to_spark(field.type))

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
+    MapType,
     ShortType,
     StringType,
     StructField,
@@ -31,7 +32,7 @@ from windrow.algebra.types import Kind
 from windrow.errors import SourceError
 from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, quoted, timed
 from windrow.spark.sources.malformed_rows import TIME, Shape, raised
-from windrow.spark.sources.spark_types import to_spark
+from windrow.spark.sources.spark_types import to_spark, without_maps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -236,8 +237,10 @@ def reading_type(kind: DataType) -> SparkType:
             return StringType()
         case Kind.TINYINT:
             return ShortType()
+        case Kind.ARRAY if kind.is_map:
+            return MapType(reading_type(kind.key), reading_type(kind.value))
         case Kind.ARRAY:
-            return ArrayType(reading_type(kind.fields[0][1]))
+            return ArrayType(reading_type(kind.element))
         case Kind.STRUCT:
             return StructType([StructField(name, reading_type(inner)) for name, inner in kind.fields])
         case _:
@@ -260,8 +263,12 @@ def _converted(frame: DataFrame, stream: Stream | Table, read: Sequence[Column])
 
 
 def _value(read: Column, kind: DataType, *, is_utc: bool) -> tuple[Column, Column | None]:
+    if kind.is_map:
+        read = without_maps(read, reading_type(kind))
+        if ArrayType(reading_type(kind.element)) == to_spark(kind):
+            return read, None
     if reading_type(kind) == to_spark(kind):
-        return read, None
+        return without_maps(read, reading_type(kind)), None
     if kind.kind is Kind.ARRAY:
         inner = kind.fields[0][1]
         values = F.transform(read, lambda each: _value(each, inner, is_utc=is_utc)[0])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as spark
 
 from windrow.algebra.types import (
@@ -22,8 +25,12 @@ from windrow.algebra.types import (
     Kind,
     array,
     decimal,
+    map_of,
     struct,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 _BOTH_WAYS: dict[DataType, spark.DataType] = {
     NULL: spark.NullType(),
@@ -68,9 +75,42 @@ def from_spark(kind: spark.DataType) -> DataType | None:
     if isinstance(kind, spark.ArrayType):
         element = from_spark(kind.elementType)
         return None if element is None else array(element)
+    if isinstance(kind, spark.MapType):
+        key, value = from_spark(kind.keyType), from_spark(kind.valueType)
+        return None if key is None or value is None else map_of(key, value)
     if isinstance(kind, spark.StructType):
         return _from_struct(kind)
     return _FROM_SPARK.get(type(kind))
+
+
+def has_map(kind: spark.DataType) -> bool:
+    """Whether values of a Spark type have maps in them, which are arrays of entries here."""
+    match kind:
+        case spark.MapType():
+            return True
+        case spark.ArrayType():
+            return has_map(kind.elementType)
+        case spark.StructType():
+            return any(has_map(field.dataType) for field in kind.fields)
+    return False
+
+
+def without_maps(value: Column, kind: spark.DataType) -> Column:
+    """A value with its maps as arrays of entries, in the order of their keys."""
+    if not has_map(kind):
+        return value
+    match kind:
+        case spark.MapType():
+            inner = spark.StructType(
+                [spark.StructField("key", kind.keyType), spark.StructField("value", kind.valueType)]
+            )
+            entries = F.transform(F.map_entries(value), lambda each: without_maps(each, inner))
+            return F.array_sort(entries)
+        case spark.ArrayType():
+            return F.transform(value, lambda each: without_maps(each, kind.elementType))
+    assert isinstance(kind, spark.StructType)
+    parts = [without_maps(value.getField(f.name), f.dataType).alias(f.name) for f in kind.fields]
+    return F.when(value.isNotNull(), F.struct(*parts))
 
 
 def _from_struct(kind: spark.StructType) -> DataType | None:

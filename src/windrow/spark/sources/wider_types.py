@@ -44,4 +44,6 @@ def _holds_nested(wide: DataType, narrow: DataType) -> bool:
     if wide.kind is not narrow.kind or len(wide.fields) != len(narrow.fields):
         return False
     pairs = zip(wide.fields, narrow.fields, strict=True)
+    if wide.kind is Kind.ARRAY:  # a MAP may also be given as the array of its entries
+        return (wide.is_map or not narrow.is_map) and holds(wide.element, narrow.element)
     return all(ours == theirs and holds(outer, inner) for (ours, outer), (theirs, inner) in pairs)

@@ -15,6 +15,7 @@ from windrow.algebra.functions.values import (
     arithmetic,
     bits,
     comparison,
+    nested,
     numeric,
     patterns,
     strings,
@@ -30,4 +31,5 @@ STRICT: dict[str, Strict] = {
     **strings.FUNCTIONS,
     **patterns.FUNCTIONS,
     **times.FUNCTIONS,
+    **nested.FUNCTIONS,
 }

@@ -10,6 +10,7 @@ from windrow.kernels.columnar.functions import (
     bits,
     comparison,
     control,
+    nested,
     numeric,
     patterns,
     strings,
@@ -24,6 +25,7 @@ STRICT: dict[str, Strict] = {
     **strings.FUNCTIONS,
     **patterns.FUNCTIONS,
     **times.FUNCTIONS,
+    **nested.FUNCTIONS,
 }
 WHOLE: dict[str, Whole] = comparison.FUNCTIONS
 LAZY: dict[str, Lazy] = {**comparison.LAZY, **control.FUNCTIONS, **strings.LAZY}

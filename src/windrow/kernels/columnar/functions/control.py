@@ -59,7 +59,30 @@ def _coalesce(_: Call, args: tuple[Compiled, ...]) -> Evaluator:
     return evaluate
 
 
+def _array(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
+    dtype = polars_type(call.type.element)
+
+    def evaluate(frame: pl.DataFrame) -> pl.Series:
+        parts = [arg.evaluate(frame).cast(dtype).alias(f"c{place}") for place, arg in enumerate(args)]
+        return pl.DataFrame(parts).select(pl.concat_list(pl.all())).to_series()
+
+    return evaluate
+
+
+def _named_struct(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
+    def evaluate(frame: pl.DataFrame) -> pl.Series:
+        parts = [
+            arg.evaluate(frame).cast(polars_type(kind)).alias(name)
+            for (name, kind), arg in zip(call.type.fields, args[1::2], strict=True)
+        ]
+        return pl.DataFrame(parts).select(pl.struct(pl.all())).to_series()
+
+    return evaluate
+
+
 FUNCTIONS: dict[str, Lazy] = {
+    "array": _array,
+    "named_struct": _named_struct,
     "and": _connective(False),
     "or": _connective(True),
     "case": _case,

@@ -1,0 +1,249 @@
+"""Arrays, maps and structs: access to their parts, and how they are made. JSON: text that holds such values.
+
+`x.a` is a field, `x[0]` an element by its place from 0 on, `x['k']` the value of a key, as in Spark.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from windrow.algebra.expressions import Call, Expression, Literal
+from windrow.algebra.functions.coercion import cast, fits, mismatch, unify
+from windrow.algebra.functions.json_paths import parse_path
+from windrow.algebra.functions.registry import SHORT, TEXT, Function, accept, constant
+from windrow.algebra.functions.regular import compile_pattern
+from windrow.algebra.types import BOOLEAN, INT, STRING, DataType, Kind, array, parse_type, struct
+from windrow.errors import QueryError, nearest
+
+
+def _get_field(name: str, args: tuple[Expression, ...]) -> Expression:
+    whole, part = args
+    wanted = str(constant(name, part, "the field"))
+    kind = whole.type
+    if kind.kind is not Kind.STRUCT:
+        raise QueryError(
+            f"a {kind} has no field `{wanted}`", code="unknown-field", hint="only a STRUCT has fields"
+        )
+    found = [field for field, _ in kind.fields if field == wanted] or [
+        field for field, _ in kind.fields if field.lower() == wanted.lower()
+    ]
+    if not found:
+        names = [field for field, _ in kind.fields]
+        raise QueryError(f"no field `{wanted}`", code="unknown-field", hint=nearest(wanted, names))
+    return Call(name, (whole, Literal(found[0], STRING)), dict(kind.fields)[found[0]])
+
+
+def _array_or_map(name: str, args: tuple[Expression, ...]) -> DataType:
+    if args[0].type.kind is not Kind.ARRAY:
+        mismatch(name, args, "an ARRAY or a MAP, and what to look up")
+    return args[0].type
+
+
+def _element(name: str, args: tuple[Expression, ...]) -> Expression:
+    kind = _array_or_map(name, args)
+    if not kind.is_map:
+        return Call(name, (args[0], *accept(name, args[1:], (SHORT,))), kind.element)
+    if not fits(args[1], kind.key):
+        mismatch(name, args, f"a {kind} and a {kind.key}")
+    return Call(name, (args[0], cast(args[1], kind.key)), kind.value)
+
+
+def _get(name: str, args: tuple[Expression, ...]) -> Expression:
+    kind = _array_or_map(name, args)
+    if kind.is_map:
+        mismatch(name, args, "an ARRAY and a place")
+    return Call(name, (args[0], *accept(name, args[1:], (SHORT,))), kind.element)
+
+
+def _contains(name: str, args: tuple[Expression, ...]) -> Expression:
+    kind = _array_or_map(name, args)
+    if kind.is_map or not fits(args[1], kind.element):
+        mismatch(name, args, "an ARRAY and a value of its type")
+    return Call(name, (args[0], cast(args[1], kind.element)), BOOLEAN)
+
+
+def _size(name: str, args: tuple[Expression, ...]) -> Expression:
+    _array_or_map(name, args)
+    return Call(name, args, INT)
+
+
+def _entries(part: str, name: str, args: tuple[Expression, ...]) -> Expression:
+    kind = _array_or_map(name, args)
+    if not kind.is_map:
+        mismatch(name, args, "a MAP")
+    return Call(name, args, array(kind.key if part == "key" else kind.value))
+
+
+def _made_array(name: str, args: tuple[Expression, ...]) -> Expression:
+    values = unify(name, args)
+    return Call(name, values, array(values[0].type))
+
+
+def _named_struct(name: str, args: tuple[Expression, ...]) -> Expression:
+    if len(args) % 2:
+        mismatch(name, args, "names and values in turn")
+    names = [str(constant(name, arg, "the name of a field")) for arg in args[::2]]
+    kinds = dict(zip(names, (arg.type for arg in args[1::2]), strict=True))
+    if len(kinds) < len(names):
+        raise QueryError("two fields have one name", code="duplicate-column", hint="rename one")
+    parts = zip(names, args[1::2], strict=True)
+    return Call(
+        name, tuple(part for n, value in parts for part in (Literal(n, STRING), value)), struct(**kinds)
+    )
+
+
+def _split(name: str, args: tuple[Expression, ...]) -> Expression:
+    text, pattern = accept(name, args, (TEXT,))
+    compile_pattern(str(constant(name, pattern, "the pattern")))
+    return Call(name, (text, pattern), array(STRING))
+
+
+def _get_json_object(name: str, args: tuple[Expression, ...]) -> Expression:
+    text, path = accept(name, args, (TEXT,))
+    parse_path(str(constant(name, path, "the path")))
+    return Call(name, (text, path), STRING)
+
+
+def _json_array_length(name: str, args: tuple[Expression, ...]) -> Expression:
+    return Call(name, accept(name, args, (TEXT,)), INT)
+
+
+def _from_json(name: str, args: tuple[Expression, ...]) -> Expression:
+    (text,) = accept(name, args[:1], (TEXT,))
+    written = str(constant(name, args[1], "the type"))
+    try:
+        kind = parse_type(written)
+    except QueryError:
+        kind = parse_type(f"STRUCT<{written}>")
+    if not kind.fields:
+        raise QueryError(
+            f"from_json gives a STRUCT, an ARRAY or a MAP, not a {kind}",
+            code="bad-type",
+            hint="write its fields, as in from_json(text, 'a INT, b STRING')",
+        )
+    return Call(name, (text, Literal(str(kind), STRING)), kind)
+
+
+def _to_json(name: str, args: tuple[Expression, ...]) -> Expression:
+    if not args[0].type.fields:
+        mismatch(name, args, "a STRUCT, an ARRAY or a MAP")
+    return Call(name, args, STRING)
+
+
+_part = partial(Function, native=False)
+
+FUNCTIONS = (
+    _part(
+        "get_field",
+        (2, 2),
+        _get_field,
+        "a field of a struct",
+        "named_struct('a', 7).a -> 7",
+    ),
+    _part(
+        "element",
+        (2, 2),
+        _element,
+        "the element at a place from 0 on, or the value of a key, NULL if there is none",
+        "array(5, 7)[1] -> 7",
+        can_fail=True,
+        try_form="get",
+    ),
+    _part(
+        "get",
+        (2, 2),
+        _get,
+        "the element at a place from 0 on, NULL if there is none",
+        "get(array(5), 3) -> NULL",
+    ),
+    _part(
+        "element_at",
+        (2, 2),
+        _element,
+        "the element at a place from 1 on, from the end if negative, or the value of a key",
+        "element_at(array(5, 7), -1) -> 7",
+        can_fail=True,
+        try_form="try_element_at",
+    ),
+    _part(
+        "try_element_at",
+        (2, 2),
+        _element,
+        "the same, NULL if there is none",
+        "try_element_at(array(5, 7), 3) -> NULL",
+    ),
+    _part(
+        "size",
+        (1, 1),
+        _size,
+        "how many elements",
+        "size(array(5, 7)) -> 2",
+        aliases=("cardinality", "array_size"),
+    ),
+    _part(
+        "array_contains",
+        (2, 2),
+        _contains,
+        "whether a value is an element; NULL if that is not known",
+        "array_contains(array(5, 7), 7) -> TRUE",
+    ),
+    _part(
+        "map_keys",
+        (1, 1),
+        partial(_entries, "key"),
+        "the keys of a map, in order",
+        """map_keys(from_json('{"a": 1, "b": 2}', 'MAP<STRING, INT>'))[0] -> 'a'""",
+    ),
+    _part(
+        "map_values",
+        (1, 1),
+        partial(_entries, "value"),
+        "the values of a map, in the order of its keys",
+        """map_values(from_json('{"a": 1, "b": 2}', 'MAP<STRING, INT>'))[1] -> 2""",
+    ),
+    _part(
+        "array",
+        (1, None),
+        _made_array,
+        "an array of values",
+        "array(1, 2)[1] -> 2",
+        null_propagating=False,
+    ),
+    _part(
+        "named_struct",
+        (2, None),
+        _named_struct,
+        "a struct of names and values",
+        "named_struct('a', 1, 'b', 'x').b -> 'x'",
+        null_propagating=False,
+    ),
+    _part("split", (2, 2), _split, "the parts of a text between matches", "split('a,b', ',')[1] -> 'b'"),
+    _part(
+        "get_json_object",
+        (2, 2),
+        _get_json_object,
+        "a part of a JSON text, NULL if there is none",
+        """get_json_object('{"a": [1, "x"]}', '$.a[1]') -> 'x'""",
+    ),
+    _part(
+        "json_array_length",
+        (1, 1),
+        _json_array_length,
+        "how many elements a JSON array has; NULL if it is none",
+        "json_array_length('[1, [2, 3]]') -> 2",
+    ),
+    _part(
+        "from_json",
+        (2, 2),
+        _from_json,
+        "a JSON text as a value of a type; what does not fit is NULL",
+        """from_json('{"a": 1}', 'a INT').a -> 1""",
+    ),
+    _part(
+        "to_json",
+        (1, 1),
+        _to_json,
+        "a struct, array or map as JSON; fields that are NULL are left out",
+        """to_json(named_struct('a', 1, 'b', array('x'))) -> '{"a":1,"b":["x"]}'""",
+    ),
+)

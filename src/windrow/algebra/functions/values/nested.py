@@ -1,0 +1,275 @@
+"""Arrays, maps and structs as tuples, and JSON texts of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.functions.calendar import date_text, timestamp_text
+from windrow.algebra.functions.json_paths import parse_path
+from windrow.algebra.functions.regular import compile_pattern
+from windrow.algebra.functions.values import casts
+from windrow.algebra.functions.values.base import Strict, Value, plain
+from windrow.algebra.functions.values.casts import double_text, float_text
+from windrow.algebra.functions.values.comparison import equality
+from windrow.algebra.types import DataType, Kind
+from windrow.algebra.values import map_value
+from windrow.errors import DataError
+
+if TYPE_CHECKING:
+    from windrow.algebra.expressions import Call
+
+
+def _get_field(call: Call) -> Callable[..., Value]:
+    place = [name for name, _ in call.args[0].type.fields].index(call.args[1].value)  # type: ignore[attr-defined]
+    return lambda whole, _: whole[place]
+
+
+def _found(call: Call, first: int, fails: bool) -> Callable[..., Value]:
+    """A lookup by place, from `first` on, or by key."""
+    kind = call.args[0].type
+    if kind.is_map:
+        same = equality(kind.key)
+        return lambda whole, key: next((value for k, value in whole if same(k, key)), None)
+
+    def at(whole: tuple[Value, ...], place: int) -> Value:
+        index = place - first if place >= 0 or not first else len(whole) + place
+        if 0 <= index < len(whole) and not (first and place == 0):
+            return whole[index]
+        if not fails:
+            return None
+        raise DataError(
+            f"an array of {len(whole)} elements has none at {place}",
+            code="bad-index",
+            hint="get(…) and try_element_at(…) give NULL instead",
+        )
+
+    return at
+
+
+def _contains(call: Call) -> Callable[..., Value]:
+    same = equality(call.args[1].type)
+
+    def contains(whole: tuple[Value, ...], value: Value) -> bool | None:
+        if any(each is not None and same(each, value) for each in whole):
+            return True
+        return None if None in whole else False
+
+    return contains
+
+
+def _split(text: str, pattern: str) -> tuple[str, ...]:
+    """As Java splits, empty texts at the end included; a match of nothing at the beginning makes no part."""
+    found, begin = [], 0
+    for match in compile_pattern(pattern).finditer(text):
+        if match.end() == 0 or (match.start() == match.end() == len(text)):
+            continue
+        found.append(text[begin : match.start()])
+        begin = match.end()
+    return (*found, text[begin:])
+
+
+# JSON.
+
+
+class _Number(str):
+    """A number as it was written."""
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_refused)
+
+
+def _refused(word: str) -> Any:
+    raise ValueError(word)
+
+
+def _written(value: Any) -> str:
+    """A part of a JSON text as JSON again."""
+    match value:
+        case _Number():
+            return _number_text(value)
+        case dict():
+            return "{" + ",".join(f"{_text(name)}:{_written(each)}" for name, each in value.items()) + "}"
+        case list():
+            return "[" + ",".join(map(_written, value)) + "]"
+        case str():
+            return _text(value)
+    return json.dumps(value)
+
+
+def _number_text(value: str) -> str:
+    """A whole number as it is, any other as Java writes a double."""
+    return str(value) if value.lstrip("-").isdigit() else double_text(float(value))
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _get_json_object(text: str, path: str) -> str | None:
+    try:
+        found = _parsed(text)
+    except ValueError:
+        return None
+    for step in parse_path(path):
+        if isinstance(step, str) and isinstance(found, dict):
+            found = found.get(step)
+        elif isinstance(step, int) and isinstance(found, list) and step < len(found):
+            found = found[step]
+        else:
+            return None
+    if found is None:
+        return None
+    return str(found) if isinstance(found, str) and not isinstance(found, _Number) else _written(found)
+
+
+def _json_array_length(text: str) -> int | None:
+    try:
+        found = _parsed(text)
+    except ValueError:
+        return None
+    return len(found) if isinstance(found, list) else None
+
+
+def _from_json(call: Call) -> Callable[..., Value]:
+    kind = call.type
+
+    def read(text: str, _: str) -> Value:
+        if not text.strip():
+            return None
+        try:
+            found = _parsed(text)
+        except ValueError:
+            found = None
+        value = _value(found, kind)
+        if value is None and kind.kind is Kind.STRUCT:
+            return (None,) * len(kind.fields)
+        return value
+
+    return read
+
+
+def _value(found: Any, kind: DataType) -> Value:
+    """A part of a JSON text as a value of a type; None if it is none."""
+    if found is None:
+        return None
+    if kind.is_map:
+        if not isinstance(found, dict) or kind.key.kind is not Kind.STRING:
+            return None
+        return map_value(((key, _value(each, kind.value)) for key, each in found.items()), kind)
+    if kind.kind is Kind.ARRAY:
+        if not isinstance(found, list):
+            return None
+        values = tuple(_value(each, kind.element) for each in found)
+        pairs = zip(found, values, strict=True)
+        return None if any(value is None and each is not None for each, value in pairs) else values
+    if kind.kind is Kind.STRUCT:
+        if not isinstance(found, dict):
+            return None
+        return tuple(_value(found.get(name), inner) for name, inner in kind.fields)
+    return _plain_value(found, kind)
+
+
+def _plain_value(found: Any, kind: DataType) -> Value:
+    if kind.kind is Kind.STRING:
+        return str(found) if isinstance(found, str) and not isinstance(found, _Number) else _written(found)
+    if kind.kind is Kind.BOOLEAN:
+        return found if isinstance(found, bool) else None
+    if isinstance(found, _Number):
+        return _number(found, kind)
+    if not isinstance(found, str):
+        return None
+    if kind.is_fractional:
+        return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}.get(found)
+    read = {Kind.TIMESTAMP: casts.timestamp, Kind.DATE: casts.date}.get(kind.kind)
+    return read(found) if read is not None else None
+
+
+def _number(found: str, kind: DataType) -> Value:
+    if kind.is_fractional:
+        return float(found)
+    try:
+        value = Decimal(found)
+    except InvalidOperation:
+        return None
+    if kind.is_integer:
+        low, high = kind.bounds
+        return int(value) if found.lstrip("-").isdigit() and low <= value <= high else None
+    if kind.kind is Kind.DECIMAL:
+        rounded = round(value, kind.scale)
+        return rounded if abs(rounded) < 10 ** (kind.precision - kind.scale) else None
+    return None
+
+
+def _to_json(call: Call) -> Callable[..., Value]:
+    return _writer(call.args[0].type)
+
+
+def _writer(kind: DataType) -> Callable[[Value], str]:
+    if kind.is_map:
+        key, value = _key_writer(kind.key), _nullable(_writer(kind.value))
+        return lambda whole: "{" + ",".join(f"{key(k)}:{value(v)}" for k, v in whole) + "}"
+    if kind.kind is Kind.ARRAY:
+        element = _nullable(_writer(kind.element))
+        return lambda whole: "[" + ",".join(map(element, whole)) + "]"
+    if kind.kind is Kind.STRUCT:
+        parts = [(_text(name), _writer(inner)) for name, inner in kind.fields]
+
+        def write(whole: Value) -> str:
+            known = ((n, w, v) for (n, w), v in zip(parts, whole, strict=True) if v is not None)
+            return "{" + ",".join(f"{name}:{each(value)}" for name, each, value in known) + "}"
+
+        return write
+    return _PLAIN.get(kind.kind, str)
+
+
+def _key_writer(kind: DataType) -> Callable[[Value], str]:
+    write = _writer(kind)
+    return lambda value: write(value) if kind.kind is Kind.STRING else f'"{write(value)}"'
+
+
+def _nullable(write: Callable[[Value], str]) -> Callable[[Value], str]:
+    return lambda value: "null" if value is None else write(value)
+
+
+def _finite(write: Callable[[float], str]) -> Callable[[float], str]:
+    return lambda value: write(value) if math.isfinite(value) else f'"{write(value)}"'
+
+
+_PLAIN: dict[Kind, Callable[[Any], str]] = {
+    Kind.BOOLEAN: lambda value: "true" if value else "false",
+    Kind.STRING: _text,
+    Kind.DOUBLE: _finite(double_text),
+    Kind.FLOAT: _finite(float_text),
+    Kind.DECIMAL: lambda value: f"{value:f}",
+    Kind.DATE: lambda value: f'"{date_text(value)}"',
+    Kind.TIMESTAMP: lambda value: f'"{_iso(value)}"',
+}
+
+
+def _iso(micros: int) -> str:
+    day, time = timestamp_text(micros).split(" ")
+    whole, _, fraction = time.partition(".")
+    return f"{day}T{whole}.{fraction:0<3}Z"
+
+
+FUNCTIONS: dict[str, Strict] = {
+    "get_field": _get_field,
+    "element": lambda call: _found(call, 0, fails=True),
+    "get": lambda call: _found(call, 0, fails=False),
+    "element_at": lambda call: _found(call, 1, fails=True),
+    "try_element_at": lambda call: _found(call, 1, fails=False),
+    "size": plain(len),
+    "array_contains": _contains,
+    "map_keys": plain(lambda whole: tuple(key for key, _ in whole)),
+    "map_values": plain(lambda whole: tuple(value for _, value in whole)),
+    "split": plain(_split),
+    "get_json_object": plain(_get_json_object),
+    "json_array_length": plain(_json_array_length),
+    "from_json": _from_json,
+    "to_json": _to_json,
+}

@@ -1,0 +1,22 @@
+-- Arrays, and JSON in texts.
+s STRING: NULL, '', 'a,b,,', 'x', '{"a": 1, "b": [1, {"c": "x"}], "d": null}', '[1, [2, 3], "x"]', '[]', '{"a": 1.50, "b": -2e3}', '{"a": tru', '7', '"t"', '{"a": "1", "b": {"c": [true]}}'
+i INT: NULL, 1, 2, -1, 5
+> split(s, ',')
+> size(split(s, ','))
+> get(split(s, ','), i)
+> element_at(split(s, ','), i)
+> try_element_at(split(s, ','), i)
+> array_contains(split(s, ','), 'b')
+> array(i, 1)
+> array_contains(array(i, 1), 2)
+> get_json_object(s, '$.a')
+> get_json_object(s, '$.b')
+> get_json_object(s, '$.b[1].c')
+> get_json_object(s, '$.d')
+> get_json_object(s, '$[1]')
+> get_json_object(s, '$')
+> json_array_length(s)
+> from_json(s, 'a INT')
+> from_json(s, 'a STRING, b STRING')
+> from_json(s, 'ARRAY<INT>')
+> to_json(named_struct('a', i, 'b', s))
