@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.support.effort import examples
 
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
+from windrow.engine.engine import Promise
 from windrow.engine.sharing import replan as replanning
 from windrow.engine.statistics import Observed
 from windrow.errors import QueryError
@@ -242,3 +244,23 @@ def test_plans_are_looked_at_ever_more_seldom(tmp_path: Path, monkeypatch: pytes
         life.push("a", [(1, 1, at)])
     assert [number - begin for number in looked] == [pytest.approx(n, abs=2) for n in (16, 48)]
     life.close()
+
+
+def test_no_epoch_waits_for_all_queries_to_be_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr(
+        replanning, "change_if_worth", lambda engine, record: looked.append(engine.last.number) or False
+    )
+    for again in (False, True):
+        with Driven(tmp_path) as w:
+            w.engine.shares = False
+            for name in "abc":
+                w.sql(f"CREATE STREAM {name} ({COLUMNS}) {OPTIONS}")
+            for number in range(10):
+                w.sql(f"CREATE QUERY q{number} AS {JOIN}")
+            for at in range(3 if again else 1):
+                w.engine.epoch(promises=[Promise("a", at + 10 * again)])
+    assert max(Counter(looked).values()) <= replanning.MOST_AT_ONCE
+    assert len(looked) == 10

@@ -9,6 +9,7 @@ seldom; it changes a plan only if the other one is much cheaper, and says so.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 WORTH = 0.7
 #: commits between two looks: at first, and at most
 FIRST_PAUSE, LONGEST_PAUSE = 16, 1024
+#: so many queries are looked at in one epoch
+MOST_AT_ONCE = 4
 _log = getLogger("windrow.engine")
 
 
@@ -38,27 +41,33 @@ class Replanning:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        #: queries that came back with this start, and were not looked at
-        self._resumed: set[str] = set()
+        #: queries that are still to be looked at; those that come back with a start are
+        self._waiting: deque[str] = deque()
         self._pause = FIRST_PAUSE
         self._due = engine.last.number + FIRST_PAUSE
 
     def resumed(self, query: str) -> None:
         """A query goes on with the plan that it had."""
-        self._resumed.add(query)
+        self._waiting.append(query)
 
     def look(self) -> None:
-        """An epoch begins."""
-        due = self._engine.last.number >= self._due
-        names = [*self._engine.queries] if due else sorted(self._resumed & self._engine.queries.keys())
-        self._resumed = set()
-        if due:
+        """An epoch begins: a few of the queries that wait are looked at, so that no epoch waits long."""
+        number, queries = self._engine.last.number, self._engine.queries
+        if number >= self._due and not self._waiting:
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
-            self._due = self._engine.last.number + self._pause
-        for name in names:
-            record = self._engine.queries[name]
-            if why_never(record) is None:
-                change_if_worth(self._engine, record)
+            self._due = number + self._pause
+            self._waiting.extend(queries)
+        looked = 0
+        while self._waiting and looked < MOST_AT_ONCE:
+            record = queries.get(self._waiting.popleft())
+            if record is not None and isinstance(record.bundle.unit, GeneralUnit) and not _shares(record):
+                looked += 1
+                if why_never(record) is None:
+                    change_if_worth(self._engine, record)
+
+
+def _shares(record: QueryRecord) -> bool:
+    return bool(record.shares) or record.member is not None
 
 
 def change_if_worth(engine: Engine, record: QueryRecord) -> bool:
@@ -116,7 +125,7 @@ def why_never(record: QueryRecord) -> str | None:
     """Why the state of a query cannot become that of any other plan; None if it may."""
     if not record.is_running:
         return "it does not run"
-    if record.shares or record.member is not None:
+    if _shares(record):
         return "it shares what it keeps with other queries"
     if record.bundle.carries_ends:
         return "an archive keeps its results"
