@@ -20,6 +20,7 @@ import windrow as wr
 from windrow.errors import StateError, WindrowError
 from windrow.spark import session as module
 from windrow.spark.failures import job_failed, translated
+from windrow.spark.java import JavaHome
 
 #: how long anything may take on a busy machine
 PATIENCE = 240
@@ -70,6 +71,7 @@ def test_a_start_that_is_interrupted_leaves_no_process(
             SparkContext._gateway = SimpleNamespace(proc=started[0])
         raise sent
 
+    monkeypatch.setattr(module, "find_java", lambda: JavaHome(Path("/"), (17,), "a test"))
     monkeypatch.setattr(module, "_start_environment", lambda *_, **__: {})
     monkeypatch.setattr(SparkContext, "_gateway", other)  # not that of the session which other tests have
     monkeypatch.setattr(SparkContext, "_jvm", other)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OLDEST = 17
+#: the first Java that keeps classes for its next start by itself
+OLDEST_THAT_KEEPS_CLASSES = 19
 #: JDK-8377811: in these releases G1, the default garbage collector, can move pinned objects
 CORRUPTING = ((25, 0, 0), (25, 0, 2))
 DROPPED_OPTION = "--add-modules=jdk.incubator.vector"
@@ -60,6 +62,24 @@ class JavaHome:
 
     def __str__(self) -> str:
         return f"Java {'.'.join(map(str, self.version))} from {self.origin}"
+
+    @property
+    def start_options(self) -> tuple[str, ...]:
+        """What lets it start sooner: from Java 19 on it keeps the classes that it has loaded when it exits,
+        and finds them loaded the next time. An archive that does not fit is made anew, without a word.
+
+        >>> JavaHome(Path("/home"), (17, 0, 15), "here").start_options
+        ()
+        >>> JavaHome(Path("/a home"), (21, 0, 1), "here").start_options[0]
+        '"-XX:SharedArchiveFile=/a home/classes.jsa"'
+        """
+        if self.version[0] < OLDEST_THAT_KEEPS_CLASSES:
+            return ()
+        return (
+            f'"-XX:SharedArchiveFile={self.home / "classes.jsa"}"',
+            "-XX:+AutoCreateSharedArchive",
+            "-Xlog:cds*=off",
+        )
 
 
 def find_java() -> JavaHome:

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from windrow.errors import StateError, WindrowError
 from windrow.spark.failures import job_failed
-from windrow.spark.java import find_java
+from windrow.spark.java import JavaHome, find_java
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -71,14 +71,17 @@ def start_session(
         return active
     where = _with_attempts(master or "local[*]")
     is_here = where.startswith("local")
-    own = _settings(_BRIEF if is_brief else ()) | (_ON_THIS_MACHINE if is_here else {})
+    java = find_java()
+    own = _settings((*(_BRIEF if is_brief else ()), *java.start_options)) | (
+        _ON_THIS_MACHINE if is_here else {}
+    )
     # an option that only spark-submit would look at
     workers = (settings or {}).get("spark.pyspark.python", sys.executable)
     builder = SparkSession.builder.appName(app).master(where)
     for name, value in {**own, **(settings or {})}.items():
         builder = builder.config(name, value)
     with (
-        _environment(_start_environment(workers, is_here=is_here)),
+        _environment(_start_environment(java, workers, is_here=is_here)),
         _no_orphan(),
         job_failed("starting Spark"),
     ):
@@ -181,10 +184,10 @@ def _java_options(more: Sequence[str]) -> str:
     return " ".join(options)
 
 
-def _start_environment(workers: str, *, is_here: bool) -> dict[str, str]:
+def _start_environment(java: JavaHome, workers: str, *, is_here: bool) -> dict[str, str]:
     here = {"SPARK_LOCAL_IP": _THIS_MACHINE} if is_here else {}
     return here | {
-        "JAVA_HOME": str(find_java().home),
+        "JAVA_HOME": str(java.home),
         # The Spark inside this pyspark, not another one that the user may have installed.
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "PYSPARK_PYTHON": workers,
