@@ -5,7 +5,6 @@ and half of the bids go to hot auctions. What is compared is the answer after th
 added and not taken back.
 
 Not here: q6 (Flink does not run it either), q12 and q13 (processing time), q14 (a function of the user's).
-q22 says `split_part(url, '/', 4)` for Flink's `SPLIT_INDEX(url, '/', 3)`.
 """
 
 from __future__ import annotations
@@ -117,6 +116,7 @@ def by_duckdb(name: str) -> Counter[tuple[Any, ...]]:
             "CREATE MACRO date_format(t, p) AS"
             " strftime(t, CASE p WHEN 'HH:mm' THEN '%H:%M' ELSE '%Y-%m-%d' END)"
         )
+        database.execute("CREATE MACRO split_index(t, d, n) AS string_split(t, d)[n + 1]")
         for table, columns in COLUMNS.items():
             database.execute(f"CREATE TABLE {table} ({columns.replace('STRING', 'VARCHAR')})")
             times = [place for place, column in enumerate(columns.split(",")) if column.endswith("TIMESTAMP")]

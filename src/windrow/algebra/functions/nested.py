@@ -10,7 +10,7 @@ from functools import partial
 from windrow.algebra.expressions import Call, Expression, Literal
 from windrow.algebra.functions.coercion import cast, fits, mismatch, unify
 from windrow.algebra.functions.json_paths import parse_path
-from windrow.algebra.functions.registry import SHORT, TEXT, Function, accept, constant
+from windrow.algebra.functions.registry import SHORT, TEXT, Function, accept, call, constant
 from windrow.algebra.functions.regular import compile_pattern
 from windrow.algebra.types import BOOLEAN, INT, STRING, DataType, Kind, array, parse_type, struct
 from windrow.errors import QueryError, nearest
@@ -96,6 +96,16 @@ def _split(name: str, args: tuple[Expression, ...]) -> Expression:
     text, pattern = accept(name, args, (TEXT,))
     compile_pattern(str(constant(name, pattern, "the pattern")))
     return Call(name, (text, pattern), array(STRING))
+
+
+def _split_index(name: str, args: tuple[Expression, ...]) -> Expression:
+    """Flink's: the parts between texts, not between matches of a pattern."""
+    text, delimiter = accept(name, args[:2], (TEXT,))
+    between = str(constant(name, delimiter, "the delimiter"))
+    if not between:
+        mismatch(name, args, "a delimiter that is not empty")
+    pattern = "".join(char if char.isalnum() or not char.isascii() else f"\\{char}" for char in between)
+    return call("get", (call("split", (text, Literal(pattern, STRING))), args[2]))
 
 
 def _get_json_object(name: str, args: tuple[Expression, ...]) -> Expression:
@@ -218,6 +228,13 @@ FUNCTIONS = (
         null_propagating=False,
     ),
     _part("split", (2, 2), _split, "the parts of a text between matches", "split('a,b', ',')[1] -> 'b'"),
+    _part(
+        "split_index",
+        (3, 3),
+        _split_index,
+        "the part of a text at a place from 0 on, between delimiters; NULL if there is none",
+        "split_index('a/b', '/', 1) -> 'b'",
+    ),
     _part(
         "get_json_object",
         (2, 2),
