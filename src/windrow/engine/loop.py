@@ -170,8 +170,8 @@ class Loop:
     def _what_to_take(self) -> list[Taken]:
         """What the next epoch reads. Among sources that are behind and are read by the same queries, those
         whose watermark is ahead wait for the others: what they give would only lie in the state."""
-        is_full = self.engine.delivering.is_full
-        found = [taken for name in self.sources if not is_full and (taken := self._new(name)) is not None]
+        names = () if self._is_held() else self.sources
+        found = [taken for name in names if (taken := self._new(name)) is not None]
         behind = {each.stream for each in found if each.end.has_more}
         self._watched.look(self.sources, found, self.board)
         return [each for each in found if each.stream not in behind or not self._waits(each.stream, behind)]
@@ -204,8 +204,16 @@ class Loop:
     def _progress(self, name: str) -> Any:
         return self.engine.streams[name].known.progress.progress
 
+    def _is_held(self) -> bool:
+        """Whether more answers wait for a sink than may: no more are made then. A run that takes what is
+        there, and ends, does not wait for a sink that fails."""
+        delivering = self.engine.delivering
+        return delivering.is_full and not (self.once and delivering.has_failed)
+
     def _is_over(self) -> bool:
         """Whether nothing is left to wait for."""
+        if self._is_held():
+            return False
         if not self.once:
             return all(source.is_bounded or source.is_over() for source in self.sources.values())
         return all(
