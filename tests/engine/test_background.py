@@ -235,7 +235,7 @@ def test_the_run_cannot_wait_for_itself(tmp_path: Path) -> None:
 
 
 def shell(folder: Path, monkeypatch: pytest.MonkeyPatch, w: Driven) -> Session:
-    monkeypatch.setattr("windrow.session.connect", lambda state: w)
+    monkeypatch.setattr("windrow.session.Windrow", lambda *_, **__: w)
     session = Session(folder / "state", is_typed=False)
     session.take(STREAM)
     session.take(f"CREATE QUERY q AS {SUMS}")
