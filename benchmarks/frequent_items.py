@@ -19,9 +19,8 @@ from windrow.kernels.aggregates import value_tables as lists
 from windrow.kernels.aggregates.partials import Rows
 from windrow.kernels.aggregates.value_tables import Listed
 from windrow.kernels.layouts import PANE, TableLayout
+from windrow.spark.sources.generators.generator import Settings, bits, uniform
 from windrow.spark.sources.generators.network import src
-from windrow.spark.sources.generators.randomness import bits, uniform
-from windrow.spark.sources.generators.settings import Settings
 
 Ints = npt.NDArray[np.int64]
 

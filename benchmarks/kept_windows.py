@@ -22,10 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.live_windows import Observed
-from windrow.engine.adhoc.limits import Watch
+from windrow.engine.adhoc.limits import Turns, Watch
 from windrow.engine.adhoc.question import Question
-from windrow.engine.adhoc.queue import Turns
-from windrow.engine.adhoc.scan import Memory, Reader
+from windrow.engine.adhoc.select import Memory, Reader
 from windrow.engine.engine import Arrival, Engine
 from windrow.errors import QueryError
 from windrow.execution.local import HereJobs

@@ -34,7 +34,7 @@ ROOTS = ("windrow", "windrow.__main__", "windrow.testing")
 HANDLES = (
     "windrow.session.Windrow",
     "windrow.engine.views.Query",
-    "windrow.engine.adhoc.pending_select.Asked",
+    "windrow.engine.adhoc.select.Asked",
     "windrow.testing.harness.Harness",
 )
 #: documents whose code shows users what they may call

@@ -18,7 +18,7 @@ import polars as pl
 from windrow.engine import declared
 from windrow.kernels.executor import KernelExecutor
 from windrow.language.compile import compile_query
-from windrow.spark.sources.generators.settings import MICROS, Disorder, Settings
+from windrow.spark.sources.generators.generator import MICROS, Disorder, Settings
 from windrow.spark.sources.generators.traffic import TRAFFIC
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from benchmarks.studies.steps import Batch
 from windrow.engine import declared
 from windrow.language.compile import compile_query
 from windrow.optimizer.optimizer import normalise
+from windrow.spark.sources.generators.generator import Settings
 from windrow.spark.sources.generators.network import NETWORK
-from windrow.spark.sources.generators.settings import Settings
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit

@@ -26,13 +26,13 @@ import pyarrow as pa
 from windrow.algebra.values import instant
 from windrow.engine.adhoc.limits import Limits, Watch
 from windrow.engine.adhoc.on_spark import OnSpark
-from windrow.engine.adhoc.pending_select import Asked
-from windrow.engine.adhoc.select import Asker
+from windrow.engine.adhoc.select import Asked, Asker
 from windrow.engine.archives.view import ArchiveView
-from windrow.engine.arguments import check_known, checked
 from windrow.engine.declarations import (
     STREAM_OPTIONS,
     archive_text,
+    check_known,
+    checked,
     declared_stream,
     declared_table,
     options,
@@ -40,13 +40,11 @@ from windrow.engine.declarations import (
     register,
 )
 from windrow.engine.engine import Engine, Promise, error_of, why_ended
-from windrow.engine.epoch_times import Footprint, footprint_of
 from windrow.engine.explain import explain_plan
-from windrow.engine.interrupt import StandingHere
-from windrow.engine.loop import Loop
+from windrow.engine.loop import Loop, StandingHere
 from windrow.engine.show import describe, show_archives, show_gaps, show_queries, show_streams, show_tables
-from windrow.engine.table_refresh import Refreshing
-from windrow.engine.tables import TableUpdate
+from windrow.engine.statistics import Footprint, footprint_of
+from windrow.engine.tables import Refreshing, TableUpdate
 from windrow.engine.views import Named, Query, StreamView, TableView
 from windrow.errors import QueryError, StateError, WindrowError, nearest
 from windrow.language.binder.bound_statements import (
@@ -72,8 +70,8 @@ from windrow.spark.sources import infer_schema, open_data, open_url
 from windrow.spark.sources.generator_source import GeneratorSource
 from windrow.spark.sources.push_source import PushSource
 from windrow.spark.sources.source import Begun
-from windrow.spark.sources.table_rows import rows_to_change
 from windrow.spark.sources.table_source import CalledContent, FilesContent, GivenContent, files_of
+from windrow.spark.sources.tables import rows_to_change
 from windrow.state.log import CommitLog
 from windrow.state.names import CHECKPOINTS, file_name
 from windrow.state.store import LocalStore, remove_folder
@@ -82,7 +80,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.explain import Explanation
     from windrow.algebra.plan import Emit
-    from windrow.engine.epoch_times import EpochTimes
+    from windrow.engine.statistics import EpochTimes
     from windrow.language.binder.bound_statements import BoundStatement
     from windrow.sinks import Sink
     from windrow.spark.frames import SparkSession

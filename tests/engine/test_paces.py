@@ -21,7 +21,7 @@ from tests.engine.test_teams import (
 )
 from tests.engine.world import BATCHES as ROWS
 
-from windrow.engine.sharing.slower_slides import Pace
+from windrow.engine.sharing.common_subplans import Pace
 from windrow.errors import QueryError
 from windrow.kernels.relational.aggregate.totals import Running
 from windrow.kernels.relational.join.multiway import Joined

@@ -31,8 +31,7 @@ from windrow.sinks import check_sink
 from windrow.sinks.kafka import KafkaTarget
 from windrow.sinks.urls import SinkUrl
 from windrow.spark.sources import check_url, kafka_client
-from windrow.spark.sources.kafka_url import read_kafka_url
-from windrow.spark.sources.url import parse_url
+from windrow.spark.sources.urls import parse_url, read_kafka_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

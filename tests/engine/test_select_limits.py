@@ -12,8 +12,7 @@ from tests.engine.driven import Driven
 from tests.engine.world import rows_of
 from tests.support.patience import PATIENCE
 
-from windrow.engine.adhoc.limits import Limits, Watch
-from windrow.engine.adhoc.queue import Turns
+from windrow.engine.adhoc.limits import Limits, Turns, Watch
 from windrow.errors import QueryError
 from windrow.state.sweep import sweep
 

@@ -22,10 +22,8 @@ from tests.engine.world import rows_of
 from benchmarks.theory.isolation.policies import FIXED_ORDER, TIME_TO_UPDATE
 from windrow.archive.isolation import SNAPSHOT, UNDOING
 from windrow.engine.adhoc.access_paths import Part
-from windrow.engine.adhoc.limits import Watch
-from windrow.engine.adhoc.queue import Turns
-from windrow.engine.adhoc.scan import PATIENCE, Memory, Read, Reader
-from windrow.engine.adhoc.select import Asker
+from windrow.engine.adhoc.limits import Turns, Watch
+from windrow.engine.adhoc.select import PATIENCE, Asker, Memory, Read, Reader
 from windrow.errors import QueryError
 from windrow.language.compile import compile_once
 from windrow.state.manifest import Manifest

@@ -13,7 +13,7 @@ from tests.support.crashes import Crash, crashing_at
 from tests.support.patience import wait_until
 
 from windrow.engine.output import dispatch
-from windrow.errors import SinkError, StateError
+from windrow.errors import StateError
 from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query
 from windrow.sinks.delivery import Sink
@@ -121,34 +121,6 @@ def test_more_than_may_wait_holds_the_run_up(tmp_path: Path, monkeypatch: pytest
         w.stop()
         w.end()
     assert sorted(sink.rows) == as_rows(oracle(SUMS))
-
-
-def test_a_run_that_takes_what_is_there_waits_for_a_sink_that_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dispatch, "MOST_WAITING", 1)
-    sink = Slow(lambda _: threading.Event().wait(0.05) and None)
-    w, source = made(tmp_path, sink)
-    with w:
-        w.run(once=True)
-        assert source.taken[-1] == len(BATCHES)
-        w.end()
-    assert sorted(sink.rows) == as_rows(oracle(SUMS))
-
-
-def test_a_run_that_takes_what_is_there_does_not_wait_for_a_sink_that_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dispatch, "MOST_WAITING", 1)
-
-    def fail(_: int) -> None:
-        raise OSError("away")
-
-    w, source = made(tmp_path, Slow(fail))
-    with pytest.raises(SinkError, match="away"):
-        w.run(once=True)
-    assert source.taken[-1] == len(BATCHES)
-    w.vanish()
 
 
 def test_what_was_delivered_and_not_committed_comes_again_with_its_number(tmp_path: Path) -> None:

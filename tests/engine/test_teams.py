@@ -13,9 +13,9 @@ import pytest
 
 import windrow as wr
 from windrow.algebra.aggregates import user
-from windrow.engine.analyze import observed
 from windrow.engine.engine import Arrival, Engine
 from windrow.engine.explain import explain_script
+from windrow.engine.views import observed
 from windrow.execution.local import HereJobs
 from windrow.kernels.aggregates.measures import Argument
 from windrow.kernels.relational.aggregate.totals import Running

@@ -27,7 +27,7 @@ from windrow.server.access import Tokens
 from windrow.server.serve import Listener
 from windrow.server.service import Limits, Service
 from windrow.session import Windrow
-from windrow.spark.sources.generators.settings import Disorder, Settings
+from windrow.spark.sources.generators.generator import Disorder, Settings
 from windrow.spark.sources.generators.traffic import TRAFFIC as TRAFFIC_ROWS
 
 STREAM = "CREATE STREAM s (k BIGINT, v DOUBLE, name STRING, t BIGINT) WATTR t SLACK 3 KEEP 100000"

@@ -18,22 +18,19 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.engine.archives.manager import Archiving
-from windrow.engine.costs import Costs
 from windrow.engine.epoch import Draft
-from windrow.engine.epoch_times import MOST_EPOCHS, EpochTimes
 from windrow.engine.history import read_contents, read_keys
 from windrow.engine.load_monitor import Effort
 from windrow.engine.load_shedding import Shedding
-from windrow.engine.monitoring_queries import both, check_every
 from windrow.engine.output.dispatch import Delivering
 from windrow.engine.query_start import Basis, Planner, begun, check_clock, check_stream
 from windrow.engine.records import QueryRecord, StreamRecord
-from windrow.engine.refresh_scheduler import Refreshes
+from windrow.engine.refresh_scheduler import Refreshes, both, check_every
 from windrow.engine.sharing.arrangement import Arranging
 from windrow.engine.sharing.followers import failed_leaders, is_exact, led
 from windrow.engine.sharing.replan import Replanning, replan
 from windrow.engine.sharing.shared_state import Common
-from windrow.engine.statistics import Observed
+from windrow.engine.statistics import MOST_EPOCHS, Costs, EpochTimes, Observed
 from windrow.engine.tables import Shelf, TableRecord
 from windrow.errors import DataError, QueryError, WindrowError
 from windrow.execution.archive_rows import archived_section, stream_source

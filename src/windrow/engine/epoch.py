@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.engine.history import add_keys, add_up, is_long, write_changes
 from windrow.engine.load_monitor import Effort
-from windrow.engine.monitoring_queries import Without, group_by_itself, group_of, newest
 from windrow.engine.output.outbox import asking, with_followers, with_readers
 from windrow.engine.records import QueryRecord, StreamRecord
+from windrow.engine.refresh_scheduler import Without, group_by_itself, group_of, newest
 from windrow.engine.retention import last_answers, tidied
 from windrow.engine.sharing.common_subplans import Membership
 from windrow.engine.sharing.followers import led
 from windrow.engine.sharing.shared_state import Common, labels_of
-from windrow.engine.table_changes import check_clock, instant_of
-from windrow.engine.tables import BEGINNING
+from windrow.engine.tables import BEGINNING, check_clock, instant_of
 from windrow.errors import StateError
 from windrow.execution.archive_rows import archived_section, is_archived
 from windrow.execution.close import CloseTask, Work

@@ -7,16 +7,23 @@
     wait                  for something new, the trigger, or the next look at the clock
 
 Nothing is read ahead of a commit. A source that is away holds up itself and not the others.
+
+Ctrl-C while an engine runs in this thread: the epoch under way is finished, then everything stops.
+
+Spark's own handler would cancel all jobs instead. A second Ctrl-C ends at once, as it would anywhere.
 """
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Condition, Event, Thread
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Self
 
 from windrow.engine.engine import Arrival, Engine, Promise, SourceChanged, sealed
 from windrow.engine.engine import Event as Told
@@ -31,6 +38,31 @@ from windrow.windows.punctuation import OrderedPer
 if TYPE_CHECKING:
     from windrow.spark.sources import Source
     from windrow.spark.sources.source import Offsets
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StandingHere:
+    """Calls `stop` at the first signal, for the length of a block."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {each: signal.signal(each, self._on_signal) for each in _SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each, handler in self._before.items():
+            signal.signal(each, handler)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._stop()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 #: seconds between looks at the clock when no rows come
 TICK = 1.0
@@ -170,8 +202,8 @@ class Loop:
     def _what_to_take(self) -> list[Taken]:
         """What the next epoch reads. Among sources that are behind and are read by the same queries, those
         whose watermark is ahead wait for the others: what they give would only lie in the state."""
-        names = () if self._is_held() else self.sources
-        found = [taken for name in names if (taken := self._new(name)) is not None]
+        is_full = self.engine.delivering.is_full
+        found = [taken for name in self.sources if not is_full and (taken := self._new(name)) is not None]
         behind = {each.stream for each in found if each.end.has_more}
         self._watched.look(self.sources, found, self.board)
         return [each for each in found if each.stream not in behind or not self._waits(each.stream, behind)]
@@ -204,16 +236,8 @@ class Loop:
     def _progress(self, name: str) -> Any:
         return self.engine.streams[name].known.progress.progress
 
-    def _is_held(self) -> bool:
-        """Whether more answers wait for a sink than may: no more are made then. A run that takes what is
-        there, and ends, does not wait for a sink that fails."""
-        delivering = self.engine.delivering
-        return delivering.is_full and not (self.once and delivering.has_failed)
-
     def _is_over(self) -> bool:
         """Whether nothing is left to wait for."""
-        if self._is_held():
-            return False
         if not self.once:
             return all(source.is_bounded or source.is_over() for source in self.sources.values())
         return all(

@@ -4,6 +4,13 @@ Rates follow from how many rows came while a stream's attribute moved on. Distin
 rows that joins and negations hold, when a query is planned anew. How many rows of a window they hold tells
 which share of them passes the condition below; it is known to all queries that have the same condition on
 that stream.
+
+What the operators of queries cost and give, since this process runs: seconds and rows of each level.
+
+A level is one γ over a window; a nested query has several, each fed by the one below. Ingesting is no part of
+it: Spark does that for many queries at once.
+
+What epochs take, and what commits hold: figures for whoever watches an engine.
 """
 
 from __future__ import annotations
@@ -11,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
@@ -26,6 +33,7 @@ from windrow.optimizer.cost.statistics import Statistics
 from windrow.optimizer.optimizer import normalise
 from windrow.optimizer.trees import substituted
 from windrow.physical.units import GeneralUnit, UnionUnit
+from windrow.shedding.load import Work
 from windrow.state.shard import Shard
 from windrow.windows.ranges import RangeWindow
 
@@ -36,6 +44,110 @@ if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.state.manifest import Manifest
     from windrow.state.store import Store
+
+
+#: seconds and rows given, by query and level
+Took: TypeAlias = Mapping[tuple[str, int], tuple[float, int]]
+
+
+@dataclass
+class Costs:
+    """The work of all levels of all queries.
+
+    >>> costs = Costs()
+    >>> costs.add({("q", 0): (0.25, 100), ("q", 1): (0.125, 4)}, rows=100_000)
+    >>> list(costs.lines("q"))
+    ['level 1: 2.5 µs per row, gives 0.001 of them', 'level 2: 1250.0 µs per row, gives 0.04 of them']
+    """
+
+    work: dict[tuple[str, int], Work] = field(default_factory=dict)
+
+    def add(self, took: Took, rows: int) -> None:
+        """One more epoch, in which so many rows came."""
+        for (query, level), (seconds, given) in took.items():
+            before = self.work.get((query, level), Work())
+            taken = rows if level == 0 else took.get((query, level - 1), (0.0, 0))[1]
+            self.work[query, level] = Work(
+                before.seconds + seconds, before.rows_in + taken, before.rows_out + given
+            )
+
+    def drop(self, query: str) -> None:
+        """A query goes."""
+        self.work = {key: work for key, work in self.work.items() if key[0] != query}
+
+    def lines(self, query: str) -> Iterator[str]:
+        """For EXPLAIN ANALYZE."""
+        mine = sorted((level, work) for (name, level), work in self.work.items() if name == query)
+        for level, work in mine:
+            if work.rows_in:
+                name = f"level {level + 1}" if len(mine) > 1 else "windows"
+                cost = f"{name}: {work.cost * 1e6:.1f} µs per row"
+                yield f"{cost}, gives {work.selectivity:.2g} of them"
+
+
+#: of so many epochs it is known what they took
+MOST_EPOCHS = 512
+#: between the id of a query and the name of its operator, in the names of what chunks hold
+_OF = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class EpochTimes:
+    """One epoch: `read` are seconds for new rows, `close` for windows and answers."""
+
+    #: counts the epochs of this process, from 1
+    number: int
+    #: the last commit when it was over
+    commit: int
+    #: when it began: microseconds since 1970
+    began: int
+    rows: int
+    shed: int
+    #: rows that were left waiting in the sources, as far as those tell
+    backlog: int
+    read: float
+    close: float
+    commit_seconds: float
+    deliver: float
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.read + self.close + self.commit_seconds + self.deliver
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What a commit holds."""
+
+    commit: int
+    files: int
+    state_bytes: int
+    #: of each query or shared state, by id
+    bytes_by_owner: dict[str, int]
+    outbox_bytes: int
+    #: the oldest commit with answers that a sink does not have yet; None if there are none
+    outbox_since: int | None
+
+
+def footprint_of(manifest: Manifest) -> Footprint:
+    """How much a commit names."""
+    refs = [ref for chunks in manifest.chunks.values() for ref in chunks]
+    owners: dict[str, int] = {}
+    for ref in refs:
+        for operator, facts in ref.operators.items():
+            owner = operator.partition(_OF)[0]
+            owners[owner] = owners.get(owner, 0) + facts.bytes
+    waiting = [entry for entry in manifest.outbox if entry.pending]
+    return Footprint(
+        manifest.number,
+        len(refs),
+        sum(ref.bytes for ref in refs),
+        owners,
+        sum(entry.ref.bytes for entry in waiting),
+        min((entry.commit for entry in waiting), default=None),
+    )
+
 
 #: nothing is concluded from fewer rows; after so many, the rate is that of the rows since
 FEWEST_ROWS, MOST_ROWS = 100, 1_000_000

@@ -3,15 +3,24 @@
 A table is the sum of its changes. Each change is a file that a commit names: queries that run take it in
 once, and a query that comes later begins with all of them. When there are many, what no row to come can tell
 apart is added up in one file (`windrow.engine.history`).
+
+When a table changes, if nobody says so.
+
+A change is seen by rows later than it. So it happens at the latest instant of the rows seen so far, in the
+streams that some query reads together with the table: those are answered by the table as it was, rows that
+come after them by the table as it is then. Where nothing was answered yet, it was there from the beginning.
+
+Keeps tables what their sources say: looks whether there is news, and makes it a change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from windrow.errors import StateError
+from windrow.errors import DataError, StateError
 from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.kernels.relational.tables import Contents
 from windrow.state.manifest import SourceState, StreamState
@@ -19,8 +28,13 @@ from windrow.state.refs import read_instant, write_instant
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from windrow.algebra.catalog import Table
+    from windrow.engine.engine import Engine
     from windrow.kernels.relational.tables import Values
+    from windrow.spark.sources.table_source import TableSource
+
 
 #: when a table changes that nobody has seen yet: before everything
 BEGINNING = -FOREVER + 1
@@ -126,3 +140,55 @@ def table_declaration(table: Table) -> dict[str, Any]:
         "key": list(table.key),
         **({"forms": [list(form) for form in table.forms]} if table.forms else {}),
     }
+
+
+def instant_of(record: TableRecord, clocks: Iterable[tuple[Instant, Instant]]) -> int:
+    """The instant of a change. `clocks` are of the queries that read the table: how far answers are given,
+    and the greatest windowing attribute of the rows they have seen."""
+    living = [(clock, seen) for clock, seen in clocks if clock != INFINITY]
+    known = [record.changed, *([record.progress] if record.progress != INFINITY else [])]
+    latest = max([*known, *(moment for pair in living for moment in pair)])
+    return BEGINNING if latest == -INFINITY else int(latest)
+
+
+def check_clock(table: str, at: int, clock: Instant) -> None:
+    """Refuse a change in what is already answered."""
+    if at < clock:
+        raise DataError(
+            f"table `{table}` cannot change at {at}: answers up to {clock} are given",
+            code="late-update",
+            hint="update tables before their streams move on, or hold the clock with punctuate()",
+        )
+
+
+#: seconds between two looks
+PERIOD = 1.0
+
+
+class Refreshing:
+    """The tables of an engine and where they come from; more may be declared while it runs."""
+
+    def __init__(self, engine: Engine, sources: Mapping[str, TableSource]) -> None:
+        self._engine, self._sources = engine, sources
+        self._looked = -float("inf")
+
+    def begin(self) -> None:
+        """A run begins: what is there is looked at, however short ago that was done."""
+        self._looked = -float("inf")
+
+    def refresh(self) -> None:
+        """Take over what is new, unless it was looked for a moment ago. On return a commit holds it."""
+        if time.monotonic() - self._looked < PERIOD:
+            return
+        for name in list(self._sources):
+            self.look_at(name)
+        self._looked = time.monotonic()
+
+    def look_at(self, name: str) -> None:
+        """Take over what is new in one table."""
+        source, record = self._sources.get(name), self._engine.tables.get(name)
+        if source is not None and record is not None:
+            news = source.news(record.read)
+            with self._engine.lock:
+                if news is not None and name in self._engine.tables:  # it may have been dropped meanwhile
+                    self._engine.change([TableUpdate(name, content=news.rows, read=news.read)])

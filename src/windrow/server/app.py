@@ -32,7 +32,7 @@ from windrow.server.watch import problem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.engine.adhoc.pending_select import Asked
+    from windrow.engine.adhoc.select import Asked
 
 _log = logging.getLogger("windrow.server")
 #: seconds between looks at whether a client that waits for an answer has left

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from windrow.engine.epoch_times import EpochTimes
+    from windrow.engine.statistics import EpochTimes
     from windrow.server.watch import Watch
     from windrow.session import Windrow
 

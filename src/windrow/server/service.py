@@ -35,7 +35,7 @@ from windrow.server.runner import Runner
 from windrow.server.watch import Watch, plain, steady
 
 if TYPE_CHECKING:
-    from windrow.engine.adhoc.pending_select import Asked
+    from windrow.engine.adhoc.select import Asked
     from windrow.engine.views import Query, StreamView
     from windrow.language.binder.bound_statements import BoundStatement
     from windrow.server.answers import Part

@@ -20,7 +20,7 @@ from windrow.errors import QueryError
 from windrow.redaction import redacted
 
 if TYPE_CHECKING:
-    from windrow.engine.epoch_times import EpochTimes
+    from windrow.engine.statistics import EpochTimes
     from windrow.engine.views import Query, StreamView
     from windrow.errors import WindrowError
     from windrow.session import Windrow

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from windrow.kernels.shared.shared_state import terms_of
 from windrow.sharing.predicates.covers import Relevant
 from windrow.sharing.questions import MOST_INTERVALS
-from windrow.sharing.rules import ss1, ss4
+from windrow.sharing.rules import MOST_PROBED, combined, holds_windows
 
 if TYPE_CHECKING:
     from windrow.sharing.questions import Need, Question
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def cover_of(
-    question: Question, known: Callable[[Family], Iterable[Held]], most: int = ss4.MOST_PROBED
+    question: Question, known: Callable[[Family], Iterable[Held]], most: int = MOST_PROBED
 ) -> dict[Need, Relevant[str]] | None:
     """Where all needs of a question can be taken from; None if anything would have to be added."""
     found: dict[Need, Relevant[str]] = {}
@@ -53,10 +53,10 @@ def relevant_of(text: str) -> Relevant[str]:
 
 def _relevant(wanted: Wanted, known: Iterable[Held], most: int) -> Relevant[str] | None:
     usable = [held for held in known if held.is_aligned(wanted) and _is_bearable(held, wanted)]
-    same = [held for held in usable if ss1.holds(held, wanted)]
+    same = [held for held in usable if holds_windows(held, wanted)]
     if same:
         return Relevant((max(same, key=lambda held: held.grid.width).name,))
-    return ss4.combined(wanted, {held.name: held.predicate for held in usable}, most)
+    return combined(wanted, {held.name: held.predicate for held in usable}, most)
 
 
 def _is_bearable(held: Held, wanted: Wanted) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from windrow.sharing.plans import Group
-from windrow.sharing.rules import cs1, cs2, cs3, cs4, cs5, cs6, cs7, cs8
+from windrow.sharing.rules import OF_ONE, OF_SEVERAL, averages_together, may_take, unslid
 
 if TYPE_CHECKING:
     from windrow.sharing.predicates.covers import Relevant
@@ -20,9 +20,6 @@ Link = tuple[str, str, str, str | None]
 
 #: the queries that use a synopsis by itself, with the lengths of their windows in its intervals
 Direct = Mapping[str, Sequence[tuple[str, tuple[int, ...]]]]
-
-_OF_ONE = {"CS1": cs1, "CS2": cs2, "CS4": cs4, "CS5": cs5}
-_OF_SEVERAL = {"CS6": cs6, "CS7": cs7}
 
 
 def groups_of(
@@ -65,9 +62,9 @@ def _of_one(held: Held, users: Sequence[tuple[str, tuple[int, ...]]]) -> Iterato
         last[None if held.kind.is_basic else lengths] = query, lengths
         if before is None or before[0] == query:
             continue
-        for rule, module in _OF_ONE.items():
-            if module.together(held, before[1], lengths):
-                yield before[0], query, rule, held.name
+        for name, rule in OF_ONE.items():
+            if rule((held,), before[1], lengths):
+                yield before[0], query, name, held.name
 
 
 def _of_several(
@@ -81,9 +78,9 @@ def _of_several(
     for each in parts:
         mine = each.intervals(question.wanted(need))
         for query, lengths in direct.get(each.name, ()):
-            for rule, module in _OF_SEVERAL.items():
-                if query != question.name and module.together(parts, lengths, mine):
-                    yield query, question.name, rule, each.name
+            for name, rule in OF_SEVERAL.items():
+                if query != question.name and rule(parts, lengths, mine):
+                    yield query, question.name, name, each.name
 
 
 def _averages(
@@ -103,7 +100,7 @@ def _averages(
         for need, totals in singles:
             for other, counts in singles:
                 same = need.datum.args == other.datum.args and need.datum != other.datum
-                if not same or not cs3.together(totals, counts, question.wanted(need), question.lengths):
+                if not same or not averages_together(totals, counts, question.wanted(need), question.lengths):
                     continue
                 for user in dict.fromkeys(users[totals.name, question.lengths]):
                     if user != query:
@@ -116,12 +113,12 @@ def _repeated(questions: Mapping[str, Question]) -> Iterator[Link]:
     same: defaultdict[object, list[Question]] = defaultdict(list)
     for question in questions.values():
         if len(question.lengths) == 1 and question.is_exact:
-            same[cs8.unslid(question.emit)].append(question)
+            same[unslid(question.emit)].append(question)
     for alike in same.values():
         ordered = sorted(alike, key=lambda question: question.slide)
         for place, question in enumerate(ordered):
             for other in ordered[:place]:
-                if cs8.may_take(question.emit, other.emit):
+                if may_take(question.emit, other.emit):
                     yield other.name, question.name, "CS8", None
                     break
 

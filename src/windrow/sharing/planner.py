@@ -21,7 +21,7 @@ from windrow.sharing.joins import join_question_of
 from windrow.sharing.plans import Share, SharingPlan
 from windrow.sharing.predicates.covers import Relevant
 from windrow.sharing.questions import MOST_INTERVALS, Need, Question, question_of
-from windrow.sharing.rules import ss1, ss3, ss4
+from windrow.sharing.rules import MOST_PROBED, holds_joins, holds_windows, relevant_synopses
 from windrow.sharing.synopses.synopsis import Kind, choose, expected_together
 from windrow.sharing.synopsis_facts import Family, Held, Wanted
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from windrow.sharing.predicates.terms import Predicate
 
 
-def share(queries: Mapping[str, Emit], most_probed: int = ss4.MOST_PROBED) -> SharingPlan:
+def share(queries: Mapping[str, Emit], most_probed: int = MOST_PROBED) -> SharingPlan:
     """The sharing plan of queries that all come at once."""
     planner = Planner(most_probed)
     planner.add(queries)
@@ -49,7 +49,7 @@ class Use:
 class Planner:
     """What is shared now. A datum is combined from at most `most_probed` synopses; 1 turns SS4 off."""
 
-    def __init__(self, most_probed: int = ss4.MOST_PROBED) -> None:
+    def __init__(self, most_probed: int = MOST_PROBED) -> None:
         self.most_probed = most_probed
         self._questions: dict[str, Question] = {}
         self._reasons: dict[str, str] = {}
@@ -189,13 +189,13 @@ class Planner:
     def _served(self, wanted: Wanted, grid: Grid) -> Relevant[str]:
         """The synopses to take it from; a new one if there are none."""
         known = [self._held[name] for name in self._families[wanted.family]]
-        rule = ss1 if len(wanted.lengths) == 1 else ss3
-        same = [held for held in known if rule.holds(held, wanted) and _bearable(held, wanted)]
+        holds = holds_windows if len(wanted.lengths) == 1 else holds_joins
+        same = [held for held in known if holds(held, wanted) and _bearable(held, wanted)]
         if same:
             best = max(same, key=lambda held: held.grid.width)
             self._held[best.name] = _sized(best, [(best.b, best.b - best.g), best.intervals(wanted)])
             return Relevant((best.name,))
-        found = ss4.relevant(wanted, known, self.most_probed) if self.most_probed > 1 else None
+        found = relevant_synopses(wanted, known, self.most_probed) if self.most_probed > 1 else None
         return found or Relevant((self._new(wanted, grid),))
 
     def _new(self, wanted: Wanted, grid: Grid) -> str:

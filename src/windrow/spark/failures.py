@@ -1,4 +1,7 @@
-"""Spark's errors as Windrow's: one clear message, the cause named, the JVM's trace kept out of it."""
+"""Spark's errors as Windrow's: one clear message, the cause named, the JVM's trace kept out of it.
+
+What Spark's JVM says when it fails, in one line.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 
 from windrow.errors import SourceError, WindrowError
-from windrow.spark.sources.java_errors import SPARK_ERRORS
 from windrow.spark.sources.malformed_rows import told
 from windrow.spark.sources.ranges import told_by_task
+
+#: PySpark turns most errors of the JVM into its own, but not those of a job whose rows come as Arrow
+SPARK_ERRORS = (PySparkException, Py4JJavaError)
+
+_JAVA_ERROR_CAUSE = re.compile(r"^Caused by: [\w.$]+: (.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^: [\w.$]+: (.*)$", re.MULTILINE)
+
+
+def reason(error: BaseException) -> str:
+    """The message without its stack: of several causes the last one says most."""
+    text = str(error)
+    causes = _JAVA_ERROR_CAUSE.findall(text) or _ERROR.findall(text)
+    return str(causes[-1]) if causes else text.split("SQLSTATE")[0].strip().splitlines()[0]
+
 
 #: the class and text of an exception in a Java stack trace
 _CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Exception|Error)): (.*)$", re.MULTILINE)

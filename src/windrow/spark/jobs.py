@@ -2,6 +2,12 @@
 
 *Ingest* scans the new rows once (once per native grouping), aggregates what Spark can, and ends in files.
 *Close* scans nothing: one task per shard moves state to the new clock. What comes back are reports.
+
+Rows that no query needs, dropped by Spark before they are sent to workers.
+
+All that such rows tell of a stream is how many they are and the greatest moment among them. Spark observes
+both as the rows pass, in the one reading that there is. Late rows, and rows without a moment, are not dropped
+here: they are judged as ever, by what was known before the batch. `place_of_drop` says where this is enough.
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.errors import QueryError
 from windrow.execution.arrivals import Arrived, Few, plain_names
@@ -32,6 +38,7 @@ from windrow.execution.local import (
 )
 from windrow.execution.needless_rows import shed_sql
 from windrow.execution.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
+from windrow.kernels.intake import Observed
 from windrow.physical.native_sql import (
     MOMENT,
     MOST_FEEDS,
@@ -42,10 +49,10 @@ from windrow.physical.native_sql import (
     quoted,
     together,
 )
-from windrow.spark.early_drop import thinned, told_by_dropped
 from windrow.spark.failures import job_failed
-from windrow.spark.place_of_drop import drops_early
+from windrow.spark.place_of_drop import DROPPED, drops_early
 from windrow.spark.sources.fit import Fitting
+from windrow.windows.progress import Batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,6 +60,39 @@ if TYPE_CHECKING:
     from windrow.execution.close import CloseTask
     from windrow.execution.delta_file import Place
     from windrow.physical.native_sql import Feed
+
+
+def thinned(batch: Arrived) -> DataFrame:
+    """The rows of a batch that somebody needs, and the late ones; what is dropped is observed."""
+    columns = [quoted(name) for name in batch.stream.schema.names]
+    promised, shed = promised_sql(batch.known.progress.progress), shed_sql(batch.shed, MOMENT)
+    dropped = f"CASE WHEN {MOMENT} >= {promised} AND {shed} THEN {MOMENT} END AS {DROPPED}"
+    rows = batch.frame.selectExpr(*columns, f"{moment_sql(batch.stream)} AS {MOMENT}")
+    seen = rows.selectExpr(*columns, dropped).observe(
+        _name(batch), F.expr(f"count({DROPPED})"), F.expr(f"max({DROPPED})")
+    )
+    sent = [
+        f"{name} AS {plain}" for name, plain in zip(columns, plain_names(batch.stream.schema), strict=True)
+    ]
+    needed: DataFrame = seen.filter(f"{DROPPED} IS NULL").selectExpr(*sent)
+    return needed
+
+
+def told_by_dropped(job: DataFrame, batch: Arrived) -> Ingested:
+    """What the dropped rows of a batch tell of its stream, after the job has run. It is asked of the job that
+    has run, not of an `Observation`: that waits for news which Spark may lose when it is busy.
+    """
+    seen = job._jdf.queryExecution().observedMetrics().apply(_name(batch))
+    count = int(seen.getLong(0))
+    if not count:
+        return Ingested(batch.stream.name)
+    greatest = Batch([int(seen.getLong(1))], only_mark=[False])
+    return Ingested(batch.stream.name, Observed(greatest, accepted=count), shed=count)
+
+
+def _name(batch: Arrived) -> str:
+    return f"windrow: dropped rows of {batch.stream.name}"
+
 
 #: streams whose few rows are fetched at the same time
 MOST_FETCHES = 4

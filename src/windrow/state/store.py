@@ -104,8 +104,8 @@ def too_old(place: object, found: int, known: int) -> StateError:
 
 _NAME = re.compile(r"[a-z]+/[A-Za-z0-9][A-Za-z0-9._-]*")
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-#: so many files are given to the disk at once
-_AT_ONCE = 8
+#: have the disk take files at once
+_THREADS = ThreadPoolExecutor(8, thread_name_prefix="windrow sync")
 #: rows are the user's own business: nobody else reads what the engine keeps of them
 _MINE, _MY_FOLDER = 0o600, 0o700
 
@@ -294,9 +294,6 @@ class _GroupedStore(LocalStore):
     wait for a turn of the disk of its own. A process that it is sent to has a plain store."""
 
     _waiting: list[Path] = field(default_factory=list, repr=False, compare=False)
-    _threads: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(_AT_ONCE, "windrow sync"), repr=False, compare=False
-    )
 
     def __reduce__(self) -> tuple[type[LocalStore], tuple[Path]]:
         return LocalStore, (self.root,)
@@ -311,7 +308,7 @@ class _GroupedStore(LocalStore):
         found = [path for path in self._waiting if path.exists()]  # not those of an attempt that failed
         self._waiting.clear()
         with explained("write", self.root):
-            list(self._threads.map(_sync_path, found))
+            list(_THREADS.map(_sync_path, found))
         for folder in sorted({path.parent.name for path in found}):
             self.sync(folder)
 

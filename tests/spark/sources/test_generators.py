@@ -15,10 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.patience import PATIENCE
 
-from windrow.spark.sources.generators.generator import Generator
+from windrow.spark.sources.generators.generator import MICROS, Disorder, Generator, Settings
 from windrow.spark.sources.generators.network import NETWORK
 from windrow.spark.sources.generators.registry import GENERATORS
-from windrow.spark.sources.generators.settings import MICROS, Disorder, Settings
 from windrow.spark.sources.generators.traffic import TRAFFIC
 
 generators = st.sampled_from(list(GENERATORS.values()))

@@ -20,9 +20,9 @@ from windrow.spark.sources import open_url
 from windrow.spark.sources.kafka_client import Topic
 from windrow.spark.sources.kafka_offsets import check_still_there, limited
 from windrow.spark.sources.kafka_source import ReadMessages
-from windrow.spark.sources.kafka_url import KafkaUrl
 from windrow.spark.sources.ranges import told_to_driver
 from windrow.spark.sources.source import Begun
+from windrow.spark.sources.urls import KafkaUrl
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

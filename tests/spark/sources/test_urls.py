@@ -9,11 +9,9 @@ import pytest
 
 from windrow.errors import QueryError
 from windrow.spark.sources import check_url
-from windrow.spark.sources.files_url import read_files_url
-from windrow.spark.sources.generator_url import read_generator_url
-from windrow.spark.sources.generators.settings import Disorder
-from windrow.spark.sources.kafka_url import read_kafka_url
-from windrow.spark.sources.url import SCHEMES, parse_url
+from windrow.spark.sources.check import read_generator_url
+from windrow.spark.sources.generators.generator import Disorder
+from windrow.spark.sources.urls import SCHEMES, parse_url, read_files_url, read_kafka_url
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.engine.output.delivery import in_order
+from windrow.engine.output.outbox import in_order
 from windrow.kernels.columnar.codes import value_order
 from windrow.kernels.relational.clock import Clock
 from windrow.kernels.relational.program import News, RelationalProgram

@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 
     from windrow.archive.isolation import Policy
     from windrow.engine.adhoc.access_paths import Part
-    from windrow.engine.adhoc.limits import Watch
+    from windrow.engine.adhoc.limits import Turns, Watch
     from windrow.engine.adhoc.question import Question, Situation
-    from windrow.engine.adhoc.queue import Turns
     from windrow.engine.adhoc.snapshot import Leaf, Snapshot
     from windrow.spark.frames import DataFrame, SparkSession
     from windrow.state.manifest import Manifest

@@ -14,17 +14,15 @@ import polars as pl
 
 from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.plan import Window
-from windrow.engine.adhoc.access_paths import Wanted, Way, cheapest, kept_sub_windows
+from windrow.engine.adhoc.access_paths import Wanted, Way, cheapest, kept_sub_windows, not_kept
 from windrow.engine.adhoc.answers import last_answer, same_query, texts_of, way_to_answer
 from windrow.engine.adhoc.columns import columns_read
 from windrow.engine.adhoc.evaluation import in_row_order, relation
 from windrow.engine.adhoc.from_archives import from_archive, predicate_on
-from windrow.engine.adhoc.from_synopses import FromSynopses
+from windrow.engine.adhoc.from_synopses import FromSynopses, shelves_of
 from windrow.engine.adhoc.instant import Present, present_of
 from windrow.engine.adhoc.needs import Needs, members, needs_of
-from windrow.engine.adhoc.refusals import not_kept
 from windrow.engine.adhoc.snapshot import END, snapshot_of
-from windrow.engine.adhoc.synopses import shelves_of
 from windrow.engine.adhoc.synopsis_fit import Asked, Fit, Found, NearMiss, Span, asked_of, earlier, fit
 from windrow.engine.history import read_changes
 from windrow.engine.output.schema import published, rows_schema
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.engine.adhoc.access_paths import Part
     from windrow.engine.adhoc.columns import Columns
-    from windrow.engine.adhoc.synopses import Shelf, Standing
+    from windrow.engine.adhoc.from_synopses import Shelf, Standing
     from windrow.engine.archives.manager import Archiving
     from windrow.language.catalog import StandingQuery
     from windrow.language.once import Once

@@ -25,7 +25,7 @@ from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
-    from windrow.engine.adhoc.synopses import Shelf, Synopsis
+    from windrow.engine.adhoc.from_synopses import Shelf, Synopsis
     from windrow.engine.records import StreamRecord
     from windrow.engine.sharing.shared_state import Kept
     from windrow.sharing.predicates.terms import Predicate

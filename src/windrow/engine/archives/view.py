@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.values import instant
-from windrow.engine.arguments import checked
+from windrow.engine.declarations import checked
 from windrow.errors import QueryError
 
 if TYPE_CHECKING:

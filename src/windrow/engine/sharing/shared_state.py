@@ -32,7 +32,7 @@ from windrow.sharing.grids import Grid
 from windrow.sharing.planner import Planner
 from windrow.sharing.predicates.terms import predicate_of, read, written
 from windrow.sharing.questions import question_of
-from windrow.sharing.rules import cs8
+from windrow.sharing.rules import unslid
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
@@ -353,7 +353,7 @@ class Common:
         self._askers[bundle.name] = Asker(
             bundle.name, form, length, question.slide, question.origin, exists, parts, tallies=tallies
         )
-        self._alike[bundle.name] = self._kinds.setdefault(cs8.unslid(question.emit), len(self._kinds))
+        self._alike[bundle.name] = self._kinds.setdefault(unslid(question.emit), len(self._kinds))
         self._members.setdefault(ledger, {})[bundle.name] = None
         self.version += 1
         self._ledgers.pop(ledger, None)

@@ -1,14 +1,106 @@
-"""Checks the text after FROM as far as that goes without reading anything."""
+"""Checks the text after FROM as far as that goes without reading anything.
+
+The options of `generator:name?…`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
-from windrow.spark.sources.files_url import FilesUrl, read_files_url
-from windrow.spark.sources.generator_url import GeneratorUrl, read_generator_url
-from windrow.spark.sources.kafka_url import read_kafka_url
+from windrow.errors import QueryError, nearest
+from windrow.spark.sources.generators.generator import Disorder, Settings
+from windrow.spark.sources.generators.registry import GENERATORS
 from windrow.spark.sources.push_source import read_push_url
-from windrow.spark.sources.url import SourceUrl, parse_url
+from windrow.spark.sources.urls import (
+    FilesUrl,
+    SourceUrl,
+    choice,
+    count,
+    instant,
+    parse_url,
+    read_files_url,
+    read_kafka_url,
+    read_options,
+    seconds,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from windrow.spark.sources.generators.generator import Generator
+
+
+_DEFAULT_RATE = 1000
+#: how many rows may be put in another order in memory
+_MOST_SHUFFLED = 10_000_000
+_OPTIONS = {
+    "rate": count,
+    "rows": whole,
+    "rows_per_batch": count,
+    "seed": whole,
+    "keys": count,
+    "event_rate": count,
+    "start": instant,
+    "disorder": choice(*Disorder),
+    "disorder_by": seconds,
+    "block": seconds,
+}
+
+
+@dataclass(frozen=True)
+class GeneratorUrl:
+    """A generator and its settings; `rate` is in rows a second, None to give all rows at once."""
+
+    generator: Generator
+    settings: Settings
+    rate: int | None
+    rows_per_batch: int | None
+
+    @property
+    def fingerprint(self) -> str:
+        """What the rows depend on; how fast they come, and in which portions, makes no difference."""
+        pairs = ", ".join(
+            f"{name}={value}" for name, value in asdict(self.settings).items() if value is not None
+        )
+        return f"generator:{self.generator.name} {pairs}"
+
+
+def read_generator_url(url: SourceUrl) -> GeneratorUrl:
+    """The URL's generator and settings, checked."""
+    generator = GENERATORS.get(url.place)
+    if generator is None:
+        raise QueryError(
+            f"no generator `{url.place}`", code="unknown-generator", hint=nearest(url.place, GENERATORS)
+        )
+    where = f"generator:{generator.name}"
+    options: dict[str, Any] = read_options(url.options, _OPTIONS, where)
+    rows, rate = options.get("rows"), options.pop("rate", None)
+    if rate is None and rows is None:
+        rate = _DEFAULT_RATE
+    options.setdefault("event_rate", rate or _DEFAULT_RATE)
+    options["disorder"] = Disorder(options.get("disorder", Disorder.NONE))
+    rows_per_batch = options.pop("rows_per_batch", None)
+    options.setdefault("keys", generator.default_keys)
+    settings = Settings(**options)
+    _check_disorder(settings, where)
+    return GeneratorUrl(generator, settings, rate, rows_per_batch)
+
+
+def _check_disorder(settings: Settings, where: str) -> None:
+    option, rows = {
+        Disorder.NONE: ("", 0),
+        Disorder.BOUNDED: ("disorder_by", settings.rows_displaced),
+        Disorder.BLOCK: ("block", settings.rows_per_block),
+    }[settings.disorder]
+    if rows > _MOST_SHUFFLED:
+        raise QueryError(
+            f"`{option}` of `{where}` spans {rows:,} rows, more than the {_MOST_SHUFFLED:,} that are put"
+            " out of order at once",
+            code="bad-option",
+            hint=f"choose a shorter `{option}` or a lower `event_rate`",
+        )
+
 
 _READERS: dict[str, Callable[[SourceUrl], object]] = {
     "files": read_files_url,

@@ -28,9 +28,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from windrow.errors import SourceError, nearest
 from windrow.execution.arrivals import Few
 from windrow.kernels.columnar.columns import rows_schema
-from windrow.spark.sources.files_url import FilesUrl, format_of, read_files_url
+from windrow.spark.failures import SPARK_ERRORS, reason
 from windrow.spark.sources.fit import Fitting, check_order_names, check_types, fitting, match_names
-from windrow.spark.sources.java_errors import SPARK_ERRORS, reason
 from windrow.spark.sources.listing import (
     digest,
     facts,
@@ -45,6 +44,7 @@ from windrow.spark.sources.parquet_rows import numbered, parquet_rows
 from windrow.spark.sources.parsers import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.spark_types import from_spark, to_spark
+from windrow.spark.sources.urls import FilesUrl, format_of, read_files_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.types import DataType
-    from windrow.spark.sources.url import SourceUrl
+    from windrow.spark.sources.urls import SourceUrl
     from windrow.state.manifest import SourceFile
 
 _SAMPLE_LINES = 1000

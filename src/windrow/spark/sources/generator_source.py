@@ -22,11 +22,10 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from windrow.execution.arrivals import Few
 from windrow.kernels.columnar.columns import rows_schema
+from windrow.spark.sources.check import GeneratorUrl, read_generator_url
 from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
-from windrow.spark.sources.generator_url import GeneratorUrl, read_generator_url
-from windrow.spark.sources.generators.generator import ROW
+from windrow.spark.sources.generators.generator import ROW, Settings
 from windrow.spark.sources.generators.registry import GENERATORS
-from windrow.spark.sources.generators.settings import Settings
 from windrow.spark.sources.ranges import frame_of_parts
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.algebra.catalog import Stream
-    from windrow.spark.sources.url import SourceUrl
+    from windrow.spark.sources.urls import SourceUrl
 
 _ROWS_PER_ARROW_BATCH = 1 << 16
 #: fewer rows are not worth a task of their own

@@ -14,7 +14,7 @@ from windrow.credentials import ScrubbedLog
 from windrow.errors import SourceError
 
 if TYPE_CHECKING:
-    from windrow.spark.sources.kafka_url import KafkaUrl
+    from windrow.spark.sources.urls import KafkaUrl
 
 _MESSAGES_AT_ONCE = 10_000
 _WAIT = 0.2  # seconds; a shorter wait than a slow broker needs is only one more round

@@ -17,17 +17,17 @@ from pyspark.sql import functions as F  # noqa: N812
 from windrow.spark.sources.fit import check_order_names
 from windrow.spark.sources.kafka_client import Topic
 from windrow.spark.sources.kafka_offsets import check_still_there, limited
-from windrow.spark.sources.kafka_url import KafkaUrl, read_kafka_url
 from windrow.spark.sources.parsers import TextFormat, check_flat, parse
 from windrow.spark.sources.ranges import frame_of_parts, told_to_driver
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
+from windrow.spark.sources.urls import KafkaUrl, read_kafka_url
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.algebra.catalog import Stream
     from windrow.spark.sources.kafka_offsets import Bounds
-    from windrow.spark.sources.url import SourceUrl
+    from windrow.spark.sources.urls import SourceUrl
 
 VALUE, PARTITION, OFFSET = "__value", "__partition", "__offset"
 SCHEMA = f"{VALUE} binary, {PARTITION} int, {OFFSET} bigint"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windrow.errors import SourceError
-from windrow.spark.sources.java_errors import SPARK_ERRORS, reason
+from windrow.spark.failures import SPARK_ERRORS, reason
 from windrow.state.manifest import SourceFile
 
 if TYPE_CHECKING:

@@ -20,15 +20,15 @@ import pyarrow as pa
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, StateError
 from windrow.kernels.columnar.columns import frame_of, published, rows_schema
-from windrow.spark.sources.options import count, read_options
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.tables import as_table
+from windrow.spark.sources.urls import count, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.algebra.catalog import Stream
-    from windrow.spark.sources.url import SourceUrl
+    from windrow.spark.sources.urls import SourceUrl
 
 ROW = "__row"
 #: what waits at most, and what an epoch takes at most, unless it is told

@@ -9,7 +9,7 @@ from windrow.spark.sources.files_source import open_files
 from windrow.spark.sources.generator_source import open_generator
 from windrow.spark.sources.kafka_source import open_kafka
 from windrow.spark.sources.push_source import open_push
-from windrow.spark.sources.url import parse_url
+from windrow.spark.sources.urls import parse_url
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

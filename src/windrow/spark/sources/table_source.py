@@ -13,9 +13,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.errors import QueryError, SourceError, WindrowError
-from windrow.spark.sources.files_url import FilesUrl, format_of, read_files_url
-from windrow.spark.sources.table_rows import Values, given_rows
-from windrow.spark.sources.url import parse_url
+from windrow.spark.sources.tables import Values, given_rows
+from windrow.spark.sources.urls import FilesUrl, format_of, parse_url, read_files_url
 from windrow.state.manifest import SourceFile, SourceState
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ class FilesContent:
     def _read(self) -> list[Values]:
         from windrow.spark.failures import job_failed
         from windrow.spark.sources.files_source import FilesSource
-        from windrow.spark.sources.table_rows import arrow_rows
+        from windrow.spark.sources.tables import arrow_rows
 
         frame = FilesSource(self._spark, self._table, self._wanted).all_rows()
         with job_failed(f"reading {self._table.title}"):

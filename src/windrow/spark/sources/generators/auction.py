@@ -7,9 +7,15 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from windrow.spark.sources.generators.generator import Generator
-from windrow.spark.sources.generators.randomness import Floats, Integers, below, normal, uniform
-from windrow.spark.sources.generators.settings import Settings
+from windrow.spark.sources.generators.generator import (
+    Floats,
+    Generator,
+    Integers,
+    Settings,
+    below,
+    normal,
+    uniform,
+)
 
 _BIDDERS = 5000
 _HOT_ITEMS = 5

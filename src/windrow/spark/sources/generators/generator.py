@@ -1,17 +1,193 @@
-"""A generator: named columns, each a function of the settings and the event numbers."""
+"""A generator: named columns, each a function of the settings and the event numbers.
+
+In which order rows arrive: a permutation of the event order, computable for any range of arrivals.
+
+Three patterns, after section 8.1 of Li et al., "Semantics and Evaluation Techniques for Window Aggregates in
+Data Streams" (SIGMOD 2005): no disorder, bounded disorder, and block-sorted disorder. Whatever the pattern,
+the rows are the same; only their order differs.
+
+What the rows of a generator depend on, besides the row number.
+
+Random numbers by position: the same seed, channel and position always give the same number.
+
+A generator with a hidden state would have to be run from its beginning to give row 10⁹ again. Hashing the
+position (the finaliser of SplitMix64; Steele, Lea, Flood 2014) gives any range of rows at once, so that a
+replay is exact wherever it is cut. Each column draws from a channel of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from windrow.spark.sources.generators.disorder import SortedBy, arrivals
-from windrow.spark.sources.generators.randomness import Integers
-from windrow.spark.sources.generators.settings import MICROS, Settings
+MICROS = 1_000_000
+#: 2026-01-01T00:00:00 UTC
+_NEW_YEAR = 1_767_225_600 * MICROS
+
+
+class Disorder(StrEnum):
+    """In which order rows arrive, compared with their event time."""
+
+    NONE = "none"
+    BOUNDED = "bounded"
+    BLOCK = "block"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one stream. Times are microseconds.
+
+    Row n, in event order, happens at `start + n / event_rate` seconds. `keys` is how many values the main
+    attribute has, None for the generator's own default; `rows` is how many rows there are, None for no end.
+    """
+
+    seed: int = 1
+    keys: int | None = None
+    event_rate: int = 1000
+    start: int = _NEW_YEAR
+    disorder: Disorder = Disorder.NONE
+    disorder_by: int = 5 * MICROS
+    block: int = 60 * MICROS
+    rows: int | None = None
+
+    @property
+    def rows_per_block(self) -> int:
+        return max(1, self.block * self.event_rate // MICROS)
+
+    @property
+    def rows_displaced(self) -> int:
+        """How many rows a row of bounded disorder may be overtaken by."""
+        return self.disorder_by * self.event_rate // MICROS
+
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+
+
+def bits(seed: int, channel: str, positions: Integers) -> NDArray[np.uint64]:
+    """64 random bits for each position."""
+    mixed = positions.astype(np.uint64)
+    mixed *= _GOLDEN  # wraps around, as it should
+    mixed += _salt(seed, channel)
+    mixed ^= mixed >> np.uint64(30)
+    mixed *= _FIRST
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= _SECOND
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+@lru_cache(maxsize=256)
+def _salt(seed: int, channel: str) -> np.uint64:
+    digest = blake2b(f"{seed}/{channel}".encode(), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
+
+
+def below(seed: int, channel: str, positions: Integers, limit: int) -> Integers:
+    """A number from 0 up to, not including, `limit`."""
+    return (bits(seed, channel, positions) % np.uint64(limit)).astype(np.int64)
+
+
+def uniform(seed: int, channel: str, positions: Integers) -> Floats:
+    """A number in [0, 1), of 53 bits."""
+    return (bits(seed, channel, positions) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def normal(seed: int, channel: str, positions: Integers) -> Floats:
+    """A number from the normal distribution with mean 0 and deviation 1 (Box and Muller)."""
+    radius = np.sqrt(-2.0 * np.log1p(-uniform(seed, channel + " radius", positions)))
+    return np.asarray(radius * np.cos(2.0 * np.pi * uniform(seed, channel + " angle", positions)))
+
+
+def exponential(seed: int, channel: str, positions: Integers) -> Floats:
+    """A number from the exponential distribution with mean 1."""
+    return np.asarray(-np.log1p(-uniform(seed, channel, positions)))
+
+
+def weighted(seed: int, channel: str, positions: Integers, shares: Floats) -> Integers:
+    """An index into `shares`, which add up to 1, as often as its share says."""
+    bounds = np.cumsum(shares)
+    drawn = np.searchsorted(bounds, uniform(seed, channel, positions) * bounds[-1], side="right")
+    return np.asarray(np.minimum(drawn, len(shares) - 1), np.int64)
+
+
+#: gives the attribute that rows of a block are sorted by
+SortedBy = Callable[[Settings, Integers], Integers]
+
+_SUBROWS = 10  # delays are drawn in 1/1024 of the time between two rows
+
+
+def arrivals(settings: Settings, first: int, last: int, sorted_by: SortedBy) -> Integers:
+    """The event numbers of the rows that arrive at positions `first` up to, not including, `last`."""
+    if settings.rows is not None:
+        last = min(last, settings.rows)
+    if first >= last:
+        return np.empty(0, np.int64)
+    match settings.disorder:
+        case Disorder.NONE:
+            return np.arange(first, last, dtype=np.int64)
+        case Disorder.BOUNDED:
+            return _bounded(settings, first, last)
+        case Disorder.BLOCK:
+            return _block_sorted(settings, first, last, sorted_by)
+
+
+def _bounded(settings: Settings, first: int, last: int) -> Integers:
+    """Every row is delayed by a random time up to `disorder_by`; rows arrive in the order of what results.
+
+    Delays overlap without end, so a range of arrivals is found by guessing two moments around it: how many
+    rows have arrived by the earlier one is counted, those between the two are sorted. By moment m all have
+    arrived that happened before m − reach, and none that happens after m; only those between are looked at.
+    """
+    reach = settings.rows_displaced
+    margin = 4 * int(reach**0.5) + 8
+    while True:
+        early = max(0, first + reach // 2 - margin)
+        late = last + reach // 2 + margin
+        events = np.arange(max(0, early - reach), late if settings.rows is None else min(late, settings.rows))
+        moments = _moments(settings.seed, reach, events)
+        arrived = moments < early << _SUBROWS
+        between = ~arrived & (moments < late << _SUBROWS)
+        before = int(events[0]) + int(np.count_nonzero(arrived)) if len(events) else 0
+        if before <= first and before + np.count_nonzero(between) >= last:
+            order = np.argsort(moments[between], kind="stable")
+            return np.asarray(events[between][order][first - before : last - before])
+        margin *= 2
+
+
+def _moments(seed: int, reach: int, events: Integers) -> Integers:
+    delays = bits(seed, "delay", events) % np.uint64((reach << _SUBROWS) + 1)
+    return (events << _SUBROWS) + delays.astype(np.int64)
+
+
+def _block_sorted(settings: Settings, first: int, last: int, sorted_by: SortedBy) -> Integers:
+    """Time is cut into blocks of equal length; the rows of a block arrive sorted by another attribute."""
+    size = settings.rows_per_block
+    blocks = range(first // size, (last - 1) // size + 1)
+    events = np.concatenate([_sorted_block(settings, block, sorted_by) for block in blocks])
+    base = blocks.start * size
+    return events[first - base : last - base]
+
+
+@lru_cache(maxsize=2)  # a block is usually read in several micro-batches
+def _sorted_block(settings: Settings, block: int, sorted_by: SortedBy) -> Integers:
+    size = settings.rows_per_block
+    end = (block + 1) * size if settings.rows is None else min((block + 1) * size, settings.rows)
+    events = np.arange(block * size, end, dtype=np.int64)
+    return np.asarray(events[np.argsort(sorted_by(settings, events), kind="stable")])
+
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 #: a column that any generator can give: the position in which a row arrives

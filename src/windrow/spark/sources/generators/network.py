@@ -7,17 +7,17 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from windrow.spark.sources.generators.generator import Generator
-from windrow.spark.sources.generators.randomness import (
+from windrow.spark.sources.generators.generator import (
     Floats,
+    Generator,
     Integers,
+    Settings,
     below,
     exponential,
     normal,
     uniform,
     weighted,
 )
-from windrow.spark.sources.generators.settings import Settings
 
 #: protocol: share of the connections, typical bytes, mean duration in seconds; telnet is ten times ftp
 PROTOCOLS = {

@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from windrow.spark.sources.generators.generator import Generator
-from windrow.spark.sources.generators.randomness import Floats, Integers, below, normal, uniform
-from windrow.spark.sources.generators.settings import Settings
+from windrow.spark.sources.generators.generator import (
+    Floats,
+    Generator,
+    Integers,
+    Settings,
+    below,
+    normal,
+    uniform,
+)
 
 _SENSORS_PER_SEGMENT = 5
 _JAMMED_ONE_IN = 4

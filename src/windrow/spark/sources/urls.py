@@ -1,0 +1,347 @@
+"""The text after FROM, taken apart: what kind of source, where, with which options.
+
+>>> parse_url("generator:traffic?rate=100&seed=3")
+SourceUrl(scheme='generator', place='traffic', options={'rate': '100', 'seed': '3'})
+>>> parse_url("data/bids/*.csv?delimiter=%3B")
+SourceUrl(scheme='files', place='data/bids/*.csv', options={'delimiter': ';'})
+
+Options of a source's URL, read as the values they stand for, with errors that name the option.
+
+Each kind of value is a function from text to value that raises ValueError with what was expected. A source
+declares its options as a mapping from names to such functions, and reads them all at once.
+
+>>> read_options({"rate": "10"}, {"rate": count, "disorder": choice("none", "block")}, "generator:traffic")
+{'rate': 10}
+
+The options of `files://…`.
+
+The options of `kafka://host:port/topic?…`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from windrow.credentials import Resolved, refuse_literals, resolve
+from windrow.errors import QueryError, SourceError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Reader = Callable[[str], Any]
+
+
+#: each scheme with the form a URL of it has
+SCHEMES = {
+    "files": "files:///data/bids/*.parquet",
+    "generator": "generator:traffic?rate=1000",
+    "kafka": "kafka://host:9092/topic",
+    "push": "push:",
+}
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
+
+
+@dataclass(frozen=True)
+class SourceUrl:
+    """A source's URL in its parts; `place` is what stands between the scheme and the options."""
+
+    scheme: str
+    place: str
+    options: dict[str, str] = field(default_factory=dict)
+
+
+def parse_url(text: str) -> SourceUrl:
+    """The parts of a source's URL. A text without a scheme is the path of files. No secret is taken."""
+    refuse_literals(text)
+    location, _, query = text.strip().partition("?")
+    scheme, place = _split_scheme(location)
+    if scheme not in SCHEMES:
+        raise QueryError(
+            f"no source `{scheme}:` to read a stream from",
+            code="unknown-source",
+            hint=nearest(scheme, SCHEMES),
+        )
+    if not place and scheme != "push":
+        raise QueryError(
+            f"`{text}` does not say what to read", code="bad-source", hint=f"write `{SCHEMES[scheme]}`"
+        )
+    return SourceUrl(scheme, place, _parse_options(query))
+
+
+def _split_scheme(location: str) -> tuple[str, str]:
+    match = _SCHEME.match(location)
+    if match is None:
+        return "files", location
+    scheme = match[1].lower()
+    if scheme == "file":  # what other programs call `files`
+        scheme = "files"
+    return scheme, location[match.end() :]
+
+
+def _parse_options(query: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for part in filter(None, query.split("&")):
+        name, equals, value = part.partition("=")
+        name = unquote(name)
+        if not (name and equals):
+            raise QueryError(
+                f"`{part}` is not an option",
+                code="bad-option",
+                hint="options are written `?name=value&name=value`",
+            )
+        if name in options:
+            raise QueryError(f"the option `{name}` is given twice", code="bad-option", hint="give it once")
+        options[name] = unquote(value)
+    return options
+
+
+MICROS = 1_000_000
+
+
+def read_options(given: Mapping[str, str], known: Mapping[str, Reader], where: str) -> dict[str, Any]:
+    """The values of the options that are given. An unknown name or a bad value is the user's error."""
+    values: dict[str, Any] = {}
+    for name, text in given.items():
+        if name not in known:
+            raise QueryError(
+                f"`{where}` has no option `{name}`", code="unknown-option", hint=nearest(name, known)
+            )
+        try:
+            values[name] = known[name](text)
+        except ValueError as error:
+            raise QueryError(
+                f"the option `{name}` of `{where}` cannot be `{text}`", code="bad-option", hint=str(error)
+            ) from None
+    return values
+
+
+def choice(*words: str) -> Reader:
+    """One of these words."""
+
+    def read(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError(nearest(text, words))
+        return text.lower()
+
+    return read
+
+
+def flag(text: str) -> bool:
+    """`true` or `false`."""
+    return bool(choice("true", "false")(text) == "true")
+
+
+def count(text: str) -> int:
+    """A whole number, at least 1."""
+    number = whole(text)
+    if number < 1:
+        raise ValueError("it is a whole number, at least 1")
+    return number
+
+
+def whole(text: str) -> int:
+    """A whole number, at least 0, that a BIGINT can hold. Groups of digits may be set off by `_`."""
+    digits = text.replace("_", "")
+    if not (digits.isascii() and digits.isdigit() and int(digits) < 1 << 63):
+        raise ValueError("it is a whole number")
+    return int(digits)
+
+
+def seconds(text: str) -> int:
+    """A number of seconds, as microseconds."""
+    try:
+        micros = Decimal(text) * MICROS
+    except InvalidOperation:
+        micros = Decimal("NaN")
+    if not micros.is_finite() or micros < 0 or micros != int(micros):
+        raise ValueError("it is a number of seconds, such as `5` or `0.5`")
+    return int(micros)
+
+
+def instant(text: str) -> int:
+    """An ISO date and time, UTC unless it says otherwise, as microseconds since the epoch."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("it is a time such as `2026-01-01T00:00:00`") from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * MICROS + since.microseconds
+
+
+def single_character(text: str) -> str:
+    r"""One character; `\t` is a tab."""
+    character = "\t" if text == "\\t" else text
+    if len(character) != 1:
+        raise ValueError("it is one character; write `%09` for a tab, `%26` for an ampersand")
+    return character
+
+
+#: what the name of a file ends in, for each format
+SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+_COMPRESSED = (".gz", ".bz2", ".zst", ".snappy")
+_OPTIONS = {
+    "format": choice("parquet", "csv", "json"),
+    "header": flag,
+    "delimiter": single_character,
+    "malformed": choice("fail", "drop"),
+    "absent": choice("fail", "null"),
+    "files_per_batch": count,
+    "bytes_per_batch": count,
+    "bounded": flag,
+}
+#: options that mean something in some formats only
+_FORMATS_OF = {
+    "header": {"csv"},
+    "delimiter": {"csv"},
+    "malformed": {"csv", "json"},
+    "absent": {"json", "parquet"},
+}
+#: what an epoch takes at most, unless it is told: a long backlog is read in portions that fit in memory
+_FILES_PER_BATCH, _BYTES_PER_BATCH = 1000, 1 << 29
+
+
+@dataclass(frozen=True)
+class FilesUrl:
+    """Which files, and how to read them; `format` is None if neither the name nor an option says it."""
+
+    pattern: str
+    format: str | None = None
+    header: bool = True
+    delimiter: str = ","
+    malformed: str = "fail"
+    absent: str = "fail"
+    files_per_batch: int = _FILES_PER_BATCH
+    bytes_per_batch: int = _BYTES_PER_BATCH
+    bounded: bool = False
+
+    @property
+    def place(self) -> str:
+        """The pattern with nothing relative in it. Another file system than the local one is named in it."""
+        return self.pattern if "://" in self.pattern else str(Path.cwd() / self.pattern)
+
+    def fingerprint(self, kind: str) -> str:
+        """What the rows depend on. How malformed ones are treated may be changed without starting afresh."""
+        csv = f" header={self.header} delimiter={self.delimiter!r}" if kind == "csv" else ""
+        return f"files:{self.place} {kind}{csv}{' bounded' if self.bounded else ''}"
+
+
+def read_files_url(url: SourceUrl) -> FilesUrl:
+    """The URL's pattern and options, checked."""
+    options = read_options(url.options, _OPTIONS, "files:")
+    options.setdefault("format", format_of(url.place))
+    known = options["format"]
+    for name in options:
+        if known is not None and known not in _FORMATS_OF.get(name, {known}):
+            raise QueryError(
+                f"the option `{name}` says nothing about {known} files",
+                code="unknown-option",
+                hint=f"it is for {' and '.join(sorted(_FORMATS_OF[name]))}; leave it out",
+            )
+    limit = next((name for name in ("files_per_batch", "bytes_per_batch") if name in options), None)
+    if limit and options.get("bounded"):
+        raise QueryError(
+            f"`{limit}` says nothing about `bounded=true`, which reads all files at once",
+            code="bad-option",
+            hint="leave out one of them",
+        )
+    return FilesUrl(url.place, **options)
+
+
+def format_of(name: str) -> str | None:
+    """The format that a file's name tells, compressed or not.
+
+    >>> format_of("bids-*.csv.gz"), format_of("bids")
+    ('csv', None)
+    """
+    name = name.lower()
+    for suffix in _COMPRESSED:
+        name = name.removesuffix(suffix)
+    return next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
+
+
+_PREFIX = "kafka."
+_KAFKA_URL_OPTIONS = {
+    "starting": choice("earliest", "latest"),
+    "format": choice("json", "csv"),
+    "delimiter": single_character,
+    "malformed": choice("fail", "drop"),
+    "rows_per_batch": count,
+    "timeout": seconds,
+}
+#: what Windrow decides itself; another value would lose rows or have no effect
+_OWN = {
+    "bootstrap.servers": "name the brokers in the URL",
+    "enable.auto.commit": "the state directory keeps the offsets",
+    "auto.offset.reset": "say `starting=earliest` or `starting=latest`",
+    "isolation.level": "only committed rows are read",
+    "enable.partition.eof": "it is needed to see the end of a batch",
+}
+
+
+@dataclass(frozen=True)
+class KafkaUrl:
+    """Brokers, topic and how to read it; `client` are settings of librdkafka, secrets as references."""
+
+    servers: str
+    topic: str
+    starting: str = "earliest"
+    format: str = "json"
+    delimiter: str = ","
+    malformed: str = "fail"
+    rows_per_batch: int | None = None
+    timeout: int = 10_000_000
+    client: dict[str, str] = field(default_factory=dict, repr=False)
+    #: which of them are secrets; only a URL that is in use knows
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        return f"kafka://{self.servers}/{self.topic}"
+
+    def resolved(self) -> KafkaUrl:
+        """The same with its secrets looked up, to connect with."""
+        found = resolve(self.client, SourceError)
+        return replace(self, client=dict(found.values), hidden=found.hidden)
+
+    def scrubbed(self, text: str) -> str:
+        """What the library says, without secrets."""
+        return Resolved(self.client, tuple(self.hidden)).scrubbed(text)
+
+    @property
+    def timeout_seconds(self) -> float:
+        return self.timeout / 1_000_000
+
+
+def read_kafka_url(url: SourceUrl) -> KafkaUrl:
+    """The URL's brokers, topic and options, checked."""
+    servers, _, topic = url.place.partition("/")
+    if not (servers and topic and "/" not in topic):
+        raise QueryError(
+            f"`kafka://{url.place}` does not name brokers and a topic",
+            code="bad-source",
+            hint="write `kafka://host:9092/topic`, several brokers as `host1:9092,host2:9092`",
+        )
+    client = {
+        name.removeprefix(_PREFIX): value for name, value in url.options.items() if name.startswith(_PREFIX)
+    }
+    for name in client:
+        if name in _OWN:
+            raise QueryError(
+                f"the option `{_PREFIX}{name}` is set by Windrow itself", code="bad-option", hint=_OWN[name]
+            )
+    others = {name: value for name, value in url.options.items() if not name.startswith(_PREFIX)}
+    options = read_options(others, _KAFKA_URL_OPTIONS, "kafka:")
+    if "delimiter" in options and options.get("format") != "csv":
+        raise QueryError(
+            "the option `delimiter` says nothing about json messages",
+            code="bad-option",
+            hint="say `format=csv`",
+        )
+    return KafkaUrl(servers, topic, client=client, **options)
