@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from windrow.cli.declarations import Declared
-from windrow.errors import QueryError
+from windrow.errors import DataError, QueryError
 from windrow.language.binder.bound_statements import Dropped, Nothing, RegisterQuery
-from windrow.language.compile import Catalog, compile_script
+from windrow.language.compile import Catalog, compile_script, declare_table
+from windrow.spark.sources.tables import given_rows
 from windrow.testing import Harness
 
 STREAM = "CREATE STREAM s (a INT, b INT, n BIGINT) WATTR n ORDERED;"
@@ -121,3 +124,14 @@ def test_computed_columns_are_checked() -> None:
         bound("CREATE STREAM s (a INT, n BIGINT, b AS c + 1)")
     with pytest.raises(QueryError, match="has no column `b` to partition by"):
         bound("CREATE STREAM s (a INT, n BIGINT, b AS a + 1); SELECT a FROM s [ROWS 2 PARTITION BY b]")
+
+
+def test_rows_of_tables_with_maps_and_numbers_in_texts() -> None:
+    """Entries are in the order of their keys; a text with more digits than the type is refused."""
+    table = declare_table("t", "m MAP<STRING, INT>, d DECIMAL(10, 2)")
+    maps = pa.array([[("z", 1), ("a", 2)]], pa.map_(pa.string(), pa.int32()))
+    assert given_rows(table, pa.table({"m": maps, "d": ["1.50"]})) == [
+        ((("a", 2), ("z", 1)), Decimal("1.50"))
+    ]
+    with pytest.raises(DataError, match=r"table `t`.d"):
+        given_rows(table, pa.table({"m": maps, "d": ["1.239"]}))

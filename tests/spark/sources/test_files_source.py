@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -174,6 +175,23 @@ def test_json_lines(spark: SparkSession, declare: Declare, drain: Drain, tmp_pat
     )
     (batch,) = drain(open_url(spark, declare("ts TIMESTAMP, item BIGINT", f"{tmp_path}/*.jsonl")))
     assert batch.to_pylist() == [{"ts": MIDNIGHT, "item": 7}, {"ts": None, "item": 8}]
+
+
+def test_exact_numbers_that_stand_as_text(spark: SparkSession, tmp_path: Path) -> None:
+    """They are read as they are written; what has more digits than the type is refused."""
+    texts = ["12.30", " -0.5", None, "7", "99999999.990"]
+    pq.write_table(pa.table({"d": texts, "ts": list(range(5))}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"d": ["1.239"], "ts": [9]}), tmp_path / "b.parquet")
+    stream = declare_stream("s", "d DECIMAL(10, 2), ts BIGINT", f"WATTR ts FROM '{tmp_path}/a.parquet'")
+    found = all_rows(open_url(spark, stream)).select("d").toArrow()["d"].to_pylist()
+    assert found == [Decimal("12.30"), Decimal("-0.50"), None, Decimal("7.00"), Decimal("99999999.99")]
+    stream = declare_stream("s", "d DECIMAL(10, 2), ts BIGINT", f"WATTR ts FROM '{tmp_path}/b.parquet'")
+    with pytest.raises(DataError, match=r"column `d`: `1.239` is no DECIMAL"), job_failed("reading"):
+        all_rows(open_url(spark, stream)).select("d").toArrow()
+    (tmp_path / "a.jsonl").write_text('{"d": "12.30", "ts": 1}\n')
+    stream = declare_stream("s", "d DECIMAL(10, 2), ts BIGINT", f"WATTR ts FROM '{tmp_path}/a.jsonl'")
+    rows = all_rows(open_url(spark, stream)).select("d").toArrow()
+    assert rows["d"].to_pylist() == [Decimal("12.30")]
 
 
 def test_nested_values_of_files(spark: SparkSession, drain: Drain, tmp_path: Path) -> None:

@@ -89,13 +89,14 @@ def fitting(
         if field.type.is_map:
             given = F.array_sort(given)
         form = forms.get(field.name)
-        value = (
-            given.cast(to_spark(field.type))
-            if form is None
-            else timed(frame, stream, given.cast("string"), form)
-        )
-        chosen.append(value.alias(field.name))
         if form is not None:
+            value = timed(frame, stream, given.cast("string"), form)
+        elif _is_decimal_text(field.type, from_spark(kind)):
+            value = _decimal(given, field.type)
+        else:
+            value = given.cast(to_spark(field.type))
+        chosen.append(value.alias(field.name))
+        if form is not None or _is_decimal_text(field.type, from_spark(kind)):
             faults.append(given.isNotNull() & value.isNull())
         elif (invalid := _invalid_text(given, frame.schema[names[field.name]].dataType)) is not None:
             faults.append(invalid)
@@ -182,6 +183,8 @@ def check_types(schema: StructType, stream: Stream | Table, where: str) -> None:
         ours = from_spark(given)
         if field.name in forms:
             _check_form(stream, field, ours, forms[field.name], where)
+        elif _is_decimal_text(field.type, ours):
+            continue
         elif ours is None or not holds(field.type, ours):
             _refuse_type(stream, field, ours or given.simpleString().upper(), where)
 
@@ -217,6 +220,17 @@ def _check_zone(frame: DataFrame, stream: Stream | Table, names: Mapping[str, st
                 code="time-zone",
                 hint='spark.conf.set("spark.sql.session.timeZone", "UTC")',
             )
+
+
+def _is_decimal_text(declared: DataType, given: DataType | None) -> bool:
+    """Whether exact numbers stand in the source as text, as they often do."""
+    return declared.kind is Kind.DECIMAL and given is not None and given.kind is Kind.STRING
+
+
+def _decimal(text: Column, kind: DataType) -> Column:
+    """The number that a text says; NULL if it says none, or one with more digits than the type has."""
+    digits = rf"^\s*[+-]?(\d+(\.\d{{0,{kind.scale}}}0*)?|\.\d{{1,{kind.scale or 1}}}0*)\s*$"
+    return F.when(text.rlike(digits), F.trim(text).try_cast(to_spark(kind)))
 
 
 def _refuse_type(stream: Stream | Table, field: Field, given: object, where: str) -> None:

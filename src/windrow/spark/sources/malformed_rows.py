@@ -215,7 +215,8 @@ def _fits(value: Any, kind: DataType) -> bool:
         low, high = kind.bounds
         return re.fullmatch(r"[+-]?\d+", text) is not None and low <= number <= high
     if kind.kind is Kind.DECIMAL:
-        return number.is_finite() and abs(number) < 10 ** (kind.precision - kind.scale)
+        whole = number.is_finite() and abs(number) < 10 ** (kind.precision - kind.scale)
+        return whole and (not isinstance(value, str) or round(number, kind.scale) == number)
     return True
 
 

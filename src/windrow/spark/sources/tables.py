@@ -179,9 +179,22 @@ def arrow_rows(table: Table, data: pa.Table) -> list[Values]:
     check_types(spark_schema(data.schema), table, "the data")
     names = match_names(table, data.column_names, "the data")
     kinds = [to_arrow_type(to_spark(field.type), timezone="UTC") for field in table.schema]
-    columns = [data[names[field.name]].cast(kind) for field, kind in zip(table.schema, kinds, strict=True)]
+    columns = [
+        _cast(data[names[field.name]], kind, f"{table.title}.{field.name}")
+        for field, kind in zip(table.schema, kinds, strict=True)
+    ]
     fitting = pa.table(columns, names=list(table.schema.names))
-    return rows_of(frame_from_arrow(fitting, table.schema), table.schema)
+    rows = rows_of(frame_from_arrow(fitting, table.schema), table.schema)
+    maps = any(field.type.is_map for field in table.schema)
+    return canonical_rows(table.schema, rows, table.title) if maps else rows
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType, where: str) -> pa.ChunkedArray:
+    """A column of the declared type; a text that is no such number is refused."""
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{where} is {kind}: {error}", code="malformed-row", hint="mend the value") from None
 
 
 def rows_to_change(table: Table, data: Any) -> list[Values]:
