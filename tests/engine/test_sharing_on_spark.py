@@ -12,6 +12,7 @@ from tests.engine.world import COLUMNS, oracle, rows_of, table_of
 
 import windrow as wr
 from windrow.engine import engine as core
+from windrow.execution import local
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +49,8 @@ def test_queries_that_share_on_spark(
     few: int,
 ) -> None:
     monkeypatch.setattr(core, "FEW_STATES", few)
+    monkeypatch.setattr(local, "SMALL_ROWS", 0)  # Spark takes in even these few rows
+    monkeypatch.setattr(local, "SMALL_NATIVE", 0)
     queries = workload(groupings)
     (tmp_path / "rows").mkdir()
     for number, begin in enumerate(range(0, 900, 300)):
