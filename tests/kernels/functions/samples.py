@@ -24,7 +24,10 @@ from windrow.algebra.types import (
     TIMESTAMP,
     TINYINT,
     DataType,
+    array,
     decimal,
+    map_of,
+    struct,
 )
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import frame_of, values_of
@@ -107,6 +110,18 @@ TYPES = list(SAMPLES)
 SCHEMA = Schema(tuple(Field(f"c{place}", kind) for place, kind in enumerate(TYPES * 2)))
 #: two columns of each type
 COLUMNS = [SCHEMA.column(name) for name in SCHEMA.names]
+
+#: values with parts, for the functions that take them
+NESTED: dict[DataType, list[Any]] = {
+    array(BIGINT): [(), (1,), (1, None, 3), (None,), (255, 255)],
+    array(STRING): [(), ("a", "b"), (None, "a"), ("",)],
+    map_of(STRING, BIGINT): [(), (("a", 1),), (("a", None), ("b", 2)), (("", 0), ("a", 1), ("é", 2))],
+    struct(n=BIGINT, s=STRING): [(1, "a"), (None, None), (2, None), (None, "é")],
+}
+#: texts that name parts of them, and JSON
+PARTS = ["n", "s", "a", "$.a", "$[0]", "$.a[1].b"]
+PARTS += ["n BIGINT, s STRING", "ARRAY<BIGINT>", "MAP<STRING, BIGINT>"]
+JSON_TEXTS = ['{"a": [1, {"b": "x"}], "n": 2}', "[1, 2.50, null]", '{"s": "é", "n": "x"}', "{", "null", '"a"']
 
 Row = tuple[Any, ...]
 

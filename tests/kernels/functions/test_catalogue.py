@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
 import pytest
-from tests.kernels.functions.samples import COLUMNS, SAMPLES, SCHEMA, TYPES, assert_columns_agree
+from tests.kernels.functions.samples import (
+    COLUMNS,
+    JSON_TEXTS,
+    NESTED,
+    PARTS,
+    SAMPLES,
+    SCHEMA,
+    TYPES,
+    assert_columns_agree,
+)
 
 from windrow.algebra.expressions import Expression, Literal
 from windrow.algebra.functions import Function, call, catalogue
-from windrow.algebra.types import INT, NULL, STRING
+from windrow.algebra.functions.nested import FUNCTIONS as OF_PARTS
+from windrow.algebra.schema import Field, Schema
+from windrow.algebra.types import BIGINT, INT, NULL, STRING
 from windrow.errors import QueryError
 
 CALLABLE = [function for function in catalogue() if function.category != "refused"]
@@ -38,10 +48,17 @@ TEXTS = [
 NUMBERS = [-3, -1, 0, 1, 2, 5, 224, 256]
 
 
+#: what functions of values with parts are tried on
+WITH_PARTS = {each.name for each in OF_PARTS}
+PARTS_SAMPLES = {**NESTED, STRING: JSON_TEXTS, BIGINT: [0, 1, -1, 2, 5]}
+PARTS_SCHEMA = Schema(tuple(Field(f"p{place}", kind) for place, kind in enumerate(PARTS_SAMPLES)))
+
+
 def drawn(random: Random, function: Function) -> Expression | None:
     least, most = function.arity
     count = random.randint(least, least + 2 if most is None else most)
-    args = [_argument(random) for _ in range(count)]
+    argument = _part if function.name in WITH_PARTS else _argument
+    args = [argument(random) for _ in range(count)]
     if random.random() < 0.3:
         args = [args[0]] * count if count else []
     try:
@@ -64,9 +81,21 @@ def _argument(random: Random) -> Expression:
     return Literal(random.choice(SAMPLES[kind]), kind)
 
 
-def rows(random: Random, count: int) -> list[tuple[Any, ...]]:
-    """Rows in which NULL is rarer than values; some values stand in many rows."""
-    return [tuple(random.choice([None, *SAMPLES[field.type] * 2]) for field in SCHEMA) for _ in range(count)]
+def _part(random: Random) -> Expression:
+    choice = random.random()
+    if choice < 0.6:
+        return PARTS_SCHEMA.column(random.choice(PARTS_SCHEMA.names))
+    if choice < 0.8:
+        return Literal(random.choice(PARTS), STRING)
+    return Literal(random.choice(NUMBERS), INT)
+
+
+def agree(function: Function, expression: Expression, random: Random, count: int) -> None:
+    """Columns and rows agree, on rows in which NULL is rarer than values; some values stand in many rows."""
+    is_nested = function.name in WITH_PARTS
+    schema, samples = (PARTS_SCHEMA, PARTS_SAMPLES) if is_nested else (SCHEMA, SAMPLES)
+    rows = [tuple(random.choice([None, *samples[field.type] * 2]) for field in schema) for _ in range(count)]
+    assert_columns_agree(expression, rows, schema)
 
 
 @pytest.mark.parametrize("function", CALLABLE, ids=lambda function: function.name)
@@ -80,11 +109,11 @@ def test_columns_give_what_rows_give(function: Function) -> None:
             break
     assert tried, "no expression with this function was drawn"
     for expression in tried.values():
-        assert_columns_agree(expression, rows(random, ROWS))
+        agree(function, expression, random, ROWS)
 
 
 @pytest.mark.parametrize("function", CALLABLE, ids=lambda function: function.name)
 def test_no_rows_are_no_values(function: Function) -> None:
     random = Random(function.name)
     expression = next(found for found in (drawn(random, function) for _ in range(DRAWN)) if found)
-    assert_columns_agree(expression, [])
+    agree(function, expression, random, 0)

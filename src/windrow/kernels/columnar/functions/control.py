@@ -64,7 +64,12 @@ def _array(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
 
     def evaluate(frame: pl.DataFrame) -> pl.Series:
         parts = [arg.evaluate(frame).cast(dtype).alias(f"c{place}") for place, arg in enumerate(args)]
-        return pl.DataFrame(parts).select(pl.concat_list(pl.all())).to_series()
+        whole = pl.DataFrame(parts)
+        if not isinstance(dtype, pl.List):
+            return whole.select(pl.concat_list(pl.all())).to_series()
+        # arrays would be put behind one another: as the only field of a struct, each is one element
+        wrapped = whole.select(pl.concat_list(pl.struct(pl.col(name).alias("")) for name in whole.columns))
+        return wrapped.select(pl.all().list.eval(pl.element().struct.field(""))).to_series()
 
     return evaluate
 
