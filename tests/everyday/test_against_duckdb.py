@@ -86,6 +86,7 @@ def by_duckdb(query: str, held: dict[str, list[Row]]) -> Counter[Row]:
         return Counter(database.execute(query).fetchall())
 
 
+@pytest.mark.cases
 @pytest.mark.parametrize("name", QUERIES)
 @given(data=st.data())
 def test_at_every_instant_the_answer_is_that_of_a_database(name: str, data: st.DataObject) -> None:
@@ -105,6 +106,8 @@ def test_at_every_instant_the_answer_is_that_of_a_database(name: str, data: st.D
         assert harness.relation(instant) == by_duckdb(query, held), instant
 
 
+@pytest.mark.cases
+@pytest.mark.part(3)
 @pytest.mark.parametrize("executor", ["kernels", "engine"])
 @pytest.mark.parametrize("name", QUERIES)
 @given(data=st.data())
