@@ -209,11 +209,17 @@ SQL_ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize("attack", SQL_ATTACKS, ids=range(len(SQL_ATTACKS)))
-@pytest.mark.parametrize("path", ["/api/select", "/api/explain", "/api/statements"])
-def test_statements_get_in_nowhere(loopback: Server, attack: str, path: str) -> None:
-    if path == "/api/statements" and "DROP" in attack:
-        pytest.skip("who may write may drop")
+#: all but a DROP where statements are done: who may write may drop
+ATTACKED = [
+    pytest.param(path, attack, id=f"{path} {number}")
+    for path in ("/api/select", "/api/explain", "/api/statements")
+    for number, attack in enumerate(SQL_ATTACKS)
+    if path != "/api/statements" or "DROP" not in attack
+]
+
+
+@pytest.mark.parametrize(("path", "attack"), ATTACKED)
+def test_statements_get_in_nowhere(loopback: Server, path: str, attack: str) -> None:
     answer = loopback.http.post(path, json={"sql": attack})
     assert answer.status_code < 500
     assert "Traceback" not in answer.text

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 from windrow.algebra.plan import StreamWord
@@ -226,11 +227,26 @@ def _bound(cursor: Cursor) -> Quantity | None:
     if cursor.take("CURRENT"):
         cursor.expect("ROW")
         return _ROW
+    _check_side(cursor)
     amount = None if cursor.take("UNBOUNDED") else cursor.quantity("a number of rows or a length", _SIDES)
     if cursor.word == "FOLLOWING":
         _refuse(cursor.tokens, cursor.index, "a frame cannot reach to rows that follow", _FOLLOWS)
     cursor.expect("PRECEDING")
     return amount
+
+
+def _check_side(cursor: Cursor) -> None:
+    """`2 PRECEEDING`: a word that is nearly one of the sides is no unit."""
+    after = cursor.index + 1
+    word = cursor.tokens.word(after)
+    meant = [] if word in _SIDES else get_close_matches(word, _SIDES, n=1, cutoff=0.8)
+    if meant:
+        raise QueryError(
+            f"unexpected `{cursor.tokens[after].text}`",
+            code="syntax",
+            span=cursor.tokens[after].span,
+            hint=f"did you mean `{meant[0]}`?",
+        )
 
 
 def _refuse(tokens: Tokens, index: int, message: str, hint: str) -> NoReturn:

@@ -11,12 +11,14 @@ rows up to each: both are frames, whose answers never change.
 from __future__ import annotations
 
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra.estimates import settled, with_lists
 from windrow.algebra.expressions import Column, Expression, Literal
 from windrow.algebra.functions import call as function_call
+from windrow.algebra.functions import catalogue
 from windrow.algebra.operators import KINDS, AggregateCall, Rank
 from windrow.algebra.over import Frame, FramedCall, Over, instant_columns, is_over_stream
 from windrow.algebra.types import BIGINT
@@ -138,12 +140,7 @@ class Overs:
             counted = replace(node, call=Apply(node.span, "count", (Star(node.span),)))
             return self._call(counted, partition, _SO_FAR)
         if not aggregates.is_aggregate(node.call.function):
-            refuse(
-                node,
-                f"{node.function} cannot stand before OVER",
-                "bad-over",
-                "aggregates, LAG, ROW_NUMBER, RANK and DENSE_RANK can",
-            )
+            refuse(node, f"{node.function} cannot stand before OVER", "bad-over", _meant(node.function))
         if node.ignores_null:
             node = replace(node, call=_without_null(node))
         return self._call(node, partition, self._frame(node.frame))
@@ -222,3 +219,13 @@ def _without_null(node: Written) -> Apply:
     there = Apply(call.span, "is_not_null", call.args)
     where = there if call.where is None else Apply(call.span, "and", (call.where, there))
     return replace(call, where=where)
+
+
+def _meant(name: str) -> str:
+    """What may have been meant by a name that cannot stand before OVER, unless it is another function's."""
+    others = ("LAG", *KINDS)
+    is_function = any(name.lower() in (each.name, *each.aliases) for each in catalogue())
+    close = [] if is_function else get_close_matches(name, [*aggregates.names(), *others], n=1)
+    if close:
+        return f"did you mean `{close[0]}`?"
+    return f"aggregates, {', '.join(others[:-1])} and {others[-1]} can"
