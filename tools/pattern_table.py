@@ -30,7 +30,7 @@ from windrow.algebra.types import BIGINT
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -44,6 +44,7 @@ WINDOWS: dict[str, WindowSpec] = {
     "sliding, SLIDE divides RANGE": RangeWindow(60, 10),
     "sliding, SLIDE does not divide RANGE": RangeWindow(60, 25),
     "tumbling": RangeWindow(60, 60),
+    "sliding, some time ago (LAG)": LaggedWindow(60, 30),
     "NOW": NowWindow(),
     "cumulating": CumulateWindow(60, 10),
     "landmark": LandmarkWindow(0, None, None),

@@ -41,7 +41,7 @@ from windrow.reference.world import Arrival, TableChange, World
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -63,6 +63,10 @@ def ranges(periodic: bool | None = None) -> st.SearchStrategy[RangeWindow]:
     """[RANGE r], [RANGE r SLIDE s]; SLIDE may divide RANGE or not, or be longer."""
     slide = {None: st.none() | slides, True: slides, False: st.none()}[periodic]
     return st.builds(RangeWindow, small, slide, origins)
+
+
+def lagged() -> st.SearchStrategy[LaggedWindow]:
+    return st.builds(LaggedWindow, small, st.integers(0, 6), st.none() | slides, origins)
 
 
 def landmarks() -> st.SearchStrategy[LandmarkWindow]:
@@ -109,6 +113,7 @@ def windows(alias: str, arrival: bool) -> st.SearchStrategy[object]:
         ),
         st.builds(SessionWindow, small, st.sampled_from([(), ("k",)]), st.booleans()),
         cumulating(),
+        lagged(),
     )
 
 

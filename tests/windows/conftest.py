@@ -11,7 +11,7 @@ from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.element import Element, sort_key
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -56,6 +56,7 @@ def _landmarks(draw: Callable[..., Any]) -> LandmarkWindow:
 
 KINDS: dict[str, st.SearchStrategy[WindowSpec]] = {
     "range": st.builds(RangeWindow, SIZES, SLIDES, PHASES),
+    "lagged": st.builds(LaggedWindow, SIZES, st.integers(0, 12), SLIDES, PHASES),
     "now": st.just(NowWindow()),
     "unbounded": st.just(UnboundedWindow()),
     "landmark": _landmarks(),

@@ -15,7 +15,7 @@ from windrow.windows.domain import ARRIVAL_TS, ROW_NUM, Domain
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.panes import Panes
-from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -58,6 +58,8 @@ MEANINGS = [
     ),
     # RANGE
     (window("RANGE", "6.4 s"), RangeWindow(6_400_000)),
+    (window("RANGE", "5 s", "2 s", lag=q("0 s")), LaggedWindow(5 * SECOND, 0, 2 * SECOND)),
+    (window("RANGE", "5", lag=q("3"), own="speed"), LaggedWindow(5, 3)),
     (window("RANGE", "5", "10", own="speed"), RangeWindow(5, 10)),
     (window("RANGE", "5", wattr="speed"), RangeWindow(5, wattr="speed")),
     (window("RANGE", "5", wattr="SPEED"), RangeWindow(5, wattr="speed")),
@@ -110,6 +112,10 @@ REFUSALS: list[tuple[dict[str, Any], str, str]] = [
     ({"kind": "RANGE", "range": "1 s", "slide": "0 s"}, "window-size", "SLIDE must be positive"),
     ({"kind": "ROWS", "range": "0"}, "window-size", "ROWS must be positive"),
     ({"kind": "ROWS", "range": "1", "slide": "0 rows"}, "window-size", "SLIDE must be positive"),
+    ({"kind": "RANGE", "range": "1 min", "lag": q("-1 s")}, "window-size", "LAG must not be negative"),
+    ({"kind": "RANGE", "range": "9 rows", "lag": q("1"), "wattr": ROW_NUM}, "window-part", "goes by rows"),
+    ({"kind": "ROWS", "range": "9", "lag": q("1 s")}, "window-part", "takes no LAG"),
+    ({"kind": "LANDMARK", "lag": q("1 s")}, "window-part", "takes no LAG"),
     ({"kind": "CUMULATE", "range": "1 min"}, "window-slide", "does not say in which steps"),
     ({"kind": "CUMULATE", "range": "1 min", "slide": "25 s"}, "window-size", "grows in whole steps"),
     ({"kind": "RANGE", "range": "1 min", "inclusive": True}, "window-part", "takes no INCLUSIVE"),

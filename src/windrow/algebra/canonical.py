@@ -50,7 +50,7 @@ from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
-from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -91,6 +91,7 @@ NAMES: dict[type, str] = {
     Cast: "cast.1",
     WindowBound: "bound.1",
     RangeWindow: "range.1",
+    LaggedWindow: "lagged.1",
     NowWindow: "now.1",
     UnboundedWindow: "unbounded.1",
     RowsWindow: "rows.1",

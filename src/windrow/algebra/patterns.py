@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -69,7 +69,7 @@ def _of_spec(spec: WindowSpec) -> Label:
             return Label(Pattern.MON, "rows never leave this window", fifo=True)
         case NowWindow():
             return Label(Pattern.WKS, "every row lives for one instant", lifetime=1, fifo=True)
-        case RangeWindow():
+        case RangeWindow() | LaggedWindow():
             return _of_range(spec)
         case CumulateWindow(size=size, step=step):
             if size == step:
@@ -91,7 +91,7 @@ def _of_spec(spec: WindowSpec) -> Label:
             raise TypeError(f"no update pattern is declared for {type(spec).__name__}")
 
 
-def _of_range(spec: RangeWindow) -> Label:
+def _of_range(spec: RangeWindow | LaggedWindow) -> Label:
     if spec.slide is None:
         return Label(Pattern.WKS, "every row lives for RANGE", lifetime=spec.range, fifo=True)
     if spec.range % spec.slide == 0:

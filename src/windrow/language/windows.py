@@ -37,7 +37,7 @@ from windrow.windows.units import MICROSECONDS, Quantity, is_unit, unit_name
 
 #: words a part of a window begins with
 PARTS = words(
-    "RANGE WINDOW ROWS SESSION CUMULATE LANDMARK UNBOUNDED NOW LIFETIME SLIDE ORIGIN UNTIL "
+    "RANGE WINDOW ROWS SESSION CUMULATE LANDMARK UNBOUNDED NOW LIFETIME SLIDE LAG ORIGIN UNTIL "
     "WATTR RATTR SATTR PATTR PARTITION INTERNAL INCLUSIVE"
 )
 KINDS = "RANGE, ROWS, LANDMARK, UNBOUNDED, NOW, LIFETIME, SESSION or CUMULATE"
@@ -46,7 +46,7 @@ _SIZE = "a size follows {0}, as in {0} 5 MINUTES, {0} 100 ROWS or {0} 10"
 _POINT = "a point in time or a number follows {0}, as in {0} '2024-01-01 07:00:00'"
 _NAME = "the name of an attribute follows {0}"
 _WANTED = {
-    **dict.fromkeys(("RANGE", "WINDOW", "SLIDE", "SESSION", "CUMULATE"), _SIZE),
+    **dict.fromkeys(("RANGE", "WINDOW", "SLIDE", "LAG", "SESSION", "CUMULATE"), _SIZE),
     **dict.fromkeys(("ORIGIN", "FROM", "UNTIL", "AT"), _POINT),
     **dict.fromkeys(("WATTR", "RATTR", "PATTR"), _NAME),
     "ROWS": "the number of rows follows ROWS, as in ROWS 100",
@@ -218,6 +218,7 @@ _READERS: dict[str, Callable[[Parsed], Fields]] = {
     "now": lambda part: {"kind": "NOW"},
     "lifetime": lambda part: {"kind": "LIFETIME"},
     "slide": lambda part: {"slide": _quantity(_child(part, "quantity"))},
+    "lag": lambda part: {"lag": _quantity(_child(part, "quantity"))},
     "origin": lambda part: {"origin": _point(part.children[-1])},
     "until": lambda part: {"until": _point(part.children[-1])},
     "wattr": _attribute_field("wattr"),

@@ -14,7 +14,7 @@ from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.element import Element
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -37,6 +37,13 @@ def _(spec: RangeWindow, rows: Sequence[Element], instant: int) -> list[int]:
     if spec.slide is None:
         return [place for place, row in enumerate(rows) if instant - spec.range < row.t <= instant]
     end = last_slide(spec, instant)
+    return [place for place, row in enumerate(rows) if end - spec.range <= row.t < end]
+
+
+@_state.register
+def _(spec: LaggedWindow, rows: Sequence[Element], instant: int) -> list[int]:
+    """What a window without LAG held that long ago; slides are those of now."""
+    end = (instant + 1 if spec.slide is None else last_slide(spec, instant)) - spec.lag
     return [place for place, row in enumerate(rows) if end - spec.range <= row.t < end]
 
 

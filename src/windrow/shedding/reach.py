@@ -21,7 +21,7 @@ from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, Window
 from windrow.shedding.rules import CannotShed
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.grid import SlideGrid
-from windrow.windows.ranges import NowWindow, RangeWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,8 @@ def _range(window: Window) -> int:
     match window.spec:
         case RangeWindow(range=size):
             return size
+        case LaggedWindow(range=size, lag=lag):
+            return size + lag
         case CumulateWindow(size=size):
             return size
         case NowWindow():

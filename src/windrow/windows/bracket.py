@@ -22,6 +22,8 @@ class WindowClause:
     kind: str
     range: Quantity | None = None
     slide: Quantity | None = None
+    #: RANGE: how long ago the window ended
+    lag: Quantity | None = None
     wattr: str | None = None
     rattr: str | None = None
     sattr: str | None = None
@@ -43,6 +45,7 @@ class WindowClause:
 WORDS = {
     "range": "RANGE",
     "slide": "SLIDE",
+    "lag": "LAG",
     "rattr": "RATTR",
     "sattr": "SATTR",
     "partition_by": "PARTITION BY",
@@ -54,7 +57,7 @@ WORDS = {
 }
 #: the parts each kind understands; WATTR and INTERNAL are looked at by all
 PARTS = {
-    "RANGE": {"range", "slide", "rattr", "sattr", "partition_by", "origin"},
+    "RANGE": {"range", "slide", "lag", "rattr", "sattr", "partition_by", "origin"},
     "ROWS": {"range", "slide", "partition_by", "origin"},
     "LANDMARK": {"slide", "origin", "start", "until"},
     "UNBOUNDED": set(),
@@ -79,6 +82,8 @@ def refuse_strange_parts(clause: WindowClause) -> None:
             continue
         known = ", ".join(WORDS[p] for p in WORDS if p in PARTS[clause.kind] - {"range", "lifetime"})
         hint = _INSTEAD.get((clause.kind, part), f"{clause.kind} takes {known or 'no further parts'}")
+        if part == "lag":
+            hint = "LAG is for RANGE windows, as in [RANGE 5 MINUTES LAG 1 HOUR]"
         raise QueryError(f"a {clause.kind} window takes no {word}", code="window-part", hint=hint)
 
 

@@ -19,7 +19,7 @@ from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import IMPLICIT, ROW_NUM, Domain
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -50,6 +50,7 @@ def _range(scope: Scope) -> WindowSpec:
             hint=f"write WATTR {clause.rattr}, or SLIDE n ROWS SATTR row_num",
         )
     if over == ROW_NUM:
+        _refuse_lag(scope)
         return _rows(scope)
     _refuse_rows_of(size, over)
     if by_rows:
@@ -61,10 +62,23 @@ def _range(scope: Scope) -> WindowSpec:
             hint="write GROUP BY, or ROWS n for the last n rows of each partition",
         )
     slide = scope.period(over)
+    if clause.lag is not None:
+        lag = scope.ticks(clause.lag, over)
+        return LaggedWindow(scope.ticks(size, over), lag, slide, clause.origin or 0, **scope.common)
     return RangeWindow(scope.ticks(size, over), slide, clause.origin or 0, **scope.common)
 
 
+def _refuse_lag(scope: Scope) -> None:
+    if scope.clause.lag is not None:
+        raise QueryError(
+            "LAG is for windows by value, and this one goes by rows",
+            code="window-part",
+            hint="leave LAG out, or write [RANGE r LAG d] over the windowing attribute of the stream",
+        )
+
+
 def _range_by_tuple(scope: Scope, over: str) -> WindowSpec:
+    _refuse_lag(scope)
     clause, size = scope.clause, scope.size("RANGE")
     if clause.wattr is not None and clause.rattr is not None and scope.attribute != over:
         raise QueryError(

@@ -20,7 +20,7 @@ from windrow.windows.domain import ROW_NUM, Domain
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
-from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -50,10 +50,11 @@ def bracket(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attribut
 
 def _parts(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attributes: Spell) -> list[str]:
     match spec:
-        case RangeWindow():
+        case RangeWindow() | LaggedWindow():
             slide = _optional("SLIDE", spec.slide, domain, quantity)
             origin = _optional("ORIGIN", spec.origin or None, domain, point)
-            return [f"RANGE {quantity(spec.range, domain)}", *slide, *origin]
+            lag = [f"LAG {quantity(spec.lag, domain)}"] if isinstance(spec, LaggedWindow) else []
+            return [f"RANGE {quantity(spec.range, domain)}", *slide, *lag, *origin]
         case RowsWindow():
             return _rows(spec, domain, attributes)
         case LandmarkWindow():

@@ -20,7 +20,7 @@ from windrow.errors import QueryError
 from windrow.execution.kept_rows import kept_bytes, span_of
 from windrow.state.names import KEPT
 from windrow.windows.domain import INFINITY, Domain, Instant
-from windrow.windows.ranges import RangeWindow
+from windrow.windows.ranges import LaggedWindow, RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.units import MICROSECONDS
 
@@ -90,6 +90,8 @@ def _enough(stream: Stream, window: Window) -> str | None:
     match window.spec:
         case RangeWindow(range=length, slide=slide):
             return f"KEEP {_length(length + (slide or 0), stream.domain)}"
+        case LaggedWindow(range=length, lag=lag, slide=slide):
+            return f"KEEP {_length(length + lag + (slide or 0), stream.domain)}"
         case RowsWindow(rows=rows) if not window.spec.partition_by:
             return f"KEEP {rows} ROWS"
     return None

@@ -23,7 +23,7 @@ from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 
@@ -47,6 +47,8 @@ def needs_of(spec: WindowSpec, at: int) -> Needs:
     match spec:
         case RangeWindow(range=length):
             return Needs(end + 1 - length, end)
+        case LaggedWindow(range=length, lag=lag):
+            return Needs(end + 1 - lag - length, end - lag)
         case CumulateWindow():
             return Needs(spec.start(end + 1), end)
         case NowWindow():
@@ -69,6 +71,7 @@ def has_members(spec: WindowSpec) -> bool:
     """Whether `members` knows this kind of window."""
     known = (
         RangeWindow,
+        LaggedWindow,
         CumulateWindow,
         NowWindow,
         LandmarkWindow,

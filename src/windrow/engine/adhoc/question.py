@@ -36,7 +36,7 @@ from windrow.state.names import DRIVER
 from windrow.state.refs import read_instant
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.ranges import NowWindow, RangeWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -344,6 +344,8 @@ def _reach(windows: list[Window]) -> Instant:
         match window.spec:
             case RangeWindow(range=length, slide=slide):
                 total += length + (slide or 0)
+            case LaggedWindow(range=length, lag=lag, slide=slide):
+                total += length + lag + (slide or 0)
             case CumulateWindow(size=length, step=step):
                 total += length + step
             case NowWindow():

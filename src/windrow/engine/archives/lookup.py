@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.expressions import Call, Column, Expression, Literal, conjuncts
 from windrow.algebra.types import Kind
-from windrow.windows.ranges import NowWindow, RangeWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
@@ -148,6 +148,10 @@ def oldest_row(window: WindowSpec, at: int) -> int | None:
             return at - window.range + 1
         case RangeWindow(grid=grid) if grid is not None:
             return grid.end(grid.last_ending(at + 1)) - window.range
+        case LaggedWindow(grid=None):
+            return at - window.lag - window.range + 1
+        case LaggedWindow(grid=grid) if grid is not None:
+            return grid.end(grid.last_ending(at + 1)) - window.lag - window.range
         case NowWindow():
             return at
     return None

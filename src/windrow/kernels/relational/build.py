@@ -410,7 +410,8 @@ class Builder:
         told = told and not plan.reads_window_bounds  # a row comes again in every extent it is in
         if self.restores or not told or not all(isinstance(leaf.spec, OwnInterval) for leaf in leaves):
             return None
-        return max((leaf.spec.grid.period if leaf.spec.grid else 0) for leaf in leaves) + 1
+        specs = [leaf.spec for leaf in leaves]
+        return max((s.grid.period if s.grid else 0) + getattr(s, "lag", 0) for s in specs) + 1
 
     @_build.register
     def _(self, plan: Except) -> Operator:

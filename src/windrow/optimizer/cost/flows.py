@@ -44,7 +44,7 @@ from windrow.windows.domain import ROW_NUM
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.panes import Panes
-from windrow.windows.ranges import NowWindow, RangeWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
@@ -75,7 +75,7 @@ def covered(window: Window) -> float:
     (0.25, 1.0)
     """
     spec = window.spec
-    if isinstance(spec, RangeWindow) and spec.slide is not None:
+    if isinstance(spec, RangeWindow | LaggedWindow) and spec.slide is not None:
         return min(1.0, spec.range / spec.slide)
     return 1.0
 
@@ -90,6 +90,8 @@ def rows_within(window: Window, rate: float, values: Mapping[str, float], statis
     match spec:
         case RangeWindow() | SlideByTupleWindow():
             return during(spec.range)
+        case LaggedWindow():
+            return during(spec.range + spec.lag)
         case CumulateWindow():
             return during((spec.size + spec.step) / 2)
         case NowWindow():

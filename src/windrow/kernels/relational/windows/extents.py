@@ -26,7 +26,7 @@ from windrow.kernels.relational.windows.leaf import begins
 from windrow.kernels.state import State
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.ranges import RangeWindow
+from windrow.windows.ranges import LaggedWindow, RangeWindow
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -93,7 +93,7 @@ class Extents(Operator):
             pl.Series(VS, np.maximum(end, begins[row])),
             pl.Series(VE, np.minimum(end + grid.period, ve[row])),
             self._start(end).alias("#window_start"),
-            pl.Series("#window_end", end),
+            pl.Series("#window_end", end - self.spec.lag if isinstance(self.spec, LaggedWindow) else end),
         ]
         found = picked(rows, row).with_columns(columns).select(list(self.columns))
         return found.filter(pl.col(VS) < pl.col(VE))
@@ -101,6 +101,8 @@ class Extents(Operator):
     def _start(self, end: Ints) -> pl.Series:
         if isinstance(self.spec, RangeWindow):
             return pl.Series(end - self.spec.range)
+        if isinstance(self.spec, LaggedWindow):
+            return pl.Series(end - self.spec.lag - self.spec.range)
         if isinstance(self.spec, CumulateWindow):
             return pl.Series(begins(self.spec, end - 1))
         start = self.spec.start if isinstance(self.spec, LandmarkWindow) else None

@@ -71,7 +71,7 @@ from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, too_far
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import NowWindow, RangeWindow
+from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -291,6 +291,9 @@ class Intervals(Leaf):
             return t, t + 1
         if isinstance(spec, RangeWindow):
             return t if spec.grid is None else first_after(spec.grid, t), self.ends(t)
+        if isinstance(spec, LaggedWindow):
+            shown = t + spec.lag
+            return shown if spec.grid is None else first_after(spec.grid, shown), self.ends(shown)
         if isinstance(spec, CumulateWindow):
             return first_after(spec.grid, t), begins(spec, t) + spec.size + spec.step
         if isinstance(spec, LandmarkWindow):
