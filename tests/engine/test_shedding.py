@@ -286,6 +286,31 @@ def test_gaps_may_stand_among_the_answers(tmp_path: Path):
     assert all(row["n"] is row["v"] is None for row in empty)
 
 
+def test_gaps_are_filled_when_they_are_read_and_never_for_sinks(tmp_path: Path):
+    delivered: list[Any] = []
+    w = connected(tmp_path, {"sliding": QUERIES["sliding"]}, 1.0)
+    w.query(
+        "told",
+        QUERIES["sliding"][0],
+        max_gap=QUERIES["sliding"][1],
+        sink=lambda rows, _: delivered.append(rows),
+    )
+    for batch in batches(2):
+        w.push(*batch)
+    w.end()
+    plain, gone = w.queries["sliding"].results(), missing(w, "sliding", 5)
+    assert plain.column_names == ["at", "k", "total"]
+    for fill in ("linear", "last"):
+        found = w.queries["sliding"].results(fill=fill)
+        assert found.column_names == ["at", "filled", "k", "total"]
+        guesses = [row for row in found.to_pylist() if row["filled"]]
+        assert guesses
+        assert {row["at"] for row in guesses} <= gone
+        kept = [row for row in found.to_pylist() if not row.pop("filled")]
+        assert kept == plain.to_pylist()
+    assert not {row["at"] for rows in delivered for row in rows.to_pylist()} & missing(w, "told", 5)
+
+
 def test_a_column_called_op_steps_aside(tmp_path: Path):
     w = connected(tmp_path, {"q": ("SELECT COUNT(*) AS op FROM s [RANGE 10 SLIDE 10]", 4)}, 1.0)
     assert w.queries["q"].results(gaps=True).column_names == ["at", "op", "op_"]

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.shedding.gaps import Gap, gaps, interpolate, joined
+from windrow.engine import declared
+from windrow.engine.gaps import with_gaps
+from windrow.engine.output.schema import published_schema
+from windrow.errors import QueryError
+from windrow.language.compile import compile_query
+from windrow.shedding.gaps import Gap, gaps, joined
 from windrow.shedding.phases import Cycles, Phases
 from windrow.windows.grid import SlideGrid
 
@@ -37,14 +47,76 @@ def test_gaps_are_the_dropped_windows_however_the_time_is_cut(
     assert [Gap.from_json(gap.to_json()) for gap in found] == found
 
 
-@given(worlds, st.floats(-5, 5), st.floats(-5, 5))
-def test_a_line_is_guessed_exactly(world: tuple[int, int, int, float, int], start: float, rise: float):
-    slide, times, batch, p, seed = world
-    phases, grid = Phases().then(0, Cycles(0, slide * times, batch), p, seed), SlideGrid(slide)
-    kept = [(end, start + rise * end) for end in grid.instants(0, 300) if not phases.drops(end)]
-    guesses = interpolate(kept, gaps(phases, grid, 0, 300), slide)
-    assert all(abs(guess.value - (start + rise * guess.at)) < 1e-6 for guess in guesses)
-    assert not {guess.at for guess in guesses} & {end for end, _ in kept}
+PLAN = compile_query(
+    "SELECT k, MIN(word) AS word, window_end, COUNT(*) AS n, AVG(v) AS mean, SUM(d) AS d"
+    " FROM s [RANGE 9 SLIDE 3] GROUP BY k",
+    declared({"s": ("k BIGINT, v DOUBLE, d DECIMAL(9, 2), word STRING, t BIGINT", "WATTR t ORDERED")}, {}),
+)
+numbers = st.integers(-9, 9)
+answered = st.dictionaries(st.sampled_from([None, 0, 1]), st.tuples(numbers, numbers), max_size=3)
+
+
+def row_of(at: int, k: int | None, n: Fraction, mean: Fraction) -> tuple[object, ...]:
+    """An answer of a group; what has no fractions is rounded."""
+    cents = Decimal(round(n * 100)) / 100
+    return at, k, f"w{k}", at, round(n), round(float(mean), 9), cents
+
+
+@given(
+    st.lists(st.tuples(answered, st.booleans(), st.booleans()), max_size=12),
+    st.sampled_from(["linear", "last"]),
+)
+def test_gaps_are_filled_from_the_answers_around_and_marked(
+    windows: list[tuple[dict[int | None, tuple[int, int]], bool, bool]], fill: str
+) -> None:
+    given_rows = {
+        3 * place: {k: (Fraction(n), Fraction(mean)) for k, (n, mean) in rows.items()}
+        for place, (rows, is_missing, _) in enumerate(windows)
+        if not is_missing
+    }
+    missing = [Gap(3 * n, 3 * n, 1, suspended) for n, (_, gone, suspended) in enumerate(windows) if gone]
+    schema = published_schema(PLAN)
+    answers = [row_of(at, k, *values) for at, rows in given_rows.items() for k, values in rows.items()]
+    table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in answers], schema)
+    guesses = []
+    for gap in missing:
+        left = max((at for at in given_rows if at < gap.first), default=None)
+        right = min((at for at in given_rows if at > gap.first), default=None)
+        for k, one in given_rows.get(left, {}).items() if left is not None else ():
+            other = one if fill == "last" else given_rows.get(right, {}).get(k)
+            if other is not None:
+                part = Fraction(gap.first - left, (right - left) if fill == "linear" else 1)
+                n, mean = (a + (b - a) * part for a, b in zip(one, other, strict=True))
+                guesses.append(row_of(gap.first, k, n, mean))
+    for marked in (False, True):
+        found = with_gaps(PLAN, table, missing, marked=marked, fill=fill)
+        assert found.drop_columns(["op"] if marked else []).schema == schema.insert(
+            1, pa.field("filled", pa.bool_())
+        )
+        assert found["at"].to_pylist() == sorted(found["at"].to_pylist())
+        rows = found.select(["filled", *(["op"] if marked else []), *schema.names]).to_pylist()
+        rows = [row if row["mean"] is None else {**row, "mean": round(row["mean"], 9)} for row in rows]
+        filled = Counter(tuple(row[name] for name in schema.names) for row in rows if row["filled"])
+        plain = [row for row in rows if not row["filled"]]
+        empty = [row for row in plain if marked and row["op"] == "gap"]
+        assert filled == Counter(guesses)
+        assert [tuple(row[n] for n in schema.names) for row in plain if row not in empty] == answers
+        left_out = {gap.first for gap in missing} - {row[0] for row in guesses}
+        assert [row["at"] for row in empty] == (sorted(left_out) if marked else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "fill", "why"),
+    [
+        ("SELECT DISTINCT k FROM s [RANGE 9 SLIDE 3]", "linear", "cannot be told apart"),
+        ("SELECT COUNT(*) AS n FROM s [RANGE 9 SLIDE 3] GROUP BY k", "linear", "cannot be told apart"),
+        ("SELECT COUNT(*) AS n FROM s [RANGE 9 SLIDE 3]", "cubic", "not filled by `cubic`"),
+    ],
+)
+def test_what_cannot_be_filled_says_why(text: str, fill: str, why: str) -> None:
+    plan = compile_query(text, declared({"s": ("k BIGINT, t BIGINT", "WATTR t ORDERED")}, {}))
+    with pytest.raises(QueryError, match=why):
+        with_gaps(plan, published_schema(plan).empty_table(), (), fill=fill)
 
 
 def test_suspension_is_a_gap_of_its_own():

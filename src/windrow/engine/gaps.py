@@ -1,18 +1,36 @@
-"""Gaps as users see them: tables of windows that were left out, by where they end."""
+"""Gaps as users see them: tables of windows that were left out, by where they end.
+
+A gap can be filled when it is read, from the answers on both sides of it. What is filled in is a guess: it is
+marked, and never part of what sinks get.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from windrow.algebra.aggregates.numbers import WIDE
+from windrow.algebra.expressions import Call, Column, Literal, WindowBound
+from windrow.algebra.operators import Aggregate, Filter, Limit, Project
 from windrow.engine.output.schema import published_schema
+from windrow.errors import QueryError
 from windrow.shedding.agreement import final_grid
+from windrow.shedding.gaps import joined
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from windrow.algebra.expressions import Expression
     from windrow.algebra.plan import Emit
     from windrow.shedding.gaps import Gap
+
+#: how gaps are filled: by lines between the answers around, or with the answer before
+FILLS = ("linear", "last")
 
 #: what SHOW GAPS gives; instants as text, since queries may differ in what an instant is
 _ALL = pa.schema(
@@ -38,19 +56,167 @@ def gap_table(emit: Emit, gaps: Sequence[Gap]) -> pa.Table:
     return pa.table(columns)
 
 
-def with_gaps(emit: Emit, answers: pa.Table, gaps: Sequence[Gap]) -> pa.Table:
-    """The answers of a query, and a row of NULLs with `op` 'gap' for each window that is missing, by `at`."""
+def with_gaps(
+    emit: Emit, answers: pa.Table, gaps: Sequence[Gap], *, marked: bool = True, fill: str | None = None
+) -> pa.Table:
+    """The answers of a query, with rows for windows that are missing, by `at`.
+
+    Where they are `marked`, each missing window that is not filled has a row of NULLs; a column `op` says
+    'gap' of all that is no answer. To `fill` says in a column `filled` which rows are guesses.
+    """
     if emit.emits_deletions:  # such a query loses nothing, and has an `op` already
         return answers
-    names = ["op_" if name == "op" else name for name in answers.column_names]
-    marked = answers.rename_columns(names).add_column(1, "op", pa.array(["+"] * len(answers), pa.string()))
     slide = final_grid(emit).period if gaps else 1
-    ends = [end for gap in gaps for end in range(gap.first, gap.last + 1, slide)]
-    at = pa.array(ends, pa.int64()).cast(marked.schema.field("at").type)
-    missing = [at, pa.array(["gap"] * len(ends), pa.string())]
-    missing += [pa.nulls(len(ends), field.type) for field in list(marked.schema)[2:]]
-    found = pa.concat_tables([marked, pa.Table.from_arrays(missing, schema=marked.schema)])
+    guesses = _guessed(emit, answers, joined((), map(_alike, gaps), slide), slide, fill)
+    known = set(guesses.column("at").cast(pa.int64()).to_pylist())
+    ends = [end for gap in gaps for end in range(gap.first, gap.last + 1, slide)] if marked else []
+    missing = [end for end in ends if end not in known]
+    empty = [pa.array(missing, pa.int64()).cast(answers.schema.field("at").type)]
+    empty += [pa.nulls(len(missing), field.type) for field in list(answers.schema)[1:]]
+    parts = [answers, guesses, pa.Table.from_arrays(empty, schema=answers.schema)]
+    found = pa.concat_tables(parts)
+    sizes = [part.num_rows for part in parts]
+    if fill is not None:
+        is_guess = [False] * sizes[0] + [True] * sizes[1] + [False] * sizes[2]
+        found = _with_column(found, "filled", pa.array(is_guess, pa.bool_()))
+    if marked:
+        op = ["+"] * sizes[0] + ["gap"] * (sizes[1] + sizes[2])
+        found = _with_column(found, "op", pa.array(op, pa.string()))
     return found.sort_by("at")
+
+
+def _with_column(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    """A column of ours beside `at`; one of the query's that is called so gets an underscore."""
+    names = [f"{name}_" if each == name else each for each in table.column_names]
+    return table.rename_columns(names).add_column(1, name, column)
+
+
+def _alike(gap: Gap) -> Gap:
+    """A gap, whatever it came from."""
+    return replace(gap, suspended=False)
+
+
+def _guessed(emit: Emit, answers: pa.Table, gaps: Sequence[Gap], slide: int, fill: str | None) -> pa.Table:
+    """Rows for the windows of gaps, made of the answers before and after each of them."""
+    if fill is None:
+        return answers.slice(0, 0)
+    if fill not in FILLS:
+        raise QueryError(
+            f"gaps are not filled by `{fill}`",
+            code="bad-argument",
+            hint="fill='linear' draws lines between answers, fill='last' repeats the last answer",
+        )
+    told, bounds = _columns_of(emit)
+    if fill == "linear" and told is None:
+        raise QueryError(
+            "no lines can be drawn between these answers: their rows cannot be told apart by groups",
+            code="cannot-fill",
+            hint="fill='last' repeats the last answer; or aggregate, and select all columns of GROUP BY",
+        )
+    ends = answers.column("at").cast(pa.int64()).to_numpy()
+    parts = [answers.slice(0, 0)]
+    for gap in gaps:
+        left, right = gap.first - slide, gap.last + slide
+        before = answers.filter(pa.array(ends == left))
+        if fill == "linear":
+            before, after = _paired(before, answers.filter(pa.array(ends == right)), told or ())
+        for at in range(gap.first, gap.last + 1, slide) if before.num_rows else ():
+            moved = _moved(before, ("at", *bounds), at - left)
+            if fill == "linear":
+                moved = _between(moved, after, Fraction(at - left, right - left), {*(told or ()), *bounds})
+            parts.append(moved)
+    return pa.concat_tables(parts)
+
+
+def _columns_of(emit: Emit) -> tuple[list[str] | None, list[str]]:
+    """The columns of an answer that tell its groups apart (None if none do), and those that say where its
+    window is.
+
+    >>> from windrow.engine.explain import declared
+    >>> from windrow.language.compile import compile_query
+    >>> text = "SELECT k, window_end, SUM(v) AS v FROM s [RANGE 9 SLIDE 3] GROUP BY k"
+    >>> _columns_of(compile_query(text, declared({"s": "k BIGINT, v BIGINT, t BIGINT"}, {})))
+    (['k'], ['window_end'])
+    """
+    node = emit.input
+    outputs: dict[str, Expression] = {each.name: Column(each.name, each.type) for each in emit.schema}
+    while isinstance(node, Project | Filter | Limit):
+        if isinstance(node, Project):
+            below = dict(node.outputs)
+            outputs = {n: below[e.name] if isinstance(e, Column) else e for n, e in outputs.items()}
+        node = node.input
+    names = {name: each.name for name, each in outputs.items() if isinstance(each, Column)}
+    bounds = [name for name, each in outputs.items() if _moves(each)]
+    if not isinstance(node, Aggregate):
+        return None, bounds
+    keys = {name for name, _ in node.keys}
+    told = {each: name for name, each in names.items() if each in keys}
+    return (list(told.values()) if told.keys() == keys else None), bounds
+
+
+def _moves(expression: Expression) -> bool:
+    """Whether it is as much later for a later window as that window is."""
+    match expression:
+        case WindowBound():
+            return True
+        case Call("+" | "-", (first, Literal())):
+            return _moves(first)
+    return False
+
+
+def _paired(before: pa.Table, after: pa.Table, told: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+    """The rows of groups that are in both of two answers."""
+    places = {repr(row): place for place, row in enumerate(after.select(told).to_pylist())}
+    groups = [repr(row) for row in before.select(told).to_pylist()]
+    both = [(place, places[group]) for place, group in enumerate(groups) if group in places]
+    mine, others = (pa.array([pair[side] for pair in both], pa.int64()) for side in (0, 1))
+    return before.take(mine), after.take(others)
+
+
+def _moved(table: pa.Table, names: Iterable[str], ticks: int) -> pa.Table:
+    """The same rows, where some columns are so many ticks later."""
+    for place, name in enumerate(table.column_names):
+        if name in names:
+            later = pc.add(table.column(place).cast(pa.int64()), ticks)
+            table = table.set_column(
+                place, table.schema.field(place), later.cast(table.schema.field(place).type)
+            )
+    return table
+
+
+def _between(before: pa.Table, after: pa.Table, part: Fraction, fixed: Collection[str]) -> pa.Table:
+    """Numbers on the lines between two answers; all else is as before."""
+    for place, field in enumerate(before.schema):
+        if place and field.name not in fixed and _is_number(field.type):
+            ends = zip(before.column(place).to_pylist(), after.column(place).to_pylist(), strict=True)
+            values = [_on_line(one, other, part) for one, other in ends]
+            before = before.set_column(place, field, pa.array(values, field.type))
+    return before
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _on_line(one: Any, other: Any, part: Fraction) -> Any:
+    """What is between two numbers, of their type: rounded where that has no fractions.
+
+    >>> _on_line(1, 4, Fraction(1, 2)), _on_line(1.0, 4.0, Fraction(1, 2)), _on_line(None, 4, Fraction(1, 2))
+    (2, 2.5, None)
+    """
+    if one is None or other is None or one == other:
+        return one if one == other else None
+    if isinstance(one, float):
+        return one + (other - one) * float(part)
+    if isinstance(one, Decimal):
+        exponent = one.as_tuple().exponent
+        assert isinstance(exponent, int)
+        return Decimal(_on_line(_units(one, exponent), _units(other, exponent), part)).scaleb(exponent, WIDE)
+    return round(one + (other - one) * part)
+
+
+def _units(value: Decimal, exponent: int) -> int:
+    return int(value.scaleb(-exponent, WIDE))
 
 
 def all_gaps(tables: Mapping[str, pa.Table]) -> pa.Table:

@@ -319,11 +319,12 @@ class Query:
         return self._engine.shedding.why_not(self._record)
 
     @checked
-    def results(self, *, gaps: bool = False) -> pa.Table:
+    def results(self, *, gaps: bool = False, fill: str | None = None) -> pa.Table:
         """What the query has emitted since this process runs.
 
         With `gaps` there is also a row for each window that is known to be missing: its `op` is 'gap', that
-        of answers '+'.
+        of answers '+'. To `fill` by 'linear' or 'last' guesses the rows of missing windows from the answers
+        around; the column `filled` tells them apart.
         """
         record = self._record
         if not isinstance(record.sink, MemorySink):
@@ -334,7 +335,10 @@ class Query:
             )
         table, plan = record.sink.table(), record.query.plan
         answers = table if table.num_columns else published_schema(plan).empty_table()
-        return with_gaps(plan, answers, self._engine.shedding.gaps.get(record.id, ())) if gaps else answers
+        if not gaps and fill is None:
+            return answers
+        missing = self._engine.shedding.gaps.get(record.id, ())
+        return with_gaps(plan, answers, missing, marked=gaps, fill=fill)
 
     def to_spark(self) -> DataFrame:
         """The same as a Spark DataFrame."""

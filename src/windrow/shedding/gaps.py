@@ -1,8 +1,4 @@
-"""What is missing from an answer: runs of windows that were dropped, by where they end.
-
-A reader may fill them in by drawing a line between the answers around; such values are guesses, and are never
-mixed with answers.
-"""
+"""What is missing from an answer: runs of windows that were dropped, by where they end."""
 
 from __future__ import annotations
 
@@ -65,32 +61,4 @@ def joined(known: Sequence[Gap], new: Iterable[Gap], slide: int) -> list[Gap]:
             found[-1] = Gap(last.first, gap.last, last.windows + gap.windows, gap.suspended)
         else:
             found.append(gap)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """A value for a missing window, between the answers before and after the gap."""
-
-    at: int
-    value: float
-
-
-def interpolate(answers: Sequence[tuple[int, float]], missing: Iterable[Gap], slide: int) -> list[Guess]:
-    """Guesses for the windows of gaps that have an answer on both sides; `answers` are (window end, value) of
-    one group.
-
-    >>> interpolate([(10, 1.0), (40, 4.0)], [Gap(20, 30, 2)], slide=10)
-    [Guess(at=20, value=2.0), Guess(at=30, value=3.0)]
-    >>> interpolate([(10, 1.0)], [Gap(20, 30, 2)], slide=10)
-    []
-    """
-    known = dict(answers)
-    found: list[Guess] = []
-    for gap in missing:
-        left, right = gap.first - slide, gap.last + slide
-        if left in known and right in known:
-            rise = (known[right] - known[left]) / (right - left)
-            ends = range(gap.first, gap.last + 1, slide)
-            found += [Guess(at, known[left] + rise * (at - left)) for at in ends]
     return found
