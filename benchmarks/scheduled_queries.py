@@ -20,8 +20,7 @@ from windrow.algebra.aggregates import make
 from windrow.algebra.types import BIGINT
 from windrow.kernels.aggregates.lowering import of_counts
 from windrow.kernels.layouts import PANE, TableLayout
-from windrow.sharing.schedule.costs import Costs
-from windrow.sharing.schedule.tasks import Query
+from windrow.sharing.schedule import Costs, Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ why it differs from the paper.
 from __future__ import annotations
 
 from windrow.algebra.catalog import Stream
-from windrow.algebra.expressions import TRUE, Column
+from windrow.algebra.expressions import TRUE, Column, Field, Schema
 from windrow.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -25,7 +25,6 @@ from windrow.algebra.operators import (
 )
 from windrow.algebra.patterns import Label
 from windrow.algebra.plan import Plan, Scan, Window
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow

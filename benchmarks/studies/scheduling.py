@@ -13,15 +13,14 @@ from benchmarks.table import Table
 from benchmarks.targets import Target
 from benchmarks.theory.scheduling.simulation import Played, simulate
 from benchmarks.theory.scheduling.techniques import TECHNIQUES
-from windrow.sharing.schedule.scheduler import Scheduler
-from windrow.sharing.schedule.tasks import by_period
+from windrow.sharing.schedule import Scheduler, by_period
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.setting import Setting
     from benchmarks.suite.scheduling import Options
-    from windrow.sharing.schedule.costs import Costs
+    from windrow.sharing.schedule import Costs
 
 _LOW, _HIGH = RATES
 _NOTES = [

@@ -15,8 +15,7 @@ from windrow.engine import epoch as draft
 from windrow.engine.refresh_scheduler import Group, Refreshes
 from windrow.errors import QueryError
 from windrow.kernels.clock import PaneClock
-from windrow.sharing.schedule.costs import Costs, Measured
-from windrow.sharing.schedule.tasks import Query
+from windrow.sharing.schedule import Costs, Measured, Query
 
 if TYPE_CHECKING:
     from pathlib import Path

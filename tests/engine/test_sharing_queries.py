@@ -10,7 +10,7 @@ from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.world import BATCHES, COUNTS, MEDIANS, NESTED, SUMS, oracle
 
 from windrow.engine.engine import Engine
-from windrow.sharing.schedule.costs import Costs, Measured
+from windrow.sharing.schedule import Costs, Measured
 
 if TYPE_CHECKING:
     from pathlib import Path

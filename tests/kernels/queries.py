@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 
 from windrow.algebra import aggregates
 from windrow.algebra.catalog import Late, ProgressRule, Stream
-from windrow.algebra.expressions import TRUE, Expression, Literal, WindowBound
+from windrow.algebra.expressions import TRUE, Expression, Field, Literal, Schema, WindowBound
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, BOOLEAN, DOUBLE, STRING, decimal
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.punctuation import (

@@ -10,9 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.kernels.functions.samples import COLUMNS, SAMPLES, SCHEMA, assert_columns_agree
 
-from windrow.algebra.expressions import Column, Expression, Literal
+from windrow.algebra.expressions import Column, Expression, Field, Literal, Schema
 from windrow.algebra.functions import call, catalogue, explicit_cast
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, DATE, DOUBLE, INT, NULL, STRING, TIMESTAMP
 from windrow.errors import DataError, QueryError
 from windrow.kernels.columnar.columns import frame_of

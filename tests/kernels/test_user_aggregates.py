@@ -23,7 +23,7 @@ from tests.kernels.test_executor import SPECS, grouped, scripted
 import windrow as wr
 from windrow.algebra import aggregates
 from windrow.algebra.aggregates import Definition, make, user
-from windrow.algebra.aggregates.versions import VersionedName
+from windrow.algebra.aggregates.definition import VersionedName
 from windrow.algebra.catalog import Late, ProgressRule, Stream
 from windrow.algebra.plan import Emit
 from windrow.algebra.types import BIGINT, DOUBLE

@@ -9,11 +9,10 @@ from tests.optimizer.strategies import queries
 from tests.support.optimised import optimise
 
 from windrow.algebra.catalog import Stream, Table, TableKind
-from windrow.algebra.expressions import Literal
+from windrow.algebra.expressions import Field, Literal, Schema
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Exists, Filter, Join, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, TableScan, Window
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, TIMESTAMP
 from windrow.kernels.relational.join.order import WindowStats, join_size, order_cost
 from windrow.optimizer.cost.model import Estimate, Statistics, estimate, flow_of, total_cost

@@ -13,10 +13,9 @@ from tests.support.optimised import optimise
 
 from windrow.algebra.aggregates import make
 from windrow.algebra.catalog import Late, ProgressRule, Stream
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import Column, Field, Schema
 from windrow.algebra.operators import Aggregate, AggregateCall
 from windrow.algebra.plan import Emit, Scan, Subquery, Window
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, DOUBLE, INT, INTERVAL, STRING, DataType, decimal
 from windrow.optimizer.alternatives import alternatives
 from windrow.optimizer.cost.flows import SlidingWork

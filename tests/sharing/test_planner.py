@@ -9,9 +9,9 @@ from tests.sharing.queries import packets
 
 from windrow.sharing.data import Datum
 from windrow.sharing.grids import Grid
+from windrow.sharing.groups import SharingPlan
 from windrow.sharing.planner import Planner, share
-from windrow.sharing.plans import SharingPlan
-from windrow.sharing.synopses.synopsis import Kind
+from windrow.sharing.synopses import Kind
 
 #: the thesis' six queries of 8.3.3
 SIX = {

@@ -9,14 +9,19 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.algebra.expressions import Column, Expression, Literal
+from windrow.algebra.expressions import Column, Expression, Field, Literal, Schema
 from windrow.algebra.functions import call
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BOOLEAN, DOUBLE, INT
 from windrow.kernels.columnar.columns import frame_of
 from windrow.kernels.columnar.expressions import compile_expression, holds
-from windrow.sharing.predicates.covers import find_cover, find_difference, find_disjoint_cover
-from windrow.sharing.predicates.terms import Predicate, Term, predicate_of
+from windrow.sharing.predicates import (
+    Predicate,
+    Term,
+    find_cover,
+    find_difference,
+    find_disjoint_cover,
+    predicate_of,
+)
 
 SCHEMA = Schema((Field("a", INT), Field("x", DOUBLE), Field("b", BOOLEAN)))
 ROWS = list(product([None, 1, 2, 3, 4], [None, 0.5, 1.0, float("nan")], [None, True, False]))

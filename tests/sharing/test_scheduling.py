@@ -18,9 +18,7 @@ from benchmarks.theory.scheduling.techniques import (
     late_and_pending,
     separate,
 )
-from windrow.sharing.schedule.costs import Costs
-from windrow.sharing.schedule.scheduler import Scheduler, alone, alternatives, hybrid
-from windrow.sharing.schedule.tasks import Query, Task, by_period
+from windrow.sharing.schedule import Costs, Query, Scheduler, Task, alone, alternatives, by_period, hybrid
 
 G1 = {"G1": EXAMPLE}
 

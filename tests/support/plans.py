@@ -14,7 +14,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from windrow.algebra.catalog import Stream, Table, TableKind
-from windrow.algebra.expressions import Column, Literal
+from windrow.algebra.expressions import Column, Field, Literal, Schema
 from windrow.algebra.functions import call
 from windrow.algebra.operators import (
     KINDS,
@@ -29,13 +29,12 @@ from windrow.algebra.operators import (
     Rank,
     TableJoin,
     Union,
+    Unnest,
 )
 from windrow.algebra.over import Frame, FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT
 from windrow.algebra.types import array as array_of
-from windrow.algebra.unnest import Unnest
 from windrow.errors import QueryError
 from windrow.reference.world import Arrival, TableChange, World
 from windrow.windows.cumulate import CumulateWindow

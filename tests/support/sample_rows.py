@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from windrow.algebra.expressions import Schema
 from windrow.algebra.plan import Emit, Scan, TableScan
-from windrow.algebra.schema import Schema
 from windrow.algebra.types import DataType, Kind
 from windrow.testing.harness import EXECUTORS, Executor
 

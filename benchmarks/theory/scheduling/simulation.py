@@ -1,10 +1,10 @@
 """Schedules played through: updates come at equal intervals, and refreshes take the time they cost.
 
->>> from windrow.sharing.schedule.costs import Costs
->>> from windrow.sharing.schedule.scheduler import Scheduler
+>>> from windrow.sharing.schedule import Costs
+>>> from windrow.sharing.schedule import Scheduler
 >>> from benchmarks.theory.scheduling.techniques import due_together
 >>> from benchmarks.theory.scheduling.techniques import EXAMPLE
->>> from windrow.sharing.schedule.tasks import by_period
+>>> from windrow.sharing.schedule import by_period
 >>> relaxed = simulate(Scheduler(by_period({"G1": EXAMPLE}), due_together), Costs().joint, 300, every=30.0)
 >>> relaxed.latency, round(relaxed.load, 2)
 (0.0, 0.4)
@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from windrow.sharing.schedule.scheduler import Scheduler
-from windrow.sharing.schedule.tasks import Query
+from windrow.sharing.schedule import Query, Scheduler
 
 
 @dataclass(frozen=True)

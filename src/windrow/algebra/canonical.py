@@ -5,7 +5,7 @@ number, which is raised when its meaning changes; names never come from classes 
 renamed. A field that has its default is left out, so that a field that comes later changes no text that was
 written before. Streams and tables are there by name: their declarations are kept beside.
 
->>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> stream = Stream("s", Schema((Field("k", BIGINT), Field("ts", BIGINT))), "ts")
 >>> plan = Emit(Window(Scan(stream, "s"), NowWindow()))
@@ -40,11 +40,11 @@ from windrow.algebra.operators import (
     Rank,
     TableJoin,
     Union,
+    Unnest,
 )
 from windrow.algebra.over import Frame, FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import DataType, Kind
-from windrow.algebra.unnest import Unnest
 from windrow.errors import StateError
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow

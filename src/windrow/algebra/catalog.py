@@ -12,8 +12,7 @@ from windrow.windows.domain import ARRIVAL_TS, ROW_NUM, Domain
 from windrow.windows.punctuation import NoPolicy, Policy
 
 if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression
-    from windrow.algebra.schema import Schema
+    from windrow.algebra.expressions import Expression, Schema
 
 #: attributes every stream has besides its columns; never part of `*`
 PSEUDO_COLUMNS: dict[str, DataType] = {ROW_NUM: BIGINT, ARRIVAL_TS: TIMESTAMP}

@@ -20,10 +20,9 @@ from windrow.windows.spec import OwnInterval
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from windrow.algebra.expressions import Expression
+    from windrow.algebra.expressions import Expression, Schema
     from windrow.algebra.operators import AggregateCall, TableJoin
     from windrow.algebra.plan import Emit, Plan, Subquery, Window
-    from windrow.algebra.schema import Schema
 
 _NEEDS_ORDER = frozenset({"first", "last", "array_agg", "string_agg", "listagg"})
 _NEEDS_SUB_WINDOWS = frozenset({"approx_top_k", "frequent"})

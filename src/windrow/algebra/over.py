@@ -15,10 +15,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windrow.algebra import checks, patterns
-from windrow.algebra.expressions import Call, Column, Expression, Literal, WindowBound
+from windrow.algebra.expressions import Call, Column, Expression, Field, Literal, Schema, WindowBound
 from windrow.algebra.operators import AggregateCall, Filter, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
-from windrow.algebra.schema import Field, Schema
 from windrow.errors import QueryError
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
 

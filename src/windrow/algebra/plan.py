@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from windrow.algebra import checks, patterns
 from windrow.algebra.catalog import PSEUDO_COLUMNS, Late, Stream, Table
+from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.patterns import Label
-from windrow.algebra.schema import Field, Schema
 from windrow.windows.session import SessionWindow
 
 if TYPE_CHECKING:

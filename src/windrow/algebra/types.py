@@ -17,8 +17,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError, nearest
+
+if TYPE_CHECKING:
+    pass
 
 
 class Kind(Enum):

@@ -16,7 +16,7 @@ from windrow.windows.element import sort_key
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from windrow.algebra.schema import Schema
+    from windrow.algebra.expressions import Schema
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -13,7 +13,7 @@ from windrow.cli.scripts import name_of, read_script, within
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Forms
-    from windrow.algebra.schema import Schema
+    from windrow.algebra.expressions import Schema
     from windrow.language.binder.bound_statements import BoundStatement
 
 _PLURALS = {"query": "queries"}

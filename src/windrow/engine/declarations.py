@@ -47,7 +47,7 @@ from windrow.windows.units import Quantity
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.schema import Schema
+    from windrow.algebra.expressions import Schema
     from windrow.engine.engine import Engine
     from windrow.language.binder.bound_statements import BoundStatement
     from windrow.sinks import Sink
@@ -225,7 +225,7 @@ def archive_text(
 def declared_table(name: str, schema: Schema, kind: str, key: Sequence[str]) -> Table:
     """The declaration of a table with these columns.
 
-    >>> from windrow.algebra.schema import Field, Schema
+    >>> from windrow.algebra.types import Field, Schema
     >>> from windrow.algebra.types import BIGINT
     >>> declared_table("items", Schema((Field("item", BIGINT),)), "relation", ["item"]).kind.value
     'RELATION'

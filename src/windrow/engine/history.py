@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra.schema import Field, Schema
+from windrow.algebra.expressions import Field, Schema
 from windrow.engine.tables import BEGINNING
 from windrow.execution.delta_file import TABLE, Place, Spool
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame

@@ -25,9 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.errors import QueryError
 from windrow.physical.units import SlidingUnit
-from windrow.sharing.schedule.costs import Measured
-from windrow.sharing.schedule.scheduler import Lateness, Scheduler, alone, hybrid
-from windrow.sharing.schedule.tasks import Query, Task, by_period
+from windrow.sharing.schedule import Lateness, Measured, Query, Scheduler, Task, alone, by_period, hybrid
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:

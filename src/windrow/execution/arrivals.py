@@ -12,7 +12,7 @@ from windrow.windows.domain import ROW_NUM
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
-    from windrow.algebra.schema import Schema
+    from windrow.algebra.expressions import Schema
     from windrow.execution.bundle import Bundle
     from windrow.kernels.intake import Known
     from windrow.kernels.shared.shared_state import Ledger

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra.schema import Field, Schema
+from windrow.algebra.expressions import Field, Schema
 from windrow.errors import DataError, WindrowError
 from windrow.execution.archive_rows import archived_section, stream_rows, stream_source
 from windrow.execution.arrivals import as_declared

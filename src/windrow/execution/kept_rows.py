@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from windrow.algebra.catalog import PSEUDO_COLUMNS
-from windrow.algebra.schema import Field, Schema
+from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.types import Kind
 from windrow.errors import DataError, StateError
 from windrow.execution.arrivals import as_declared

@@ -22,10 +22,10 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.functions.calendar import date_text, timestamp_text
 from windrow.algebra.functions.refusals import CLOCK_WORDS
 from windrow.algebra.plan import StreamWord
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, TIMESTAMP
 from windrow.errors import QueryError
 from windrow.language.binder.queries import bind_relation

@@ -47,10 +47,10 @@ from windrow.algebra.operators import (
     Rank,
     TableJoin,
     Union,
+    Unnest,
 )
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, Window
-from windrow.algebra.unnest import Unnest
 from windrow.errors import QueryError
 from windrow.language.binder.names import call_sql, describe
 from windrow.language.depth import roomy

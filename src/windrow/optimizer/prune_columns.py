@@ -6,7 +6,7 @@ name: DISTINCT, EXCEPT and LIMIT compare whole rows, FIRST and LAST settle ties 
 window reads its PARTITION BY columns and its LIFETIME.
 
 >>> from windrow.algebra.catalog import Stream
->>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.types import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.rows import RowsWindow
 >>> s = Scan(Stream("s", Schema(tuple(Field(name, BIGINT) for name in ("a", "b", "ts"))), "ts"), "s")
@@ -32,17 +32,16 @@ from windrow.algebra.operators import (
     Project,
     TableJoin,
     Union,
+    Unnest,
 )
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
-from windrow.algebra.unnest import Unnest
 from windrow.optimizer.trees import as_query, kept
 from windrow.windows.lifetime import LifetimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from windrow.algebra.expressions import Expression
-    from windrow.algebra.schema import Schema
+    from windrow.algebra.expressions import Expression, Schema
 
 Names = frozenset[str]
 

@@ -7,7 +7,7 @@ are there, unless it reads PARTITION BY columns only and so drops whole partitio
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.expressions import Literal
->>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.types import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> s = Scan(Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts"), "s")
@@ -38,9 +38,9 @@ from windrow.algebra.operators import (
     Project,
     TableJoin,
     Union,
+    Unnest,
 )
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
-from windrow.algebra.unnest import Unnest
 from windrow.optimizer.movability import is_movable, respects_grouping
 from windrow.optimizer.trees import as_query, filtered, renamed, substituted
 from windrow.windows.ranges import RangeWindow
@@ -49,7 +49,7 @@ from windrow.windows.spec import OwnInterval
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from windrow.algebra.schema import Schema
+    from windrow.algebra.expressions import Schema
 
 Parts = tuple[Expression, ...]
 

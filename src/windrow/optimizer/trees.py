@@ -16,10 +16,10 @@ from windrow.algebra.operators import (
     Project,
     Rank,
     TableJoin,
+    Unnest,
 )
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
-from windrow.algebra.unnest import Unnest
 from windrow.errors import QueryError
 from windrow.optimizer.movability import can_fail
 from windrow.windows.lifetime import LifetimeWindow
@@ -27,7 +27,7 @@ from windrow.windows.lifetime import LifetimeWindow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from windrow.algebra.schema import Schema
+    from windrow.algebra.expressions import Schema
 
 
 def substituted(expression: Expression, values: Mapping[str, Expression]) -> Expression:

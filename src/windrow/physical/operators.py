@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import Size
-from windrow.algebra.aggregates.calls import function_of
+from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.operators import Aggregate, Filter, Project, Union
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
 from windrow.kernels.panes.landmark import RunningTotals

@@ -30,11 +30,11 @@ from windrow.algebra.operators import (
     Project,
     TableJoin,
     Union,
+    Unnest,
 )
 from windrow.algebra.over import Over
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
-from windrow.algebra.unnest import Unnest
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.spec import OwnInterval
 

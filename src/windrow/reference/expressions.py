@@ -18,8 +18,7 @@ from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal,
 from windrow.algebra.functions.values import STRICT
 from windrow.algebra.functions.values.base import Value
 from windrow.algebra.functions.values.casts import caster
-from windrow.reference.functions import LAZY
-from windrow.reference.functions.base import Compiled, Row, WindowContext
+from windrow.reference.functions import LAZY, Compiled, Row, WindowContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -26,10 +26,10 @@ from windrow.algebra.operators import (
     Rank,
     TableJoin,
     Union,
+    Unnest,
 )
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Window
-from windrow.algebra.unnest import Unnest
 from windrow.reference.expressions import compile_expression
 from windrow.reference.snapshot import Snapshot, elements, grouped, in_order, lives, table_rows, together
 from windrow.reference.world import Fact, Values, World

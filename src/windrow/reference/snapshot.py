@@ -36,10 +36,10 @@ from windrow.algebra.operators import (
     Rank,
     TableJoin,
     Union,
+    Unnest,
 )
 from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Plan, TableScan, Window
-from windrow.algebra.unnest import Unnest
 from windrow.reference import aggregates
 from windrow.reference.expressions import WindowContext, compile_expression
 from windrow.reference.scopes import last_slide, members

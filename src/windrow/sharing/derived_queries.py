@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from windrow.kernels.shared.shared_state import terms_of
-from windrow.sharing.predicates.covers import Relevant
+from windrow.sharing.predicates import Relevant
 from windrow.sharing.questions import MOST_INTERVALS
 from windrow.sharing.rules import MOST_PROBED, combined, holds_windows
 
 if TYPE_CHECKING:
     from windrow.sharing.questions import Need, Question
-    from windrow.sharing.synopsis_facts import Family, Held, Wanted
+    from windrow.sharing.synopses import Family, Held, Wanted
 
 
 def cover_of(

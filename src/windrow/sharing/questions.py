@@ -26,8 +26,8 @@ from windrow.kernels.panes.answers import Answers
 from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
 from windrow.sharing.grids import Grid
-from windrow.sharing.predicates.terms import Predicate, predicate_of
-from windrow.sharing.synopsis_facts import Family, Wanted
+from windrow.sharing.predicates import Predicate, predicate_of
+from windrow.sharing.synopses import Family, Wanted
 
 if TYPE_CHECKING:
     from windrow.kernels.aggregates.partials import Partial

@@ -21,7 +21,7 @@ such a query is refreshed more often. Windrow answers every window that a query 
 takes those at its own instants. Over joins it runs as the other does (`moving_on`) and reports at its own.
 
 >>> from windrow.sharing.grids import Grid
->>> from windrow.sharing.synopsis_facts import Family
+>>> from windrow.sharing.synopses import Family
 >>> median = Family("S", "frequencies of length")
 >>> synopsis = Held("p1", median, Grid(60), 14, Kind.BASIC)
 >>> [holds_windows(synopsis, Wanted(median, *each)) for each in (((600,), 120), ((630,), 30))]
@@ -43,12 +43,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.base import Size
-from windrow.algebra.aggregates.calls import function_of
+from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Plan, Scan, Window
-from windrow.sharing.predicates.covers import Relevant, find_cover, find_difference, find_disjoint_cover
-from windrow.sharing.synopses.synopsis import Kind
-from windrow.sharing.synopsis_facts import Held, Wanted
+from windrow.sharing.predicates import Relevant, find_cover, find_difference, find_disjoint_cover
+from windrow.sharing.synopses import Held, Kind, Wanted
 from windrow.windows.grid import SlideGrid
 from windrow.windows.panes import sub_windows_of
 from windrow.windows.ranges import RangeWindow
@@ -56,7 +55,7 @@ from windrow.windows.ranges import RangeWindow
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from windrow.sharing.predicates.terms import Predicate
+    from windrow.sharing.predicates import Predicate
 
 #: lengths of windows, of one query, in intervals of a synopsis
 Lengths = tuple[int, ...]
@@ -103,7 +102,7 @@ def may_divide(totals: Held, counts: Held, wanted: Wanted) -> bool:
     The thesis asks for two running synopses; any two kinds will do, as totals of DOUBLE are kept in others.
 
     >>> from windrow.sharing.grids import Grid
-    >>> from windrow.sharing.synopsis_facts import Family
+    >>> from windrow.sharing.synopses import Family
     >>> totals = Held("p1", Family("S", "total of x"), Grid(60), 10, Kind.RUNNING)
     >>> counts = Held("p2", Family("S", "count of x"), Grid(60), 5, Kind.RUNNING)
     >>> average = Wanted(Family("S", "average of x"), (300,), 60)
@@ -131,8 +130,8 @@ def relevant_synopses(wanted: Wanted, held: Sequence[Held], most: int = MOST_PRO
     query's. The thesis' six queries:
 
     >>> from windrow.sharing.grids import Grid
-    >>> from windrow.sharing.synopsis_facts import Family
-    >>> from windrow.sharing.predicates.terms import predicate_of
+    >>> from windrow.sharing.synopses import Family
+    >>> from windrow.sharing.predicates import predicate_of
     >>> from windrow.algebra.expressions import Column, Literal
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.types import STRING
@@ -186,7 +185,7 @@ def may_take(query: Emit, other: Emit) -> bool:
 
     >>> from windrow.algebra.catalog import Stream
     >>> from windrow.algebra.operators import AggregateCall
-    >>> from windrow.algebra.schema import Field, Schema
+    >>> from windrow.algebra.types import Field, Schema
     >>> from windrow.algebra.types import BIGINT
     >>> stream = Stream("S", Schema((Field("ts", BIGINT),)), "ts")
     >>> def counted(length, slide):

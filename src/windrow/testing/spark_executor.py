@@ -14,8 +14,8 @@ from weakref import finalize
 
 from windrow.algebra.catalog import Late
 from windrow.algebra.changes import Change, not_final
+from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.plan import Scan, TableScan
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, STRING, TIMESTAMP, DataType
 from windrow.algebra.values import canonical_rows
 from windrow.engine.engine import Arrival, Engine, Promise, error_of

@@ -10,6 +10,7 @@ import pytest
 
 from windrow.algebra.expressions import Column, Expression, Literal
 from windrow.algebra.functions import call, explicit_cast
+from windrow.algebra.functions.values import casts as text_reading
 from windrow.algebra.types import (
     BIGINT,
     BINARY,
@@ -27,7 +28,6 @@ from windrow.algebra.types import (
     decimal,
     parse_type,
 )
-from windrow.reference.functions import text_reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

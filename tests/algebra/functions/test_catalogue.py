@@ -6,8 +6,9 @@ import pytest
 
 from windrow.algebra.expressions import Call
 from windrow.algebra.functions import Function, call, catalogue
+from windrow.algebra.functions.values import STRICT
 from windrow.reference.expressions import evaluate
-from windrow.reference.functions import LAZY, STRICT
+from windrow.reference.functions import LAZY
 
 CALLABLE = [function for function in catalogue() if function.deterministic]
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from windrow.algebra.expressions import Expression
-from windrow.algebra.schema import Field, Schema
+from windrow.algebra.expressions import Expression, Field, Schema
 from windrow.algebra.types import (
     BIGINT,
     BINARY,

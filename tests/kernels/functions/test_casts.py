@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.kernels.functions.samples import SAMPLES, TYPES, assert_columns_agree
 
-from windrow.algebra.expressions import Column, Literal
+from windrow.algebra.expressions import Column, Field, Literal, Schema
 from windrow.algebra.functions import castable, explicit_cast
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import NULL, STRING, DataType, decimal
 
 TARGETS = [*TYPES, decimal(38, 20), decimal(4, 4)]

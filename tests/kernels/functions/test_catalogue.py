@@ -16,10 +16,9 @@ from tests.kernels.functions.samples import (
     assert_columns_agree,
 )
 
-from windrow.algebra.expressions import Expression, Literal
+from windrow.algebra.expressions import Expression, Field, Literal, Schema
 from windrow.algebra.functions import Function, call, catalogue
 from windrow.algebra.functions.nested import FUNCTIONS as OF_PARTS
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, INT, NULL, STRING
 from windrow.errors import QueryError
 

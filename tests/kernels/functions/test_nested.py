@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 from tests.kernels.functions.samples import assert_columns_agree, exactly
 
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import Column, Field, Schema
 from windrow.algebra.functions import call
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, DOUBLE, DataType, array, struct
 from windrow.kernels.columnar.columns import polars_type, values_of
 from windrow.kernels.columnar.expressions import compile_expression

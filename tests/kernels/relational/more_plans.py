@@ -17,7 +17,7 @@ from tests.support.plans import TABLES
 
 from windrow.algebra import aggregates
 from windrow.algebra.catalog import Late, ProgressRule, Stream
-from windrow.algebra.expressions import TRUE, Column, Expression, Literal, WindowBound
+from windrow.algebra.expressions import TRUE, Column, Expression, Field, Literal, Schema, WindowBound
 from windrow.algebra.functions import call
 from windrow.algebra.operators import (
     Aggregate,
@@ -33,7 +33,6 @@ from windrow.algebra.operators import (
     Union,
 )
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from windrow.errors import QueryError
 from windrow.windows.landmark import LandmarkWindow

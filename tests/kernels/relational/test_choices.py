@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from windrow.algebra.catalog import ProgressRule, Stream
+from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except, Exists, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational.executor import GeneralExecutor

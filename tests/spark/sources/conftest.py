@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from windrow.algebra.catalog import Stream
-from windrow.algebra.schema import Field, Schema
+from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.types import parse_type
 from windrow.execution.arrivals import Few
 from windrow.spark.sources.source import Begun, Position, Source

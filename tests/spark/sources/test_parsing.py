@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.algebra.catalog import Stream
-from windrow.algebra.schema import Field, Schema
+from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.types import TIMESTAMP, TINYINT, array, struct
 from windrow.errors import DataError, SourceError
 from windrow.language.compile import declare_stream

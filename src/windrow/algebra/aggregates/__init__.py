@@ -13,7 +13,7 @@
 
 from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Size, State, Types
 from windrow.algebra.aggregates.definition import Definition
-from windrow.algebra.aggregates.ordering import restored, sortable
+from windrow.algebra.aggregates.order import restored, sortable
 from windrow.algebra.aggregates.registry import is_aggregate, lookup, make, names
 
 __all__ = [

@@ -28,7 +28,7 @@ from windrow.algebra.aggregates.base import Differential, Gray, Size
 from windrow.algebra.aggregates.constants import refuse_nested, whole_of
 from windrow.algebra.aggregates.frequent import OPEN, THRESHOLD, with_lists
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
-from windrow.algebra.aggregates.ordering import restored, sortable
+from windrow.algebra.aggregates.order import restored, sortable
 from windrow.algebra.types import BIGINT, DataType, array, struct
 
 if TYPE_CHECKING:

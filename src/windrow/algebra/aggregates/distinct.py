@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from windrow.algebra.aggregates.base import Size
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
-from windrow.algebra.aggregates.ordering import restored, sortable
+from windrow.algebra.aggregates.order import restored, sortable
 from windrow.errors import QueryError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates.base import AggregateFunction, Gray
-from windrow.algebra.aggregates.ordering import restored, sortable
+from windrow.algebra.aggregates.order import restored, sortable
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.base import Types

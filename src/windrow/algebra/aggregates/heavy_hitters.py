@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates.constants import fraction_of
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
-from windrow.algebra.aggregates.ordering import restored
+from windrow.algebra.aggregates.order import restored
 from windrow.algebra.types import BIGINT, DataType, array, struct
 
 if TYPE_CHECKING:

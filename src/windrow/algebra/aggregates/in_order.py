@@ -15,7 +15,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates.multiset import Counting, Counts
-from windrow.algebra.aggregates.ordering import restored, sortable
+from windrow.algebra.aggregates.order import restored, sortable
 from windrow.algebra.types import STRING, DataType, Kind, array
 from windrow.errors import QueryError
 

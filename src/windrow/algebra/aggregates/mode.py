@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates.multiset import Counting, Counts
-from windrow.algebra.aggregates.ordering import restored
+from windrow.algebra.aggregates.order import restored
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.base import Types

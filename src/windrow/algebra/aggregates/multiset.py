@@ -11,7 +11,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Size
-from windrow.algebra.aggregates.ordering import sortable
+from windrow.algebra.aggregates.order import sortable
 from windrow.errors import StateError
 
 if TYPE_CHECKING:

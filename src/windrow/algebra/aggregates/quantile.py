@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates.multiset import Counting, Counts
 from windrow.algebra.aggregates.numbers import numeric
-from windrow.algebra.aggregates.ordering import restored
+from windrow.algebra.aggregates.order import restored
 from windrow.algebra.types import DOUBLE, DataType
 from windrow.errors import QueryError
 

@@ -43,6 +43,7 @@ from windrow.errors import QueryError, nearest
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.base import AggregateFunction, Types
+    from windrow.algebra.operators import AggregateCall
 
 _REGISTRY: dict[str, type[AggregateFunction]] = {
     "ANY_VALUE": AnyValue,
@@ -127,3 +128,9 @@ def make(
     if distinct and not aggregate.duplicate_insensitive:
         aggregate = Distinct(aggregate)
     return aggregate if types is None else aggregate.bind(types)
+
+
+def function_of(call: AggregateCall) -> AggregateFunction:
+    """The aggregate with its algebra."""
+    types = tuple(argument.type for argument in call.args)
+    return make(call.function, call.params, distinct=call.distinct, types=types)

@@ -7,19 +7,127 @@ processes get theirs by `install(definitions(names))`, as often as one likes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.user_folded import FoldedAggregate
-from windrow.algebra.aggregates.user_merged import MergedAggregate
-from windrow.algebra.aggregates.versions import VersionedName
+from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray
+from windrow.algebra.aggregates.definition import Definition, VersionedName
+from windrow.algebra.aggregates.in_order import InOrder
+from windrow.algebra.types import DataType, Kind
+from windrow.errors import QueryError
 
 if TYPE_CHECKING:
-    from windrow.algebra.aggregates.definition import Definition
+    from windrow.algebra.aggregates.base import Types
 
-UserAggregate = type[MergedAggregate] | type[FoldedAggregate]
+# ------------------------------------------------------------ user merged
+#
+# User-defined aggregates with `merge`: the state of each pane is kept, and states are merged.
+#
+# Which rows come first must not matter to the value, as for every aggregate that has no order: rows reach a
+# state in the order of their arrival. A state is kept as bytes, so that code which changes it in place
+# changes a copy.
 
-_CURRENT: dict[str, UserAggregate] = {}
-_VERSIONS: dict[tuple[str, str], UserAggregate] = {}
+
+# ------------------------------------------------------------ both forms
+#
+# What user-defined aggregates have in common, whichever way they are computed.
+
+
+class UserAggregate(AggregateFunction):
+    """An aggregate by a definition; each definition has a class of its own."""
+
+    definition: Definition
+
+    @property
+    def function(self) -> str:
+        return VersionedName(self.definition.name.lower(), self.definition.fingerprint)
+
+    def _result_type(self, types: Types) -> DataType:
+        for given, wanted in zip(types, self.takes or (), strict=False):
+            if given not in (wanted, DataType(Kind.NULL)):
+                raise QueryError(
+                    f"{self.definition.name} takes {wanted}, not {given}",
+                    code="bad-argument-type",
+                    hint=f"write CAST(… AS {wanted})",
+                )
+        return self.definition.returns
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.name, self.definition.fingerprint, self.types
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.definition, self.types)
+
+
+def _restored(definition: Definition, types: Types | None) -> AggregateFunction:
+    from windrow.algebra.aggregates import user  # the classes are made there
+
+    user.install_version(definition)
+    found = user.find(VersionedName(definition.name, definition.fingerprint))
+    assert found is not None
+    return found() if types is None else found().bind(types)
+
+
+# ------------------------------------------------------------ user merged
+
+
+#: the number of rows, and the state of the user's code; none for no rows
+Kept = tuple[int, bytes]
+
+
+class MergedAggregate(UserAggregate):
+    """The state is the user's, and how many rows it is of. NULL arguments are passed on."""
+
+    differential = Differential.FULL
+    gray = Gray.ALGEBRAIC
+
+    def identity(self) -> Kept:
+        return 0, b""
+
+    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Kept:
+        own = self.definition
+        return 1, own.stored(own.stepped(own.started(), [args]), "step")
+
+    def combine(self, a: Kept, b: Kept) -> Kept:
+        if not a[0] or not b[0]:
+            return a if a[0] else b
+        return a[0] + b[0], self.definition.merged(a[1], b[1])
+
+    def subtract(self, a: Kept, b: Kept) -> Kept:
+        left = a[0] - b[0]
+        if not b[0] or not left:
+            return a if left else self.identity()
+        return left, self.definition.without(a[1], b[1])
+
+    def lower(self, state: Kept) -> Any:
+        own = self.definition
+        return own.result(own.loaded(state[1]) if state[0] else own.started())
+
+    def invertible_for(self, types: Types) -> bool:
+        return self.definition.inverse is not None
+
+
+# ------------------------------------------------------------ without merge
+#
+# User-defined aggregates without `merge`: all rows are kept, and folded anew for each answer, in row order.
+#
+# The order is that of FIRST and LAST: by the windowing attribute, then by all columns. This costs a call of
+# `step` for each row of each window, where `merge` costs one for each row and one for each pane.
+
+
+class FoldedAggregate(UserAggregate, InOrder):
+    """Folded by the user's code; NULL arguments are passed on."""
+
+    def folded(self, rows: Iterable[tuple[Any, ...]]) -> Any:
+        return self.definition.folded(rows)
+
+
+# ------------------------------------------------------------ user
+
+
+UserDefined = type[MergedAggregate] | type[FoldedAggregate]
+
+_CURRENT: dict[str, UserDefined] = {}
+_VERSIONS: dict[tuple[str, str], UserDefined] = {}
 
 
 def names() -> tuple[str, ...]:
@@ -27,7 +135,7 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(kind.definition.name for kind in _CURRENT.values()))
 
 
-def find(name: str) -> UserAggregate | None:
+def find(name: str) -> UserDefined | None:
     """The aggregate of a name, in any case; of a versioned name, that version."""
     key = str(name).upper()
     return _VERSIONS.get((key, name.version)) if isinstance(name, VersionedName) else _CURRENT.get(key)
@@ -45,7 +153,7 @@ def install(definitions: Iterable[Definition]) -> None:
         _CURRENT[definition.name.upper()] = install_version(definition)
 
 
-def install_version(definition: Definition) -> UserAggregate:
+def install_version(definition: Definition) -> UserDefined:
     """Make a definition known to plans that are bound to it, and to nobody else."""
     key = definition.name.upper(), definition.fingerprint
     if key not in _VERSIONS:

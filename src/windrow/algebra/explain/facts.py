@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from windrow.algebra.aggregates.calls import function_of
+from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.explain.brackets import policy, quantity
 from windrow.algebra.explain.formats import as_text
 from windrow.algebra.explain.operators import Spelling, call_text, window_text, word_text

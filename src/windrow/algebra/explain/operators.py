@@ -22,10 +22,10 @@ from windrow.algebra.operators import (
     Rank,
     TableJoin,
     Union,
+    Unnest,
 )
 from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, Subquery, TableScan, Window
-from windrow.algebra.unnest import Unnest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

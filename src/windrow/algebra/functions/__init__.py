@@ -15,12 +15,9 @@ windrow.errors.QueryError: no function `uper` (did you mean `upper`?)
 
 from windrow.algebra.functions import (
     arithmetic,
-    bits,
     casts,
     comparison,
     conditional,
-    extraction,
-    logic,
     nested,
     numeric,
     patterns,
@@ -33,19 +30,19 @@ from windrow.algebra.functions.registry import Function, call, catalogue, instal
 
 __all__ = ["Function", "call", "castable", "catalogue", "explicit_cast", "lookup"]
 
-for _category, _family in (
-    ("arithmetic", arithmetic),
-    ("comparison", comparison),
-    ("logic", logic),
-    ("conditional", conditional),
-    ("numbers", numeric),
-    ("bits", bits),
-    ("text", strings),
-    ("patterns", patterns),
-    ("time", times),
-    ("time", extraction),
-    ("nested data", nested),
-    ("casts", casts),
-    ("refused", refused),
+for _category, _functions in (
+    ("arithmetic", arithmetic.FUNCTIONS),
+    ("comparison", comparison.FUNCTIONS),
+    ("logic", comparison.LOGIC),
+    ("conditional", conditional.FUNCTIONS),
+    ("numbers", numeric.FUNCTIONS),
+    ("bits", arithmetic.BITS),
+    ("text", strings.FUNCTIONS),
+    ("patterns", patterns.FUNCTIONS),
+    ("time", times.FUNCTIONS),
+    ("time", times.EXTRACTION),
+    ("nested data", nested.FUNCTIONS),
+    ("casts", casts.FUNCTIONS),
+    ("refused", refused.FUNCTIONS),
 ):
-    install(_category, _family.FUNCTIONS)
+    install(_category, _functions)

@@ -1,19 +1,50 @@
 """Arrays, maps and structs: access to their parts, and how they are made. JSON: text that holds such values.
 
 `x.a` is a field, `x[0]` an element by its place from 0 on, `x['k']` the value of a key, as in Spark.
+
+Paths into JSON, as `$.store.books[0]['first title']`.
+
+>>> parse_path("$.a[0]['b c']")
+('a', 0, 'b c')
+>>> parse_path("$.a[*]")
+Traceback (most recent call last):
+windrow.errors.QueryError: no path `$.a[*]` (a path is $ and then .name, ['name'] or [0])
 """
 
 from __future__ import annotations
 
-from functools import partial
+import re
+from functools import cache, partial
 
 from windrow.algebra.expressions import Call, Expression, Literal
 from windrow.algebra.functions.coercion import cast, fits, mismatch, unify
-from windrow.algebra.functions.json_paths import parse_path
 from windrow.algebra.functions.registry import SHORT, TEXT, Function, accept, call, constant
 from windrow.algebra.functions.regular import compile_pattern
 from windrow.algebra.types import BOOLEAN, INT, STRING, DataType, Kind, array, parse_type, struct
 from windrow.errors import QueryError, nearest
+
+# ------------------------------------------------------------ paths into JSON
+
+
+_STEP = re.compile(r"\.([^.\['\]*]+)|\[(\d{1,9})\]|\['([^'?]+)'\]")
+
+
+@cache
+def parse_path(path: str) -> tuple[str | int, ...]:
+    """The steps of a path: names and places."""
+    steps: list[str | int] = []
+    at = 1
+    while path[:1] == "$" and (match := _STEP.match(path, at)):
+        steps.append(match[1] or match[3] or int(match[2]))
+        at = match.end()
+    if path[:1] != "$" or at != len(path):
+        raise QueryError(
+            f"no path `{path}`", code="bad-path", hint="a path is $ and then .name, ['name'] or [0]"
+        )
+    return tuple(steps)
+
+
+# ------------------------------------------------------------ nested
 
 
 def _get_field(name: str, args: tuple[Expression, ...]) -> Expression:

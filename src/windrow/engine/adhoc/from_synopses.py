@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
     from windrow.kernels.panes.answers import Answers
     from windrow.sharing.data import Datum
-    from windrow.sharing.predicates.terms import Predicate
+    from windrow.sharing.predicates import Predicate
     from windrow.sharing.questions import Need, Question
     from windrow.state.manifest import Manifest
     from windrow.state.refs import ChunkRef

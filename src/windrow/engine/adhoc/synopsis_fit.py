@@ -19,7 +19,7 @@ from windrow.algebra.plan import Emit, Plan, StreamWord, Window
 from windrow.engine.adhoc.snapshot import NO_LIMIT, without_order
 from windrow.errors import QueryError
 from windrow.physical import plan_query
-from windrow.sharing.predicates.terms import predicate_of
+from windrow.sharing.predicates import predicate_of
 from windrow.sharing.questions import question_of
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.ranges import RangeWindow
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from windrow.engine.adhoc.from_synopses import Shelf, Synopsis
     from windrow.engine.records import StreamRecord
     from windrow.engine.sharing.shared_state import Kept
-    from windrow.sharing.predicates.terms import Predicate
+    from windrow.sharing.predicates import Predicate
     from windrow.sharing.questions import Need, Question
 
 #: what a column of a group's key is called where conditions and keys are computed from it

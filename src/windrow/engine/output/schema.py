@@ -18,8 +18,8 @@ from windrow.kernels.columnar.columns import INSTANT, arrow_type, published, row
 from windrow.windows.domain import Domain
 
 if TYPE_CHECKING:
+    from windrow.algebra.expressions import Schema
     from windrow.algebra.plan import Emit
-    from windrow.algebra.schema import Schema
 
 
 def published_schema(emit: Emit) -> pa.Schema:

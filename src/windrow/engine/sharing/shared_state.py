@@ -30,7 +30,7 @@ from windrow.sharing.data import Datum
 from windrow.sharing.derived_queries import recipe, relevant_of
 from windrow.sharing.grids import Grid
 from windrow.sharing.planner import Planner
-from windrow.sharing.predicates.terms import predicate_of, read, written
+from windrow.sharing.predicates import predicate_of, read, written
 from windrow.sharing.questions import question_of
 from windrow.sharing.rules import unslid
 from windrow.windows.domain import INFINITY
@@ -41,11 +41,10 @@ if TYPE_CHECKING:
     from windrow.engine.records import StreamRecord
     from windrow.execution.bundle import Bundle
     from windrow.kernels.panes.query import SlidingQuery
-    from windrow.sharing.plans import SharingPlan
-    from windrow.sharing.predicates.covers import Relevant
-    from windrow.sharing.predicates.terms import Predicate
+    from windrow.sharing.groups import SharingPlan
+    from windrow.sharing.predicates import Predicate, Relevant
     from windrow.sharing.questions import Need, Question
-    from windrow.sharing.synopsis_facts import Held
+    from windrow.sharing.synopses import Held
 
 #: so many conditions of WHERE are kept in one table; those of others go to the next
 MOST_CONDITIONS = 8

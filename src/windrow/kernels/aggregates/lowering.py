@@ -40,7 +40,7 @@ from windrow.algebra.aggregates.partners import MinBy
 from windrow.algebra.aggregates.quantile import Median
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.aggregates.top_k import TopK
-from windrow.algebra.aggregates.user_merged import MergedAggregate
+from windrow.algebra.aggregates.user import MergedAggregate
 from windrow.algebra.aggregates.variance import StddevPop, VarPop
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import DataError, QueryError

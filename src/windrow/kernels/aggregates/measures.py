@@ -28,7 +28,7 @@ from windrow.algebra.aggregates.extremum import Max, Min
 from windrow.algebra.aggregates.logical import BitOr
 from windrow.algebra.aggregates.partners import MaxBy, MinBy
 from windrow.algebra.aggregates.sum import Sum
-from windrow.algebra.aggregates.user_merged import MergedAggregate
+from windrow.algebra.aggregates.user import MergedAggregate
 from windrow.algebra.aggregates.variance import VarPop
 from windrow.algebra.expressions import TRUE, Expression
 from windrow.errors import QueryError

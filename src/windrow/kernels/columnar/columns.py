@@ -20,7 +20,7 @@ from windrow.algebra.types import DataType, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from windrow.algebra.schema import Schema
+    from windrow.algebra.expressions import Schema
 
 
 INSTANT = pa.timestamp("us", tz="UTC")
@@ -141,7 +141,7 @@ def constant(value: Any, kind: DataType, length: int) -> pl.Series:
 def frame_of(schema: Schema, rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
     """Canonical rows as a frame.
 
-    >>> from windrow.algebra.schema import Field, Schema
+    >>> from windrow.algebra.types import Field, Schema
     >>> from windrow.algebra.types import BIGINT, DOUBLE
     >>> frame_of(Schema((Field("k", BIGINT), Field("v", DOUBLE))), [(1, 0.5), (None, 2.0)]).rows()
     [(1, 0.5), (None, 2.0)]

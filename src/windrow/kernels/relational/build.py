@@ -8,7 +8,7 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.aggregates import Size
-from windrow.algebra.aggregates.calls import function_of
+from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
 from windrow.algebra.operators import (
     Aggregate,
@@ -22,11 +22,11 @@ from windrow.algebra.operators import (
     Rank,
     TableJoin,
     Union,
+    Unnest,
 )
 from windrow.algebra.over import Over
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
-from windrow.algebra.unnest import Unnest
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail

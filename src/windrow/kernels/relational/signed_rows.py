@@ -24,7 +24,7 @@ from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
-    from windrow.algebra.schema import Schema
+    from windrow.algebra.expressions import Schema
 
 VS, VE, N, TS, TURN = "#vs", "#ve", "#n", "#ts", "#turn"
 #: prefixes of columns that tell, with INTERNAL windows, what a result is made of and how long its parts last

@@ -14,8 +14,7 @@ from windrow.kernels.relational.operator import Operator, Stateless
 from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, STAYS, blank, together
 
 if TYPE_CHECKING:
-    from windrow.algebra.operators import Filter, Project, Union
-    from windrow.algebra.unnest import Unnest
+    from windrow.algebra.operators import Filter, Project, Union, Unnest
 
 
 class Filtered(Stateless):

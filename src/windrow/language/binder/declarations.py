@@ -29,10 +29,10 @@ from windrow.algebra.catalog import (
     TableKind,
     domain_of,
 )
+from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.patterns import Pattern
-from windrow.algebra.schema import Field, Schema
 from windrow.algebra.types import BIGINT, TIMESTAMP, DataType, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import written_type

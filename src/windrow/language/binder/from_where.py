@@ -30,9 +30,8 @@ from windrow.algebra.checks import no_internal_windows
 from windrow.algebra.expressions import TRUE, Call, Literal, conjunction, conjuncts
 from windrow.algebra.functions import call
 from windrow.algebra.functions.coercion import cast
-from windrow.algebra.operators import KINDS, Distinct, Exists, Filter, Join, Project, TableJoin, Union
+from windrow.algebra.operators import KINDS, Distinct, Exists, Filter, Join, Project, TableJoin, Union, Unnest
 from windrow.algebra.types import NULL, Kind
-from windrow.algebra.unnest import Unnest
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
 from windrow.language.binder.context import Context
 from windrow.language.binder.expressions import Values, conditions, has_aggregate
@@ -47,9 +46,8 @@ from windrow.language.syntax import Apply, ExistsTest, InTest, Node, Over, Scala
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from windrow.algebra.expressions import Expression
+    from windrow.algebra.expressions import Expression, Field
     from windrow.algebra.plan import Plan
-    from windrow.algebra.schema import Field
     from windrow.algebra.types import DataType
     from windrow.language.binder.sources import FromItem
     from windrow.language.syntax import Query

@@ -20,8 +20,7 @@ from windrow.windows.domain import ROW_NUM, Domain
 from windrow.windows.ranges import UnboundedWindow
 
 if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression
-    from windrow.algebra.schema import Schema
+    from windrow.algebra.expressions import Expression, Schema
     from windrow.language.binder.scope import Scope
     from windrow.language.syntax import PointSyntax, WindowSyntax
     from windrow.windows.clause import WindowClause

@@ -33,7 +33,7 @@ from math import expm1, log1p, prod
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import Differential, Size, make
-from windrow.algebra.aggregates.calls import function_of
+from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.operators import Filter, Project
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Scan, Window
@@ -68,7 +68,7 @@ def covered(window: Window) -> float:
     """The share of rows that are ever in the window: less than all where SLIDE leaves gaps.
 
     >>> from windrow.algebra.catalog import Stream
-    >>> from windrow.algebra.schema import Field, Schema
+    >>> from windrow.algebra.types import Field, Schema
     >>> from windrow.algebra.types import BIGINT
     >>> s = Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), "s")
     >>> covered(Window(s, RangeWindow(10, 40))), covered(Window(s, RangeWindow(10, 5)))

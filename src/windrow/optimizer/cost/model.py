@@ -8,7 +8,7 @@ kernels do them, by hash tables where columns are equated, aggregates over slidi
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.plan import Emit, Scan, Window
->>> from windrow.algebra.schema import Field, Schema
+>>> from windrow.algebra.types import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> s = Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), "s")
@@ -37,11 +37,11 @@ from windrow.algebra.operators import (
     Rank,
     TableJoin,
     Union,
+    Unnest,
 )
 from windrow.algebra.over import Over
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
-from windrow.algebra.unnest import Unnest
 from windrow.optimizer.cost.flows import (
     Estimate,
     Flow,

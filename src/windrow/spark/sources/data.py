@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from windrow.algebra.schema import Field, Schema
+from windrow.algebra.expressions import Field, Schema
 from windrow.errors import SourceError
 from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
 from windrow.spark.sources.source import Bounded, Source

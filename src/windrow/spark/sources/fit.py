@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType as SparkType
 
     from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.schema import Field
+    from windrow.algebra.expressions import Field
     from windrow.algebra.types import DataType
 
 

@@ -11,25 +11,16 @@ alone knows how an argument is computed.
 'STRASSE'
 """
 
-from windrow.algebra.functions.values import (
-    arithmetic,
-    bits,
-    comparison,
-    nested,
-    numeric,
-    patterns,
-    strings,
-    times,
-)
+from windrow.algebra.functions.values import arithmetic, comparison, nested, numeric, strings, times
 from windrow.algebra.functions.values.base import Strict
 
 STRICT: dict[str, Strict] = {
     **arithmetic.FUNCTIONS,
     **comparison.FUNCTIONS,
     **numeric.FUNCTIONS,
-    **bits.FUNCTIONS,
+    **arithmetic.BITS,
     **strings.FUNCTIONS,
-    **patterns.FUNCTIONS,
+    **strings.PATTERNS,
     **times.FUNCTIONS,
     **nested.FUNCTIONS,
 }

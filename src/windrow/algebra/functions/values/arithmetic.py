@@ -7,8 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
 from windrow.algebra.functions.arithmetic import bounded
-from windrow.algebra.functions.values.base import Strict, Value, forgiving
-from windrow.algebra.functions.values.bits import wrapped
+from windrow.algebra.functions.values.base import Strict, Value, forgiving, plain
 from windrow.algebra.functions.values.numbers import (
     EXACT,
     fit_result,
@@ -24,6 +23,46 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windrow.algebra.expressions import Call
+
+# ------------------------------------------------------------ bits
+#
+# Bits of integers in two's complement.
+
+
+def wrapped(value: int, bits: int) -> int:
+    """The value's lowest bits, read as a signed integer.
+
+    >>> wrapped(130, 8)
+    -126
+    """
+    half = 1 << (bits - 1)
+    return (value + half) % (1 << bits) - half
+
+
+def _shift_left(call: Call) -> Callable[..., Value]:
+    bits = INTEGER_BITS[call.type.kind]
+    return lambda value, distance: wrapped(value << distance % bits, bits)
+
+
+def _shift_right(call: Call) -> Callable[..., Value]:
+    bits = INTEGER_BITS[call.type.kind]
+    return lambda value, distance: value >> distance % bits
+
+
+BITS: dict[str, Strict] = {
+    "&": plain(lambda a, b: a & b),
+    "|": plain(lambda a, b: a | b),
+    "^": plain(lambda a, b: a ^ b),
+    "~": plain(lambda a: ~a),
+    "shiftleft": _shift_left,
+    "shiftright": _shift_right,
+    # a narrow negative number is widened first, so its sign counts 64 times
+    "bit_count": plain(lambda a: (a & (1 << 64) - 1).bit_count()),
+}
+
+
+# ------------------------------------------------------------ arithmetic
+
 
 _DECIMAL_QUOTIENT_SCALE = 39
 

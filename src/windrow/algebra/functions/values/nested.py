@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.functions.calendar import date_text, timestamp_text
-from windrow.algebra.functions.json_paths import parse_path
+from windrow.algebra.functions.nested import parse_path
 from windrow.algebra.functions.regular import compile_pattern
 from windrow.algebra.functions.values import casts
 from windrow.algebra.functions.values.base import Strict, Value, plain

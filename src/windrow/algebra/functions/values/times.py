@@ -17,8 +17,8 @@ from windrow.algebra.functions.calendar import (
     timestamp_text,
 )
 from windrow.algebra.functions.time_patterns import compiled, reader, written
+from windrow.algebra.functions.values.arithmetic import wrapped
 from windrow.algebra.functions.values.base import Strict, Value, plain
-from windrow.algebra.functions.values.bits import wrapped
 from windrow.algebra.functions.values.numbers import EXACT, long, overflow, saturated
 from windrow.algebra.types import Kind
 from windrow.errors import DataError
