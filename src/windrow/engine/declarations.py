@@ -225,7 +225,7 @@ def archive_text(
 def declared_table(name: str, schema: Schema, kind: str, key: Sequence[str]) -> Table:
     """The declaration of a table with these columns.
 
-    >>> from windrow.algebra.types import Field, Schema
+    >>> from windrow.algebra.expressions import Field, Schema
     >>> from windrow.algebra.types import BIGINT
     >>> declared_table("items", Schema((Field("item", BIGINT),)), "relation", ["item"]).kind.value
     'RELATION'

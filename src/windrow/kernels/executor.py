@@ -7,7 +7,7 @@ computed before the next event: a late row that is kept then meets only windows 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.operators import Aggregate, AggregateCall
 >>> from windrow.algebra.plan import Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> traffic = Stream("s", Schema((Field("v", BIGINT), Field("ts", BIGINT))), "ts")

@@ -2,7 +2,7 @@
 
 Names are found in any case and kept as they were declared.
 
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import TIMESTAMP
 >>> catalog = Catalog(Stream("Bids", Schema((Field("ts", TIMESTAMP),)), "ts"))
 >>> catalog.find("bids").name

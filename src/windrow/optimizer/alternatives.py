@@ -3,7 +3,7 @@
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.operators import Distinct, Join
 >>> from windrow.algebra.plan import Emit, Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> schema = Schema((Field("a", BIGINT), Field("ts", BIGINT)))

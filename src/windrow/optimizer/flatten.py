@@ -3,7 +3,7 @@
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.plan import Scan
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.algebra.plan import Window
 >>> from windrow.windows.ranges import NowWindow
@@ -17,7 +17,7 @@ A union of unions is one union.
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.plan import Scan
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> a, b, c = (Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), alias) for alias in "abc")
 >>> flatten_unions(Union((Union((a, b)), c))) == Union((a, b, c))

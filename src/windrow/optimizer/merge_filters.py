@@ -3,7 +3,7 @@
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.plan import Scan
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> s = Scan(Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts"), "s")
 >>> a, ts = s.schema.column("s.a"), s.schema.column("s.ts")

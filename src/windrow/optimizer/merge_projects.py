@@ -2,7 +2,7 @@
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.plan import Scan
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> s = Scan(Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts"), "s")
 >>> inner = Project(s, (("x", s.schema.column("s.a")), ("y", s.schema.column("s.ts"))))

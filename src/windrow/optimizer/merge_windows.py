@@ -5,7 +5,7 @@ each, [ROWS n] of their union are n rows. Projections between union and windows 
 first. `split_windows` goes the other way, and is an alternative, not a rule.
 
 >>> from windrow.algebra.catalog import Stream
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.plan import Scan
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow

@@ -5,7 +5,7 @@ The left plan of Figure 3.5. See `push_down_negation` for the other.
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.plan import Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> s = Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts")
@@ -26,7 +26,7 @@ on how many rows the negation drops, so both are alternatives (3.5.3). EXISTS mo
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.plan import Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> s = Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts")

@@ -8,7 +8,7 @@ stays where it is.
 
 >>> from windrow.algebra.catalog import Stream, Table, TableKind
 >>> from windrow.algebra.plan import Scan, TableScan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> schema = Schema((Field("a", BIGINT), Field("ts", BIGINT)))
@@ -26,7 +26,7 @@ The opposite of `pull_up_tables`, which says why NRR tables do not move.
 >>> from windrow.algebra.catalog import Stream, Table, TableKind
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.plan import Scan, TableScan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> schema = Schema((Field("a", BIGINT), Field("ts", BIGINT)))

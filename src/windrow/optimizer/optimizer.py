@@ -5,7 +5,7 @@
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.operators import Filter
 >>> from windrow.algebra.plan import Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> s = Scan(Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts"), "s")

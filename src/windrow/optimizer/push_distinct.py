@@ -11,7 +11,7 @@ refuse to stand above it.
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.plan import Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> schema = Schema((Field("a", BIGINT), Field("ts", BIGINT)))

@@ -8,7 +8,7 @@ restores the order of columns, which ties of FIRST, LAST and LIMIT depend on.
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.plan import Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> schema = Schema((Field("k", BIGINT), Field("ts", BIGINT)))

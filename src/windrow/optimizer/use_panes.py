@@ -7,7 +7,7 @@ Which aggregates combine is said in `pane_parts`; whether it pays, by `pane_cost
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.operators import AggregateCall
 >>> from windrow.algebra.plan import Scan
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> s = Scan(Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts"), "s")
 >>> most = AggregateCall("max", (s.schema.column("s.a"),), BIGINT)

@@ -3,7 +3,7 @@
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.operators import Distinct
 >>> from windrow.algebra.plan import Emit, Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.physical import plan_query
 >>> from windrow.windows.rows import RowsWindow

@@ -6,7 +6,7 @@ were costed the cheapest runs that kernels can run.
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.operators import Distinct
 >>> from windrow.algebra.plan import Emit, Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> stream = Stream("s", Schema((Field("k", BIGINT), Field("ts", BIGINT))), "ts")

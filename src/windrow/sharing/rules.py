@@ -185,7 +185,7 @@ def may_take(query: Emit, other: Emit) -> bool:
 
     >>> from windrow.algebra.catalog import Stream
     >>> from windrow.algebra.operators import AggregateCall
-    >>> from windrow.algebra.types import Field, Schema
+    >>> from windrow.algebra.expressions import Field, Schema
     >>> from windrow.algebra.types import BIGINT
     >>> stream = Stream("S", Schema((Field("ts", BIGINT),)), "ts")
     >>> def counted(length, slide):

@@ -5,8 +5,6 @@ it was last done; after a late refresh the next one is a whole period away, so t
 itself. The task with the least d goes first, then the one of higher priority. Nothing is ever dropped: under
 overload all periods get longer, and how much is told for each query.
 
->>> from windrow.sharing.schedule import alone
->>> from windrow.sharing.schedule import by_period
 >>> queries = [Query("Q1", 10, 2), Query("Q4", 15, 3), Query("Q6", 20, 5)]
 >>> scheduler = Scheduler(by_period({"G1": queries}), alone)
 >>> for minute in range(1, 7):
@@ -23,7 +21,6 @@ overload all periods get longer, and how much is told for each query.
 
 Algorithm 9, earliest deadline first: the task that has waited longest beyond its period, by itself.
 
->>> from windrow.sharing.schedule import Query, by_period
 >>> tasks = by_period({"G1": [Query("Q1", 10, 2), Query("Q4", 15, 3)]})
 >>> [task.name for task in alone(tasks, lambda task: task.period - 4)]
 ['G1(Q1)']

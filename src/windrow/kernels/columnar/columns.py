@@ -141,7 +141,7 @@ def constant(value: Any, kind: DataType, length: int) -> pl.Series:
 def frame_of(schema: Schema, rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
     """Canonical rows as a frame.
 
-    >>> from windrow.algebra.types import Field, Schema
+    >>> from windrow.algebra.expressions import Field, Schema
     >>> from windrow.algebra.types import BIGINT, DOUBLE
     >>> frame_of(Schema((Field("k", BIGINT), Field("v", DOUBLE))), [(1, 0.5), (None, 2.0)]).rows()
     [(1, 0.5), (None, 2.0)]

@@ -3,7 +3,7 @@
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.operators import Distinct
 >>> from windrow.algebra.plan import Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> stream = Stream("s", Schema((Field("v", BIGINT), Field("ts", BIGINT))), "ts")

@@ -4,7 +4,7 @@
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.operators import Join
 >>> from windrow.algebra.plan import Emit, Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> schema = Schema((Field("k", BIGINT), Field("ts", BIGINT)))

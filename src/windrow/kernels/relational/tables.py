@@ -10,7 +10,7 @@ A change is checked before it is applied, so that one that is refused leaves not
 the change has, whatever the table has.
 
 >>> from windrow.algebra.catalog import Table, TableKind
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> contents = Contents(Table("t", Schema((Field("k", BIGINT),)), TableKind.RELATION, ("k",)))
 >>> contents.apply([], [(1,), (2,)])

@@ -68,7 +68,7 @@ def covered(window: Window) -> float:
     """The share of rows that are ever in the window: less than all where SLIDE leaves gaps.
 
     >>> from windrow.algebra.catalog import Stream
-    >>> from windrow.algebra.types import Field, Schema
+    >>> from windrow.algebra.expressions import Field, Schema
     >>> from windrow.algebra.types import BIGINT
     >>> s = Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), "s")
     >>> covered(Window(s, RangeWindow(10, 40))), covered(Window(s, RangeWindow(10, 5)))

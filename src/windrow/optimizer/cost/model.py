@@ -8,7 +8,7 @@ kernels do them, by hash tables where columns are equated, aggregates over slidi
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.plan import Emit, Scan, Window
->>> from windrow.algebra.types import Field, Schema
+>>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
 >>> s = Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), "s")
