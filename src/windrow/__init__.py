@@ -17,27 +17,34 @@ if TYPE_CHECKING:
     from windrow.algebra.aggregates.declare import aggregate
     from windrow.algebra.changes import Change
     from windrow.engine import explain
-    from windrow.session import connect
+    from windrow.frame import Frame, from_
+    from windrow.session import Windrow, connect
 
 __all__ = [
     "Change",
     "DataError",
+    "Frame",
     "QueryError",
     "SinkError",
     "SourceError",
     "StateError",
+    "Windrow",
     "WindrowError",
     "aggregate",
     "connect",
     "explain",
+    "from_",
 ]
 
 #: where the names are that are loaded later
 _HOMES = {
     "Change": "windrow.algebra.changes",
+    "Frame": "windrow.frame",
+    "Windrow": "windrow.session",
     "aggregate": "windrow.algebra.aggregates.declare",
     "connect": "windrow.session",
     "explain": "windrow.engine",
+    "from_": "windrow.frame",
 }
 
 
@@ -45,6 +52,11 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module `windrow` has no attribute `{name}`")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext windrow`: cells that begin with `%%windrow` are statements."""
+    import_module("windrow.notebook").register(shell)
 
 
 def __dir__() -> list[str]:

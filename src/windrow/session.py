@@ -29,9 +29,7 @@ from windrow.engine.adhoc.on_spark import OnSpark
 from windrow.engine.adhoc.select import Asked, Asker
 from windrow.engine.archives.view import ArchiveView
 from windrow.engine.declarations import (
-    STREAM_OPTIONS,
     archive_text,
-    check_known,
     checked,
     declared_stream,
     declared_table,
@@ -47,6 +45,7 @@ from windrow.engine.statistics import Footprint, footprint_of
 from windrow.engine.tables import Refreshing, TableUpdate
 from windrow.engine.views import Named, Query, StreamView, TableView
 from windrow.errors import QueryError, StateError, WindrowError, nearest
+from windrow.frame import Frame, from_
 from windrow.language.binder.bound_statements import (
     AnalyzeQuery,
     DeclareStream,
@@ -167,7 +166,7 @@ class Windrow:
     @checked
     def select(
         self,
-        query: str | Once,
+        query: str | Once | Frame,
         isolation: str | None = None,
         timeout: float | None = None,
         max_rows: int | None = None,
@@ -186,7 +185,7 @@ class Windrow:
     @checked
     def ask(
         self,
-        query: str | Once,
+        query: str | Once | Frame,
         isolation: str | None = None,
         timeout: float | None = None,
         max_rows: int | None = None,
@@ -197,8 +196,8 @@ class Windrow:
         once, watch = self._once(query, priority), Watch(Limits(timeout, max_rows, max_bytes))
         return Asked(lambda: self._answer(once, isolation, watch), watch)
 
-    def _once(self, query: str | Once, priority: int | None) -> Once:
-        once = compile_once(query, self._catalog.copy()) if isinstance(query, str) else query
+    def _once(self, query: str | Once | Frame, priority: int | None) -> Once:
+        once = query if isinstance(query, Once) else compile_once(str(query), self._catalog.copy())
         return once if priority is None else replace(once, priority=priority)
 
     def _answer(self, once: Once, isolation: str | None = None, watch: Watch | None = None) -> pa.Table:
@@ -228,7 +227,23 @@ class Windrow:
                     remove_folder(self._folder / CHECKPOINTS, file_name(statement.name))
 
     @checked
-    def stream(self, name: str, data: Any, wattr: str | None = None, **how: Any) -> StreamView:
+    def stream(
+        self,
+        name: str,
+        data: Any,
+        wattr: str | None = None,
+        *,
+        slack: str | float | None = None,
+        ordered: bool = False,
+        ordered_per: str | None = None,
+        idle: str | None = None,
+        punctuated_by: str | None = None,
+        per: str | None = None,
+        when: str | None = None,
+        late: str | None = None,
+        sheddable: bool = False,
+        keep: str | float | None = None,
+    ) -> StreamView:
         """A stream of rows: a Spark DataFrame, streaming or not, or a pandas, Polars or Arrow table.
 
         The other arguments are the options of CREATE STREAM: slack="5 seconds", ordered=True,
@@ -236,11 +251,23 @@ class Windrow:
         late="drop", "keep" or a sink, keep="1 hour" or "1000 rows" for `select`. If the stream is declared
         already, this is where its rows come from.
         """
-        check_known("stream()", how, STREAM_OPTIONS)
+        text = options(
+            wattr=wattr,
+            slack=slack,
+            ordered=ordered,
+            ordered_per=ordered_per,
+            idle=idle,
+            punctuated_by=punctuated_by,
+            per=per,
+            when=when,
+            late=late,
+            sheddable=sheddable,
+            keep=keep,
+        )
         with self._all_or_nothing():
             if name not in self._catalog.streams:
-                self._declare(declared_stream(name, infer_schema(data), options(wattr=wattr, **how)))
-            elif wattr is not None or how:
+                self._declare(declared_stream(name, infer_schema(data), text))
+            elif text:
                 raise QueryError(
                     f"stream `{name}` is declared already", code="duplicate-name", hint="give its rows only"
                 )
@@ -376,16 +403,21 @@ class Windrow:
                 loop.run()
 
     @checked
+    def from_(self, source: str, alias: str | None = None) -> Frame:
+        """All rows of a stream or a table, to build a query on in code, step by step."""
+        return from_(source, alias, self)
+
+    @checked
     def query(
         self,
         name: str,
-        text: str,
+        text: str | Frame,
         sink: str | Callable[[pa.Table, int], None] | None = None,
         priority: int = 0,
         max_gap: int | None = None,
     ) -> Query:
         """A standing query. Its answers go to a sink, to a function of yours, or are kept for `results()`."""
-        plan = compile_query(text, self._catalog)
+        plan = compile_query(str(text), self._catalog)
         url = sink if isinstance(sink, str) else None
         self._register(StandingQuery(name, plan, url, priority, max_gap), sink if callable(sink) else None)
         self._engine.commit()
@@ -430,7 +462,7 @@ class Windrow:
     @property
     def queries(self) -> Named[Query]:
         """What is registered, by name."""
-        return Named("query", {name: Query(self._engine, name, self.spark) for name in self._engine.queries})
+        return Named("query", {name: Query(self._engine, name, self) for name in self._engine.queries})
 
     @property
     def streams(self) -> Named[StreamView]:

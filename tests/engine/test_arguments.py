@@ -65,6 +65,7 @@ CALLS: dict[str, dict[str, Any]] = {
     },
     "table": {"name": "r", "data": ROWS, "kind": "nrr", "key": ["k"], "every": "1 second"},
     "update": {"table": "names", "insert": [(7, 7)], "delete": [], "at": None},
+    "from_": {"source": "s", "alias": "x"},
     "query": {"name": "p", "text": SUMS, "sink": None, "priority": 0, "max_gap": None},
     "archive": {"name": "old", "on": "s", "key": "k", "keep": 9, "partitions": (2, 2), "rebuild": False},
     "drop": {"name": "q"},
@@ -81,7 +82,12 @@ CALLS: dict[str, dict[str, Any]] = {
 QUERY_CALLS: dict[str, dict[str, Any]] = {
     "results": {"gaps": False},
     "explain": {"analyze": True},
+    "plot": {"y": "total", "by": ["k"], "ax": None},
+    "stop": {},
+    "to_pandas": {},
+    "to_polars": {},
     "to_spark": {},
+    "watch": {"seconds": 0.0, "rows": 3},
 }
 ARCHIVE_CALLS: dict[str, dict[str, Any]] = {
     "probe": {"key": 1, "at": None, "columns": ["k"]},
@@ -150,6 +156,7 @@ def test_a_wrong_argument_of_an_engine_is_refused(
 
 
 def test_a_wrong_argument_of_a_view_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib").use("agg")
     with made(tmp_path) as w:
         w.run(once=True)
         views = ((w.queries["q"], QUERY_CALLS), (w.archives["old_s"], ARCHIVE_CALLS))
@@ -183,7 +190,7 @@ def test_a_view_of_what_is_dropped_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "message", "hint"),
     [
-        ({"slack": [5]}, "`slack` of options() is a text or a number, not a list", "it is given: [5]"),
+        ({"slack": [5]}, "`slack` of stream() is a text or a number, not a list", "it is given: [5]"),
         ({"slak": "5"}, "stream() has no argument `slak`", "did you mean `slack`?"),
         ({"slack": "5", "ordered": True}, "`slack` and `ordered` both say how far a stream is", "give one"),
     ],

@@ -8,19 +8,21 @@ they keep them for that, is read: a few numbers in the index of each shard.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Never, TypeVar
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar
 
 from windrow.algebra.canonical import canonical_text
 from windrow.algebra.explain.operators import Spelling
 from windrow.engine.declarations import checked
+from windrow.engine.display import facts_html, plot, table_html, watch
 from windrow.engine.explain import described
 from windrow.engine.gaps import gap_table, with_gaps
 from windrow.engine.output.schema import published, published_schema, rows_schema
 from windrow.engine.sharing.script_plan import with_sharing
 from windrow.engine.tables import BEGINNING
-from windrow.errors import QueryError, nearest
+from windrow.errors import QueryError, WindrowError, nearest
 from windrow.kernels.columnar.columns import frame_of
 from windrow.kernels.panes.subtract_on_evict import CELLS, DISTINCT, Differences, is_buffered
 from windrow.kernels.shared.value_counts import seen_of
@@ -30,14 +32,18 @@ from windrow.physical.units import GeneralUnit
 from windrow.sinks import MemorySink
 from windrow.spark.failures import job_failed
 from windrow.state.shard import Shard
+from windrow.windows.domain import INFINITY, Domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     from windrow.algebra.catalog import Stream
     from windrow.algebra.explain import Explanation
+    from windrow.algebra.plan import Emit
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.engine.tables import TableRecord
@@ -183,6 +189,10 @@ class Named(dict[str, _View]):
     def __missing__(self, name: object) -> Never:
         raise QueryError(f"no {self._kind} `{name}`", code="unknown-source", hint=nearest(str(name), self))
 
+    def _repr_html_(self) -> str:
+        listed = {name: str(view) for name, view in self.items()}
+        return facts_html(_PLURALS.get(self._kind, f"{self._kind}s"), listed)
+
 
 @dataclass(frozen=True)
 class QueryProgress:
@@ -237,18 +247,71 @@ def _still(record: _Record | None, kind: str, name: str) -> _Record:
     return record
 
 
+class Session(Protocol):
+    """What a query asks of the session it was registered in."""
+
+    spark: SparkSession
+
+    @property
+    def is_running(self) -> bool: ...
+
+    def drop(self, name: str) -> None: ...
+
+
 class Query:
     """A standing query that is registered."""
 
-    def __init__(self, engine: Engine, name: str, spark: SparkSession) -> None:
-        self._engine, self.name, self._spark = engine, name, spark
+    def __init__(self, engine: Engine, name: str, session: Session) -> None:
+        self._engine, self.name, self._session = engine, name, session
+        self._stopped: QueryRecord | None = None
 
     def __repr__(self) -> str:
-        return f"<query {self.name}: {self.progress.status}, {self.progress.rows} rows>"
+        status = self.progress.status if self._stopped is None else "stopped"
+        return f"<query {self.name}: {status}, {self._record.rows} rows>"
+
+    def _repr_html_(self) -> str:
+        record = self._record
+        facts: dict[str, object] = {"query": record.text, "answers": record.rows}
+        if self._stopped is None:
+            progress = self.progress
+            facts |= {"status": progress.status, "watermark": self.watermark, "shares": progress.shares}
+        last = table_html(self.results()) if isinstance(record.sink, MemorySink) else ""
+        return facts_html(f"query {self.name}", facts, last)
 
     @property
     def _record(self) -> QueryRecord:
-        return _still(self._engine.queries.get(self.name), "query", self.name)
+        found = self._stopped if self._stopped is not None else self._engine.queries.get(self.name)
+        return _still(found, "query", self.name)
+
+    def stop(self) -> None:
+        """Let go of the query: it takes no more rows, and its state is removed. Its answers stay."""
+        record = self._record
+        if self._stopped is None:
+            self._session.drop(self.name)
+            self._stopped = record
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is registered and neither it nor the run it is part of has failed."""
+        return self._stopped is None and self.progress.status not in ("failed", "stopped")
+
+    @property
+    def exception(self) -> WindrowError | None:
+        """Why it runs no more; None if it does, or was stopped."""
+        error = None if self._stopped is not None else self.progress.error
+        if error is None:
+            return None
+        return WindrowError(error["message"], code=error["code"], hint=error["hint"])
+
+    @property
+    def watermark(self) -> dt.datetime | int | None:
+        """Answers up to this instant are final; None if nothing is known yet, or everything is."""
+        return _shown_instant(self.progress.clock, self._record.query.plan)
+
+    @property
+    def last_progress(self) -> dict[str, Any]:
+        """How far it is, as a dictionary."""
+        return {"name": self.name, **asdict(self.progress), "watermark": self.watermark}
 
     @property
     def text(self) -> str:
@@ -340,11 +403,42 @@ class Query:
         missing = self._engine.shedding.gaps.get(record.id, ())
         return with_gaps(plan, answers, missing, marked=gaps, fill=fill)
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as a pandas DataFrame."""
+        return self.results().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """The same as a Polars DataFrame."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.results())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    @checked
+    def plot(
+        self, y: str | Sequence[str] | None = None, by: str | Sequence[str] | None = None, ax: Any = None
+    ) -> Any:
+        """A chart of its answers over `at`, one line for each group, with matplotlib; gives its axes.
+
+        `y` are the numbers to draw, all of them by default; `by` are the columns that tell lines apart.
+        """
+        return plot(self.results(), self.name, _several(y), _several(by), ax)
+
+    @checked
+    def watch(self, seconds: float | None = None, rows: int = 10) -> None:
+        """Its newest answers in a notebook, live, until the run ends, the time is over, or one interrupts."""
+
+        def html() -> str:
+            return table_html(self.results(), f"{self.name}, watermark {self.watermark}", rows)
+
+        watch(html, lambda: not self._session.is_running, seconds)
+
     def to_spark(self) -> DataFrame:
         """The same as a Spark DataFrame."""
         results = self.results()
         with job_failed(f"handing over the answers of query `{self.name}`"):
-            return self._spark.createDataFrame(results)
+            return self._session.spark.createDataFrame(results)
 
     @property
     def plan(self) -> str:
@@ -384,6 +478,19 @@ class Query:
         return [*lines, f"plan    {better}"]
 
 
+def _several(names: str | Sequence[str] | None) -> list[str] | None:
+    return [names] if isinstance(names, str) else None if names is None else list(names)
+
+
+def _shown_instant(instant: Instant, plan: Emit) -> dt.datetime | int | None:
+    """An instant as people read it: a time where the query counts in time."""
+    if abs(instant) == INFINITY:
+        return None
+    if plan.leaves[0].domain is not Domain.TIME:
+        return int(instant)
+    return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=int(instant))
+
+
 class TableView:
     """A table that is registered."""
 
@@ -392,6 +499,10 @@ class TableView:
 
     def __repr__(self) -> str:
         return f"<table {self.name}: {len(self)} rows>"
+
+    def _repr_html_(self) -> str:
+        facts = {"kind": self.kind, "rows": len(self)}
+        return facts_html(f"table {self.name}", facts, table_html(self.rows()))
 
     def __len__(self) -> int:
         return self._record.rows
@@ -432,6 +543,17 @@ class StreamView:
 
     def __repr__(self) -> str:
         return f"<stream {self.name}: {self.progress.accepted} rows>"
+
+    def _repr_html_(self) -> str:
+        progress = self.progress
+        facts = {
+            "columns": ", ".join(f"{name} {kind}" for name, kind in self.columns.items()),
+            "WATTR": self.wattr,
+            "rows": progress.accepted,
+            "late": progress.late,
+            "shed": progress.shed or None,
+        }
+        return facts_html(f"stream {self.name}", facts)
 
     @property
     def _record(self) -> StreamRecord:

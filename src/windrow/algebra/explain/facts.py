@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from html import escape
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.registry import function_of
@@ -249,7 +250,10 @@ class Explanation:
     def __str__(self) -> str:
         return as_text(self)
 
-    __repr__ = __str__  # what a shell or a notebook shows
+    __repr__ = __str__  # what a shell shows
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def gather(
