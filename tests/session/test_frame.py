@@ -68,11 +68,15 @@ PAIRS: list[tuple[Frame, str]] = [
         " JOIN asks [ROWS 10 PARTITION BY item] AS a ON b.item = a.item",
     ),
     (
-        LAST.join(from_("items", "i"), on="b.item = i.item")
-        .join(from_("asks", "a").range(dt.timedelta(minutes=1)), col("b.price") > col("a.price"), "left")
-        .select("b.item", "i.name", "a.price"),
-        "SELECT b.item, i.name, a.price FROM bids [RANGE 5 MINUTES] AS b JOIN items AS i ON b.item = i.item"
-        " LEFT JOIN asks [RANGE 1 MINUTE] AS a ON b.price > a.price",
+        LAST.join(
+            from_("asks", "a").range(dt.timedelta(minutes=1)), col("b.item") == col("a.item"), "left"
+        ).select("b.item", "a.price"),
+        "SELECT b.item, a.price FROM bids [RANGE 5 MINUTES] AS b"
+        " LEFT JOIN asks [RANGE 1 MINUTE] AS a ON b.item = a.item",
+    ),
+    (
+        LAST.join(from_("items", "i"), on="b.item = i.item").select("i.name", "b.price"),
+        "SELECT i.name, b.price FROM bids [RANGE 5 MINUTES] AS b JOIN items AS i ON b.item = i.item",
     ),
     (
         LAST.not_exists(from_("asks", "a").range("1 minute"), on="a.item = b.item").select("b.item"),
