@@ -76,9 +76,11 @@ class Column:
         """The greatest first, in an order."""
         return Column(f"{self.text} DESC")
 
-    def getitem(self, key: Any) -> Column:
+    def __getitem__(self, key: Any) -> Column:
         """An element of an array or a map."""
         return Column(f"{self.text}[{literal(key)}]")
+
+    __iter__ = None  # its elements are not known before there are rows
 
     def _test(self, test: str) -> Column:
         return Column(f"({self.text} {test})")

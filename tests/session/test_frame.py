@@ -163,6 +163,7 @@ def test_every_function_of_the_language_has_a_name_here() -> None:
     names = set(dir(fn))
     assert {"max_", "avg", "upper", "median", "approx_count_distinct", "coalesce", "if_"} <= names
     assert isinstance(fn.upper("a"), Column)
+    assert repr(col("tags")[0]) == "Column(tags[0])"
     for name in names - {"Column", "col", "count", "count_distinct", "expr", "lit"}:
         assert isinstance(getattr(fn, name)("a"), Column)
 

@@ -24,7 +24,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import wraps
-from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -198,10 +197,6 @@ def options(
     words += ["SHEDDABLE"] if sheddable else []
     words += [f"KEEP {str(keep).upper()}"] if keep is not None else []
     return " ".join(words)
-
-
-#: the arguments of `w.stream` that are options of CREATE STREAM
-STREAM_OPTIONS = tuple(signature(options).parameters)
 
 
 def archive_text(
