@@ -123,7 +123,7 @@ class Windrow:
             log.close()
             raise
         self._folder = folder
-        self._catalog = Catalog()
+        self._catalog = Catalog(inference=self._engine.columns_of)
         self._sources: dict[str, Source] = {}
         self._table_sources: dict[str, TableSource] = {}
         self._refreshing = Refreshing(self._engine, self._table_sources)

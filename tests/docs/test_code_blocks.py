@@ -34,6 +34,7 @@ from windrow.cli.main import main
 from windrow.language.binder.bound_statements import ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_script
+from windrow.spark.sources import infer_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -110,7 +111,7 @@ def _run_doctest(block: Block, namespace: dict[str, Any]) -> None:
 
 def run_sql(block: Block, namespace: dict[str, Any]) -> None:
     """Compile the statements in the page's catalog, and run the queries."""
-    catalog = namespace.setdefault("__catalog__", Catalog())
+    catalog = namespace.setdefault("__catalog__", Catalog(inference=infer_columns))
     for statement in compile_script(block.text, catalog):
         if isinstance(statement, RegisterQuery):
             run_on_samples(statement.query.plan).take()

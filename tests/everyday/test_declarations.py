@@ -1,17 +1,21 @@
-"""CREATE … IF NOT EXISTS, OR REPLACE, DROP … IF EXISTS, DESCRIBE, and columns that are computed."""
+"""CREATE … IF NOT EXISTS, OR REPLACE, DROP … IF EXISTS, DESCRIBE; columns that are computed or inferred."""
 
 from __future__ import annotations
 
+import gzip
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from windrow.cli.declarations import Declared
 from windrow.errors import DataError, QueryError
 from windrow.language.binder.bound_statements import Dropped, Nothing, RegisterQuery
 from windrow.language.compile import Catalog, compile_script, declare_table
+from windrow.spark.sources import infer_columns
 from windrow.spark.sources.tables import given_rows
 from windrow.testing import Harness
 
@@ -135,3 +139,98 @@ def test_rows_of_tables_with_maps_and_numbers_in_texts() -> None:
     ]
     with pytest.raises(DataError, match=r"table `t`.d"):
         given_rows(table, pa.table({"m": maps, "d": ["1.239"]}))
+
+
+def inferred(source: Path, options: str = "") -> dict[str, str]:
+    return dict(infer_columns("STREAM", "s", f"{source}{options}"))
+
+
+def test_columns_of_csv_are_what_their_texts_look_like(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text(
+        "n,x,code,b,day,ts,mixed,none\n"
+        "1,1,007,true,2024-01-31,2024-01-31 07:00:00,1,\n"
+        ",2.5e3,8,FALSE,2024-02-29,2024-01-31T07:00:00.25+02:00,no,\n"
+        "-3,.5,9,,,2024-01-31,2,\n"
+    )
+    names = ["n", "x", "code", "b", "day", "ts", "mixed", "none"]
+    kinds = ["BIGINT", "DOUBLE", "STRING", "BOOLEAN", "DATE", "TIMESTAMP", "STRING", "STRING"]
+    assert inferred(file) == dict(zip(names, kinds, strict=True))
+    assert list(inferred(file, "?header=false")) == [f"_c{n}" for n in range(8)]
+    (tmp_path / "y.csv.gz").write_bytes(gzip.compress(b"a;b\n1;x\n"))
+    assert inferred(tmp_path / "y.csv.gz", "?delimiter=%3B") == {"a": "BIGINT", "b": "STRING"}
+
+
+def test_columns_of_json_and_parquet_may_be_nested(tmp_path: Path) -> None:
+    (tmp_path / "1.jsonl").write_text('{"a": 1, "b": {"c": [1, 2.5], "d e": null}}\n\nno row\n')
+    (tmp_path / "2.jsonl").write_text('{"a": null, "b": {"c": [], "d e": "x"}, "t": "2024-01-31 07:00"}\n')
+    assert inferred(tmp_path / "*.jsonl") == {
+        "a": "BIGINT",
+        "b": "STRUCT<c: ARRAY<DOUBLE>, `d e`: STRING>",
+        "t": "TIMESTAMP",
+    }
+    rows = [{"a": 1, "s": {"x": 1.5, "y": ["p"]}, "m": [("k", 1)]}]
+    kinds = pa.schema(
+        [
+            ("a", pa.int16()),
+            ("s", pa.struct([("x", pa.float64()), ("y", pa.list_(pa.string()))])),
+            ("m", pa.map_(pa.string(), pa.int64())),
+        ]
+    )
+    pq.write_table(pa.Table.from_pylist(rows, kinds), tmp_path / "3.parquet")
+    assert inferred(tmp_path / "3.parquet") == {
+        "a": "SMALLINT",
+        "s": "STRUCT<x: DOUBLE, y: ARRAY<STRING>>",
+        "m": "MAP<STRING, BIGINT>",
+    }
+
+
+def test_columns_are_told_once(tmp_path: Path) -> None:
+    """After a commit they are those of the state, whatever the files say by then."""
+    file = tmp_path / "x.csv"
+    file.write_text("a,n\n1,1\n")
+    declared = Declared()
+    declared.sql(
+        f"CREATE STREAM s (twice AS a * 2) FROM '{file}' WATTR n ORDERED; CREATE TABLE t FROM '{file}'"
+    )
+    assert declared.catalog.streams["s"].schema.names == ("a", "n")
+    engine = declared._engine
+    engine.commit()
+    file.write_text("b,n\nx,1\n")
+    for kind, name in (("STREAM", "s"), ("TABLE", "t")):
+        assert engine.columns_of(kind, name, str(file)) == [("a", "BIGINT"), ("n", "BIGINT")]
+    assert engine.columns_of("STREAM", "other", str(file)) == [("b", "STRING"), ("n", "BIGINT")]
+
+
+def test_columns_that_nothing_tells_are_asked_for(tmp_path: Path) -> None:
+    declared = Declared()
+    for text in (
+        f"CREATE STREAM s FROM '{tmp_path}/no.csv' ORDERED",
+        "CREATE STREAM s FROM 'kafka://host:9092/s' ORDERED",
+        "CREATE STREAM s FROM 'files:s3a://bucket/x.csv' ORDERED",
+        "CREATE STREAM s FROM 'push:' ORDERED",
+    ):
+        with pytest.raises(QueryError, match=r"declare them: CREATE STREAM s \(column TYPE"):
+            declared.sql(text)
+    with pytest.raises(QueryError, match="`s` has no columns"):
+        declared.sql("CREATE STREAM s ORDERED")
+
+
+@pytest.mark.parametrize("executor", ["kernels", "engine"])
+@pytest.mark.parametrize("kind", ["NRR", "RELATION"])
+def test_tables_have_nested_columns(executor: str, kind: str) -> None:
+    found = []
+    for each in ("reference", executor):
+        harness = Harness(
+            "SELECT s.a, t.m['x'] AS x, t.r.y, t.r FROM s [RANGE 5] JOIN t ON t.a = s.a AND t.r.y > 0",
+            {"s": ("a INT, n BIGINT", "WATTR n")},
+            {"t": ("a INT, r STRUCT<y: INT, z: ARRAY<INT>>, m MAP<STRING, INT>", kind)},
+            each,
+        )
+        harness.update("t", 0, insert=[(1, (2, [3]), {"x": 1}), (2, None, None)])
+        harness.update("t", 3, delete=[(1, (2, [3]), {"x": 1})], insert=[(2, (5, None), {"z": None})])
+        harness.push("s", [(1, 1), (2, 2), (2, 4), (1, 9)])
+        harness.finish()
+        found.append(harness.take())
+    assert found[0] == found[1]
+    assert found[0][0].row == (1, 1, 2, (2, (3,)))

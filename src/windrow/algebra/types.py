@@ -71,7 +71,7 @@ class DataType:
             case Kind.ARRAY:
                 return f"ARRAY<{self.fields[0][1]}>"
             case Kind.STRUCT:
-                return "STRUCT<" + ", ".join(f"{name}: {inner}" for name, inner in self.fields) + ">"
+                return "STRUCT<" + ", ".join(f"{_named(name)}: {inner}" for name, inner in self.fields) + ">"
             case _:
                 return str(self.kind.value)
 
@@ -184,6 +184,11 @@ _SIZED_BYTES = re.compile(r"(?:BINARY|VARBINARY|BINARY VARYING|BYTES)\s*\(\s*\d+
 _TIMESTAMP = re.compile(
     r"TIMESTAMP(?:_LTZ|_NTZ)?\s*(?:\(\s*[0-6]\s*\))?(?:\s+(?:WITH|WITH LOCAL|WITHOUT) TIME ZONE)?"
 )
+
+
+def _named(name: str) -> str:
+    """The name of a field as it is written."""
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else "`" + name.replace("`", "``") + "`"
 
 
 def decimal(precision: int, scale: int) -> DataType:

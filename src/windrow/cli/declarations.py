@@ -34,6 +34,7 @@ from windrow.language.compile import Catalog, compile_script
 from windrow.language.parse import parse_script
 from windrow.language.syntax import CreateStream
 from windrow.sinks import MemorySink
+from windrow.spark.sources import infer_columns
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
 
@@ -59,7 +60,7 @@ class Declared:
     """
 
     def __init__(self) -> None:
-        self.catalog = Catalog()
+        self.catalog = Catalog(inference=infer_columns)
         self._texts: list[str] = []
         folder = Path(mkdtemp(prefix="windrow-check-"))
         self._engine = Engine(HereJobs(), CommitLog.open(LocalStore(folder)), shards=1)

@@ -64,8 +64,9 @@ def explain(
 
 def _declared(streams: Sequence[str], tables: Sequence[str]) -> Catalog:
     from windrow.language.compile import Catalog, compile_script
+    from windrow.spark.sources import infer_columns
 
-    catalog = Catalog()
+    catalog = Catalog(inference=infer_columns)
     for kind, declarations in (("stream", streams), ("table", tables)):
         for declaration in declarations:
             with within(f"--{kind}"):

@@ -38,6 +38,7 @@ from windrow.execution.arrivals import Arrived
 from windrow.execution.delta_file import Place
 from windrow.physical import plan_query
 from windrow.sinks import MemorySink, open_sink
+from windrow.spark.sources import infer_columns
 from windrow.state.crash import crash_point
 from windrow.state.log import CommitLog
 from windrow.state.names import DRIVER, KEYS
@@ -198,6 +199,16 @@ class Engine:
 
     # ------------------------------------------------------------ registering
 
+    def columns_of(self, kind: str, name: str, source: str) -> list[tuple[str, str]]:
+        """The columns of a declaration that names none: as they were at first, else told from the data."""
+        is_stream = kind == "STREAM"
+        dropped = self._dropped_streams if is_stream else self._dropped_tables
+        known = {} if name in dropped else self.last.streams if is_stream else self.last.tables
+        stored = known.get(name)
+        if stored is None:
+            return infer_columns(kind, name, source)
+        return [(column, written) for column, written in stored.options["declaration"]["columns"]]
+
     def add_stream(self, stream: Stream, late_sink: Sink | None = None) -> StreamRecord:
         """A declared stream, going on where the state directory has it."""
         with self.lock:
@@ -225,7 +236,6 @@ class Engine:
     def add_table(self, table: Table) -> TableRecord:
         """A declared table, with what the state directory has of it."""
         with self.lock:
-            _refuse_structs(table)
             dropped = table.name in self._dropped_tables
             stored = None if dropped else self.last.tables.get(table.name)
             place = self.store.place("commits/x").removesuffix("/commits/x")
@@ -747,16 +757,6 @@ def why_ended(error: BaseException) -> WindrowError:
     )
     told.__cause__ = error
     return told
-
-
-def _refuse_structs(table: Table) -> None:
-    for column in table.schema:
-        if column.type.fields:
-            raise QueryError(
-                f"column `{column.name}` of table `{table.name}` is {column.type}; tables hold plain values",
-                code="column-type",
-                hint="give each part a column of its own",
-            )
 
 
 def _other_domain(query: str, table: str) -> QueryError:

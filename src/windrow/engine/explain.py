@@ -21,6 +21,7 @@ from windrow.physical import plan_query
 from windrow.physical.describe import explained, how_it_runs
 from windrow.redaction import redacted
 from windrow.sinks import check_sink
+from windrow.spark.sources import infer_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +60,7 @@ def explain(
 
 def declared(streams: Mapping[str, Declared], tables: Mapping[str, Declared]) -> Catalog:
     """A catalog of these streams and tables."""
-    catalog = Catalog()
+    catalog = Catalog(inference=infer_columns)
     for name, parts in streams.items():
         catalog.add(declare_stream(name, *_as_tuple(parts)))
     for name, parts in tables.items():

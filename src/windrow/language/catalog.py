@@ -14,6 +14,7 @@ windrow.errors.QueryError: no stream, table or query `bid` (did you mean `Bids`?
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 from unicodedata import category
@@ -62,6 +63,8 @@ class StandingArchive:
 #: what can stand in FROM
 Readable: TypeAlias = Stream | Table | StandingQuery
 Entry: TypeAlias = Readable | StandingArchive
+#: from the kind of a declaration (STREAM, TABLE), its name and its source to names and types of columns
+Inference: TypeAlias = Callable[[str, str, str], list[tuple[str, str]]]
 
 _KINDS: dict[str, type[Entry]] = {
     "STREAM": Stream,
@@ -98,7 +101,9 @@ def _check_name(entry: Entry) -> None:
 class Catalog:
     """The declared things, by name."""
 
-    def __init__(self, *entries: Entry) -> None:
+    def __init__(self, *entries: Entry, inference: Inference | None = None) -> None:
+        #: tells the columns of a declaration that names none
+        self.inference = inference
         self._entries: dict[str, Entry] = {}
         for entry in entries:
             self.add(entry)
@@ -120,7 +125,7 @@ class Catalog:
         return {entry.name: entry for entry in self._entries.values() if isinstance(entry, StandingArchive)}
 
     def copy(self) -> Catalog:
-        return Catalog(*self._entries.values())
+        return Catalog(*self._entries.values(), inference=self.inference)
 
     def adopt(self, other: Catalog) -> None:
         """Become equal to another catalog."""

@@ -50,8 +50,10 @@ class Declared:
 
 
 def declared_columns(cursor: Cursor) -> Declared:
-    """The columns in parentheses, and the KEY and WATERMARK among them."""
+    """The columns in parentheses, and the KEY and WATERMARK among them; none, where FROM is to tell them."""
     begin = cursor.index
+    if cursor.word in (*_READERS, "NRR", "RELATION"):
+        return Declared(())
     inside = cursor.parenthesis()
     if not len(inside):
         span = cursor.span_since(begin)
@@ -180,9 +182,6 @@ def _angle_brackets(cursor: Cursor) -> None:
         cursor.index += 1
         if depth <= 0:
             return
-
-
-_PROGRESS = ("SLACK", "ORDERED", "PUNCTUATED")
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_script
 from windrow.physical import plan_query
 from windrow.sharing import SharingPlan, share
+from windrow.spark.sources import infer_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 def explain_sharing(script: str, catalog: Catalog | None = None) -> SharingPlan:
     """What the standing queries of a script can share, as if all were there at once."""
-    bound = compile_script(script, Catalog() if catalog is None else catalog)
+    bound = compile_script(script, Catalog(inference=infer_columns) if catalog is None else catalog)
     return shared({each.query.name: each.query.plan for each in bound if isinstance(each, RegisterQuery)})
 
 

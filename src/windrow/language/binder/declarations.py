@@ -40,6 +40,7 @@ from windrow.language.binder.expressions import Values
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.scope import Entry, Scope
 from windrow.language.catalog import StandingArchive, StandingQuery
+from windrow.language.syntax import ColumnDef, CreateStream
 from windrow.windows.domain import ROW_NUM, Domain
 from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
 
@@ -48,9 +49,9 @@ if TYPE_CHECKING:
 
     from windrow.algebra.expressions import Expression
     from windrow.errors import Span
-    from windrow.language.catalog import Catalog
+    from windrow.language.catalog import Catalog, Inference
     from windrow.language.statements import CreateArchive
-    from windrow.language.syntax import ColumnDef, CreateStream, CreateTable, Node, ProgressSyntax
+    from windrow.language.syntax import CreateTable, Node, ProgressSyntax
 
 
 #: values of these are not in an order that files could be searched by
@@ -131,9 +132,9 @@ def _about(span: Span) -> Iterator[None]:
         raise
 
 
-def bind_stream(statement: CreateStream) -> Stream:
+def bind_stream(statement: CreateStream, inference: Inference | None = None) -> Stream:
     """The stream a CREATE STREAM declares."""
-    schema = _schema(statement.columns)
+    schema = _schema(columns := _source_columns(statement, inference))
     with at(statement):
         named = _declared(statement.wattr, schema) if statement.wattr else None
         wattr = named or _default_wattr(statement.name, schema)
@@ -148,22 +149,38 @@ def bind_stream(statement: CreateStream) -> Stream:
         statement.sheddable,
         statement.source,
         _keep(statement, plain),
-        _forms(statement.columns, schema),
+        _forms(columns, schema),
         _expected(statement, plain),
-        _computed(statement.columns, schema),
+        _computed(columns, schema),
     )
 
 
-def bind_table(statement: CreateTable) -> Table:
+def bind_table(statement: CreateTable, inference: Inference | None = None) -> Table:
     """The table a CREATE TABLE declares."""
-    schema = _schema(statement.columns)
+    schema = _schema(columns := _source_columns(statement, inference))
     with at(statement):
         owner = f"table `{statement.name}`"
         key = tuple(_column(name, schema, owner, "be its KEY") for name in statement.key)
-        forms = _forms(statement.columns, schema)
-        computed = _computed(statement.columns, schema)
+        forms = _forms(columns, schema)
+        computed = _computed(columns, schema)
         kind = TableKind(statement.kind)
         return Table(statement.name, schema, kind, key, statement.source, forms, computed)
+
+
+def _source_columns(
+    statement: CreateStream | CreateTable, inference: Inference | None
+) -> tuple[ColumnDef, ...]:
+    """The columns, computed ones included; those that the source has are told from it if none is declared."""
+    kind = "STREAM" if isinstance(statement, CreateStream) else "TABLE"
+    if any(column.computed is None for column in statement.columns):
+        return statement.columns
+    with at(statement):
+        if statement.source is None or inference is None:
+            hint = f"write CREATE {kind} {statement.name} (column TYPE, …), or name files behind FROM"
+            refuse(statement, f"`{statement.name}` has no columns", "no-columns", hint)
+        found = inference(kind, statement.name, statement.source)
+    told = (ColumnDef(statement.span, name, kind) for name, kind in found)
+    return (*told, *statement.columns)
 
 
 def _schema(columns: tuple[ColumnDef, ...]) -> Schema:

@@ -54,11 +54,11 @@ def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
             return there
         match statement:
             case CreateStream():
-                stream = bind_stream(statement)
+                stream = bind_stream(statement, catalog.inference)
                 catalog.add(stream)
                 return DeclareStream(stream)
             case CreateTable():
-                table = bind_table(statement)
+                table = bind_table(statement, catalog.inference)
                 catalog.add(table)
                 return DeclareTable(table)
             case CreateQuery():

@@ -12,12 +12,23 @@ from windrow.spark.sources.source import Bounded, Source
 
 if TYPE_CHECKING:
     from windrow.spark.sources.data import infer_schema, open_data
+    from windrow.spark.sources.inference import infer_columns
     from windrow.spark.sources.registry import open_url
 
-__all__ = ["Bounded", "Source", "check_url", "infer_schema", "is_bounded", "open_data", "open_url"]
+__all__ = [
+    "Bounded",
+    "Source",
+    "check_url",
+    "infer_columns",
+    "infer_schema",
+    "is_bounded",
+    "open_data",
+    "open_url",
+]
 
 #: where the names are that are loaded later
 _HOMES = {
+    "infer_columns": "windrow.spark.sources.inference",
     "infer_schema": "windrow.spark.sources.data",
     "open_data": "windrow.spark.sources.data",
     "open_url": "windrow.spark.sources.registry",

@@ -32,7 +32,7 @@ _PROBE = 4096
 def list_files(spark: SparkSession, place: str) -> list[SourceFile]:
     """The files of a pattern, in order of their times and then of their names. A directory stands for its
     files, and for those in folders called `column=value`. Hidden files do not count."""
-    found = _local_files(place) if is_local(place) else _files_elsewhere(spark, place)
+    found = local_files(place) if is_local(place) else _files_elsewhere(spark, place)
     return sorted(found, key=order)
 
 
@@ -90,7 +90,8 @@ def digest(path: str, size: int) -> int:
 # ------------------------------------------------------------ this machine
 
 
-def _local_files(place: str) -> Iterator[SourceFile]:
+def local_files(place: str) -> Iterator[SourceFile]:
+    """The files of a pattern on this machine, in no certain order."""
     if os.path.lexists(place):  # a name, whatever signs are in it
         yield from (file for path in _files_in(place) if (file := facts(path)) is not None)
         return

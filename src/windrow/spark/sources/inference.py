@@ -1,0 +1,192 @@
+"""Inference: the columns of a source whose declaration names none, told from its first rows.
+
+Parquet files and generators have types of their own. A CSV value is what its text looks like, a JSON value
+what it is, times are recognised in both. Where rows disagree the wider type is taken, and STRING if there is
+none.
+
+>>> widest(["1", "2.5", ""]), widest(["2024-01-31", "2024-01-31 07:00:00"]), widest(["007", "8"])
+(DOUBLE, TIMESTAMP, STRING)
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from functools import reduce
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from windrow.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    Kind,
+    array,
+    struct,
+)
+from windrow.errors import QueryError
+from windrow.spark.sources.check import read_generator_url
+from windrow.spark.sources.listing import is_local, local_files
+from windrow.spark.sources.urls import FilesUrl, format_of, parse_url, read_files_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+#: so many rows, of so many files, are looked at
+_ROWS, _FILES = 10_000, 3
+#: what a text looks like, the first that fits; a number with a leading zero is a code, not a number
+_LOOKS = (
+    (re.compile(r"(?i)true|false"), BOOLEAN),
+    (re.compile(r"[+-]?(0|[1-9]\d{0,17})"), BIGINT),
+    (re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?"), DOUBLE),
+    (re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"), DATE),
+    (
+        re.compile(
+            r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?"
+            r"(Z|[+-]\d{2}:?\d{2})?"
+        ),
+        TIMESTAMP,
+    ),
+)
+_TIMES = (DATE, TIMESTAMP)
+_NUMBERS = (BIGINT, DOUBLE)
+
+
+def infer_columns(kind: str, name: str, source: str) -> list[tuple[str, str]]:
+    """The columns of what stands after FROM: names, and types as they are written."""
+    url = parse_url(source)
+    if url.scheme == "generator":
+        found = _of_arrow(read_generator_url(url).generator.schema)
+    elif url.scheme == "files":
+        found = _of_files(kind, name, read_files_url(url))
+    else:
+        raise _cannot(kind, name, f"`{url.scheme}:` has no rows to look at before it runs")
+    return [(column, str(each)) for column, each in found.items()]
+
+
+def widest(texts: Iterable[str]) -> DataType:
+    """The type that all of these texts are values of; an empty one is NULL."""
+    return _known(reduce(_common, map(_looks, filter(None, texts)), NULL))
+
+
+def _of_files(declared: str, name: str, wanted: FilesUrl) -> dict[str, DataType]:
+    if not is_local(wanted.place):
+        raise _cannot(declared, name, "files elsewhere are not looked at before it runs")
+    paths = [Path(file.path) for file in islice(local_files(wanted.place), _FILES)]
+    if not paths:
+        raise _cannot(declared, name, f"there is no file `{wanted.place}` yet")
+    kind = wanted.format or format_of(paths[0].name)
+    if kind == "parquet":
+        return _of_arrow(pq.read_schema(paths[0]))
+    if kind is None:
+        raise _cannot(declared, name, f"nothing says how `{paths[0]}` is written: say `?format=csv`")
+    found = _of_csv(paths, wanted) if kind == "csv" else _of_json(paths)
+    if not found:
+        raise _cannot(declared, name, f"`{paths[0]}` has no rows yet")
+    return found
+
+
+def _of_arrow(schema: pa.Schema) -> dict[str, DataType]:
+    from windrow.spark.sources.data import infer_schema
+
+    return {field.name: field.type for field in infer_schema(schema.empty_table())}
+
+
+def _of_csv(paths: list[Path], wanted: FilesUrl) -> dict[str, DataType]:
+    found: dict[str, DataType] = {}
+    for path in paths:
+        rows = csv.reader(_lines(path), delimiter=wanted.delimiter)
+        names = next(rows, []) if wanted.header else None
+        for row in islice(rows, _ROWS):
+            names = names or [f"_c{place}" for place in range(len(row))]
+            for column, text in zip(names, row, strict=False):
+                found[column] = _common(found.get(column, NULL), _looks(text))
+        found = dict.fromkeys(names or (), NULL) | found
+    return {column: _known(kind) for column, kind in found.items()}
+
+
+def _of_json(paths: list[Path]) -> dict[str, DataType]:
+    row = NULL
+    for path in paths:
+        for line in islice(filter(str.strip, _lines(path)), _ROWS):
+            try:
+                row = _common(row, _of_value(json.loads(line)))
+            except ValueError:
+                continue  # whoever reads the row says what is wrong with it
+    return {} if row.kind is not Kind.STRUCT else dict(_known(row).fields)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with pa.input_stream(str(path), compression="detect") as stream:
+        yield from io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+
+
+def _looks(text: str) -> DataType:
+    if not text:
+        return NULL
+    return next((kind for look, kind in _LOOKS if look.fullmatch(text)), STRING)
+
+
+def _of_value(value: Any) -> DataType:
+    match value:
+        case None:
+            return NULL
+        case bool():
+            return BOOLEAN
+        case int():
+            return BIGINT if abs(value) < 1 << 63 else DOUBLE
+        case float():
+            return DOUBLE
+        case str():
+            kind = _looks(value)
+            return kind if kind in _TIMES else STRING
+        case list():
+            return array(reduce(_common, map(_of_value, value), NULL))
+    return struct(**{name: _of_value(each) for name, each in value.items()}) if value else NULL
+
+
+def _common(left: DataType, right: DataType) -> DataType:
+    """The type of values of both."""
+    if NULL in (left, right) or left == right:
+        return right if left == NULL else left
+    if left in _NUMBERS and right in _NUMBERS:
+        return DOUBLE
+    if left in _TIMES and right in _TIMES:
+        return TIMESTAMP
+    if left.kind is right.kind is Kind.ARRAY:
+        return array(_common(left.element, right.element))
+    if left.kind is right.kind is Kind.STRUCT:
+        known, more = dict(left.fields), dict(right.fields)
+        return struct(**{name: _common(known.get(name, NULL), more.get(name, NULL)) for name in known | more})
+    return STRING
+
+
+def _known(kind: DataType) -> DataType:
+    """A type of values, also where all that were seen are NULL."""
+    if kind == NULL:
+        return STRING
+    if kind.kind is Kind.ARRAY:
+        return array(_known(kind.element))
+    if kind.kind is Kind.STRUCT:
+        return struct(**{name: _known(inner) for name, inner in kind.fields})
+    return kind
+
+
+def _cannot(kind: str, name: str, why: str) -> QueryError:
+    return QueryError(
+        f"the columns of `{name}` cannot be told: {why}",
+        code="no-columns",
+        hint=f"declare them: CREATE {kind} {name} (column TYPE, …)",
+    )
