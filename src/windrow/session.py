@@ -40,7 +40,15 @@ from windrow.engine.declarations import (
 from windrow.engine.engine import Engine, Promise, error_of, why_ended
 from windrow.engine.explain import explain_plan
 from windrow.engine.loop import Loop, StandingHere
-from windrow.engine.show import describe, show_archives, show_gaps, show_queries, show_streams, show_tables
+from windrow.engine.show import (
+    describe,
+    explain_archive,
+    show_archives,
+    show_gaps,
+    show_queries,
+    show_streams,
+    show_tables,
+)
 from windrow.engine.statistics import Footprint, footprint_of
 from windrow.engine.tables import Refreshing, TableUpdate
 from windrow.engine.views import Named, Query, StreamView, TableView
@@ -52,6 +60,7 @@ from windrow.language.binder.bound_statements import (
     DeclareTable,
     DescribeEntry,
     Dropped,
+    ExplainLayout,
     ExplainQuery,
     Nothing,
     RegisterQuery,
@@ -431,15 +440,19 @@ class Windrow:
         key: str,
         keep: str | int,
         *,
-        partitions: tuple[int, int] = (2, 2),
-        rebuild: bool = False,
+        partitions: tuple[int, int] | None = None,
+        rebuild: bool | None = None,
+        allocation: str | None = None,
+        expect: str | None = None,
     ) -> ArchiveView:
         """Keep the rows of a stream or a query on disk from now on: CREATE ARCHIVE with its words.
 
         `key` is the column rows are found by, `keep` how long they are kept: "7 days", or a number where the
-        source counts in numbers.
+        source counts in numbers. What is not said of the layout is chosen for what you `expect`:
+        "40 probes, 1 scan per update".
         """
-        self.sql(archive_text(name, on, key, keep, partitions, rebuild=rebuild))
+        laid_out = {"rebuild": rebuild, "allocation": allocation, "expect": expect}
+        self.sql(archive_text(name, on, key, keep, partitions, **laid_out))  # type: ignore[arg-type]
         return self.archives[name]
 
     @checked
@@ -539,14 +552,20 @@ class Windrow:
                 return None
             case ExplainQuery(plan, once):
                 return self._explained(plan, once)
-            case AnalyzeQuery(query):
-                return self.queries[query.name].explain(analyze=True)
+            case ExplainLayout() | AnalyzeQuery():
+                return self._told(statement)
             case RunOnce(_, once, refusal):
                 if refusal is not None:
                     raise refusal
                 return once
         register(self._engine, statement, sink)
         return None
+
+    def _told(self, statement: ExplainLayout | AnalyzeQuery) -> Any:
+        """How something that is registered does what it does."""
+        if isinstance(statement, ExplainLayout):
+            return explain_archive(self.archives[statement.name])
+        return self.queries[statement.query.name].explain(analyze=True)
 
     def _sink_of(self, query: StandingQuery) -> Sink | None:
         """Where the answers of a query go, if not just where the query says."""

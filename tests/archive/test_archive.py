@@ -21,6 +21,7 @@ from tests.archive.support import (
     temporary,
 )
 
+from windrow.archive import archive as archiving
 from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration, DoublyPartitioned, Wave
 from windrow.archive.snapshot import read_archive
@@ -258,8 +259,12 @@ def test_others_read_the_last_commit(directory: Path) -> None:
             Archive.open(directory / "a")
 
 
+@pytest.mark.parametrize("at_once", [4_000_000, 7])
 @pytest.mark.parametrize("rebuild", [True, False])
-def test_an_archive_can_be_cut_anew(directory: Path, rebuild: bool) -> None:
+def test_an_archive_can_be_cut_anew(
+    directory: Path, rebuild: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archiving, "_AT_ONCE", at_once)
     rows: list[Row] = [(k % 4, f"{k}", 10 + k) for k in range(40)]
     with Archive.create(directory / "a", SCHEMA, Declaration.of("k", keep=100, period=5)) as archive:
         archive.update(10, table(rows))

@@ -32,11 +32,27 @@ QUERIES = RELATIONS | EMITTED
 #: long enough for everything that a relation shows
 LONG = 400
 
+#: what may be said of a running archive
+ALTERED = (
+    "LAYOUT 3 BY 2 ALLOCATION SHUFFLED",
+    "REBUILD",
+    "NOREBUILD LAYOUT 1 BY 4",
+    "ALLOCATION CHRONOLOGICAL",
+    "EXPECT 9 PROBES PER UPDATE",
+)
+
 batches = st.lists(
     st.tuples(st.integers(1, 3), st.integers(0, 9), st.integers(0, 12)), min_size=1, max_size=6
 )
 steps = st.lists(
-    st.one_of(batches, batches, batches, st.sampled_from(["restart", "vanish"]), st.integers(0, 6)),
+    st.one_of(
+        batches,
+        batches,
+        batches,
+        st.sampled_from(["restart", "vanish"]),
+        st.integers(0, 6),
+        st.sampled_from([f"ALTER ARCHIVE of_s {how}" for how in ALTERED]),
+    ),
     min_size=3,
     max_size=9,
 )
@@ -106,6 +122,9 @@ def test_archives_hold_what_is_alive(
                 elif step == "end":
                     w.end()
                     known.end()
+                elif isinstance(step, str):
+                    w.sql(step)
+                    assert not w.engine.archives.kept["of_s"].is_to_be_rearranged
                 elif isinstance(step, int):
                     clock += step
                     w.promise(clock)

@@ -13,6 +13,9 @@ from tests.engine.world import BATCHES, SUMS, World
 from tests.support.crashes import Crash, crashing_at
 
 from windrow.archive.archive import Archive
+from windrow.archive.declaration import Declaration
+from windrow.archive.layout import SaidOfLayout
+from windrow.archive.snapshot import read_archive
 from windrow.engine import engine as core
 from windrow.engine.archives import manager as archiving
 from windrow.engine.archives.view import ArchiveView
@@ -28,10 +31,10 @@ QUERIES = {"joined": JOINED, "sums": SUMS}
 KEEP = 45
 #: with a period of 1 rows go to the disk at once, with one of 31 they wait
 ARCHIVES = (
-    StandingArchive("of_s", "s", "v", KEEP, (2, 2)),
-    StandingArchive("rebuilt", "s", "k", KEEP, (1, 3), rebuild=True),
-    StandingArchive("of_joined", "joined", "k", 1000, (2, 1)),
-    StandingArchive("of_sums", "sums", "k", KEEP, (1, 2)),
+    StandingArchive("of_s", "s", "v", KEEP, SaidOfLayout((2, 2))),
+    StandingArchive("rebuilt", "s", "k", KEEP, SaidOfLayout((1, 3), rebuild=True)),
+    StandingArchive("of_joined", "joined", "k", 1000, SaidOfLayout((2, 1))),
+    StandingArchive("of_sums", "sums", "k", KEEP, SaidOfLayout((1, 2))),
 )
 #: what an update of an archive passes
 POINTS = (
@@ -128,17 +131,58 @@ def test_a_crash_within_an_update(
 
 
 def _crash_in(
-    update: int, point: str, patched: pytest.MonkeyPatch, ending: ExitStack, world: World
+    update: int,
+    point: str,
+    patched: pytest.MonkeyPatch,
+    ending: ExitStack,
+    world: World,
+    verb: str = "update",
 ) -> list[Any]:
     """From the n-th update of an archive on, the first passage of a point is the end."""
     crashes: list[Any] = []
     calls: Iterator[int] = iter(range(1, 1000))
-    do = Archive.update
+    do = getattr(Archive, verb)
 
     def updated(self: Archive, *args: Any, **more: Any) -> Any:
         if next(calls) == update:
             crashes.append(ending.enter_context(crashing_at(point, 1, world._copy)))
         return do(self, *args, **more)
 
-    patched.setattr(Archive, "update", updated)
+    patched.setattr(Archive, verb, updated)
     return crashes
+
+
+class Relaid(Kept):
+    """A world in which archives are laid out otherwise whenever an engine opens."""
+
+    def open(self) -> Engine:
+        engine = super().open()
+        for name in engine.archives.kept:
+            engine.alter_archive(name, SaidOfLayout((3, 2), rebuild=True, allocation="shuffled"))
+        engine.commit()
+        return engine
+
+    def check(self) -> None:
+        super().check()
+        told = [read_archive(path).declaration for path in (self.state / "archives").iterdir()]
+        assert len(told) == len(ARCHIVES)
+        for each in told:
+            assert each == Declaration.of(
+                each.key, each.keep, partitions=(3, 2), rebuild=True, allocation="shuffled"
+            )
+
+
+@pytest.mark.part(2)
+@pytest.mark.parametrize("point", POINTS)
+def test_a_crash_within_a_new_layout(directory: Path, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are there before the layout changes: the first life ends in the midst, the second changes it."""
+    Kept(directory).die("before-commit", 5)
+    world = Relaid(directory)
+    with monkeypatch.context() as patched, ExitStack() as ending, suppress(Crash):
+        crashes = _crash_in(1, point, patched, ending, world, "rearrange")
+        world.live()
+    (crash,) = crashes
+    assert crash.happened
+    world._go_back()
+    world.live()
+    world.check()

@@ -13,6 +13,8 @@ from tests.engine.archived import Archiving, values_of
 from tests.engine.driven import STREAM
 
 from windrow.archive import read_archive
+from windrow.archive.declaration import DoublyPartitioned
+from windrow.archive.upkeep import Upkeep
 from windrow.engine.engine import Arrival
 from windrow.errors import QueryError, StateError
 
@@ -110,6 +112,81 @@ def test_declared_otherwise_over_the_same_state_it_is_refused(
         assert len(folders(w)) == 1
 
 
+def layout_on_disk(w: Archiving) -> tuple[int, int, str, bool]:
+    """How the files of archive `a` are cut, as its own manifest says."""
+    told = read_archive(w.archives["a"].folder).declaration
+    cut = told.partitioning
+    assert isinstance(cut, DoublyPartitioned)
+    return cut.insertions, cut.expiries, cut.allocation, told.upkeep == Upkeep.rebuilding()
+
+
+def test_altered_it_has_the_same_rows_and_stays_so_under_the_old_declaration(tmp_path: Path) -> None:
+    script = f"{STREAM}; CREATE ARCHIVE a ON s KEY k LAYOUT 2 BY 2 KEEP 100"
+    with Archiving(tmp_path) as w:
+        w.sql(script)
+        w.push((1, 5, 0), (2, 6, 9), (1, 7, 20))
+        before = values_of(w.archives["a"].scan())
+        w.sql("ALTER ARCHIVE A LAYOUT 4 BY 3 ALLOCATION SHUFFLED")
+        assert layout_on_disk(w) == (4, 3, "shuffled", False)
+        w.sql("ALTER ARCHIVE a REBUILD")
+        assert layout_on_disk(w) == (4, 3, "shuffled", True)
+        assert values_of(w.archives["a"].scan()) == before
+        assert w.sql("SHOW ARCHIVES")[0]["layout"].to_pylist() == [
+            "LAYOUT 4 BY 3 REBUILD ALLOCATION SHUFFLED"
+        ]
+    altered = script.replace("2 BY 2", "4 BY 3 REBUILD")
+    for text in (script, f"{STREAM}; {ARCHIVE}", altered):
+        with Archiving(tmp_path) as w:
+            w.sql(text)
+            assert layout_on_disk(w) == (4, 3, "shuffled", True)
+            assert values_of(w.archives["a"].scan()) == before
+    with Archiving(tmp_path) as w, pytest.raises(StateError, match="partitions was") as refused:
+        w.sql(f"{STREAM}; CREATE ARCHIVE a ON s KEY k LAYOUT 5 BY 5 KEEP 100")
+    assert "then ALTER ARCHIVE a" in str(refused.value.hint)
+
+
+def test_if_a_script_fails_the_layout_is_as_before(tmp_path: Path) -> None:
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; {ARCHIVE}")
+        w.push((1, 5, 0), (2, 6, 9))
+        with pytest.raises(QueryError):
+            w.sql("ALTER ARCHIVE a LAYOUT 4 BY 4; CREATE STREAM late (t BIGINT) FROM 'nowhere:at-all'")
+        w.push((3, 6, 12))
+        assert layout_on_disk(w) == (2, 2, "round-robin", False)
+        assert w.archives["a"].layout == "LAYOUT 2 BY 2 NOREBUILD"
+
+
+def explained(w: Archiving, name: str) -> dict[str, str]:
+    rows = w.sql(f"EXPLAIN ARCHIVE {name}")[-1].to_pylist()
+    return {row["about"]: row["what"] for row in reversed(rows)}
+
+
+def test_what_is_not_said_is_chosen_for_the_mix_that_is_expected(tmp_path: Path) -> None:
+    expected = STREAM.replace("WATTR t", "WATTR t EXPECT 4000 ROWS")
+    with Archiving(tmp_path) as w:
+        w.sql(f"{expected}; CREATE QUERY q AS SELECT k FROM s [LIFETIME v]")
+        w.sql("CREATE ARCHIVE a ON s KEY k EXPECT 1 PROBE PER UPDATE KEEP 100")
+        w.sql("CREATE ARCHIVE b ON q KEY k EXPECT 90 PROBES PER UPDATE KEEP 100")
+        w.sql("CREATE ARCHIVE c ON q KEY k KEEP 100")
+        found = {name: explained(w, name) for name in "abc"}
+        assert [found[name]["layout"] for name in "abc"] == [
+            "LAYOUT 1 BY 4 NOREBUILD",
+            "LAYOUT 2 BY 2 REBUILD",
+            "LAYOUT 2 BY 2 NOREBUILD",
+        ]
+        assert found["a"]["why"] == "the least work for EXPECT 1 PROBE PER UPDATE and 400,000 rows"
+        assert "assumed" in found["b"]["why"]
+        assert "nothing is said" in found["c"]["why"]
+        assert "touches 3 of 4 sub-indices" in found["b"]["update"]
+        assert "LAYOUT 3 BY 3 REBUILD" in found["b"]["instead"]
+        w.push((1, 5, 0), (2, 6, 9))
+        w.sql("ALTER ARCHIVE c EXPECT 90 PROBES PER UPDATE NOREBUILD")
+        assert explained(w, "c")["layout"] == "LAYOUT 2 BY 2 NOREBUILD"
+        w.sql("ALTER ARCHIVE c LAYOUT 3 BY 3")
+        assert explained(w, "c")["why"] == "as declared"
+        assert "work" in explained(w, "c")
+
+
 def test_an_archive_that_is_not_declared_any_more_is_not_left_behind_silently(tmp_path: Path) -> None:
     with Archiving(tmp_path) as w:
         w.sql(f"{STREAM}; {ARCHIVE}")
@@ -200,6 +277,8 @@ def test_readers_see_one_commit_while_rows_come(tmp_path: Path) -> None:
         reader.start()
         for number in range(40):
             w.push((1, number, number), (2, number, number), (3, number, number))
+            if number % 6 == 0:
+                w.sql(f"ALTER ARCHIVE a LAYOUT {1 + number % 4} BY 3")
         done = True
         reader.join()
         assert not failures

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.archive.declaration import DoublyPartitioned
-from windrow.archive.upkeep import Upkeep
+from windrow.archive.layout import Mix, SaidOfLayout
 from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import DeclareArchive
 from windrow.language.catalog import Catalog, StandingArchive
@@ -26,25 +25,42 @@ def read(text: str) -> CreateArchive:
 def test_all_of_it() -> None:
     found = read("CREATE ARCHIVE past ON top_bids KEY item PARTITIONS 3 x 5 REBUILD KEEP 7 DAYS")
     assert (found.name, found.source, found.key) == ("past", "top_bids", "item")
-    assert (found.partitions, found.rebuild, found.keep) == ((3, 5), True, Quantity(7, "DAYS"))
+    assert (found.layout, found.keep) == (SaidOfLayout((3, 5), rebuild=True), Quantity(7, "DAYS"))
 
 
-@pytest.mark.parametrize("shape", ["2 x 3", "2x3", "2 X 3", "2x 3"])
-def test_partitions_with_and_without_spaces(shape: str) -> None:
-    assert read(f"CREATE ARCHIVE a ON s KEY k PARTITIONS {shape} KEEP 1 HOUR").partitions == (2, 3)
+@pytest.mark.parametrize(
+    "shape",
+    ["PARTITIONS 2 x 3", "PARTITIONS 2x3", "LAYOUT 2 X 3", "LAYOUT 2x 3", "LAYOUT 2 BY 3", "layout 2 by 3"],
+)
+def test_a_grid_with_and_without_spaces(shape: str) -> None:
+    assert read(f"CREATE ARCHIVE a ON s KEY k {shape} KEEP 1 HOUR").layout == SaidOfLayout((2, 3))
 
 
-def test_what_is_not_said_is_two_by_two_and_not_rebuilt() -> None:
-    for text in ("KEEP 64 SECONDS", "NOREBUILD KEEP 64 SECONDS"):
-        told = read(f"CREATE ARCHIVE a ON s KEY k {text}").declaration(Domain.TIME)
-        assert told.partitioning == DoublyPartitioned(2, 2, span=32)
-        assert (told.upkeep, told.keep, told.period) == (Upkeep(), 64_000_000, 2_000_000)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", SaidOfLayout()),
+        ("NOREBUILD LAYOUT 1 BY 4", SaidOfLayout((1, 4), rebuild=False)),
+        ("ALLOCATION SHUFFLED", SaidOfLayout(allocation="shuffled")),
+        ("ALLOCATION ROUND_ROBIN REBUILD", SaidOfLayout(rebuild=True, allocation="round-robin")),
+        ("EXPECT 40 PROBES PER UPDATE", SaidOfLayout(mix=Mix(probes=40))),
+        ("EXPECT 1 SCAN, 3 PROBES PER 10 UPDATES REBUILD", SaidOfLayout(rebuild=True, mix=Mix(3, 1, 10))),
+        ("EXPECT 0 PROBES PER UPDATE", SaidOfLayout(mix=Mix())),
+    ],
+)
+def test_what_is_said_of_the_layout(text: str, said: SaidOfLayout) -> None:
+    assert read(f"CREATE ARCHIVE a ON s KEY k {text} KEEP 64 SECONDS").layout == said
+
+
+@pytest.mark.parametrize("mix", [Mix(), Mix(1), Mix(2, 1, 7), Mix(scans=3)])
+def test_a_mix_is_written_as_it_is_read(mix: Mix) -> None:
+    assert read(f"CREATE ARCHIVE a ON s KEY k {mix} KEEP 1 HOUR").layout.mix == mix
 
 
 def test_numbers_are_kept_by_number() -> None:
-    assert read("CREATE ARCHIVE a ON s KEY k KEEP 640").declaration(Domain.NUMBER).keep == 640
+    assert read("CREATE ARCHIVE a ON s KEY k KEEP 640").ticks(Domain.NUMBER) == 640
     with pytest.raises(QueryError):
-        read("CREATE ARCHIVE a ON s KEY k KEEP 640").declaration(Domain.TIME)
+        read("CREATE ARCHIVE a ON s KEY k KEEP 640").ticks(Domain.TIME)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +72,11 @@ def test_numbers_are_kept_by_number() -> None:
         ("CREATE ARCHIVE a ON s KEY k PARTITIONS 4 KEEP 1 DAY", "`4` are no partitions", "4"),
         ("CREATE ARCHIVE a ON s KEY k PARTITIONS KEEP 1 DAY", "how many partitions should follow", "KEEP"),
         ("CREATE ARCHIVE a ON s KEY k REBUILD NOREBUILD KEEP 1 DAY", "KEEP should follow", "NOREBUILD"),
+        ("CREATE ARCHIVE a ON s KEY k ALLOCATION RANDOM KEEP 1 DAY", "SHUFFLED should follow", "RANDOM"),
+        ("CREATE ARCHIVE a ON s KEY k EXPECT 3 READS PER UPDATE KEEP 1 DAY", "PROBES or SCANS", "READS"),
+        ("CREATE ARCHIVE a ON s KEY k EXPECT 3 PROBES KEEP 1 DAY", "how many, as in", "KEEP"),
+        ("CREATE ARCHIVE a ON s KEY k EXPECT 3 PROBES 3 PROBE PER UPDATE KEEP 1 DAY", "twice", "3 PROBE"),
+        ("CREATE ARCHIVE a ON s KEY k EXPECT 3 PROBES PER 0 UPDATES KEEP 1 DAY", "is no rate", "0"),
         ("CREATE ARCHIVE a ON s KEY k KEEP 1 DAY PLEASE", "unexpected `PLEASE`", "PLEASE"),
         ("CREATE ARCHIVE a OF s KEY k KEEP 1 DAY", "`ON` should follow", "OF"),
     ],
@@ -89,7 +110,7 @@ CREATE ARCHIVE past ON s KEY k KEEP 9;
         ("CREATE ARCHIVE a ON pairs KEY at_ KEEP 7", StandingArchive("a", "pairs", "at_", 7)),
         (
             "CREATE ARCHIVE a ON counts KEY n PARTITIONS 1 x 4 REBUILD KEEP 7",
-            StandingArchive("a", "counts", "n", 7, (1, 4), rebuild=True),
+            StandingArchive("a", "counts", "n", 7, SaidOfLayout((1, 4), rebuild=True)),
         ),
         ("CREATE ARCHIVE a ON timed KEY k KEEP 2 SECONDS", StandingArchive("a", "timed", "k", 2_000_000)),
     ],
@@ -124,6 +145,12 @@ def test_what_is_meant(text: str, archive: StandingArchive) -> None:
         ("CREATE ARCHIVE pairs ON s KEY k KEEP 7", "duplicate-name", "there is a query `pairs`", None),
         ("SELECT k FROM past [NOW]", "unknown-source", "`past` is an archive", "past [NOW]"),
         ("DROP ARCHIVE s", "unknown-source", "no archive `s` to drop", None),
+        ("ALTER ARCHIVE gone LAYOUT 4 BY 4", "unknown-source", "no archive `gone`", None),
+        ("EXPLAIN ARCHIVE pas", "unknown-source", "no archive `pas`", None),
+        ("ALTER ARCHIVE past", "syntax", "should follow", "past"),
+        ("ALTER ARCHIVE past KEEP 9", "syntax", "LAYOUT, REBUILD", "KEEP"),
+        ("ALTER ARCHIVE past REBUILD NOREBUILD", "syntax", "LAYOUT, REBUILD", "NOREBUILD"),
+        ("ALTER STREAM s LAYOUT 4 BY 4", "syntax", "ARCHIVE should follow", "STREAM"),
         ("DROP TABLE past", "unknown-source", "no table `past` to drop", None),
     ],
 )

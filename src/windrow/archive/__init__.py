@@ -2,11 +2,11 @@
 
 archive.py        an archive: rows with lifetimes on disk, found by a key
 snapshot.py       reading one state of it
-declaration.py    what an archive is told
-partitioning.py, allocation.py    into which sub-index a row goes
+declaration.py    what an archive is told, and into which sub-index a row goes
+layout.py         which layout to take, by what is said or by the least work
 upkeep.py         how a sub-index takes in new rows and lets go of expired ones
-piece.py, search.py, rows.py      files, what is searched in them, what may be put in
-isolation/        reading a window that slides meanwhile
+piece.py, search.py      files, and what is searched in them
+isolation.py      reading a window that slides meanwhile
 """
 
 from windrow.archive.archive import Archive, Updated

@@ -188,6 +188,11 @@ class Archive:
         return self._log.last.number
 
     @property
+    def rows(self) -> int:
+        """How many rows are on the disk, expired ones too."""
+        return sum(ref.rows for ref in self._log.last.files.values())
+
+    @property
     def files(self) -> list[str]:
         """The paths of all Parquet files; rows in them are valid while their expiry is after `now`."""
         return self._snapshot().files
@@ -246,13 +251,17 @@ class Archive:
         if (declaration.key, declaration.expires) != (old.key, old.expires):
             hint = "make a new archive, and put the rows of this one in"
             raise DataError("the key of an archive stays what it is", code="key", hint=hint)
-        table, now = self.scan(), self.now
+        refs, now = list(self._log.last.files.values()), self.now
         self.declaration = declaration
         try:
-            chunks = {number: (self._write(number, rows),) for number, rows in self._spread(table).items()}
+            chunks: dict[int, tuple[ChunkRef, ...]] = {}
+            for some in _batches(refs):
+                parts = [living(self._piece(ref).read(), declaration.expires, now) for ref in some]
+                for number, rows in self._spread(pa.concat_tables(parts)).items():
+                    chunks[number] = (*chunks.get(number, ()), self._write(number, rows))
             state = self._log.last.streams[STREAM]
             options = {**state.options, "declaration": declaration.to_json()}
-            self._finish(chunks, replace(state, options=options, progress={"now": now}))
+            self._finish(chunks, replace(state, options=options))
         except BaseException:
             self.declaration = old
             raise
@@ -361,6 +370,22 @@ class Archive:
         if piece is None:
             piece = self._open[ref.name] = Piece(self._log.store, ref, self.declaration.key)
         return piece
+
+
+#: rows that are in memory at once while an archive is cut anew; a sub-index gets a piece of each such part
+_AT_ONCE = 4_000_000
+
+
+def _batches(refs: Sequence[ChunkRef]) -> Iterator[list[ChunkRef]]:
+    """Pieces, in parts of so many rows."""
+    some: list[ChunkRef] = []
+    for ref in refs:
+        if some and sum(each.rows for each in some) + ref.rows > _AT_ONCE:
+            yield some
+            some = []
+        some.append(ref)
+    if some:
+        yield some
 
 
 def _by_place(table: pa.Table, told: Declaration, place: Any) -> dict[int, pa.Table]:

@@ -108,7 +108,7 @@ class DoublyPartitioned:
             raise QueryError(
                 f"an archive cannot have {shape} partitions",
                 code="partitions",
-                hint="write PARTITIONS 4 x 4, or leave it out",
+                hint="write LAYOUT 4 BY 4, or leave it out",
             )
         if self.allocation not in ALLOCATIONS:
             hint = nearest(self.allocation, ALLOCATIONS)
@@ -198,7 +198,7 @@ def partitioning_from_json(stored: dict[str, Any]) -> Partitioning:
 
 
 #: periods in the longest life of a row, where nothing else is said
-_PERIODS = 32
+PERIODS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class Declaration:
         >>> Declaration.of("item", keep=64).partitioning
         DoublyPartitioned(insertions=2, expiries=2, span=32, allocation='round-robin')
         """
-        period = max(1, keep // _PERIODS) if period is None else period
+        period = max(1, keep // PERIODS) if period is None else period
         span = max(1, -(-keep // max(1, period)))
         cut = DoublyPartitioned(*partitions, span=span, allocation=allocation)
         return cls(key, keep, period, cut, Upkeep.rebuilding() if rebuild else Upkeep(), expires)

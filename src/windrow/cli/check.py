@@ -45,9 +45,11 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
         DeclareTable,
         DescribeEntry,
         Dropped,
+        ExplainLayout,
         Nothing,
         RefreshQuery,
         RegisterQuery,
+        RelayArchive,
         ShowAll,
     )
 
@@ -60,6 +62,8 @@ def _described(statement: BoundStatement) -> tuple[str, str, str]:
             return "query", query.name, _columns(query.plan.schema)
         case DeclareArchive(archive):
             return "archive", archive.name, f"of {archive.source} by {archive.key}"
+        case RelayArchive(name=name) | ExplainLayout(name=name):
+            return "explain" if isinstance(statement, ExplainLayout) else "alter", name, "archive"
         case Dropped(kind, name):
             return "drop", name, kind.lower()
         case ShowAll(kind):

@@ -36,6 +36,7 @@ from windrow.language.binder.bound_statements import (
     Dropped,
     RefreshQuery,
     RegisterQuery,
+    RelayArchive,
 )
 from windrow.language.compile import declare_stream, declare_table
 from windrow.sinks import check_sink
@@ -200,20 +201,34 @@ def options(
 
 
 def archive_text(
-    name: str, on: str, key: str, keep: str | int, partitions: tuple[int, ...], *, rebuild: bool
+    name: str,
+    on: str,
+    key: str,
+    keep: str | int,
+    partitions: tuple[int, ...] | None = None,
+    *,
+    rebuild: bool | None = None,
+    allocation: str | None = None,
+    expect: str | None = None,
 ) -> str:
     """CREATE ARCHIVE with these words.
 
     >>> archive_text("past", "top", "item", "7 days", (2, 3), rebuild=True)
-    'CREATE ARCHIVE `past` ON `top` KEY `item` PARTITIONS 2 x 3 REBUILD KEEP 7 DAYS'
+    'CREATE ARCHIVE `past` ON `top` KEY `item` LAYOUT 2 BY 3 REBUILD KEEP 7 DAYS'
+    >>> archive_text("past", "top", "item", "7 days", allocation="shuffled", expect="9 probes per update")
+    'CREATE ARCHIVE `past` ON `top` KEY `item` ALLOCATION SHUFFLED EXPECT 9 PROBES PER UPDATE KEEP 7 DAYS'
     """
-    if len(partitions) != 2 or not all(isinstance(count, int) for count in partitions):
-        raise QueryError(
-            f"`partitions` is two whole numbers, not {partitions}", code="bad-options", hint="as in (2, 2)"
-        )
-    made, expired = partitions
     words = ["CREATE ARCHIVE", _quoted(name), "ON", _quoted(on), "KEY", _quoted(key)]
-    words += [f"PARTITIONS {made} x {expired}", "REBUILD" if rebuild else "NOREBUILD"]
+    if partitions is not None:
+        if len(partitions) != 2 or not all(isinstance(count, int) for count in partitions):
+            hint = "as in (2, 2)"
+            raise QueryError(
+                f"`partitions` is two whole numbers, not {partitions}", code="bad-options", hint=hint
+            )
+        words.append("LAYOUT {} BY {}".format(*partitions))
+    words += [] if rebuild is None else ["REBUILD" if rebuild else "NOREBUILD"]
+    words += [] if allocation is None else [f"ALLOCATION {allocation.upper().replace('-', '_')}"]
+    words += [] if expect is None else [f"EXPECT {expect.upper()}"]
     return " ".join([*words, f"KEEP {str(keep).upper()}"])
 
 
@@ -278,6 +293,8 @@ def register(engine: Engine, statement: BoundStatement, sink: Sink | None = None
             _add_query(engine, statement, sink)
         case DeclareArchive(archive):
             engine.add_archive(archive)
+        case RelayArchive(name, layout):
+            engine.alter_archive(name, layout)
         case RefreshQuery(query):
             engine.refresh_query(query.name)
         case Dropped(kind, name):

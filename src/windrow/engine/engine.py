@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
+    from windrow.archive.layout import SaidOfLayout
     from windrow.engine.refresh_scheduler import Timing
     from windrow.engine.tables import TableUpdate
     from windrow.errors import SinkError
@@ -389,6 +390,12 @@ class Engine:
             self.archives.add(archive)
             self._registered = True
 
+    def alter_archive(self, name: str, said: SaidOfLayout) -> None:
+        """Lay an archive out otherwise: decided with `commit`, and then written anew."""
+        with self.lock:
+            self.archives.alter(name, said)
+            self._registered = True
+
     def drop_archive(self, name: str) -> None:
         """Forget an archive and all it holds."""
         with self.lock:
@@ -546,6 +553,7 @@ class Engine:
             self.delivering.collect()
             if self._registered or self.delivering.done:
                 self._commit(self._draft())
+                self.archives.rearrange()
 
     def _draft(self) -> Draft:
         return Draft(

@@ -55,6 +55,7 @@ _ARCHIVES = pa.schema(
         ("key", pa.string()),
         ("rows", pa.int64()),
         ("files", pa.int64()),
+        ("layout", pa.string()),
         ("folder", pa.string()),
     ]
 )
@@ -98,11 +99,17 @@ def show_archives(archives: Mapping[str, ArchiveView]) -> pa.Table:
             "key": archive.key,
             "rows": len(archive),
             "files": len(archive.files),
+            "layout": archive.layout,
             "folder": str(archive.folder),
         }
         for name, archive in archives.items()
     ]
     return pa.Table.from_pylist(rows, schema=_ARCHIVES)
+
+
+def explain_archive(archive: ArchiveView) -> pa.Table:
+    """How an archive is laid out, and why."""
+    return pa.table([list(column) for column in zip(*archive.facts, strict=True)], ["about", "what"])
 
 
 def show_gaps(queries: Mapping[str, Query]) -> pa.Table:

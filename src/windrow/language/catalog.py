@@ -15,12 +15,13 @@ windrow.errors.QueryError: no stream, table or query `bid` (did you mean `Bids`?
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 from unicodedata import category
 
 from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.plan import Emit, Scan, TableScan
+from windrow.archive.layout import SaidOfLayout
 from windrow.errors import QueryError, nearest
 
 
@@ -56,8 +57,8 @@ class StandingArchive:
     source: str
     key: str
     keep: int
-    partitions: tuple[int, int] = (2, 2)
-    rebuild: bool = False
+    #: of the layout
+    said: SaidOfLayout = field(default_factory=SaidOfLayout)
 
 
 #: what can stand in FROM

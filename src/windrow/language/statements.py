@@ -1,10 +1,15 @@
-"""Statements: CREATE STREAM, TABLE, QUERY and ARCHIVE, DROP, REFRESH, SHOW, DESCRIBE, EXPLAIN, and a SELECT.
+"""Statements: CREATE, ALTER, DROP, REFRESH, SHOW, DESCRIBE, EXPLAIN, and a SELECT.
 
 `_STATEMENTS` says which word begins which statement; the SELECT inside one is handed to `sql`.
 
-CREATE ARCHIVE: what is kept on disk, under which key, for how long.
+CREATE ARCHIVE: what is kept on disk, under which key, for how long, and how it is laid out.
 
-    CREATE ARCHIVE name ON query_or_stream KEY column [PARTITIONS g x e] [REBUILD | NOREBUILD] KEEP duration
+    CREATE ARCHIVE name ON query_or_stream KEY column [option …] KEEP duration
+    ALTER ARCHIVE name option …
+
+    LAYOUT g BY e (or PARTITIONS g x e)      REBUILD | NOREBUILD
+    ALLOCATION ROUND_ROBIN | CHRONOLOGICAL | SHUFFLED
+    EXPECT n PROBES, n SCANS PER [n] UPDATES     for what is not said, a layout is chosen
 
 `read_create_archive` reads what comes after the word ARCHIVE.
 """
@@ -16,7 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from windrow.archive.declaration import Declaration
+from windrow.archive.declaration import ALLOCATIONS, Declaration
+from windrow.archive.layout import Mix, SaidOfLayout
 from windrow.errors import QueryError, nearest
 from windrow.language.columns import declared_columns, read_stream_options, with_watermark
 from windrow.language.depth import check_nesting
@@ -31,6 +37,7 @@ from windrow.language.syntax import (
     Describe,
     Drop,
     Explain,
+    ExplainArchive,
     Refresh,
     Show,
     Statement,
@@ -43,8 +50,8 @@ if TYPE_CHECKING:
     from windrow.windows.units import Quantity
 
 
-_OPTIONS = ("PARTITIONS", "REBUILD", "NOREBUILD", "KEEP")
-_SHAPE = re.compile(r"(\d{1,4})[xX×](\d{1,4})")
+_SHAPE = re.compile(r"(\d{1,4})(?:x|×|by)(\d{1,4})", re.IGNORECASE)
+_AS_IN = "as in EXPECT 40 PROBES, 1 SCAN PER UPDATE"
 
 
 @dataclass(frozen=True)
@@ -54,17 +61,23 @@ class CreateArchive(Statement):
     name: str
     source: str
     key: str
-    partitions: tuple[int, int]
-    rebuild: bool
+    layout: SaidOfLayout
     keep: Quantity
     source_at: Span
     key_at: Span
     keep_at: Span
 
-    def declaration(self, domain: Domain) -> Declaration:
-        """What the archive is told, where the source's time is of this domain."""
-        keep = self.keep.ticks(domain)
-        return Declaration.of(self.key, keep, partitions=self.partitions, rebuild=self.rebuild)
+    def ticks(self, domain: Domain) -> int:
+        """How long rows are kept, where the source's time is of this domain."""
+        return Declaration.of(self.key, self.keep.ticks(domain)).keep
+
+
+@dataclass(frozen=True)
+class AlterArchive(Statement):
+    """ALTER ARCHIVE: what is said of its layout takes the place of what was said before."""
+
+    name: str
+    layout: SaidOfLayout
 
 
 def read_create_archive(cursor: Cursor) -> CreateArchive:
@@ -76,21 +89,82 @@ def read_create_archive(cursor: Cursor) -> CreateArchive:
     cursor.expect("KEY")
     key = cursor.name("the column rows are found by")
     key_at = cursor.span_since(cursor.index - 1)
-    partitions = _shape(cursor) if cursor.take("PARTITIONS") else (2, 2)
-    rebuild = cursor.take("REBUILD")
-    if not rebuild:
-        cursor.take("NOREBUILD")
+    layout = _layout(cursor)
     if not cursor.take("KEEP"):
         cursor.fail("KEEP", _OPTIONS, "say how long rows are kept, as in KEEP 7 DAYS")
     begin = cursor.index
     keep = cursor.quantity("how long rows are kept, as in KEEP 7 DAYS,")
     places = source_at, key_at, cursor.span_since(begin)
     cursor.finish()
-    return CreateArchive(cursor.tokens.span, name, source, key, partitions, rebuild, keep, *places)
+    return CreateArchive(cursor.tokens.span, name, source, key, layout, keep, *places)
+
+
+def _alter(cursor: Cursor) -> Statement:
+    cursor.expect("ALTER")
+    kinds = ("STREAM", "TABLE", "QUERY")
+    anew = "only the layout of an archive can be altered: DROP this and CREATE it anew"
+    cursor.choose(("ARCHIVE",), "ARCHIVE", dict.fromkeys(kinds, anew))
+    name = cursor.name("the name of the archive")
+    layout = _layout(cursor)
+    if layout == SaidOfLayout() or not cursor.done:
+        fixed = {"KEY", "ON", "KEEP"} & {cursor.word if not cursor.done else ""}
+        hint = "only its layout can be altered: DROP ARCHIVE, then CREATE it anew" if fixed else None
+        cursor.fail("LAYOUT, REBUILD, NOREBUILD, ALLOCATION or EXPECT", _LAID_OUT, hint or _ALTERED)
+    return AlterArchive(cursor.tokens.span, name, layout)
+
+
+def _layout(cursor: Cursor) -> SaidOfLayout:
+    """The options of the layout, each at most once, in any order."""
+    said: dict[str, Any] = {}
+    while not cursor.done and cursor.word in _LAID_OUT:
+        part, read = _LAID_OUT[cursor.word]
+        if part in said:
+            break
+        cursor.index += 1
+        said[part] = read(cursor)
+    return SaidOfLayout(**said)
+
+
+def _allocation(cursor: Cursor) -> str:
+    words = {name.upper().replace("-", "_"): name for name in ALLOCATIONS}
+    return words[cursor.choose(words, "ROUND_ROBIN, CHRONOLOGICAL or SHUFFLED")]
+
+
+def _mix(cursor: Cursor) -> Mix:
+    """`40 PROBES, 1 SCAN PER 10 UPDATES`, in either order, one of them or both."""
+    counts: dict[str, int] = {}
+    while not counts or not cursor.next_is("PER"):
+        number = cursor.whole(f"how many, {_AS_IN},")
+        begin = cursor.index
+        word = cursor.choose(("PROBES", "PROBE", "SCANS", "SCAN"), "PROBES or SCANS")
+        kind = word.removesuffix("S").lower() + "s"
+        if kind in counts or number < 0:
+            raise QueryError(
+                f"{kind.upper()} {'is there twice' if kind in counts else 'cannot be less than none'}",
+                code="syntax",
+                span=cursor.span_since(begin - 1),
+                hint=f"say it once, {_AS_IN}",
+            )
+        counts[kind] = number
+        cursor.take(",")
+    cursor.expect("PER")
+    updates = 1
+    if not cursor.take("UPDATE"):
+        begin = cursor.index
+        updates = cursor.whole("per how many updates, as in PER 10 UPDATES,")
+        if updates < 1:
+            raise QueryError(
+                f"PER {updates} UPDATES is no rate",
+                code="bad-value",
+                span=cursor.span_since(begin),
+                hint="1 or more",
+            )
+        cursor.choose(("UPDATES", "UPDATE"), "UPDATES")
+    return Mix(**counts, updates=updates)
 
 
 def _shape(cursor: Cursor) -> tuple[int, int]:
-    """`4 x 4`, with or without spaces."""
+    """`4 BY 4` or `4 x 4`, with or without spaces."""
     begin = cursor.index
     while not cursor.done and cursor.word not in _OPTIONS:
         cursor.index += 1
@@ -98,14 +172,27 @@ def _shape(cursor: Cursor) -> tuple[int, int]:
     found = _SHAPE.fullmatch(text)
     if not found or "0" in found.groups():
         if cursor.index == begin:
-            cursor.fail("how many partitions", hint="write PARTITIONS 4 x 4")
+            cursor.fail("how many partitions", hint="write LAYOUT 4 BY 4")
         raise QueryError(
             f"`{text}` are no partitions",
             code="partitions",
             span=cursor.span_since(begin),
-            hint="write how many by insertion and how many by expiry: PARTITIONS 4 x 4",
+            hint="write how many by insertion and how many by expiry: LAYOUT 4 BY 4",
         )
     return int(found[1]), int(found[2])
+
+
+#: the words that begin an option of the layout: what it is about, and how the rest is read
+_LAID_OUT: dict[str, tuple[str, Callable[[Cursor], Any]]] = {
+    "LAYOUT": ("partitions", _shape),
+    "PARTITIONS": ("partitions", _shape),
+    "REBUILD": ("rebuild", lambda _: True),
+    "NOREBUILD": ("rebuild", lambda _: False),
+    "ALLOCATION": ("allocation", _allocation),
+    "EXPECT": ("mix", _mix),
+}
+_OPTIONS = (*_LAID_OUT, "KEEP")
+_ALTERED = "say what to change, as in ALTER ARCHIVE name LAYOUT 4 BY 4"
 
 
 def read_script(tokens: Tokens) -> Iterator[Statement]:
@@ -140,7 +227,7 @@ def _unknown(tokens: Tokens) -> QueryError:
         f"no statement begins with `{first.text}`",
         code="syntax",
         span=first.span,
-        hint=hint or "statements begin with CREATE, DROP, REFRESH, SHOW, DESCRIBE, EXPLAIN or SELECT",
+        hint=hint or "statements begin with CREATE, ALTER, DROP, REFRESH, SHOW, DESCRIBE, EXPLAIN or SELECT",
     )
 
 
@@ -156,7 +243,6 @@ _INSTEAD = {
     "INSERT": "rows come from the source of a stream; write CREATE QUERY … INTO 'sink' to write answers",
     "UPDATE": "a stream only grows; tables change through their source",
     "DELETE": "a stream only grows; tables change through their source",
-    "ALTER": "drop the query or stream and create it again",
     "FROM": "write SELECT … FROM …",
 }
 
@@ -350,6 +436,10 @@ def _explain(cursor: Cursor) -> Statement:
         name = cursor.name("the name of a query that runs")
         cursor.finish()
         return Analyze(cursor.tokens.span, name)
+    if cursor.take("ARCHIVE"):
+        name = cursor.name("the name of an archive")
+        cursor.finish()
+        return ExplainArchive(cursor.tokens.span, name)
     return Explain(cursor.tokens.span, read_once(cursor.tokens.cut(1, len(cursor.tokens))).query)
 
 
@@ -359,6 +449,7 @@ def _select(cursor: Cursor) -> Statement:
 
 _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": _create,
+    "ALTER": _alter,
     "DROP": _drop,
     "REFRESH": _refresh,
     "SHOW": _show,

@@ -401,6 +401,13 @@ class Explain(Statement):
 
 
 @dataclass(frozen=True)
+class ExplainArchive(Statement):
+    """EXPLAIN ARCHIVE name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Analyze(Statement):
     """EXPLAIN ANALYZE name."""
 

@@ -21,8 +21,10 @@ from windrow.language.binder.bound_statements import (
     DeclareStream,
     DeclareTable,
     Dropped,
+    ExplainLayout,
     ExplainQuery,
     RegisterQuery,
+    RelayArchive,
     RunOnce,
     ShowAll,
 )
@@ -396,6 +398,10 @@ def _meaning(statement: BoundStatement, plan: Explanation | None) -> dict[str, A
             said |= {"kind": "table", "name": table.name}
         case DeclareArchive(archive):
             said |= {"kind": "archive", "name": archive.name}
+        case RelayArchive(name):
+            said |= {"kind": "alter", "name": name}
+        case ExplainLayout(name):
+            said |= {"kind": "explain", "name": name}
         case Dropped(kind, name):
             said |= {"kind": "drop", "name": name, "drops": kind.lower()}
         case ShowAll(kind):

@@ -12,13 +12,17 @@ From what was filed for an archive to the rows it keeps: with the instant at whi
 
 A row of an answer ends when it leaves the answer, or when it was kept for long enough; any other row when it
 was kept for long enough.
+
+The layout of an archive is a decision of the engine's manifest, too: ALTER ARCHIVE commits it there, and the
+archive is written anew after that, or, if that was interrupted, when it gets rows next. It changes no answer,
+so a script may go on declaring what it declared at first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
@@ -30,6 +34,7 @@ from windrow.algebra.catalog import Stream
 from windrow.algebra.plan import Scan, Window
 from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration
+from windrow.archive.layout import Laid
 from windrow.archive.search import Reading
 from windrow.engine.output.outbox import pending, stored_as
 from windrow.engine.output.schema import INSTANT, published, published_schema, rows_schema
@@ -48,6 +53,7 @@ from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain, Instan
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
+    from windrow.archive.layout import GridLayout, SaidOfLayout
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.language.catalog import StandingArchive
@@ -77,6 +83,13 @@ class Shape:
         """The accepted rows of a stream."""
         section = archived_section(stream_source(stream.name))
         return cls(section, section, *_schema(archive, rows_schema(stream.schema), stream.domain))
+
+    def laid_out(self, layout: GridLayout) -> Shape:
+        """The same rows, laid out in this way."""
+        old = self.declaration
+        return replace(
+            self, declaration=Declaration.of(old.key, old.keep, expires=old.expires, **asdict(layout))
+        )
 
     @classmethod
     def of_query(cls, archive: StandingArchive, query: str, emit: Emit) -> Shape:
@@ -119,10 +132,7 @@ def _schema(archive: StandingArchive, columns: pa.Schema, domain: Domain) -> tup
     while name in columns.names:
         name += "_"
     schema = columns.append(pa.field(name, INSTANT if domain is Domain.TIME else pa.int64()))
-    told = Declaration.of(
-        archive.key, archive.keep, partitions=archive.partitions, rebuild=archive.rebuild, expires=name
-    )
-    return schema, told
+    return schema, Declaration.of(archive.key, archive.keep, expires=name)
 
 
 #: an archive takes rows when so many commits wait, even in the middle of a period
@@ -143,6 +153,7 @@ class Kept:
     archive: Archive
     #: rows that begin earlier may be missing: they came before the archive was there; None: none did
     complete_from: int | None
+    laid: Laid
 
     @property
     def reached(self) -> int:
@@ -152,7 +163,22 @@ class Kept:
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
         mine = {"folder": self.folder, "complete_from": self.complete_from, "commit": self.archive.commit}
-        return {**_told(self.spec, self.source), **mine}
+        return {
+            **_told(self.spec, self.source),
+            **self.laid.to_json(),
+            "declared": self.spec.said.to_json(),
+            **mine,
+        }
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether all rows live equally long."""
+        return not self.shape.is_relation
+
+    @property
+    def is_to_be_rearranged(self) -> bool:
+        """Whether its files are not yet laid out as was decided."""
+        return self.archive.declaration != self.shape.declaration
 
 
 @dataclass(frozen=True)
@@ -216,9 +242,24 @@ class Archiving:
             kept = self._new(spec, source, shape)
         else:
             self._check_same(spec, source, stored)
+            laid = Laid.from_json(stored)
             archive = self._opened(spec.name, stored)
-            kept = Kept(spec, source, stored["folder"], shape, archive, stored["complete_from"])
+            known = stored["folder"], shape.laid_out(laid.layout), archive, stored["complete_from"]
+            kept = Kept(spec, source, *known, laid)
         self.kept[spec.name] = kept
+
+    def alter(self, name: str, said: SaidOfLayout) -> None:
+        """Lay an archive out anew; its files follow when that is committed."""
+        kept = self.kept[name]
+        laid = Laid.by(said, kept.laid, kept.archive.rows or None, is_equal=kept.is_equal)
+        self.kept[name] = replace(kept, laid=laid, shape=kept.shape.laid_out(laid.layout))
+
+    def rearrange(self) -> None:
+        """Write archives anew that are to be laid out otherwise. Who reads them goes on meanwhile."""
+        for kept in self.kept.values():
+            if kept.is_to_be_rearranged:
+                kept.archive.rearrange(kept.shape.declaration)
+                crash_point("sink-delivered")
 
     def _shape(self, spec: StandingArchive) -> tuple[str, Shape]:
         stream = self._engine.streams.get(spec.source)
@@ -247,9 +288,19 @@ class Archiving:
         folder = f"{file_name(spec.name)}-{token_hex(4)}"
         make_private(self.root)
         read = SourceState(source, {"commit": self._engine.last.number})
+        laid = Laid.by(spec.said, Laid(), self._expected_rows(spec), is_equal=not shape.is_relation)
+        shape = shape.laid_out(laid.layout)
         archive = Archive.create(self.root / folder, shape.schema, shape.declaration, read=read)
         seen = list(self._instants(spec.source))
-        return Kept(spec, source, folder, shape, archive, max(seen) + 1 if seen else None)
+        return Kept(spec, source, folder, shape, archive, max(seen) + 1 if seen else None, laid)
+
+    def _expected_rows(self, spec: StandingArchive) -> int | None:
+        """How many rows of a stream will be valid at a time, if its declaration tells."""
+        record = self._engine.streams.get(spec.source)
+        if record is None or record.stream.expected is None:
+            return None
+        unit = 1_000_000 if record.stream.domain is Domain.TIME else 1
+        return max(1, round(record.stream.expected.rate * spec.keep / unit))
 
     def _opened(self, name: str, stored: Mapping[str, Any]) -> Archive:
         """An archive that was there before, with all that it had."""
@@ -276,14 +327,22 @@ class Archiving:
         return archive
 
     def _check_same(self, spec: StandingArchive, source: str, stored: Mapping[str, Any]) -> None:
-        told = _told(spec, source)
-        changed = next((part for part in told if told[part] != stored[part]), None)
-        if changed is not None:
+        """What files depend on stays; of the layout, what was declared at first or what it is now."""
+        told, said, first = _told(spec, source), spec.said.to_json(), stored.get("declared", {})
+        changed = [part for part in told if told[part] != stored[part]]
+        relaid = [part for part in said if said[part] not in (None, stored.get(part), first.get(part))]
+        for part in (*changed, *relaid):
+            was, now = stored.get(part), {**told, **said}[part]
+            hint = f"declare it as before, or drop it first: w.drop('{spec.name}'), or --drop {spec.name}"
+            if not changed:
+                hint = (
+                    f"declare it as before, then ALTER ARCHIVE {spec.name} …; or {hint.partition(' or ')[2]}"
+                )
             raise StateError(
                 f"archive `{spec.name}` was declared otherwise when {self.root.parent} was written:"
-                f" its {changed} was {_shown(stored[changed])} and is now {_shown(told[changed])}",
+                f" its {part} was {_shown(was)} and is now {_shown(now)}",
                 code="archive-changed",
-                hint=f"declare it as before, or drop it first: w.drop('{spec.name}'), or --drop {spec.name}",
+                hint=hint,
             )
 
     def drop(self, name: str) -> None:
@@ -299,9 +358,9 @@ class Archiving:
         try:
             yield
         except BaseException:
-            was_open = {id(kept) for kept in (*before.values(), *leaving)}
+            was_open = {id(kept.archive) for kept in (*before.values(), *leaving)}
             for kept in (*self.kept.values(), *self._leaving):
-                if id(kept) not in was_open:
+                if id(kept.archive) not in was_open:
                     kept.archive.close()
             self.kept, self._dropped, self._leaving = before, dropped, leaving
             self._clear()
@@ -322,6 +381,7 @@ class Archiving:
 
     def deliver(self, *, only_due: bool) -> None:
         """Give archives the rows that wait for them, and the time; `only_due`: those that should not wait."""
+        self.rearrange()
         for kept in self.kept.values():
             self._update(kept, only_due=only_due)
         for section in {kept.shape.section for kept in self.kept.values()}:
@@ -460,8 +520,6 @@ def _told(spec: StandingArchive, source: str) -> dict[str, Any]:
         "source": source,
         "key": spec.key,
         "keep": spec.keep,
-        "partitions": list(spec.partitions),
-        "rebuild": spec.rebuild,
     }
 
 

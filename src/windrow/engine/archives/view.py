@@ -54,6 +54,16 @@ class ArchiveView:
         return self._kept.spec.keep
 
     @property
+    def layout(self) -> str:
+        """How it is laid out, in the words of ALTER ARCHIVE."""
+        return str(self._kept.laid.layout)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """How it is laid out, and why: what EXPLAIN ARCHIVE shows."""
+        return self._kept.laid.facts(is_equal=self._kept.is_equal)
+
+    @property
     def expires(self) -> str:
         """The column that says until when a row is valid."""
         return self._kept.shape.expires

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
+    from windrow.archive.layout import SaidOfLayout
     from windrow.errors import QueryError
     from windrow.language.catalog import StandingArchive, StandingQuery
     from windrow.language.once import Once
@@ -58,6 +59,14 @@ class DeclareArchive:
 
 
 @dataclass(frozen=True)
+class RelayArchive:
+    """ALTER ARCHIVE: what is said of the layout of an archive takes the place of what was said before."""
+
+    name: str
+    layout: SaidOfLayout
+
+
+@dataclass(frozen=True)
 class Dropped:
     """DROP STREAM, TABLE, QUERY or ARCHIVE: the catalog has forgotten it; stop it. `name` as declared."""
 
@@ -78,6 +87,13 @@ class ExplainQuery:
 
     plan: Emit
     once: Once | None = None
+
+
+@dataclass(frozen=True)
+class ExplainLayout:
+    """EXPLAIN ARCHIVE: show how an archive is laid out, and why."""
+
+    name: str
 
 
 @dataclass(frozen=True)
@@ -111,11 +127,13 @@ BoundStatement: TypeAlias = (
     | DeclareTable
     | RegisterQuery
     | DeclareArchive
+    | RelayArchive
     | Dropped
     | Nothing
     | ShowAll
     | DescribeEntry
     | ExplainQuery
+    | ExplainLayout
     | AnalyzeQuery
     | RefreshQuery
     | RunOnce

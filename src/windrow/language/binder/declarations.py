@@ -76,10 +76,8 @@ def bind_archive(statement: CreateArchive, catalog: Catalog) -> StandingArchive:
         key = _key(statement.key, source)
     with _about(statement.keep_at):
         domain = source.domain if isinstance(source, Stream) else source.plan.leaves[0].domain
-        told = statement.declaration(domain)
-    return StandingArchive(
-        statement.name, source.name, key, told.keep, statement.partitions, statement.rebuild
-    )
+        keep = statement.ticks(domain)
+    return StandingArchive(statement.name, source.name, key, keep, statement.layout)
 
 
 def check_lifetimes(query: StandingQuery) -> None:

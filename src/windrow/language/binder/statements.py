@@ -13,10 +13,12 @@ from windrow.language.binder.bound_statements import (
     DeclareTable,
     DescribeEntry,
     Dropped,
+    ExplainLayout,
     ExplainQuery,
     Nothing,
     RefreshQuery,
     RegisterQuery,
+    RelayArchive,
     RunOnce,
     ShowAll,
 )
@@ -25,7 +27,7 @@ from windrow.language.binder.places import at
 from windrow.language.binder.queries import bind_query
 from windrow.language.catalog import StandingQuery, kind_of
 from windrow.language.once import bind_once
-from windrow.language.statements import CreateArchive
+from windrow.language.statements import AlterArchive, CreateArchive
 from windrow.language.syntax import (
     Analyze,
     CreateQuery,
@@ -34,6 +36,7 @@ from windrow.language.syntax import (
     Describe,
     Drop,
     Explain,
+    ExplainArchive,
     Refresh,
     SelectOnce,
     Show,
@@ -63,10 +66,8 @@ def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
                 return DeclareTable(table)
             case CreateQuery():
                 return _registered_query(statement, catalog)
-            case CreateArchive():
-                archive = bind_archive(statement, catalog)
-                catalog.add(archive)
-                return DeclareArchive(archive)
+            case CreateArchive() | AlterArchive() | ExplainArchive():
+                return _of_archive(statement, catalog)
             case Drop():
                 return _dropped(statement, catalog)
             case Describe():
@@ -145,6 +146,25 @@ def _registered(statement: Analyze | Refresh, catalog: Catalog) -> StandingQuery
             or "EXPLAIN ANALYZE and REFRESH are about a query that runs: CREATE QUERY name AS … first",
         )
     return found
+
+
+def _of_archive(
+    statement: CreateArchive | AlterArchive | ExplainArchive, catalog: Catalog
+) -> DeclareArchive | RelayArchive | ExplainLayout:
+    if isinstance(statement, CreateArchive):
+        archive = bind_archive(statement, catalog)
+        catalog.add(archive)
+        return DeclareArchive(archive)
+    found = {name.lower(): name for name in catalog.archives}.get(statement.name.lower())
+    if found is None:
+        raise QueryError(
+            f"no archive `{statement.name}`",
+            code="unknown-source",
+            hint=nearest(statement.name, catalog.archives) or "CREATE ARCHIVE it first",
+        )
+    return (
+        RelayArchive(found, statement.layout) if isinstance(statement, AlterArchive) else ExplainLayout(found)
+    )
 
 
 def _standing(statement: CreateQuery, catalog: Catalog) -> StandingQuery:
