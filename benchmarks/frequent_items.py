@@ -18,7 +18,7 @@ from windrow.errors import WindrowError
 from windrow.kernels.aggregates import value_tables as lists
 from windrow.kernels.aggregates.partials import Rows
 from windrow.kernels.aggregates.value_tables import Listed
-from windrow.kernels.layouts import PANE, TableLayout
+from windrow.kernels.state import PANE, TableLayout
 from windrow.spark.sources.generators.generator import Settings, bits, uniform
 from windrow.spark.sources.generators.network import src
 

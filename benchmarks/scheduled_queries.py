@@ -19,7 +19,7 @@ from benchmarks.theory.synopsis import BasicIntervalSynopsis
 from windrow.algebra.aggregates import make
 from windrow.algebra.types import BIGINT
 from windrow.kernels.aggregates.lowering import of_counts
-from windrow.kernels.layouts import PANE, TableLayout
+from windrow.kernels.state import PANE, TableLayout
 from windrow.sharing.schedule import Costs, Query
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from benchmarks.studies.steps import Batch
 from windrow.engine import declared
 from windrow.errors import WindrowError
 from windrow.language.compile import compile_query
-from windrow.shedding.agreement import Candidate
-from windrow.shedding.droppable import Interval, needless, overlap
+from windrow.shedding.agreement import Candidate, Interval, needless, overlap
 from windrow.shedding.phases import Phases, chance
 from windrow.shedding.sharing import share
 

@@ -33,8 +33,7 @@ from benchmarks.table import Table
 from benchmarks.targets import Target
 from benchmarks.theory.shedding import Plan
 from benchmarks.times import ABSENT
-from windrow.shedding.rules import WinDrop
-from windrow.shedding.strategies import RDROP, ROW_DROP, WINDROP, Promise
+from windrow.shedding.rules import RDROP, ROW_DROP, WINDROP, Promise, WinDrop
 
 if TYPE_CHECKING:
     from benchmarks.setting import Setting

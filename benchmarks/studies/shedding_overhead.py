@@ -21,10 +21,9 @@ from benchmarks.studies.steps import Batch
 from benchmarks.table import Table
 from benchmarks.targets import Target
 from windrow.engine import declared
-from windrow.execution.needless_rows import without
+from windrow.execution.ingest import without
 from windrow.language.compile import compile_query
-from windrow.shedding.agreement import Candidate
-from windrow.shedding.droppable import droppable
+from windrow.shedding.agreement import Candidate, droppable
 from windrow.shedding.phases import Phase, Phases
 from windrow.shedding.sharing import share
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from windrow.kernels.columnar.combiners import segmented
 from windrow.kernels.columnar.numbering import cut_lanes, number, number_groups
-from windrow.kernels.layouts import PANE, TableLayout
+from windrow.kernels.state import PANE, TableLayout
 
 EMPTY = pl.DataFrame()
 

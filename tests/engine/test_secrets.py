@@ -28,8 +28,8 @@ from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query, declare_stream
 from windrow.redaction import is_secret, redacted
 from windrow.sinks import check_sink
+from windrow.sinks.delivery import SinkUrl
 from windrow.sinks.kafka import KafkaTarget
-from windrow.sinks.urls import SinkUrl
 from windrow.spark.sources import check_url, kafka_client
 from windrow.spark.sources.urls import parse_url, read_kafka_url
 

@@ -21,7 +21,6 @@ from windrow.engine.engine import Arrival, Engine
 from windrow.engine.sharing import shared_state as common
 from windrow.execution.local import HereJobs
 from windrow.kernels.shared import kernel as answering
-from windrow.kernels.shared import lifts as lifting
 from windrow.kernels.shared import shared_state as keeping
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script
@@ -244,8 +243,8 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answering, "CELLS", 24)
     monkeypatch.setattr(answering, "ROWS", 8)
     monkeypatch.setattr(common, "MOST_CONDITIONS", 2)
-    monkeypatch.setattr(lifting, "LEAST_ROWS", 5)
-    monkeypatch.setattr(lifting, "MOST_STATES", 20)
+    monkeypatch.setattr(keeping, "LEAST_ROWS", 5)
+    monkeypatch.setattr(keeping, "MOST_STATES", 20)
 
 
 def live(folder: Path, seed: int, most: int, query: Callable[[Random], str] = random_query) -> Lived:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.engine import declared
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.aggregate.frames import TAIL
-from windrow.kernels.relational.executor import GeneralExecutor
 from windrow.language.compile import compile_query
 from windrow.testing import Harness
 

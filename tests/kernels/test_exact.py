@@ -19,7 +19,7 @@ from windrow.kernels.aggregates.measures import partial_of
 from windrow.kernels.aggregates.partials import Rows
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import column_of
-from windrow.kernels.layouts import TableLayout
+from windrow.kernels.state import TableLayout
 
 WIDE = decimal(38, 0)
 NINES = 10**38 - 1

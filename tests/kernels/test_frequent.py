@@ -17,8 +17,7 @@ from windrow.algebra.aggregates.frequent import Frequent
 from windrow.algebra.plan import Emit
 from windrow.engine.explain import declared, explain
 from windrow.errors import QueryError
-from windrow.kernels.executor import KernelExecutor
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor, KernelExecutor
 from windrow.kernels.relational.options import Options, Strategy
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor

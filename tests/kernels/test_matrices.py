@@ -20,7 +20,7 @@ from windrow.kernels.columnar.combiners import (
     Lanes,
     take,
 )
-from windrow.kernels.shared.groups import Block, Matrix
+from windrow.kernels.shared.kernel import Block, Matrix
 
 INTERVALS, GROUPS = 37, 3
 
@@ -75,7 +75,7 @@ def test_the_same_windows_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert asked == [2, 2]
     assert block.windows("p1", begins, ends)[0][0].ravel().tolist() == [3, 9]
     assert block.windows("p2", begins, ends)[0][0].ravel().tolist() == [2, 4]
-    monkeypatch.setattr("windrow.kernels.shared.groups.REMEMBERED", 3)
+    monkeypatch.setattr("windrow.kernels.shared.kernel.REMEMBERED", 3)
     block.windows("p1", begins + 0, ends - 1)
     block.windows("p1", begins, ends)
     assert asked == [2, 2, 2, 2]  # not for ever

@@ -32,7 +32,7 @@ from windrow.kernels.aggregates.value_tables import Listed, buckets, cells_of, e
 from windrow.kernels.columnar.columns import column_of
 from windrow.kernels.columnar.hashing import hashed
 from windrow.kernels.executor import KernelExecutor
-from windrow.kernels.layouts import TableLayout
+from windrow.kernels.state import TableLayout
 
 DOUBLES = st.floats(allow_nan=True, allow_infinity=True)
 KINDS: dict[t.DataType, st.SearchStrategy[Any]] = {

@@ -25,10 +25,10 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Exists, Join, Pr
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, TableScan, Window
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
-from windrow.optimizer.alternatives import ALTERNATIVES, alternatives
 from windrow.optimizer.cost.statistics import Statistics
 from windrow.optimizer.move_negation import pull_up_negation
 from windrow.optimizer.move_tables import push_down_tables
+from windrow.optimizer.optimizer import ALTERNATIVES, alternatives
 from windrow.windows.ranges import RangeWindow
 
 pytestmark = pytest.mark.deep

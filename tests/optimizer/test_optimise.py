@@ -14,10 +14,8 @@ from windrow.algebra.operators import Filter, Join, Project, Union
 from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, Window
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
-from windrow.optimizer.alternatives import ALTERNATIVES
 from windrow.optimizer.cost.model import total_cost
-from windrow.optimizer.guards import reports_alike
-from windrow.optimizer.optimizer import RULES, normalise
+from windrow.optimizer.optimizer import ALTERNATIVES, RULES, normalise, reports_alike
 from windrow.windows.ranges import RangeWindow
 
 pytestmark = pytest.mark.deep

@@ -17,10 +17,10 @@ from windrow.algebra.expressions import Column, Field, Schema
 from windrow.algebra.operators import Aggregate, AggregateCall
 from windrow.algebra.plan import Emit, Scan, Subquery, Window
 from windrow.algebra.types import BIGINT, DOUBLE, INT, INTERVAL, STRING, DataType, decimal
-from windrow.optimizer.alternatives import alternatives
 from windrow.optimizer.cost.flows import SlidingWork
 from windrow.optimizer.cost.model import estimate, total_cost
 from windrow.optimizer.cost.statistics import Model, Statistics
+from windrow.optimizer.optimizer import alternatives
 from windrow.optimizer.use_panes import decomposed, use_panes
 from windrow.reference.world import Arrival, World
 from windrow.windows.panes import Panes

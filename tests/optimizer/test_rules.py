@@ -13,8 +13,7 @@ from tests.support.optimised import optimise
 from tests.support.plans import plans
 
 from windrow.algebra.plan import Emit, Plan, StreamWord
-from windrow.optimizer.guards import reports_alike
-from windrow.optimizer.optimizer import RULES
+from windrow.optimizer.optimizer import RULES, reports_alike
 from windrow.optimizer.trees import as_query
 
 pytestmark = pytest.mark.deep

@@ -14,8 +14,7 @@ from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Filter, Join, Project, Union
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.algebra.types import BIGINT
-from windrow.optimizer.alternatives import alternatives
-from windrow.optimizer.optimizer import normalise
+from windrow.optimizer.optimizer import alternatives, normalise
 from windrow.optimizer.prune_columns import prune_columns
 from windrow.reference.world import Arrival, World
 from windrow.windows.landmark import LandmarkWindow

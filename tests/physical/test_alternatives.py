@@ -14,7 +14,7 @@ from tests.support.plans import plans
 from windrow.algebra.plan import Emit
 from windrow.engine.engine import Engine
 from windrow.errors import QueryError
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.optimizer.cost.statistics import Statistics
 from windrow.optimizer.optimizer import candidates
 from windrow.physical import PhysicalPlan, plan_query

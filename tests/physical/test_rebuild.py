@@ -11,7 +11,7 @@ from tests.support.effort import examples
 
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.kernels.relational.state_transfer import rebuilt, why_not_rebuilt

@@ -26,8 +26,7 @@ from windrow.engine.sharing.arrangement import Arranging
 from windrow.errors import WindrowError
 from windrow.kernels.relational.durable_names import KERNELS, kind_of
 from windrow.kernels.relational.expiry_layouts import count_of
-from windrow.kernels.relational.program import RelationalProgram
-from windrow.kernels.relational.union import UnionProgram
+from windrow.kernels.relational.program import RelationalProgram, UnionProgram
 from windrow.kernels.state import State
 from windrow.language.compile import compile_query
 from windrow.physical.operators import SHARED

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from windrow.algebra.changes import Change
 from windrow.errors import QueryError
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.language.compile import Catalog, compile_query, declare_stream
 from windrow.optimizer.optimizer import normalise
 from windrow.reference.executor import ReferenceExecutor

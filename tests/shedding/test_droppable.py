@@ -10,8 +10,8 @@ from tests.shedding.asked import Nested, Size, candidate, nested, sizes
 from tests.shedding.test_reach import depends
 
 from benchmarks.theory.shedding import drops_early
-from windrow.shedding import droppable as rule
-from windrow.shedding.droppable import Interval, droppable, overlap
+from windrow.shedding import agreement as rule
+from windrow.shedding.agreement import Interval, droppable, overlap
 from windrow.shedding.phases import Phases
 from windrow.shedding.sharing import Sharing, share
 

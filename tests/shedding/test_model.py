@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.shedding.asked import Nested, Size, candidate
 
 from benchmarks.theory.shedding import Overhead, Plan, drops_early, kept_share, marked_share
-from windrow.shedding.droppable import needless
+from windrow.shedding.agreement import needless
 from windrow.shedding.phases import Phases
 from windrow.shedding.rules import WinDrop, early_share
 from windrow.shedding.sharing import share

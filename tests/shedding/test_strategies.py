@@ -12,7 +12,7 @@ from tests.shedding.test_phases import longest
 from tests.shedding.test_subset import answers
 
 from windrow.shedding.phases import Cycles, Phases
-from windrow.shedding.strategies import RDROP, ROW_DROP, WINDROP
+from windrow.shedding.rules import RDROP, ROW_DROP, WINDROP
 
 T = TypeVar("T")
 SLIDE = 4

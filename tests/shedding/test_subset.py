@@ -16,8 +16,7 @@ import windrow as wr
 from windrow.algebra.aggregates import user
 from windrow.algebra.plan import Emit
 from windrow.reference.executor import ReferenceExecutor
-from windrow.shedding.agreement import Candidate
-from windrow.shedding.droppable import droppable
+from windrow.shedding.agreement import Candidate, droppable
 from windrow.shedding.gaps import gaps
 from windrow.shedding.phases import Phases
 from windrow.shedding.sharing import Sharing, share

@@ -8,7 +8,7 @@ from math import lcm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.shedding.change_of_rate import next_cycles, shortest, steady
+from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.rules import WinDrop, early_share
 

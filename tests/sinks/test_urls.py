@@ -6,8 +6,8 @@ import pytest
 
 from windrow.errors import QueryError
 from windrow.sinks import check_sink, open_sink
+from windrow.sinks.delivery import SinkUrl
 from windrow.sinks.kafka import KafkaTarget
-from windrow.sinks.urls import SinkUrl
 
 GOOD = {
     "memory:": "exactly once while",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.execution.needless_rows import Intervals, cells_of
+from windrow.execution.ingest import Intervals, cells_of
 
 
 @st.composite

@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.execution.needless_rows import without
+from windrow.execution.ingest import without
 
 MOMENTS = st.integers(-30, 120) | st.sampled_from([-(2**62), 2**62])
 

@@ -33,9 +33,9 @@ from windrow.engine.sharing.shared_state import Common
 from windrow.engine.statistics import MOST_EPOCHS, Costs, EpochTimes, Observed
 from windrow.engine.tables import Shelf, TableRecord
 from windrow.errors import DataError, QueryError, WindrowError
-from windrow.execution.archive_rows import archived_section, stream_source
 from windrow.execution.arrivals import Arrived
 from windrow.execution.delta_file import Place
+from windrow.execution.ingest import archived_section, stream_source
 from windrow.physical import plan_query
 from windrow.sinks import MemorySink, open_sink
 from windrow.spark.sources import infer_columns

@@ -26,8 +26,8 @@ from windrow.engine.sharing.followers import led
 from windrow.engine.sharing.shared_state import Common, labels_of
 from windrow.engine.tables import BEGINNING, check_clock, instant_of
 from windrow.errors import StateError
-from windrow.execution.archive_rows import archived_section, is_archived
 from windrow.execution.close import CloseTask, Work
+from windrow.execution.ingest import archived_section, is_archived
 from windrow.execution.reports import late_section
 from windrow.execution.shared import SharedWork
 from windrow.kernels.clock import PaneClock

@@ -14,9 +14,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine.load_monitor import Effort, Overload
-from windrow.shedding.agreement import Candidate, final_grid
-from windrow.shedding.change_of_rate import next_cycles, shortest, steady
-from windrow.shedding.droppable import MOST_INTERVALS, droppable, needless
+from windrow.shedding.agreement import MOST_INTERVALS, Candidate, droppable, final_grid, needless
+from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.gaps import Gap, gaps, joined
 from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.reach import reaches

@@ -25,8 +25,7 @@ from windrow.algebra.explain.brackets import quantity
 from windrow.physical.native_sql import why_from_rows
 from windrow.physical.units import SlidingUnit
 from windrow.shedding.agreement import Candidate, agree
-from windrow.shedding.rules import CannotShed
-from windrow.shedding.strategies import RDROP, ROW_DROP, WINDROP
+from windrow.shedding.rules import RDROP, ROW_DROP, WINDROP, CannotShed
 from windrow.spark.place_of_drop import why_in_workers
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.execution.archive_rows import archived_section, lived_rows
 from windrow.execution.delta_file import Spool, key_types, open_files, tables_of
+from windrow.execution.ingest import archived_section, lived_rows
 from windrow.execution.relational import OF, Moving, Turn, advance, replanned
 from windrow.execution.reports import (
     DONE,

@@ -20,8 +20,8 @@ import polars as pl
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
-from windrow.kernels.layouts import PANE
 from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.state import PANE
 from windrow.physical.native_sql import native_query
 from windrow.state.chunk import chunk_writer
 from windrow.state.names import CHUNKS, DRIVER, new_chunk_name

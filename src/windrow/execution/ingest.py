@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import gcd
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.expressions import Field, Schema
 from windrow.errors import DataError, WindrowError
-from windrow.execution.archive_rows import archived_section, stream_rows, stream_source
 from windrow.execution.arrivals import as_declared
 from windrow.execution.delta_file import FEED, Spool, put_tables
 from windrow.execution.kept_rows import KeptWriter
-from windrow.execution.needless_rows import without
 from windrow.execution.relational import RowsGathering
 from windrow.execution.reports import DONE, Fault, Ingested, fault_of, message, timed, undisturbed
 from windrow.execution.shared import LedgerGathering
@@ -28,10 +28,11 @@ from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.intake import Intake, Observed
 from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.relational.signed_rows import VE, VS, N
 from windrow.physical.native_sql import BEGIN, COUNT, GREATEST, SHED, Feed, native_query
 from windrow.physical.units import SlidingUnit
-from windrow.state.names import OUTBOX
-from windrow.windows.domain import FARTHEST, too_far
+from windrow.state.names import OUTBOX, RESERVED
+from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, too_far
 from windrow.windows.progress import Batch
 
 if TYPE_CHECKING:
@@ -42,6 +43,112 @@ if TYPE_CHECKING:
     from windrow.kernels.panes.program import PaneProgram
     from windrow.kernels.shared.shared_state import Ledger
     from windrow.windows.domain import Instant
+
+# ------------------------------------------------------------ needless rows
+#
+# Rows that no query needs, told as a handful of intervals [begin, end) of WATTR.
+#
+# They are left out before anything is computed from them, but after progress and lateness were judged: what
+# is late, and how far a stream is, must not depend on what is shed.
+
+
+Intervals = Sequence[tuple[int, int]]
+
+#: more cells than these times 64 are not told by bits
+MOST_WORDS = 64
+
+
+def without(rows: pl.DataFrame, wattr: str, shed: Intervals) -> pl.DataFrame:
+    """The rows outside of all intervals, which are in order and apart: a row behind an odd number of bounds
+    is inside of one.
+
+    >>> without(pl.DataFrame({"t": [1, 5, 9, 10]}), "t", [(5, 10)])["t"].to_list()
+    [1, 10]
+    """
+    if not shed or not rows.height:
+        return rows
+    bounds = np.array(shed, dtype=np.int64).ravel()
+    passed = np.searchsorted(bounds, rows[wattr].cast(pl.Int64).to_numpy(), side="right")
+    return rows.filter(pl.Series(passed % 2 == 0))
+
+
+def shed_sql(shed: Intervals, moment: str) -> str:
+    """The condition that a row is in one of the intervals, which are in order; nothing if there are none.
+
+    Windows end in step, and so do the intervals: time is cut into cells of their common step, and a bit says
+    of each whether it is shed. A row is looked up, however many intervals there are. The numbers are new in
+    every epoch. As elements of an array they are no part of the generated code, which would have to be
+    compiled anew.
+
+    >>> shed_sql([], "t")
+    ''
+    >>> shed_sql([(5, 10)], "t").partition(" AND ")[0]
+    '((t >= element_at(array(5L, 0L), IF(t IS NULL, 2, 1))'
+    """
+    if not shed:
+        return ""
+
+    def number(value: int) -> str:
+        return f"element_at(array({value}L, 0L), IF({moment} IS NULL, 2, 1))"
+
+    def between(begin: int, end: int) -> str:
+        return f"({moment} >= {number(begin)} AND {moment} < {number(end)})"
+
+    grid = cells_of(shed)
+    if len(shed) == 1 or len(grid.words) > MOST_WORDS or not _is_near(grid, shed):
+        return f"({' OR '.join(between(*each) for each in shed)})"
+    cell = f"(({moment} - {number(grid.first)}) div {number(grid.step)})"
+    near = f"least(greatest({cell}, 0L), {number(64 * len(grid.words) - 1)})"
+    word = (
+        f"element_at(array({', '.join(f'{word}L' for word in grid.words)}), CAST({near} div 64L AS INT) + 1)"
+    )
+    bit = f"shiftright({word}, CAST({near} % 64L AS INT)) & 1L"
+    return f"({between(shed[0][0], shed[-1][1])} AND ({bit}) = 1L)"
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Cells of `step` ticks from `first` on; bit n of the words says whether cell n is shed."""
+
+    first: int
+    step: int
+    words: tuple[int, ...]
+
+    def holds(self, moment: int) -> bool:
+        """Whether the cell of a moment is shed."""
+        cell = (moment - self.first) // self.step
+        return 0 <= cell < 64 * len(self.words) and bool(self.words[cell // 64] >> cell % 64 & 1)
+
+
+def cells_of(shed: Intervals) -> Cells:
+    """The cells of some intervals. The first one may begin within a cell, and the last one end within one.
+
+    >>> cells_of([(3, 20), (30, 45)])
+    Cells(first=0, step=10, words=(27,))
+    """
+    inner = [bound for each in shed for bound in each][1:-1]
+    step = gcd(*(bound - inner[0] for bound in inner)) or max(1, shed[-1][1] - shed[0][0])
+    anchor = inner[0] if inner else shed[0][0]
+    first = anchor + (shed[0][0] - anchor) // step * step
+    bits = 0
+    for begin, end in shed:
+        low, high = (begin - first) // step, -((first - end) // step)
+        bits |= (1 << high) - (1 << low)
+    count = -(-bits.bit_length() // 64)
+    return Cells(first, step, tuple(_signed(bits >> 64 * n & (1 << 64) - 1) for n in range(count)))
+
+
+def _is_near(grid: Cells, shed: Intervals) -> bool:
+    """Whether 64 bits are enough to count from the first cell to the end."""
+    return grid.first >= -(1 << 63) and shed[-1][1] - grid.first < 1 << 63
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
+
+
+# ------------------------------------------------------------ ingest
+
 
 #: pane states waiting in memory are merged when there are this many
 _MANY_ROWS = 1 << 20
@@ -285,3 +392,49 @@ class FeedTask:
             if isinstance(greatest, int):
                 found[query.name] = (greatest - native.cut.origin) // native.cut.slide
         return found
+
+
+# ------------------------------------------------------------ archive rows
+#
+# What tasks file for archives: rows with the instant at which they begin and, if they have one, their end.
+#
+# It lies in outbox files, beside the answers for sinks. The rows of a query that emits a stream are not filed
+# a second time: its archive reads the answers themselves.
+
+
+#: the columns that are not the user's: the first begins every row, the second ends those of relations
+AT, UNTIL = "#at", "#until"
+_PREFIX = f"{RESERVED}archived rows of "
+
+
+def stream_source(stream: str) -> str:
+    """A stream as what an archive is of; no query has such an id."""
+    return f"{RESERVED}{stream}"
+
+
+def archived_section(source: str) -> str:
+    """What rows of a stream (`stream_source`), or of the query with an id, are filed under for archives."""
+    return f"{_PREFIX}{source}"
+
+
+def is_archived(section: str) -> bool:
+    """Whether a section is for archives."""
+    return section.startswith(_PREFIX)
+
+
+def stream_rows(stream: Stream, accepted: pl.DataFrame) -> pl.DataFrame:
+    """The accepted rows of a stream, each from its windowing attribute on."""
+    moment = f"#{stream.wattr}" if stream.wattr in (ROW_NUM, ARRIVAL_TS) else stream.wattr
+    return accepted.select(pl.col(moment).cast(pl.Int64).alias(AT), *stream.schema.names)
+
+
+def lived_rows(pieces: pl.DataFrame, names: Sequence[str], first: int | None) -> pl.DataFrame:
+    """The rows of an answer with the instants they are in it; none that begins before `first`.
+
+    >>> pieces = pl.DataFrame({"k": [7, 8], VS: [3, 4], VE: [9, 5], N: [2, 1]})
+    >>> lived_rows(pieces, ["k"], None).rows()
+    [(3, 7, 9), (3, 7, 9), (4, 8, 5)]
+    """
+    kept = pieces if first is None else pieces.filter(pl.col(VS) >= first)
+    rows = kept.select(pl.col(VS).alias(AT), *names, pl.col(VE).alias(UNTIL), N)
+    return rows.select(pl.exclude(N).repeat_by(N).explode()) if (rows[N] != 1).any() else rows.drop(N)

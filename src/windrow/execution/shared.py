@@ -19,10 +19,9 @@ from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.aggregates.value_tables import SUB_WINDOW
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
-from windrow.kernels.layouts import PANE, ROWS, gathered
 from windrow.kernels.panes.pane_tables import merge_panes
-from windrow.kernels.shared.lifts import Lifting
-from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, Sheet
+from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, Lifting, Sheet
+from windrow.kernels.state import PANE, ROWS, gathered
 from windrow.physical.native_sql import native_ledger
 
 if TYPE_CHECKING:

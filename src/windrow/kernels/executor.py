@@ -18,6 +18,20 @@ computed before the next event: a late row that is kept then meets only windows 
 >>> query.punctuate("s", 10)
 >>> query.take()
 [Change(op='+', row=(1,), at=5), Change(op='+', row=(3,), at=10)]
+
+`GeneralExecutor` runs any query, on relational kernels:
+
+>>> from windrow.algebra.operators import Distinct
+>>> from windrow.algebra.plan import Scan, Window
+>>> from windrow.algebra.expressions import Field, Schema
+>>> from windrow.algebra.types import BIGINT
+>>> from windrow.windows.ranges import RangeWindow
+>>> stream = Stream("s", Schema((Field("v", BIGINT), Field("ts", BIGINT))), "ts")
+>>> query = GeneralExecutor(Emit(Window(Scan(stream, "s"), RangeWindow(5))))
+>>> query.push("s", [(7, 3), (8, 4)])
+>>> query.punctuate("s", 9)
+>>> [(change.op, change.row, change.at) for change in query.take()]
+[('+', (7, 3), 3), ('+', (8, 4), 4), ('-', (7, 3), 8)]
 """
 
 from __future__ import annotations
@@ -30,6 +44,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from windrow.algebra.changes import Change, not_final
+from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, nearest
@@ -37,6 +52,13 @@ from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.panes.program import PaneProgram
+from windrow.kernels.relational.build import lag_of, reports_alone
+from windrow.kernels.relational.clock import Timing
+from windrow.kernels.relational.emit.emission import AT, OP
+from windrow.kernels.relational.options import Options
+from windrow.kernels.relational.program import News, RelationalProgram, States
+from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, N
+from windrow.kernels.relational.tables import TableIntake
 from windrow.kernels.state import Delta, State
 from windrow.windows.domain import INFINITY, Instant
 
@@ -189,3 +211,184 @@ def _from_below(level: Level, answers: Iterable[pa.Table], clock: PaneClock) -> 
 def _delta(level: Level, rows: pl.DataFrame, clock: PaneClock) -> Delta:
     tables = {name: frame.to_arrow() for name, frame in level.tables(rows).items()}
     return Delta(tables, level.latest(rows, clock))
+
+
+# ------------------------------------------------------------ executor
+
+
+class GeneralExecutor:
+    """One standing query over pushed rows. Options change what it costs, never what it answers."""
+
+    def __init__(self, emit: Emit, options: Options | None = None) -> None:
+        self.emit = emit
+        self.program = RelationalProgram(emit, options)
+        self.timing = Timing(emit, self.program.builder.sources)
+        streams = self.timing.streams
+        tables = [node.table.table for node in emit.walk() if isinstance(node, TableJoin)]
+        self.intakes = {name: Intake(stream) for name, stream in streams.items()}
+        self.known = {name: intake.start() for name, intake in self.intakes.items()}
+        self.tables = {table.name: TableIntake(table) for table in tables}
+        self.states: States = {}
+        self.now = 0
+        #: how far the clock had come before the input ended
+        self.reached: Instant = -INFINITY
+        bounded = emit.reads_window_bounds and emit.leaves[0].spec.grid is None
+        alone = (reports_alone(emit) or emit.word.restores) and not bounded
+        #: where extents are reported by themselves, the relation is another program's
+        self._relation = RelationalProgram(emit, options, as_relation=True) if alone else None
+        self._relation_states: States = {}
+        self._pieces: list[pl.DataFrame] = []
+        #: what the end of input was computed from: extents go on after the last one reported
+        self._end: tuple[States, News] | None = None
+        self._late: dict[str, list[Values]] = {name: [] for name in streams}
+        self._ready: list[Change] = []
+        self._error: DataError | None = None
+
+    # Events.
+
+    def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
+        """One micro-batch of arrivals."""
+        intake = self._intake(stream)
+        schema = intake.stream.schema
+        batch = frame_of(schema, canonical_rows(schema, rows, f"stream `{stream}`"))
+        before = dict(self.known)
+        known, accepted, late = intake.accept(self.known[stream], batch, self.now)
+        accepted = accepted.with_columns(self.timing.kept(stream, before, self._table_progress(), accepted))
+        self._late[stream] += rows_of(late, schema)
+        self.known[stream] = known
+        self._move(before, rows={stream: accepted})
+
+    def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None:
+        """No more rows of a stream (or changes of a table) below `progress`."""
+        before, held = dict(self.known), self._table_progress()
+        if name in self.tables:
+            self.tables[name].punctuate(progress, self.timing.furthest(self.known, held))
+        else:
+            self.known[name] = self._intake(name).promise(self.known[name], progress, where, self.now)
+        self._move(before, held=held)
+
+    def update(
+        self, table: str, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
+    ) -> None:
+        """A table changes at an instant, which must not lie in what is already answered."""
+        if table not in self.tables:
+            raise DataError(f"no table `{table}` in this query", hint=nearest(table, self.tables))
+        clock = self.timing.furthest(self.known, self._table_progress())
+        if at < clock:
+            raise DataError(
+                f"table `{table}` cannot change at {at}: answers up to {clock} are given",
+                code="late-update",
+                hint="update tables before their streams move on, or hold the clock with punctuate()",
+            )
+        changes = self.tables[table].update(at, insert, delete)
+        self._move(dict(self.known), changes={table: changes}, changed={table: at})
+
+    def advance(self, micros: int) -> None:
+        """Let wall-clock time pass: idle sources may be left out."""
+        if micros < 0:
+            raise DataError(f"time does not go back by {-micros} microseconds", code="bad-value")
+        self.now += micros
+        before = dict(self.known)
+        for name, intake in self.intakes.items():
+            self.known[name] = intake.tick(self.known[name], self.now)
+        self._move(before)
+
+    def finish(self) -> None:
+        """The end of all inputs."""
+        before, held = dict(self.known), self._table_progress()
+        if self.clock != INFINITY:
+            self.reached = max(self.reached, self.timing.furthest(before, held))
+        self.known = {name: replace(known, sealed=True) for name, known in before.items()}
+        for table in self.tables.values():
+            table.progress = INFINITY
+        self._move(before, held=held)
+
+    # Answers.
+
+    def take(self) -> list[Change]:
+        """What became final since the last time, in order of delivery."""
+        if self._error is not None:
+            raise self._error
+        ready, self._ready = self._ready, []
+        return sorted(ready, key=lambda change: change.place)
+
+    def relation(self, at: int) -> Counter[Values]:
+        """The answer relation at an instant."""
+        final = at <= self.clock if lag_of(self.emit) else at < self.clock
+        if not final:
+            raise not_final(at, self.clock)
+        if self.emit.reads_window_bounds and self.emit.leaves[0].spec.grid is None:
+            raise DataError(
+                "this query selects the bounds of each extent, so it has no relation at an instant",
+                code="no-relation",
+                hint="leave window_start and window_end out, or take its changes",
+            )
+        if self._error is not None:
+            raise self._error
+        found: Counter[Values] = Counter()
+        for frame in self._pieces_until(at):
+            inside = frame.filter((pl.col(VS) <= at) & (pl.col(VE) > at))
+            for row, n in zip(rows_of(inside, self.emit.schema), inside[N].to_list(), strict=True):
+                found[row] += n
+        return +found
+
+    def late(self, stream: str) -> list[Values]:
+        """The rows that came too late and were not kept."""
+        self._intake(stream)
+        return list(self._late[stream])
+
+    @property
+    def clock(self) -> Instant:
+        """The least P of all inputs."""
+        return self.timing.clock(self.known, self._table_progress())
+
+    def state_rows(self) -> dict[str, int]:
+        """How many rows each operator keeps, by its place in the plan and its name."""
+        return self.program.state_rows(self.states)
+
+    # The machine.
+
+    def _intake(self, name: str) -> Intake:
+        if name not in self.intakes:
+            raise DataError(f"no stream `{name}` in this query", hint=nearest(name, self.intakes))
+        return self.intakes[name]
+
+    def _move(
+        self,
+        before: Mapping[str, Known],
+        rows: Mapping[str, pl.DataFrame] | None = None,
+        changes: Mapping[str, pl.DataFrame] | None = None,
+        held: Mapping[str, Instant] | None = None,
+        changed: Mapping[str, int] | None = None,
+    ) -> None:
+        """Compute what is due. An error is kept for `take`, as the answers are."""
+        if self._error is not None:
+            return
+        progress = self._table_progress()
+        clock = self.timing.moved(
+            before, progress if held is None else held, self.known, progress, self.reached
+        )
+        news = News(clock, rows or {}, changes or {}, changed=changed or {})
+        if news.clock.before < FOREVER <= news.clock.now:
+            self._end = self.states, news
+        try:
+            self.states, answers, pieces = self.program.advance(self.states, news)
+            if self._relation is not None:
+                self._relation_states, _, pieces = self._relation.advance(self._relation_states, news)
+        except DataError as error:
+            self._error = error
+            return
+        self._pieces.append(pieces)
+        instants, ops = answers[AT].to_list(), answers[OP].to_list()
+        rows_ = rows_of(answers, self.emit.schema)
+        self._ready += [Change(op, row, at) for op, row, at in zip(ops, rows_, instants, strict=True)]
+
+    def _pieces_until(self, at: int) -> list[pl.DataFrame]:
+        """All pieces so far; those with bounds of extents are made for extents up to the instant only."""
+        if self._end is None or not self.emit.reads_window_bounds:
+            return self._pieces
+        states, news = self._end
+        return [*self._pieces[:-1], self.program.advance(states, replace(news, until=at))[2]]
+
+    def _table_progress(self) -> dict[str, Instant]:
+        return {name: table.progress for name, table in self.tables.items()}

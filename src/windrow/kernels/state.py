@@ -7,19 +7,110 @@ delta, clock)` gives the next state and the answers of the windows whose ends th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
 import pyarrow as pa
 
+from windrow.kernels.aggregates.partials import Counted, Partial
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.layouts import PANE
+from windrow.kernels.columnar.combiners import Combiner, Lanes
 
 if TYPE_CHECKING:
     from windrow.kernels.clock import PaneClock
     from windrow.kernels.panes.answers import Answers
+
+# ------------------------------------------------------------ layouts
+#
+# Layouts: which columns a table of states has, and what can be done with any such table.
+#
+#     pane | k0 … (what it is grouped by) | rows.0 | p0.0 p0.1 … (the partials)
+#
+# The first partial, `rows`, counts all rows: a group exists as long as it is not zero. A table of cells
+# (`windrow.kernels.aggregates.value_tables`) has the cell among its keys, `v0 …`, and may prune what is
+# merged, or keep less of a pane that is over.
+
+
+PANE = "pane"
+ROWS = Counted("rows")
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A table's states as lanes, one group of lanes for each combiner of the layout, and the way back."""
+
+    lanes: list[Lanes]
+    decode: Callable[[Sequence[Lanes]], list[pl.Series]]
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """The columns of a table of states."""
+
+    keys: tuple[str, ...]
+    partials: tuple[Partial, ...] = (ROWS,)
+    #: which rows of a merged table matter, and by which columns that is decided
+    prune: Callable[[pl.DataFrame, Sequence[str]], pl.DataFrame] | None = None
+    #: what is left of a pane's rows when no more can come, by pane and group
+    close: Callable[[pl.DataFrame, Sequence[str]], pl.DataFrame] | None = None
+
+    @cached_property
+    def combiners(self) -> tuple[Combiner, ...]:
+        """How the lanes are combined; the first counts rows."""
+        return tuple(combiner for partial in self.partials for combiner in partial.combiners)
+
+    def encode(self, frame: pl.DataFrame) -> Encoded:
+        """All partials as lanes."""
+        parts = [partial.encode(frame) for partial in self.partials]
+        widths = [len(partial.combiners) for partial in self.partials]
+
+        def decode(lanes: Sequence[Lanes]) -> list[pl.Series]:
+            left, columns = list(lanes), []
+            for width, (_, back) in zip(widths, parts, strict=True):
+                columns += back(left[:width])
+                left = left[width:]
+            return columns
+
+        return Encoded([lane for lanes, _ in parts for lane in lanes], decode)
+
+    def merge(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        """One row per value of `by`, the states of its rows combined."""
+        if frame.height == 0:
+            return frame
+        encoded = self.encode(frame)
+        names = [[f"{i}.{j}" for j in range(len(group))] for i, group in enumerate(encoded.lanes)]
+        columns = {
+            name: pl.Series(lane)
+            for group, lanes in zip(names, encoded.lanes, strict=True)
+            for name, lane in zip(group, lanes, strict=True)
+        }
+        merged = [expr for c, group in zip(self.combiners, names, strict=True) for expr in c.merged(group)]
+        states = frame.select(by).with_columns(**columns)
+        result = states.group_by(by).agg(merged)
+        pairs = zip(self.combiners, names, strict=True)
+        lanes = [combiner.collected([result[name] for name in group]) for combiner, group in pairs]
+        table = pl.DataFrame([*result.select(by).get_columns(), *encoded.decode(lanes)])
+        if self.prune is None:
+            return table
+        return self.prune(table, [name for name in by if not name.startswith("v")]).select(table.columns)
+
+    def closed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """What is kept of panes that are over."""
+        if self.close is None or not frame.height:
+            return frame
+        return self.close(frame, [PANE, *(name for name in self.keys if not name.startswith("v"))])
+
+
+def gathered(frames: Iterable[pl.DataFrame]) -> pl.DataFrame | None:
+    """All rows of some tables of one layout; None if there are none."""
+    found = [frame for frame in frames if frame.height]
+    return pl.concat(found) if found else None
+
+
+# ------------------------------------------------------------ state
 
 
 @dataclass(frozen=True)

@@ -12,33 +12,136 @@
 >>> large = call("<", [Literal(5, BIGINT), s.schema.column("s.a")])
 >>> by_preference(candidates(Emit(Filter(Window(s, RangeWindow(10)), large))))[0].fired
 ('simplify_predicates', 'push_filters')
+
+Rewritings that may go either way: which plan is cheaper is for `windrow.optimizer.cost.model` to say.
+
+>>> from windrow.algebra.catalog import Stream
+>>> from windrow.algebra.operators import Distinct, Join
+>>> from windrow.algebra.plan import Emit, Scan, Window
+>>> from windrow.algebra.expressions import Field, Schema
+>>> from windrow.algebra.types import BIGINT
+>>> from windrow.windows.ranges import RangeWindow
+>>> schema = Schema((Field("a", BIGINT), Field("ts", BIGINT)))
+>>> x, y = (Window(Scan(Stream("s", schema, "ts"), alias), RangeWindow(9)) for alias in "xy")
+>>> [name for name, _ in alternatives(Emit(Distinct(Join((x, y)))))]
+['push_distinct']
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.algebra.plan import Emit, Plan, StreamUnion
+from windrow.algebra.finality import is_final_by_group
+from windrow.algebra.operators import Project
+from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion
 from windrow.errors import QueryError, nearest
-from windrow.optimizer.alternatives import ALTERNATIVES, alternatives
 from windrow.optimizer.cost.model import total_cost
 from windrow.optimizer.cost.statistics import Statistics
 from windrow.optimizer.flatten import flatten_joins, flatten_unions
 from windrow.optimizer.fold_constants import fold_constants
-from windrow.optimizer.guards import reports_alike
 from windrow.optimizer.merge_filters import merge_filters
 from windrow.optimizer.merge_projects import merge_projects
-from windrow.optimizer.merge_windows import merge_windows
+from windrow.optimizer.merge_windows import merge_windows, split_windows
+from windrow.optimizer.move_negation import pull_up_negation, push_down_negation
+from windrow.optimizer.move_tables import pull_up_tables, push_down_tables
 from windrow.optimizer.prune_columns import prune_columns
+from windrow.optimizer.push_distinct import push_distinct
 from windrow.optimizer.push_filters import push_filters
 from windrow.optimizer.remove_trivial import remove_trivial
+from windrow.optimizer.reorder_joins import reorder_joins
 from windrow.optimizer.simplify_predicates import simplify_predicates
-from windrow.optimizer.trees import as_query
+from windrow.optimizer.trees import as_query, expressions_of, own_nodes, reads_bounds
+from windrow.optimizer.use_panes import use_panes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+
+# ------------------------------------------------------------ alternatives
+
+
+# ------------------------------------------------------------ guards
+#
+# What a rewritten query must have in common with the original besides its rows.
+#
+# A rule is about relations; a query is also about when something is reported, and how. Some of that follows
+# from the shape of the plan, so it is compared after every change.
+
+
+def reports_alike(before: Emit, after: Emit) -> bool:
+    """Whether both mean the same stream word, extents, bounds and finality of groups."""
+    return (
+        before.schema == after.schema
+        and before.meaning is after.meaning
+        and before.is_periodic == after.is_periodic
+        and before.reports_sessions == after.reports_sessions
+        and _bounds(before) == _bounds(after)
+        and _finality(before) == _finality(after)
+        and _retelling(before) == _retelling(after)
+    )
+
+
+def _bounds(emit: Emit) -> object:
+    """The periods that `window_start` and `window_end` are about: each node reads those of its windows."""
+    readers = (node for node in own_nodes(emit) if any(map(reads_bounds, expressions_of(node))))
+    return {node.leaves[0].spec.period for node in readers}
+
+
+def _finality(emit: Emit) -> set[str]:
+    """The streams whose sources' groups are final one by one."""
+    streams = {node.stream.name: node.stream for node in emit.walk() if isinstance(node, Scan)}
+    return {
+        name
+        for name, stream in streams.items()
+        if stream.progress.per is not None and is_final_by_group(emit, stream, stream.progress.per)
+    }
+
+
+def _retelling(emit: Emit) -> Counter[tuple[str, ...]]:
+    """The projections that decide which results RESTORE takes for one and the same.
+
+    Rows of DISTINCT, GROUP BY and EXCEPT are told apart by their values only; a projection of theirs makes
+    one result of two that follow each other and differ in a dropped column.
+    """
+    queries = (node for node in emit.walk() if isinstance(node, Emit) and node.word.restores)
+    nodes = (node for query in queries for node in own_nodes(query.input))
+    return Counter(node.schema.names for node in nodes if isinstance(node, Project) and not node.has_wattr)
+
+
+# ------------------------------------------------------------ alternatives
+
+
+Variation = Callable[[Plan, Statistics], Iterable[Plan]]
+
+ALTERNATIVES: tuple[tuple[str, Variation], ...] = (
+    ("push_down_negation", lambda plan, _: push_down_negation(plan)),
+    ("pull_up_negation", lambda plan, _: pull_up_negation(plan)),
+    ("push_down_tables", lambda plan, _: push_down_tables(plan)),
+    ("pull_up_tables", lambda plan, _: pull_up_tables(plan)),
+    ("push_distinct", lambda plan, _: push_distinct(plan)),
+    ("reorder_joins", reorder_joins),
+    ("use_panes", lambda plan, _: use_panes(plan)),
+    ("split_windows", lambda plan, _: split_windows(plan)),
+)
+
+
+def alternatives(
+    plan: Emit, statistics: Statistics | None = None, disabled: Collection[str] = ()
+) -> list[tuple[str, Emit]]:
+    """Every plan one step away, with the name of the step."""
+    return [
+        (name, other)
+        for name, variation in ALTERNATIVES
+        if name not in disabled
+        for other in variation(plan, statistics or Statistics())
+        if isinstance(other, Emit) and reports_alike(plan, other)
+    ]
+
+
+# ------------------------------------------------------------ optimizer
+
 
 #: all rules that always help, in the order in which they are tried
 RULES: tuple[tuple[str, Callable[[Plan], Plan]], ...] = (

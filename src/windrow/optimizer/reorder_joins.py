@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Join
 from windrow.kernels.relational.join.order import WindowStats, augmented_order
+from windrow.optimizer.cost.flows import equal_columns
 from windrow.optimizer.cost.model import estimate, flow_of
-from windrow.optimizer.cost.selectivity import equal_columns
 from windrow.optimizer.cost.statistics import Model, Statistics
 from windrow.optimizer.movability import can_fail
 from windrow.optimizer.trees import kept, variants

@@ -36,9 +36,9 @@ from windrow.kernels.aggregates.partials import (
     Partial,
 )
 from windrow.kernels.columnar.expressions import can_fail
-from windrow.kernels.layouts import PANE, ROWS
 from windrow.kernels.panes.cuts import Cut
 from windrow.kernels.panes.query import Normal, normal_form
+from windrow.kernels.state import PANE, ROWS
 from windrow.windows.punctuation import NoPolicy, Ordered, Slack
 
 if TYPE_CHECKING:

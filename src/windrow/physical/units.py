@@ -20,8 +20,7 @@ from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.relational.clock import Timing
 from windrow.kernels.relational.join.ends import telling
 from windrow.kernels.relational.options import Ends, Options
-from windrow.kernels.relational.program import RelationalProgram
-from windrow.kernels.relational.union import UnionProgram, UnionTiming
+from windrow.kernels.relational.program import RelationalProgram, UnionProgram, UnionTiming
 from windrow.physical.partitioning import placement_of, table_places
 from windrow.windows.domain import INFINITY, ROW_NUM, Instant
 from windrow.windows.ranges import RangeWindow

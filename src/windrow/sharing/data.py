@@ -36,7 +36,7 @@ from windrow.kernels.aggregates.value_tables import (
     Values,
     layout_of,
 )
-from windrow.kernels.layouts import TableLayout
+from windrow.kernels.state import TableLayout
 from windrow.sharing.grids import Grid
 
 #: what the columns of a datum are called, before the number

@@ -4,9 +4,74 @@
 touching it. A sink is given deliveries (`delivery`): the rows of one commit, perhaps twice.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.errors import QueryError, WindrowError, nearest
 from windrow.sinks.callback import Callback
-from windrow.sinks.delivery import Delivery, Hook, Sink
+from windrow.sinks.console import ConsoleSink
+from windrow.sinks.delivery import Delivery, Hook, Opening, Sink, SinkUrl, no_hook
+from windrow.sinks.delta import DeltaSink
+from windrow.sinks.failures import sink_failed
+from windrow.sinks.files import FilesSink
+from windrow.sinks.kafka import KafkaSink
 from windrow.sinks.memory import MemorySink
-from windrow.sinks.registry import check_sink, open_sink
+
+if TYPE_CHECKING:
+    from windrow.sinks.delivery import UrlSink
+
+SCHEMES: dict[str, type[UrlSink]] = {
+    "console": ConsoleSink,
+    "delta": DeltaSink,
+    "files": FilesSink,
+    "kafka": KafkaSink,
+    "memory": MemorySink,
+}
+
+
+def check_sink(url: str) -> str:
+    """What the sink guarantees; a QueryError if the text names none. Touches nothing outside of the text.
+
+    >>> check_sink("memory:")
+    'exactly once while this process runs: kept in its memory, and lost with it'
+    >>> check_sink("file:///data/out")
+    Traceback (most recent call last):
+        ...
+    windrow.errors.QueryError: no sink is called `file:` (did you mean `files`?)
+    """
+    kind, parsed = _known(url)
+    kind.check(parsed)
+    return kind.guarantee
+
+
+def open_sink(url: str, query: str, *, hook: Hook = no_hook, state: str = "") -> Sink:
+    """The sink for the answers of a query.
+
+    `hook` is called before rows are written, when they are, and when they can be seen. `state` names the
+    state directory the commits are counted in: a sink that knows commits by their numbers takes those of
+    another state for new ones.
+    """
+    kind, parsed = _known(url)
+    kind.check(parsed)
+    try:
+        return kind.open(parsed, Opening(query, hook, state))
+    except WindrowError:
+        raise
+    except Exception as error:
+        raise sink_failed(query, error) from error
+
+
+def _known(url: str) -> tuple[type[UrlSink], SinkUrl]:
+    parsed = SinkUrl.parse(url)
+    kind = SCHEMES.get(parsed.scheme)
+    if kind is None:
+        raise QueryError(
+            f"no sink is called `{parsed.scheme}:`",
+            code="unknown-sink",
+            hint=nearest(parsed.scheme, SCHEMES),
+        )
+    return kind, parsed
+
 
 __all__ = ["Callback", "Delivery", "Hook", "MemorySink", "Sink", "check_sink", "open_sink"]

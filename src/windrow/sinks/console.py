@@ -13,8 +13,7 @@ from windrow.sinks.json_rows import is_number, json_line, json_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windrow.sinks.delivery import Delivery, Opening
-    from windrow.sinks.urls import SinkUrl
+    from windrow.sinks.delivery import Delivery, Opening, SinkUrl
 
 SHOWN = 20
 

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from windrow.sinks.delivery import Delivery, Opening
-    from windrow.sinks.urls import SinkUrl
+    from windrow.sinks.delivery import Delivery, Opening, SinkUrl
 
 
 LOG = "_delta_log"

@@ -31,8 +31,7 @@ from windrow.sinks.json_rows import is_text, json_column, json_line, json_rows
 from windrow.state.names import file_name
 
 if TYPE_CHECKING:
-    from windrow.sinks.delivery import Delivery, Opening
-    from windrow.sinks.urls import SinkUrl
+    from windrow.sinks.delivery import Delivery, Opening, SinkUrl
 
 
 def csv_header(schema: pa.Schema) -> str:

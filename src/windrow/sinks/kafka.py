@@ -23,8 +23,7 @@ from windrow.sinks.json_rows import json_line, json_rows
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from windrow.sinks.delivery import Delivery, Opening
-    from windrow.sinks.urls import SinkUrl
+    from windrow.sinks.delivery import Delivery, Opening, SinkUrl
 
 
 _OPTIONS = ("format", "key", "timeout")
@@ -57,7 +56,7 @@ class KafkaTarget:
     def of(cls, url: SinkUrl) -> KafkaTarget:
         """Read it from the text after INTO.
 
-        >>> from windrow.sinks.urls import SinkUrl
+        >>> from windrow.sinks.delivery import SinkUrl
         >>> target = KafkaTarget.of(SinkUrl.parse("kafka://a:9092,b:9092/alarms?key=host,port"))
         >>> target.servers, target.topic, target.key
         ('a:9092,b:9092', 'alarms', ('host', 'port'))

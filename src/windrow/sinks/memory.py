@@ -10,8 +10,7 @@ import pyarrow as pa
 from windrow.sinks.delivery import Sink
 
 if TYPE_CHECKING:
-    from windrow.sinks.delivery import Delivery, Opening
-    from windrow.sinks.urls import SinkUrl
+    from windrow.sinks.delivery import Delivery, Opening, SinkUrl
 
 
 class MemorySink(Sink):

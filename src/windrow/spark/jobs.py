@@ -25,7 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.errors import QueryError
 from windrow.execution.arrivals import Arrived, Few, plain_names
-from windrow.execution.ingest import FeedTask
+from windrow.execution.ingest import FeedTask, shed_sql
 from windrow.execution.kept_rows import KeepTask
 from windrow.execution.local import (
     SMALL_FEED,
@@ -36,7 +36,6 @@ from windrow.execution.local import (
     is_small,
     rows_task,
 )
-from windrow.execution.needless_rows import shed_sql
 from windrow.execution.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
 from windrow.kernels.intake import Observed
 from windrow.physical.native_sql import (

@@ -12,8 +12,7 @@ from windrow.algebra.plan import Emit, Plan, Scan, TableScan
 from windrow.algebra.values import instant
 from windrow.engine import Declared, declared
 from windrow.errors import DataError, QueryError, nearest
-from windrow.kernels.executor import KernelExecutor
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor, KernelExecutor
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.theory.synopsis import EMPTY, BasicIntervalSynopsis
-from windrow.kernels.layouts import PANE, TableLayout
+from windrow.kernels.state import PANE, TableLayout
 
 LONGEST = 6
 ROWS = "rows.0"

@@ -15,7 +15,7 @@ from windrow.algebra.expressions import Column
 from windrow.algebra.plan import Emit
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.testing import Harness
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow

@@ -15,10 +15,10 @@ from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
 from windrow.kernels.aggregates.measures import Argument, Measures
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.aggregate.by_expiry import ByEnd
 from windrow.kernels.relational.aggregate.group_by import ROWS
 from windrow.kernels.relational.aggregate.lifts import Lifts
-from windrow.kernels.relational.executor import GeneralExecutor
 from windrow.kernels.relational.expiry_layouts import Calendar, condensed
 from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.signed_rows import TS, VE, VS, N

@@ -11,7 +11,7 @@ from tests.kernels.relational.scripts import ordered
 from tests.kernels.relational.test_random_plans import reload_state
 
 from windrow.algebra.finality import is_final_by_group
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_query, compile_script
 from windrow.reference.executor import ReferenceExecutor

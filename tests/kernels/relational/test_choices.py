@@ -20,8 +20,8 @@ from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except, Exists, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.algebra.types import BIGINT
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational import expiry_layouts as layouts
-from windrow.kernels.relational.executor import GeneralExecutor
 from windrow.kernels.relational.exists import TOLD
 from windrow.kernels.relational.expiry_layouts import Calendar, Fifo, Hashed, Sorted, frame_of
 from windrow.kernels.relational.join.multiway import cheaper, observed, order_of

@@ -14,7 +14,7 @@ from windrow.algebra.functions.registry import catalogue
 from windrow.algebra.operators import Exists, Filter, Join, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, TableScan, Window
 from windrow.algebra.types import BIGINT, BOOLEAN
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.physical import plan_query
 from windrow.windows.ranges import RangeWindow
 

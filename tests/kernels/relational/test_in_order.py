@@ -15,9 +15,9 @@ from tests.kernels.agreement import assert_same, run
 from benchmarks.studies.steps import Batch, Standing
 from windrow.engine import declared
 from windrow.kernels.aggregates.partials import FloatMoments, FloatTotal
-from windrow.kernels.layouts import PANE, ROWS, TableLayout
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.aggregate.group_by import order_of, spans
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.state import PANE, ROWS, TableLayout
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 

@@ -19,7 +19,7 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except
 from windrow.algebra.plan import Emit, Plan, StreamWord
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.options import Counted, Ends, Evaluation, Negation, Options, Strategy, Tables
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow

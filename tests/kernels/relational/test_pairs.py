@@ -26,7 +26,7 @@ from windrow.algebra.operators import (
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow

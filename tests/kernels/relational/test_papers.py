@@ -10,7 +10,7 @@ from tests.support.sample_rows import run_on_samples, sample
 from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit, StreamUnion
 from windrow.engine import declared
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.options import Options, Strategy
 from windrow.language.compile import compile_query
 

@@ -13,7 +13,7 @@ from tests.support.plans import plans
 from tests.support.stored_states import read, written
 
 from windrow.algebra.plan import Emit
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.options import Options, Strategy
 
 pytestmark = pytest.mark.deep

@@ -13,8 +13,8 @@ from tests.kernels.agreement import assert_same
 from windrow.algebra.plan import Emit
 from windrow.engine.explain import declared, explain
 from windrow.errors import DataError
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.aggregate.row_panes import RowPanes
-from windrow.kernels.relational.executor import GeneralExecutor
 from windrow.kernels.relational.options import Options
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor

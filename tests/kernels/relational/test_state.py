@@ -12,7 +12,7 @@ from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except, Exists, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import BIGINT
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.options import Options, Strategy
 from windrow.windows.punctuation import Ordered
 from windrow.windows.ranges import RangeWindow

@@ -16,7 +16,7 @@ from tests.kernels.relational.test_random_plans import reload_state, some
 from windrow.algebra.operators import Aggregate, Limit
 from windrow.algebra.plan import Emit
 from windrow.errors import QueryError
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.options import Options, Strategy
 from windrow.testing import Harness
 

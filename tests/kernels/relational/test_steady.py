@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.kernels.agreement import assert_same, run
 
 from windrow.engine import declared
+from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.aggregate.group_by import CLOSE, FAR, steadied
-from windrow.kernels.relational.executor import GeneralExecutor
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 

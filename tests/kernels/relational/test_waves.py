@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from windrow.algebra.aggregates import make
 from windrow.engine.explain import explain
 from windrow.errors import DataError, QueryError
-from windrow.kernels.aggregates.waves import marks
-from windrow.kernels.relational.executor import GeneralExecutor
+from windrow.kernels.aggregates.measures import marks
+from windrow.kernels.executor import GeneralExecutor
 from windrow.reference.snapshot import estimate
 from windrow.testing import Harness
 

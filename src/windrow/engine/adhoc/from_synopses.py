@@ -36,8 +36,8 @@ from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.aggregates.partials import Partial
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.kernels.columnar.expressions import compile_expression, holds
-from windrow.kernels.layouts import PANE
 from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, Ledger, Sheet
+from windrow.kernels.state import PANE
 from windrow.sharing.questions import answers_of
 from windrow.state.names import DRIVER
 from windrow.state.shard import Shard

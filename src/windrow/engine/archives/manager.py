@@ -39,7 +39,7 @@ from windrow.archive.search import Reading
 from windrow.engine.output.outbox import pending, stored_as
 from windrow.engine.output.schema import INSTANT, published, published_schema, rows_schema
 from windrow.errors import QueryError, StateError
-from windrow.execution.archive_rows import AT, UNTIL, archived_section, stream_source
+from windrow.execution.ingest import AT, UNTIL, archived_section, stream_source
 from windrow.kernels.columnar.columns import to_frame
 from windrow.language.binder.declarations import check_lifetimes
 from windrow.physical.units import GeneralUnit

@@ -52,7 +52,7 @@ from windrow.kernels.aggregates.value_tables import cells_of, estimates, from_or
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import column_of, polars_type, values_of
 from windrow.kernels.columnar.functions.casts import decimal_as_double
-from windrow.kernels.layouts import TableLayout
+from windrow.kernels.state import TableLayout
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from windrow.algebra.aggregates import AggregateFunction, make
-from windrow.algebra.aggregates.approx_count import ApproxCount, Waved
+from windrow.algebra.aggregates.approx_count import ApproxCount, Waved, refuse_negative
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.covariance import CovarPop
 from windrow.algebra.aggregates.edge import First, Last
@@ -47,16 +48,82 @@ from windrow.kernels.aggregates.partials import (
 )
 from windrow.kernels.aggregates.user_states import UserState
 from windrow.kernels.aggregates.value_tables import Cells, Listed, Ordered, cells_of
-from windrow.kernels.aggregates.waves import Wave
 from windrow.kernels.columnar.columns import without_negative_zero
+from windrow.kernels.columnar.combiners import TOTAL, Combiner
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds
 from windrow.kernels.columnar.functions.base import Compiled
-from windrow.kernels.layouts import PANE, ROWS, TableLayout
+from windrow.kernels.state import PANE, ROWS, TableLayout
 from windrow.windows.panes import sub_windows_of
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import Aggregate, AggregateCall
     from windrow.algebra.types import DataType
+
+# ------------------------------------------------------------ waves
+#
+# Waves on whole columns: which units are marked, and what is kept of a row for a wave.
+#
+# What a wave is, and why its error is bounded, stands in `windrow.algebra.aggregates.approx_count`.
+
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+
+
+def marks(last: Ints, gone: Ints, most: int) -> tuple[Ints, Ints]:
+    """The greatest mark up to `gone`, and the least mark after it (or `last` + 1 if there is none).
+
+    Of the multiples of each power of two up to `last`, the greatest `most` are marked, and unit 1. Up to
+    `gone` it is a multiple of 2^l for the least l whose marks reach back that far; after it, one of those or
+    the first mark of 2^(l−1).
+
+    >>> [found.tolist() for found in marks(np.array([20, 20, 20, 4]), np.array([3, 17, 20, 0]), 4)]
+    [[1, 17, 20, 0], [8, 18, 21, 1]]
+    """
+    level = np.zeros(len(last), dtype=np.int64)
+    low, high = np.empty_like(last), np.full(len(last), np.iinfo(np.int64).max)
+    open_ = np.arange(len(last))
+    while len(open_):
+        bits = level[open_]
+        first = ((last[open_] >> bits) - most + 1) << bits
+        reached = first <= gone[open_]
+        done = open_[reached]
+        low[done] = (gone[done] >> level[done]) << level[done]
+        high[done] = np.minimum(high[done], low[done] + (np.int64(1) << level[done]))
+        open_ = open_[~reached]
+        high[open_] = first[~reached]
+        level[open_] += 1
+    return np.where(gone > 0, np.maximum(low, 1), 0), np.where(
+        (gone == 0) & (last > 0), 1, np.minimum(high, last + 1)
+    )
+
+
+@dataclass(frozen=True)
+class Wave(Partial):
+    """A count or sum that is estimated: of each row whether it counts, and its units."""
+
+    most: int
+    counts: bool
+
+    @property
+    def combiners(self) -> tuple[Combiner, ...]:
+        """Of the two columns of single rows; rows are kept, not combined."""
+        return TOTAL, TOTAL
+
+    def lift(self, rows: Rows) -> list[pl.Series]:
+        counted = rows.counted
+        units = counted.cast(pl.Int64)
+        if not self.counts:
+            values = rows.args[0].cast(pl.Int64).fill_null(0)
+            units = units * values
+            if len(units) and int(units.min()) < 0:  # type: ignore[arg-type]
+                raise refuse_negative(int(units.min()))  # type: ignore[arg-type]
+        return [counted.cast(pl.Int64).alias(self._name(0)), units.alias(self._name(1))]
+
+
+# ------------------------------------------------------------ measures
 
 
 @singledispatch

@@ -68,7 +68,7 @@ from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import GREATEST, Combiner, Lanes
 from windrow.kernels.columnar.functions.casts import decimal_as_double
 from windrow.kernels.columnar.hashing import hashed, mixed
-from windrow.kernels.layouts import ROWS, TableLayout
+from windrow.kernels.state import ROWS, TableLayout
 
 if TYPE_CHECKING:
     import numpy.typing as npt

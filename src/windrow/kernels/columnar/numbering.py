@@ -16,7 +16,7 @@ import polars as pl
 
 from windrow.kernels.columnar.codes import looked_up
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.layouts import PANE, Encoded, TableLayout
+from windrow.kernels.state import PANE, Encoded, TableLayout
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -20,9 +20,8 @@ from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Lanes, run_ends, segmented
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, rows_of_ids
-from windrow.kernels.layouts import PANE
 from windrow.kernels.panes.pane_tables import merge_panes
-from windrow.kernels.state import Chunk, Delta, State, chunked, split_at
+from windrow.kernels.state import PANE, Chunk, Delta, State, chunked, split_at
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:

@@ -20,10 +20,9 @@ import polars as pl
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import number_all
-from windrow.kernels.layouts import PANE, TableLayout
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.panes.slide import PaneWindows
-from windrow.kernels.state import Chunk, Delta, State, chunked
+from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:

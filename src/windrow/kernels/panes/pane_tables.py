@@ -1,6 +1,6 @@
 """Pane tables: rows become one state per pane and group; tables of states merge into one.
 
->>> from windrow.kernels.layouts import TableLayout
+>>> from windrow.kernels.state import TableLayout
 >>> layout = TableLayout(("k0",))
 >>> one = pl.DataFrame({"pane": [0, 1], "k0": ["a", "a"], "rows.0": [2, 1]})
 >>> two = pl.DataFrame({"pane": [1], "k0": ["a"], "rows.0": [5]})
@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.kernels.layouts import PANE, TableLayout, gathered
 from windrow.kernels.panes.query import SlidingQuery, run_stages
-from windrow.kernels.state import Chunk, State
+from windrow.kernels.state import PANE, Chunk, State, TableLayout, gathered
 
 if TYPE_CHECKING:
     from windrow.kernels.aggregates.measures import Measures

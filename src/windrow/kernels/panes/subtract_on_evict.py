@@ -41,11 +41,10 @@ from windrow.kernels.aggregates.lowering import TAKES_REPEATS
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import number_all, number_groups, with_groups
-from windrow.kernels.layouts import PANE, TableLayout
 from windrow.kernels.panes.live_panes import due_windows
 from windrow.kernels.panes.pane_tables import Changing, merge_panes
 from windrow.kernels.panes.slide import PaneWindows
-from windrow.kernels.state import Delta, State, chunked, split_at
+from windrow.kernels.state import PANE, Delta, State, TableLayout, chunked, split_at
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:

@@ -44,11 +44,10 @@ from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Lanes, choose, run_ends, segmented, take
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_each, number_groups, rows_of_ids
-from windrow.kernels.layouts import PANE
 from windrow.kernels.panes.live_panes import due_windows
 from windrow.kernels.panes.pane_tables import Changing, merge_panes
 from windrow.kernels.panes.slide import PaneWindows
-from windrow.kernels.state import Delta, State, chunked, split_at
+from windrow.kernels.state import PANE, Delta, State, chunked, split_at
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:

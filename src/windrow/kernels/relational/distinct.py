@@ -39,6 +39,7 @@ from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import (
     FOREVER,
     SIGNED,
+    START,
     TS,
     TURN,
     VE,
@@ -46,10 +47,11 @@ from windrow.kernels.relational.signed_rows import (
     Columns,
     N,
     blank,
+    codes,
     grouped,
+    sweep,
     together,
 )
-from windrow.kernels.relational.sweep import START, codes, sweep
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:

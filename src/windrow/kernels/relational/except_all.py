@@ -29,17 +29,20 @@ from windrow.kernels.relational.options import Negation
 from windrow.kernels.relational.signed_rows import (
     FOREVER,
     SIGNED,
+    START,
     TS,
     VE,
     VS,
     Columns,
     N,
+    Swept,
     blank,
+    codes,
     consolidated,
     grouped,
+    sweep,
     together,
 )
-from windrow.kernels.relational.sweep import START, Swept, codes, sweep
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:

@@ -32,9 +32,9 @@ from windrow.kernels.relational.signed_rows import (
     N,
     blank,
     consolidated,
+    positive,
     together,
 )
-from windrow.kernels.relational.sweep import positive
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:

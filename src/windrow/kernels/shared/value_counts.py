@@ -48,7 +48,6 @@ from windrow.kernels.aggregates.partials import Rows
 from windrow.kernels.aggregates.value_tables import Cells, layout_of
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import cut_lanes, number, rows_of_ids, with_groups
-from windrow.kernels.layouts import PANE, TableLayout, gathered
 from windrow.kernels.panes.slide import Shape, sparse
 from windrow.kernels.panes.subtract_on_evict import (
     CELLS,
@@ -61,7 +60,7 @@ from windrow.kernels.panes.subtract_on_evict import (
     summed,
 )
 from windrow.kernels.shared.shared_state import Moved, Sheet, lowest
-from windrow.kernels.state import Chunk, State, chunked
+from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, gathered
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:

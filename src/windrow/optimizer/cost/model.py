@@ -46,16 +46,19 @@ from windrow.optimizer.cost.flows import (
     Estimate,
     Flow,
     Path,
+    Values,
     aggregate_work,
     arrivals,
     combinations,
     counts_rows,
     covered,
     distinct_of,
+    equal_columns,
+    growing,
     rows_within,
+    selectivity,
     upkeep,
 )
-from windrow.optimizer.cost.selectivity import Values, equal_columns, growing, selectivity
 from windrow.optimizer.cost.statistics import Model, Statistics
 from windrow.optimizer.trees import is_renaming
 

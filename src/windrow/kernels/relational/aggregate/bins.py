@@ -21,7 +21,6 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.aggregates.measures import GROUPS
-from windrow.kernels.layouts import PANE
 from windrow.kernels.relational.aggregate.group_by import SHOWN, Grouped
 from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Stateless, Step
@@ -33,12 +32,12 @@ from windrow.kernels.relational.signed_rows import (
     Columns,
     N,
     blank,
+    codes,
     greatest_end,
     together,
 )
-from windrow.kernels.relational.sweep import codes
 from windrow.kernels.relational.windows.leaf import NUMBER
-from windrow.kernels.state import State
+from windrow.kernels.state import PANE, State
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -40,14 +40,12 @@ from windrow.kernels.aggregates.partials import (
 )
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.combiners import GREATEST
-from windrow.kernels.layouts import PANE
 from windrow.kernels.relational.aggregate.group_by import ROWS, Grouped
 from windrow.kernels.relational.aggregate.lifts import Lifts
 from windrow.kernels.relational.expiry_layouts import MERGED, condensed, frame_of
 from windrow.kernels.relational.operator import Step
-from windrow.kernels.relational.signed_rows import TS, TURN, VE, VS, N, blank
-from windrow.kernels.relational.sweep import codes
-from windrow.kernels.state import State
+from windrow.kernels.relational.signed_rows import TS, TURN, VE, VS, N, blank, codes
+from windrow.kernels.state import PANE, State
 
 if TYPE_CHECKING:
     import numpy.typing as npt

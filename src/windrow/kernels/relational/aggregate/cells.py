@@ -23,7 +23,7 @@ import polars as pl
 from windrow.kernels.aggregates.lowering import lower, of_counts, of_nothing
 from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
 from windrow.kernels.columnar.columns import polars_type
-from windrow.kernels.layouts import PANE
+from windrow.kernels.state import PANE
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -46,7 +46,6 @@ from windrow.kernels.aggregates.partials import FloatMoments, Paired
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import Moments, Pointwise, choose, segmented, take
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.layouts import PANE, TableLayout
 from windrow.kernels.relational.aggregate.cells import CELL, DIRECT, blocks, covered, lowered
 from windrow.kernels.relational.distinct import found_in
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, chunks_of, frame_of
@@ -60,12 +59,13 @@ from windrow.kernels.relational.signed_rows import (
     Columns,
     N,
     blank,
+    codes,
     columns_of,
     consolidated,
+    positive,
     together,
 )
-from windrow.kernels.relational.sweep import codes, positive
-from windrow.kernels.state import State
+from windrow.kernels.state import PANE, State, TableLayout
 
 if TYPE_CHECKING:
     import numpy.typing as npt

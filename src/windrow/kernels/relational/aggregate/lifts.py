@@ -25,9 +25,8 @@ import polars as pl
 from windrow.kernels.aggregates.measures import GROUPS, Argument
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.kernels.columnar.expressions import can_fail, compile_expression
-from windrow.kernels.layouts import PANE, ROWS, TableLayout
-from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, N
-from windrow.kernels.relational.sweep import codes
+from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, N, codes
+from windrow.kernels.state import PANE, ROWS, TableLayout
 
 if TYPE_CHECKING:
     import numpy.typing as npt

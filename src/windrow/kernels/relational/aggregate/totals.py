@@ -42,19 +42,29 @@ import numpy as np
 import polars as pl
 
 from windrow.errors import DataError, QueryError
-from windrow.kernels.aggregates.measures import GROUPS, Argument
+from windrow.kernels.aggregates.measures import GROUPS, Argument, Wave, marks
 from windrow.kernels.aggregates.partials import Selected
-from windrow.kernels.aggregates.waves import Wave, marks
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.combiners import GREATEST, TOTAL
-from windrow.kernels.layouts import PANE
 from windrow.kernels.relational.aggregate.cells import CELL, lowered
 from windrow.kernels.relational.aggregate.group_by import AT, GROUP, SHOWN, WAITING, Grouped
 from windrow.kernels.relational.aggregate.lifts import Lifts
 from windrow.kernels.relational.expiry_layouts import MERGED, Calendar, Chunks, chunks_of, condensed, frame_of
-from windrow.kernels.relational.signed_rows import FOREVER, TS, TURN, VE, VS, Columns, N, blank, together
-from windrow.kernels.relational.sweep import START, codes, sweep
-from windrow.kernels.state import State
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    START,
+    TS,
+    TURN,
+    VE,
+    VS,
+    Columns,
+    N,
+    blank,
+    codes,
+    sweep,
+    together,
+)
+from windrow.kernels.state import PANE, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable

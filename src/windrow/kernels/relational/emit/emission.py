@@ -47,9 +47,9 @@ from windrow.kernels.relational.signed_rows import (
     blank,
     columns_of,
     consolidated,
+    positive,
     together,
 )
-from windrow.kernels.relational.sweep import positive
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:

@@ -33,10 +33,10 @@ from windrow.kernels.relational.signed_rows import (
     VS,
     Columns,
     N,
+    codes,
     consolidated,
     together,
 )
-from windrow.kernels.relational.sweep import codes
 from windrow.kernels.relational.windows.leaf import first_after
 from windrow.kernels.state import State
 

@@ -54,9 +54,20 @@ from windrow.kernels.relational.internal.operators import (
 from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns, ids_of
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Operator, Step, composed, part
-from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N, blank, together
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    SIGNED,
+    TS,
+    VE,
+    VS,
+    Columns,
+    N,
+    blank,
+    codes,
+    sweep,
+    together,
+)
 from windrow.kernels.relational.stateless import Filtered, Projected, United
-from windrow.kernels.relational.sweep import codes, sweep
 from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State

@@ -39,9 +39,9 @@ from windrow.kernels.relational.signed_rows import (
     Columns,
     N,
     blank,
+    codes,
     grouped,
 )
-from windrow.kernels.relational.sweep import codes
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:

@@ -32,9 +32,11 @@ from windrow.kernels.relational.signed_rows import (
     VS,
     Columns,
     N,
+    Swept,
+    codes,
+    sweep_pieces,
     together,
 )
-from windrow.kernels.relational.sweep import Swept, codes, sweep_pieces
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import Aggregate

@@ -30,6 +30,7 @@ from windrow.kernels.relational.signed_rows import (
     FOREVER,
     ID,
     SIGNED,
+    START,
     STAYS,
     TURN,
     VE,
@@ -37,9 +38,11 @@ from windrow.kernels.relational.signed_rows import (
     Columns,
     N,
     blank,
+    codes,
+    positive,
+    sweep,
     together,
 )
-from windrow.kernels.relational.sweep import START, codes, positive, sweep
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from windrow.kernels.relational.aggregate.cells import covered
 from windrow.kernels.relational.emit.emission import last_report
 from windrow.kernels.relational.expiry_layouts import Hashed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, VE, VS, Columns, blank, together
-from windrow.kernels.relational.sweep import positive
+from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, VE, VS, Columns, blank, positive, together
 from windrow.kernels.relational.windows.leaf import begins
 from windrow.kernels.state import State
 from windrow.windows.cumulate import CumulateWindow
