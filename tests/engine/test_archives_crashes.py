@@ -76,7 +76,7 @@ class Kept(World):
         assert values_of(found["rebuilt"].scan(), "valid_to") == expected
         assert values_of(found["of_sums"].scan(), "valid_to") == known.emitted("sums", KEEP)
         assert values_of(found["of_joined"].scan(), "at", "valid_to") == known.answer("joined")
-        folders = {path.name for path in engine.archives.root.iterdir()}
+        folders = set(engine.store.nests("archives"))
         assert folders == {kept.folder for kept in engine.archives.kept.values()}
         engine.close()
 

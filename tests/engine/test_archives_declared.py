@@ -25,8 +25,7 @@ ARCHIVE = "CREATE ARCHIVE a ON s KEY k KEEP 100"
 
 
 def folders(w: Archiving) -> list[str]:
-    root = w.engine.archives.root
-    return sorted(path.name for path in root.iterdir()) if root.is_dir() else []
+    return list(w.engine.store.nests("archives"))
 
 
 def test_made_from_python_it_is_the_same(tmp_path: Path) -> None:
@@ -203,7 +202,7 @@ def test_an_archive_that_is_not_declared_any_more_is_not_left_behind_silently(tm
 def test_what_an_interrupted_statement_left_is_removed(tmp_path: Path) -> None:
     with Archiving(tmp_path) as w:
         w.sql(f"{STREAM}; {ARCHIVE}")
-        (w.engine.archives.root / "b-0123").mkdir()
+        w.engine.store.nested("archives", "b-0123").prepare()
     with Archiving(tmp_path) as w:
         assert [name.partition("-")[0] for name in folders(w)] == ["a"]
 
@@ -217,7 +216,7 @@ def test_two_archives_of_one_stream_each_get_all(tmp_path: Path) -> None:
         w.engine.commit()
         assert [len(archive) for archive in w.archives.values()] == [5, 5]
         assert not w.engine.last.outbox
-        assert all(path.parent == w.engine.archives.root for path in w.engine.archives.root.iterdir())
+        assert len(folders(w)) == 2
 
 
 def test_times_are_times_and_files_are_plain_parquet(tmp_path: Path) -> None:

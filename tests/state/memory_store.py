@@ -15,7 +15,7 @@ from windrow.errors import StateError
 from windrow.state.crash import crash_point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 
 class Crash(BaseException):
@@ -25,12 +25,17 @@ class Crash(BaseException):
 class MemoryStore:
     """Files as visible now, those surely on the disk, and the changes in between, in order."""
 
+    lease = None
+
     def __init__(self) -> None:
         self.visible: dict[str, bytes] = {}
         self.durable: dict[str, bytes] = {}
         self.pending: list[tuple[str, bytes | None]] = []
         self.locked = False
         self.last_note = 0
+
+    def __str__(self) -> str:
+        return "memory"
 
     def place(self, name: str) -> str:
         return f"memory/{name}"
@@ -45,6 +50,9 @@ class MemoryStore:
         self._change(name, data)
         crash_point(f"{what}-linked")
         self.sync(name.partition("/")[0])
+
+    def put(self, name: str, data: bytes) -> None:
+        self._change(name, data)
 
     @contextmanager
     def writer(self, name: str) -> Iterator[BinaryIO]:
@@ -76,9 +84,19 @@ class MemoryStore:
     def list(self, folder: str) -> dict[str, int]:
         return {name: len(data) for name, data in self.visible.items() if name.startswith(f"{folder}/")}
 
-    def remove(self, name: str) -> None:
-        if name in self.visible:
-            self._change(name, None)
+    def size(self, name: str) -> int | None:
+        return len(self.visible[name]) if name in self.visible else None
+
+    def missing(self, sizes: Mapping[str, int]) -> str | None:
+        return next((name for name, size in sizes.items() if self.size(name) != size), None)
+
+    def remove(self, *names: str) -> None:
+        for name in names:
+            if name in self.visible:
+                self._change(name, None)
+            crash_point("sweep-between-removals")
+        for folder in sorted({name.partition("/")[0] for name in names}):
+            self.sync(folder)
 
     def sync(self, folder: str) -> None:
         crash_point("before-directory-sync")

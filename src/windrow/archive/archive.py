@@ -27,7 +27,7 @@ from windrow.state.log import CommitLog
 from windrow.state.manifest import SourceState, StreamState
 from windrow.state.names import new_chunk_name
 from windrow.state.refs import ChunkRef
-from windrow.state.store import LocalStore
+from windrow.state.store import Store, open_store
 from windrow.state.sweep import sweep
 
 _ORDERED = (
@@ -123,7 +123,7 @@ class Archive:
     @classmethod
     def create(
         cls,
-        folder: str | Path,
+        folder: str | Path | Store,
         schema: pa.Schema,
         declaration: Declaration,
         *,
@@ -135,7 +135,7 @@ class Archive:
         `read` says where the rows come from, and which of them are not for this archive.
         """
         schema = check_schema(schema, declaration)
-        log = CommitLog.open(LocalStore(Path(folder)))
+        log = CommitLog.open(open_store(folder))
         try:
             if log.last.streams:
                 hint = "open it, or choose another directory"
@@ -152,15 +152,16 @@ class Archive:
             raise
 
     @classmethod
-    def open(cls, folder: str | Path, *, keep_commits: int = 4, takeover: bool = False) -> Self:
+    def open(cls, folder: str | Path | Store, *, keep_commits: int = 4, takeover: bool = False) -> Self:
         """Go on with an archive; whatever an interrupted update has left is cleared away.
 
         `takeover` is your word that a process of another machine that seems to own it is gone.
         """
-        if not Path(folder).is_dir():
+        store = open_store(folder)
+        if not store.is_there():
             hint = "check the path, or make the archive first"
             raise StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
-        log = CommitLog.open(LocalStore(Path(folder)), takeover=takeover)
+        log = CommitLog.open(store, takeover=takeover)
         try:
             if STREAM not in log.last.streams:
                 hint = "check the path, or make the archive first"

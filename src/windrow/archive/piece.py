@@ -113,7 +113,7 @@ class Piece:
     @cached_property
     def _data(self) -> pa.Buffer:
         place = self.store.place(self.ref.name)
-        data = self.store.map(self.ref.name)
+        data = self.store.map(self.ref.name).slice()
         if data.size != self.ref.bytes:
             raise damaged(place, f"it has {data.size} bytes, and was committed with {self.ref.bytes}")
         if _checksum(_footer(data, place)) != self.ref.checksum:

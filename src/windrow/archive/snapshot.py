@@ -21,7 +21,7 @@ from windrow.errors import DataError, StateError
 from windrow.state.history import History
 from windrow.state.manifest import Manifest, SourceState
 from windrow.state.refs import ChunkRef
-from windrow.state.store import LocalStore, Store
+from windrow.state.store import Store, open_store
 
 #: the name of the one stream of an archive in its manifests
 STREAM = "archive"
@@ -135,9 +135,9 @@ class Snapshot:
         return self.now if at is None else at
 
 
-def read_archive(folder: str | Path) -> Snapshot:
+def read_archive(folder: str | Path | Store) -> Snapshot:
     """The last commit of an archive, read by anybody, while somebody else may be writing to it."""
-    store = LocalStore(Path(folder))
+    store = open_store(folder)
     manifest = History(store).latest()
     if manifest is None or STREAM not in manifest.streams:
         hint = "check the path, or make the archive first"

@@ -215,7 +215,7 @@ class Engine:
         with self.lock:
             dropped = stream.name in self._dropped_streams
             stored = None if dropped else self.last.streams.get(stream.name)
-            place = self.store.place("commits/x").removesuffix("/commits/x")
+            place = str(self.store)
             fresh = StreamRecord.new(stream)
             record = StreamRecord.from_state(stream, stored, place) if stored else fresh
             check_stream(record)
@@ -239,7 +239,7 @@ class Engine:
         with self.lock:
             dropped = table.name in self._dropped_tables
             stored = None if dropped else self.last.tables.get(table.name)
-            place = self.store.place("commits/x").removesuffix("/commits/x")
+            place = str(self.store)
             shelf = Shelf(lambda: self._contents(table))
             record = TableRecord(table, shelf)
             if stored is not None:

@@ -100,7 +100,7 @@ def show_archives(archives: Mapping[str, ArchiveView]) -> pa.Table:
             "rows": len(archive),
             "files": len(archive.files),
             "layout": archive.layout,
-            "folder": str(archive.folder),
+            "folder": archive.folder,
         }
         for name, archive in archives.items()
     ]

@@ -149,7 +149,7 @@ def read_kept(
 def kept_bytes(store: Store, ref: ChunkRef) -> pa.Buffer:
     """The file of a sub-window, every byte of which is as it was written."""
     try:
-        data = store.map(ref.name)
+        data = store.map(ref.name).slice()
     except StateError as error:
         if error.code != "file-missing":
             raise

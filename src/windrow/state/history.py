@@ -1,8 +1,9 @@
 """Reading the commits of a state directory; anybody may, at any time, without owning it.
 
 Commits are numbered without gaps. The oldest are removed in order, so those that are there are the last ones.
-Anything else (a gap, a manifest that does not decode, traces of commits that are not there) is an error:
-state is never silently taken for empty or for older than it is.
+A list of them is a first guess, as it may be behind: the last is found by reading upward, and where the kept
+ones begin is noted by the sweep. Anything else (a gap, a manifest that does not decode, traces of commits
+that are not there) is an error: state is never silently taken for empty or for older than it is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import StateError
 from windrow.state.manifest import Manifest
-from windrow.state.names import CHUNKS, COMMITS, OUTBOX, ChunkName, commit_name, commit_number
+from windrow.state.names import CHUNKS, COMMITS, FLOOR, OUTBOX, ChunkName, commit_name, commit_number
 from windrow.state.store import RESTORE, damaged
 
 if TYPE_CHECKING:
@@ -33,16 +34,22 @@ class History:
     def numbers(self) -> range:
         """The numbers of the commits that are kept."""
         for _ in range(_ATTEMPTS):
-            found = {
-                number for name in self.store.list(COMMITS) if (number := commit_number(name)) is not None
-            }
-            if not found:
-                return range(0)
-            numbers = range(min(found), max(found) + 1)
-            gaps = set(numbers) - found
-            if not gaps:
-                return numbers
-        raise _lost(self.store.place(commit_name(max(gaps))), f"commit {numbers[-1]} is there")
+            listed = [number for name in self.store.list(COMMITS) if (number := commit_number(name))]
+            floor = read_floor(self.store)  # after the list: what it removes was noted before
+            found = {number for number in listed if number >= floor}
+            first = min(found, default=floor)
+            last = max(found, default=first - 1)
+            while self._is_there(last + 1):
+                last += 1
+                found.add(last)
+            gaps = [number for number in range(first, last) if number not in found]
+            lost = [number for number in gaps if not self._is_there(number)]
+            if not lost:
+                return range(first, last + 1)
+        raise _lost(self.store.place(commit_name(lost[-1])), f"commit {last} is there")
+
+    def _is_there(self, number: int) -> bool:
+        return self.store.size(commit_name(number)) is not None
 
     def read(self, number: int) -> Manifest:
         """The manifest of one commit."""
@@ -83,23 +90,40 @@ class History:
         that manifests were removed.
         """
         number = last.number if last else 0
-        sizes = {**self.store.list(CHUNKS), **self.store.list(OUTBOX)}
-        for name in sizes:
+        listed = {**self.store.list(CHUNKS), **self.store.list(OUTBOX)}
+        for name in listed:
             parsed = ChunkName.parse(name)
             if parsed and parsed.commit > number + 1:
                 lost = self.store.place(commit_name(parsed.commit - 1))
                 raise _lost(lost, f"{self.store.place(name)} was made after it")
         for name, ref in (last.files if last else {}).items():
-            if name not in sizes:
+            size = listed[name] if name in listed else self.store.size(name)
+            if size is None:
                 raise StateError(
                     f"{self.store.place(name)} is missing, and commit {number} names it",
                     code="chunk-missing",
                     hint=RESTORE,
                 )
-            if sizes[name] != ref.bytes:
-                cut = f"it has {sizes[name]} bytes, and was committed with {ref.bytes}"
+            if size != ref.bytes:
+                cut = f"it has {size} bytes, and was committed with {ref.bytes}"
                 raise damaged(self.store.place(name), cut)
 
 
 def _lost(place: str, evidence: str) -> StateError:
     return StateError(f"{place} is missing, but {evidence}", code="commit-lost", hint=RESTORE)
+
+
+def read_floor(store: Store) -> int:
+    """The oldest commit that is kept, as the last sweep has noted it; 1 if nobody has removed any."""
+    try:
+        noted = store.read(FLOOR)
+    except StateError as error:
+        if error.code != "file-missing":
+            raise
+        return 1
+    return int(noted) if noted.isdigit() else 1
+
+
+def write_floor(store: Store, number: int) -> None:
+    """Note the oldest commit that is kept, before those below it are removed."""
+    store.put(FLOOR, b"%d" % number)

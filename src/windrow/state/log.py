@@ -16,10 +16,12 @@ from windrow.errors import StateError
 from windrow.state.history import History
 from windrow.state.leases import Leases
 from windrow.state.manifest import Manifest
-from windrow.state.names import COMMITS, LOCK, OUTBOX, ChunkName, commit_name
+from windrow.state.names import LOCK, ChunkName, commit_name
 from windrow.state.owner import (
+    Lease,
     Owner,
     last_owner,
+    lease_is_over,
     read_owner,
     two_owners,
     was_released,
@@ -67,8 +69,10 @@ class CommitLog:
         lock = _lock(store)
         try:
             owner = _become_owner(store, lock, takeover=takeover)
+            if store.lease is not None:
+                lock = Lease(store, owner, store.lease)
             store.clear()
-            log = cls(store, owner, lock, _fence(store, owner))
+            log = cls(store, owner, lock, _fence(store, owner, lock))
             log._note()
             return log
         except BaseException:
@@ -87,8 +91,8 @@ class CommitLog:
             except FileExistsError:
                 self._ended = self._overtaken(manifest.number)
                 raise self._ended from None
-            except BaseException:
-                self._settle(manifest.number)
+            except BaseException as error:
+                self._settle(manifest.number, error)
                 raise
             self.last = manifest
             self._note()
@@ -119,9 +123,14 @@ class CommitLog:
         with self._turn:
             if self._ended:
                 raise self._ended
-            newest = last_owner(self.store)
+            newest = last_owner(self.store, self.owner.epoch)
             if newest and newest.epoch > self.owner.epoch:
                 raise _lost_to(self.store, newest)
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether nobody can tell if the last manifest was made: a new start decides."""
+        return self._ended is not None and self._ended.code == "commit-in-doubt"
 
     def close(self) -> None:
         """End in order: the next owner needs no evidence of it."""
@@ -150,13 +159,12 @@ class CommitLog:
         if (manifest.number, manifest.owner) != expected:
             raise ValueError(f"expected (number, owner) {expected}, got {(manifest.number, manifest.owner)}")
         old, new = self.last.files, manifest.files
-        fresh = [ref for name, ref in new.items() if name not in old]
-        folders = {ref.name.partition("/")[0] for ref in fresh}
-        sizes = {name: size for folder in folders for name, size in self.store.list(folder).items()}
-        for ref in fresh:
-            self._check_name(ref.name, manifest.number)
-            if sizes.get(ref.name) != ref.bytes:
-                raise chunk_missing(self.store.place(ref.name))
+        fresh = {name: ref.bytes for name, ref in new.items() if name not in old}
+        for name in fresh:
+            self._check_name(name, manifest.number)
+        missing = self.store.missing(fresh)
+        if missing is not None:
+            raise chunk_missing(self.store.place(missing))
 
     def _check_name(self, name: str, number: int) -> None:
         """A file the sweep may be about to remove cannot be named: it has another owner, or is too old."""
@@ -172,7 +180,7 @@ class CommitLog:
         hint = "open the state again to go on from it"
         return StateError(f"commit {number} was made already", code="commit-exists", hint=hint)
 
-    def _settle(self, number: int) -> None:
+    def _settle(self, number: int, error: BaseException) -> None:
         """After a failed creation: if the manifest is visible nevertheless, only a new start can tell."""
         place = self.store.place(commit_name(number))
         doubt = StateError(
@@ -181,7 +189,8 @@ class CommitLog:
             hint="open the state again: it is decided there",
         )
         try:
-            visible = commit_name(number) in self.store.list(COMMITS)
+            unknown = isinstance(error, StateError) and error.code == "outcome-unknown"
+            visible = unknown or self.store.size(commit_name(number)) is not None
         except StateError:
             visible = True
         self._ended = doubt if visible else None
@@ -191,23 +200,17 @@ def _lock(store: Store) -> Lock | None:
     try:
         return store.lock(LOCK)
     except BlockingIOError:
-        raise two_owners(_place(store), last_owner(store), alive=True) from None
+        raise two_owners(str(store), last_owner(store), alive=True) from None
 
 
 def _become_owner(store: Store, lock: Lock | None, *, takeover: bool) -> Owner:
     """The next owner epoch, if the last owner lets go of its own or is gone."""
     history = History(store)
     while True:
-        before, last = last_owner(store), history.latest()
-        me = Owner.this_process()
-        if (
-            before
-            and not was_released(store, before.epoch)
-            and not before.certainly_gone(me, lock is not None)
-        ):
-            alive = before.same_machine(me)
-            if alive or not takeover:
-                raise two_owners(_place(store), before, alive=alive)
+        before, me = last_owner(store), Owner.this_process()
+        if before and not was_released(store, before.epoch):
+            _check_gone(store, before, me, locked=lock is not None, takeover=takeover)
+        last = history.latest()
         number = last.number if last else 0
         if before and before.after > number:
             raise _commit_lost(store, before.after, f"{before} has seen it")
@@ -221,26 +224,39 @@ def _become_owner(store: Store, lock: Lock | None, *, takeover: bool) -> Owner:
             return me
 
 
-def _fence(store: Store, owner: Owner) -> Manifest:
+def _check_gone(store: Store, before: Owner, me: Owner, *, locked: bool, takeover: bool) -> None:
+    """Refuse to begin unless the owner before is gone."""
+    if store.lease is None:
+        alive = before.same_machine(me)
+        if not before.certainly_gone(me, locked) and (alive or not takeover):
+            raise two_owners(str(store), before, alive=alive)
+        return
+    # containers of one machine do not see each other's processes: these tell only where the host is the same
+    near = before.host == me.host and before.same_machine(me)
+    if near and before.certainly_gone(me, locked):
+        return
+    if near or not (takeover or lease_is_over(store, before, store.lease)):
+        raise two_owners(str(store), before, alive=True)
+
+
+def _fence(store: Store, owner: Owner, lock: Lock | None) -> Manifest:
     """Repeat the last manifest under the new owner: earlier owners find the number after theirs taken."""
     history = History(store)
     while True:
         last = history.latest() or Manifest()
         if last.owner > owner.epoch:
             raise _lost_to(store, read_owner(store, last.owner))
+        if isinstance(lock, Lease) and lock.noted() > last.number:
+            raise _commit_lost(store, lock.noted(), "the last owner has made it")
         fence = last.successor(owner=owner.epoch, decisions=last.decisions)
         with suppress(FileExistsError):  # the earlier owner has just made a last commit
             store.create(commit_name(fence.number), fence.encode(), "manifest")
             return fence
 
 
-def _place(store: Store) -> str:
-    return store.place(f"{OUTBOX}/x").removesuffix(f"/{OUTBOX}/x")
-
-
 def _lost_to(store: Store, owner: Owner) -> StateError:
     return StateError(
-        f"{_place(store)} was taken over by {owner}: this engine commits no more",
+        f"{store} was taken over by {owner}: this engine commits no more",
         code="owner-lost",
         hint="stop this engine; what it had not committed, the other reads again from the sources",
     )

@@ -2,6 +2,8 @@
 
     commits/000000000007.json                          the manifest of commit 7
     owners/000002.json, owners/000002.released         owner epoch 2, and that it ended in order
+    owners/000002.lease                                the last sign of life of owner 2, without locks
+    owners/floor                                       the oldest commit that is kept
     owners/lock                                        held by the living owner
     chunks/000000000007-000002-s0003-5f0c9a1e.chunk    state of shard 3, made for commit 7 under owner 2
     outbox/000000000007-000002-s0003-77d1b2c4.chunk    output, likewise
@@ -24,7 +26,7 @@ from hashlib import blake2b
 
 COMMITS, OWNERS, CHUNKS, OUTBOX, TEMPORARY = "commits", "owners", "chunks", "outbox", "tmp"
 FOLDERS = (COMMITS, OWNERS, CHUNKS, OUTBOX, TEMPORARY)
-LOCK = f"{OWNERS}/lock"
+LOCK, FLOOR = f"{OWNERS}/lock", f"{OWNERS}/floor"
 #: beside them: what Spark and archives keep, a directory for each
 CHECKPOINTS, ARCHIVES = "checkpoints", "archives"
 #: begins what the engine files under a name that it made itself; no declared name has a control character
@@ -103,6 +105,11 @@ def owner_name(epoch: int) -> str:
 def released_name(epoch: int) -> str:
     """Where the owner of an epoch writes that it ended in order."""
     return f"{OWNERS}/{epoch:06d}.released"
+
+
+def lease_name(epoch: int) -> str:
+    """Where the owner of an epoch tells that it lives."""
+    return f"{OWNERS}/{epoch:06d}.lease"
 
 
 def owner_epoch(name: str) -> int | None:

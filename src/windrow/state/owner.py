@@ -7,6 +7,10 @@ Whether the last owner still lives is told by the best evidence there is:
 - it ran on this machine before the last boot: it is gone;
 - it ran elsewhere: nobody can tell from here, so only the user can say so, with `takeover`.
 
+On an object store there are no locks, and machines come and go. There an owner has a lease: it writes a sign
+of life again and again, and is gone if none came for as long as the lease lasts, by the clock of the store.
+Who comes meanwhile waits for the one or the other. A process that has died on this machine is not waited for.
+
 A wrong guess costs nothing but the loser's unfinished epoch: see `windrow.state.log` for why.
 """
 
@@ -14,14 +18,18 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import socket
+import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Self
 
 from windrow.errors import StateError
-from windrow.state.names import OWNERS, owner_epoch, owner_name, released_name
+from windrow.state.names import OWNERS, lease_name, owner_epoch, owner_name, released_name
 from windrow.state.store import damaged
 
 if TYPE_CHECKING:
@@ -43,13 +51,15 @@ class Owner:
     born: str | None = None
     #: the last commit there was when it came
     after: int = 0
+    #: by which whoever wrote this knows it again, should it not learn that it was written
+    token: str = ""
 
     @classmethod
     def this_process(cls, epoch: int = 0, after: int = 0) -> Self:
         """The process that calls."""
         since = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
         host, pid = socket.gethostname(), os.getpid()
-        return cls(epoch, pid, host, since, _boot(), _born(pid), after)
+        return cls(epoch, pid, host, since, _boot(), _born(pid), after, secrets.token_hex(8))
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {self.since}"
@@ -70,10 +80,13 @@ class Owner:
         return locked or not _exists(self.pid)
 
 
-def last_owner(store: Store) -> Owner | None:
-    """The owner with the greatest epoch, if there was ever one."""
+def last_owner(store: Store, known: int = 0) -> Owner | None:
+    """The owner with the greatest epoch, if there was ever one; that of epoch `known` is known to be."""
     epochs = [epoch for name in store.list(OWNERS) if (epoch := owner_epoch(name)) is not None]
-    return read_owner(store, max(epochs)) if epochs else None
+    last = max([known, *epochs])
+    while store.size(owner_name(last + 1)) is not None:  # a list may be behind
+        last += 1
+    return read_owner(store, last) if last else None
 
 
 def read_owner(store: Store, epoch: int) -> Owner:
@@ -81,7 +94,7 @@ def read_owner(store: Store, epoch: int) -> Owner:
     name = owner_name(epoch)
     try:
         stored = json.loads(store.read(name))
-        owner = Owner(**{item.name: stored[item.name] for item in fields(Owner)})
+        owner = Owner(**{item.name: stored[item.name] for item in fields(Owner) if item.name != "token"})
     except (ValueError, TypeError, KeyError) as error:
         raise damaged(store.place(name), "it does not tell who the owner is") from error
     return replace(owner, epoch=epoch)
@@ -99,7 +112,65 @@ def write_released(store: Store, epoch: int) -> None:
 
 def was_released(store: Store, epoch: int) -> bool:
     """Whether the owner of an epoch has ended in order."""
-    return released_name(epoch) in store.list(OWNERS)
+    return store.size(released_name(epoch)) is not None
+
+
+class Lease:
+    """The sign of life of an owner, given until it is released. It carries the number of its last commit."""
+
+    def __init__(self, store: Store, owner: Owner, seconds: float) -> None:
+        self._store, self._name = store, lease_name(owner.epoch)
+        self._pause, self._signs, self._commit = seconds / 3, 0, owner.after
+        self._over = Event()
+        self._before = _sign(store, owner.epoch - 1)
+        self._give()
+        Thread(target=self._go_on, name="windrow lease", daemon=True).start()
+
+    def note(self, number: int) -> None:
+        """The next sign says that this is the last commit."""
+        self._commit = number
+
+    def noted(self) -> int:
+        """The last commit that the owner before has told of."""
+        digits = self._before.partition(b" ")[0]
+        return int(digits) if digits.isdigit() else 0
+
+    def release(self) -> None:
+        """Give no more signs."""
+        self._over.set()
+
+    def _go_on(self) -> None:
+        while not self._over.wait(self._pause):
+            with suppress(StateError):  # there is time for one or two that are lost
+                self._give()
+
+    def _give(self) -> None:
+        self._signs += 1
+        self._store.put(self._name, b"%d %d" % (self._commit, self._signs))
+
+
+def _sign(store: Store, epoch: int) -> bytes:
+    """The last sign of life of the owner of an epoch; nothing if it has not given one yet."""
+    try:
+        return store.read(lease_name(epoch))
+    except StateError as error:
+        if error.code != "file-missing":
+            raise
+        return b""
+
+
+def lease_is_over(store: Store, owner: Owner, seconds: float) -> bool:
+    """Wait until an owner gives a sign of life (False), or has not for as long as its lease lasts (True)."""
+    first = _sign(store, owner.epoch)
+    age = store.age(lease_name(owner.epoch) if first else owner_name(owner.epoch))
+    ends = time.monotonic() + seconds - age
+    while (left := ends - time.monotonic()) > 0:
+        time.sleep(min(left, seconds / 10))
+        if was_released(store, owner.epoch):
+            return True
+        if _sign(store, owner.epoch) != first:
+            return False
+    return True
 
 
 def two_owners(place: str, owner: Owner | None, *, alive: bool) -> StateError:

@@ -20,7 +20,7 @@ from windrow.state.store import RESTORE, damaged, too_new
 
 if TYPE_CHECKING:
     from windrow.state.chunk import Key
-    from windrow.state.store import Store
+    from windrow.state.store import Contents, Store
 
 
 class Chunk:
@@ -29,7 +29,7 @@ class Chunk:
     def __init__(
         self,
         place: str,
-        data: pa.Buffer,
+        data: Contents,
         sections: tuple[Section, ...],
         slices: tuple[Slice, ...],
         metadata: Any,
@@ -120,7 +120,7 @@ def open_chunk(store: Store, ref: ChunkRef | str) -> Chunk:
     return Chunk(place, data, sections, slices, listed["metadata"])
 
 
-def _contents(store: Store, name: str, place: str) -> pa.Buffer:
+def _contents(store: Store, name: str, place: str) -> Contents:
     try:
         return store.map(name)
     except StateError as error:
@@ -134,7 +134,7 @@ def chunk_missing(place: str) -> StateError:
     return StateError(f"{place} is missing, and a commit names it", code="chunk-missing", hint=RESTORE)
 
 
-def _check_head(place: str, data: pa.Buffer) -> None:
+def _check_head(place: str, data: Contents) -> None:
     head = data.slice(0, min(len(HEAD), data.size)).to_pybytes()
     if head == HEAD:
         return
@@ -146,7 +146,7 @@ def _check_head(place: str, data: pa.Buffer) -> None:
     raise damaged(place, "it does not begin as a chunk does")
 
 
-def _directory(place: str, data: pa.Buffer) -> tuple[bytes, str]:
+def _directory(place: str, data: Contents) -> tuple[bytes, str]:
     """The directory and the checksum of the file, if the end of the file is as it was written."""
     if data.size < len(HEAD) + TRAILER.size:
         raise damaged(place, f"it is cut off after {data.size} bytes")

@@ -2,7 +2,8 @@
 
 The one that matters is `create`: of all who create a name, exactly one succeeds, and nobody ever sees part of
 the contents. On a local disk that is a hard link to a temporary file that is already durable; on an object
-store it is a conditional put, which is why nothing here renames, appends or overwrites.
+store it is a conditional put (`object_store`). Files are never changed; what may be replaced (`put`) are
+notes that only help: the sign of life of an owner, and where the kept commits begin.
 
 Errors of the file system, in words: what could not be done, to which file, and the way out.
 """
@@ -14,11 +15,12 @@ import os
 import re
 import secrets
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Protocol
 
 import pyarrow as pa
 
@@ -28,7 +30,7 @@ from windrow.state.filelock import FileLock, Lock
 from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
 
@@ -110,17 +112,41 @@ _THREADS = ThreadPoolExecutor(8, thread_name_prefix="windrow sync")
 _MINE, _MY_FOLDER = 0o600, 0o700
 
 
+class Contents(Protocol):
+    """What is in a file, to be read in parts. A `pyarrow.Buffer` is one."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+
+    def slice(self, offset: int = 0, length: int | None = None) -> pa.Buffer:
+        """Some of them, or all from the offset on."""
+
+
 class Store(Protocol):
-    """A place for immutable files, named `folder/file`."""
+    """A place for immutable files, named `folder/file`. As text it is where it is, for people."""
+
+    @property
+    def lease(self) -> float | None:
+        """How many seconds an owner counts as living after its last sign; None: locks and processes tell."""
 
     def place(self, name: str) -> str:
-        """The full name, for messages."""
+        """The full name of a file, for messages."""
+
+    def is_there(self) -> bool:
+        """Whether the place was made."""
 
     def prepare(self) -> None:
         """Make the place, if it is not there."""
 
     def create(self, name: str, data: bytes, what: str) -> None:
-        """Create the file, durably and all at once; FileExistsError if the name is taken."""
+        """Create the file, durably and all at once; FileExistsError if the name is taken.
+
+        A StateError of code `outcome-unknown`: the file is there, or may come to be there yet.
+        """
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a note, in place of the one there was; whoever reads sees one or the other."""
 
     def writer(self, name: str) -> AbstractContextManager[BinaryIO]:
         """A new file to write to; durable at the end of the block, gone if the block fails."""
@@ -134,17 +160,32 @@ class Store(Protocol):
     def read(self, name: str) -> bytes:
         """The contents."""
 
-    def map(self, name: str) -> pa.Buffer:
-        """The contents without copying them, where that is possible."""
+    def map(self, name: str) -> Contents:
+        """The contents without copying them, or reading more than is asked for, where that is possible."""
+
+    def size(self, name: str) -> int | None:
+        """How many bytes a file has; None if it is not there."""
+
+    def age(self, name: str) -> float:
+        """How many seconds ago a file was written, by the clock of the store; 0 if it is not there."""
+
+    def missing(self, sizes: Mapping[str, int]) -> str | None:
+        """One of these files that is not there in this size; those that a store has confirmed are there."""
 
     def list(self, folder: str) -> dict[str, int]:
-        """The names in a folder, each with its size in bytes."""
+        """The names in a folder, each with its size in bytes. It may be behind: it decides nothing alone."""
 
-    def remove(self, name: str) -> None:
-        """Remove the file, if it is there; durable after `sync`."""
+    def remove(self, *names: str) -> None:
+        """Remove files in this order, those that are there; durable at the end."""
 
-    def sync(self, folder: str) -> None:
-        """Make what was removed from the folder, or added to it, durable."""
+    def nested(self, folder: str, name: str) -> Store:
+        """A store inside this one, with commits of its own: `archives/past-5f0c9a1e`."""
+
+    def nests(self, folder: str) -> tuple[str, ...]:
+        """The names of the stores in a folder."""
+
+    def remove_nested(self, folder: str, name: str) -> None:
+        """Remove a store inside this one with all it holds."""
 
     def lock(self, name: str) -> Lock | None:
         """Hold a lock until it is released or the process ends; BlockingIOError if somebody else holds it.
@@ -165,9 +206,16 @@ class LocalStore:
     """
 
     root: Path
+    lease: ClassVar[float | None] = None
+
+    def __str__(self) -> str:
+        return str(self.root)
 
     def place(self, name: str) -> str:
         return str(self._path(name))
+
+    def is_there(self) -> bool:
+        return self.root.is_dir()
 
     def prepare(self) -> None:
         with explained("make the state directory", self.root):
@@ -195,7 +243,18 @@ class LocalStore:
             finally:
                 temporary.unlink(missing_ok=True)
         crash_point(f"{what}-linked")
-        self.sync(path.parent.name)
+        self._sync(path.parent.name)
+
+    def put(self, name: str, data: bytes) -> None:
+        path = self._path(name)
+        temporary = self.root / TEMPORARY / f"{path.name}-{secrets.token_hex(8)}"
+        with explained("write", path):
+            try:
+                with _new_file(temporary) as file:
+                    file.write(data)
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
 
     @contextmanager
     def writer(self, name: str) -> Iterator[BinaryIO]:
@@ -215,7 +274,7 @@ class LocalStore:
         os.fsync(file.fileno())
 
     def _listed(self, folder: str) -> None:
-        self.sync(folder)
+        self._sync(folder)
 
     def grouped(self) -> LocalStore:
         return _GroupedStore(self.root)
@@ -236,6 +295,21 @@ class LocalStore:
             with pa.memory_map(str(path)) as file:
                 return file.read_buffer()
 
+    def size(self, name: str) -> int | None:
+        path = self._path(name)
+        with explained("read", path), suppress(FileNotFoundError):
+            return path.stat().st_size
+        return None
+
+    def age(self, name: str) -> float:
+        path = self._path(name)
+        with explained("read", path), suppress(FileNotFoundError):
+            return time.time() - path.stat().st_mtime
+        return 0.0
+
+    def missing(self, sizes: Mapping[str, int]) -> str | None:
+        return next((name for name, size in sizes.items() if self.size(name) != size), None)
+
     def list(self, folder: str) -> dict[str, int]:
         if folder not in FOLDERS:
             raise StateError(f"`{folder}` is not a folder of a state directory", code="bad-name")
@@ -248,12 +322,27 @@ class LocalStore:
                 files = [entry for entry in entries if entry.is_file()]
             return {f"{folder}/{entry.name}": _size(entry) for entry in sorted(files, key=lambda e: e.name)}
 
-    def remove(self, name: str) -> None:
-        path = self._path(name)
-        with explained("remove", path):
-            path.unlink(missing_ok=True)
+    def remove(self, *names: str) -> None:
+        for path in [self._path(name) for name in names]:
+            with explained("remove", path):
+                path.unlink(missing_ok=True)
+            crash_point("sweep-between-removals")
+        for folder in sorted({name.partition("/")[0] for name in names}):
+            self._sync(folder)
 
-    def sync(self, folder: str) -> None:
+    def nested(self, folder: str, name: str) -> LocalStore:
+        make_private(self.root / folder)
+        return LocalStore(folder_in(self.root / folder, name))
+
+    def nests(self, folder: str) -> tuple[str, ...]:
+        root = self.root / folder
+        return tuple(sorted(path.name for path in root.iterdir())) if root.is_dir() else ()
+
+    def remove_nested(self, folder: str, name: str) -> None:
+        with explained("remove", self.root / folder / name):
+            remove_folder(self.root / folder, name)
+
+    def _sync(self, folder: str) -> None:
         crash_point("before-directory-sync")
         with explained("write", self.root / folder):
             _sync_path(self.root / folder)
@@ -266,11 +355,10 @@ class LocalStore:
 
     def clear(self) -> None:
         for name in self.list(TEMPORARY):
-            self.remove(name)
-        for entry in (self.root / TEMPORARY).iterdir():  # directories of queries that were cut short
-            if entry.is_dir():
-                with suppress(OSError):
-                    remove_folder(self.root / TEMPORARY, entry.name)
+            self._path(name).unlink(missing_ok=True)
+        for name in self.nests(TEMPORARY):  # of queries that were cut short
+            with suppress(StateError):
+                self.remove_nested(TEMPORARY, name)
 
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name) or name.partition("/")[0] not in FOLDERS:
@@ -310,7 +398,26 @@ class _GroupedStore(LocalStore):
         with explained("write", self.root):
             list(_THREADS.map(_sync_path, found))
         for folder in sorted({path.parent.name for path in found}):
-            self.sync(folder)
+            self._sync(folder)
+
+
+def open_store(place: str | Path | Store) -> Store:
+    """The store at a path, or at a URL of an object store; a store is itself.
+
+    >>> print(open_store("./state"))
+    state
+    >>> open_store("ftp://host/state")
+    Traceback (most recent call last):
+        ...
+    windrow.errors.StateError: `ftp:` is no place for state (give a directory, or s3://…, gs://… or az://…)
+    """
+    if not isinstance(place, str | Path):
+        return place
+    scheme, colon, _ = str(place).partition("://")
+    if not colon:
+        return LocalStore(Path(place))
+    hint = "give a directory, or s3://…, gs://… or az://…"
+    raise StateError(f"`{scheme}:` is no place for state", code="bad-state-url", hint=hint)
 
 
 def make_private(path: Path) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.state.crash import crash_point
+from windrow.state.history import write_floor
 from windrow.state.names import (
     CHUNKS,
     COMMITS,
@@ -22,8 +22,8 @@ from windrow.state.names import (
     OWNERS,
     ChunkName,
     commit_name,
+    commit_number,
     owner_epoch,
-    released_name,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def sweep(log: CommitLog, keep: int = 8) -> Swept:
     floor = log.leases.raise_floor(log.last.number - keep + 1)
     commits = _remove_commits(log, floor)
     orphans = find_orphans(log, floor)
-    _remove_files(store, orphans)
+    store.remove(*orphans)
     _forget_owners(store, log.owner.epoch)
     return Swept(commits, tuple(orphans), sum(orphans.values()))
 
@@ -61,13 +61,10 @@ def discard(log: CommitLog) -> None:
     """Remove what was written for a commit that has failed: nobody is going to name it. Where the manifest is
     there all the same, it is for the next start to decide, and everything stays."""
     number, owner = log.last.number + 1, log.owner.epoch
-    if commit_name(number) in log.store.list(COMMITS):
+    if log.is_in_doubt or log.store.size(commit_name(number)) is not None:
         return
-    for folder in (CHUNKS, OUTBOX):
-        for name in log.store.list(folder):
-            known = ChunkName.parse(name)
-            if known is not None and (known.commit, known.owner) == (number, owner):
-                log.store.remove(name)
+    made = {name: ChunkName.parse(name) for folder in (CHUNKS, OUTBOX) for name in log.store.list(folder)}
+    log.store.remove(*(name for name, m in made.items() if m and (m.commit, m.owner) == (number, owner)))
 
 
 def find_orphans(log: CommitLog, floor: int) -> dict[str, int]:
@@ -87,25 +84,17 @@ def _is_past(name: str, owner: int, floor: int) -> bool:
 
 
 def _remove_commits(log: CommitLog, floor: int) -> tuple[int, ...]:
-    old = tuple(number for number in log.history.numbers() if number < floor)
+    """Remove manifests below the floor, which is noted first: who comes later begins to read there."""
+    listed = map(commit_number, log.store.list(COMMITS))
+    old = tuple(sorted(number for number in listed if number is not None and number < floor))
+    if old:
+        write_floor(log.store, floor)
     for number in old:
         log.store.remove(commit_name(number))
-        log.store.sync(COMMITS)
-        crash_point("sweep-between-removals")
     return old
 
 
-def _remove_files(store: Store, names: dict[str, int]) -> None:
-    for name in names:
-        store.remove(name)
-        crash_point("sweep-between-removals")
-    for folder in sorted({name.partition("/")[0] for name in names}):
-        store.sync(folder)
-
-
 def _forget_owners(store: Store, current: int) -> None:
-    for name in store.list(OWNERS):
-        epoch = owner_epoch(name)
-        if epoch is not None and epoch <= current - _OWNERS_KEPT:
-            store.remove(released_name(epoch))
-            store.remove(name)
+    epochs = {name: owner_epoch(name) for name in store.list(OWNERS)}
+    for name in [name for name, epoch in epochs.items() if epoch and epoch <= current - _OWNERS_KEPT]:
+        store.remove(*(name.replace(".json", end) for end in (".released", ".lease", ".json")))

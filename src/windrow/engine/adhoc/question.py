@@ -124,7 +124,7 @@ class Situation:
     def record(self, stream: Stream) -> StreamRecord:
         """A stream as the commit has it."""
         state = self.manifest.streams.get(stream.name)
-        place = self.question.log.store.place("commits/x").removesuffix("/commits/x")
+        place = str(self.question.log.store)
         return StreamRecord.new(stream) if state is None else StreamRecord.from_state(stream, state, place)
 
     @cached_property

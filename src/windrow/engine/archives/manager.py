@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +47,7 @@ from windrow.state.history import History
 from windrow.state.manifest import SourceState
 from windrow.state.names import ARCHIVES, RESERVED, file_name
 from windrow.state.reader import open_chunk
-from windrow.state.store import RESTORE, LocalStore, folder_in, make_private, remove_folder
+from windrow.state.store import RESTORE
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain, Instant
 
 if TYPE_CHECKING:
@@ -194,7 +193,6 @@ class Archiving:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.root = Path(engine.store.place("commits/x")).parents[1] / ARCHIVES
         self.kept: dict[str, Kept] = {}
         self._dropped: set[str] = set()
         #: dropped, and still open
@@ -286,11 +284,11 @@ class Archiving:
 
     def _new(self, spec: StandingArchive, source: str, shape: Shape) -> Kept:
         folder = f"{file_name(spec.name)}-{token_hex(4)}"
-        make_private(self.root)
         read = SourceState(source, {"commit": self._engine.last.number})
         laid = Laid.by(spec.said, Laid(), self._expected_rows(spec), is_equal=not shape.is_relation)
         shape = shape.laid_out(laid.layout)
-        archive = Archive.create(self.root / folder, shape.schema, shape.declaration, read=read)
+        store = self._engine.store.nested(ARCHIVES, folder)
+        archive = Archive.create(store, shape.schema, shape.declaration, read=read)
         seen = list(self._instants(spec.source))
         return Kept(spec, source, folder, shape, archive, max(seen) + 1 if seen else None, laid)
 
@@ -304,13 +302,13 @@ class Archiving:
 
     def _opened(self, name: str, stored: Mapping[str, Any]) -> Archive:
         """An archive that was there before, with all that it had."""
-        folder = folder_in(self.root, stored["folder"])
+        store = self._engine.store.nested(ARCHIVES, stored["folder"])
         try:
-            last = History(LocalStore(folder)).latest() if folder.is_dir() else None
+            last = History(store).latest() if store.is_there() else None
             had, has = int(stored.get("commit", 0)), last.number if last else 0
             if has < had:
-                raise _archive_lost(name, folder, had, has)
-            archive = Archive.open(folder, takeover=True)
+                raise _archive_lost(name, store, had, has)
+            archive = Archive.open(store, takeover=True)
         except StateError as error:
             if error.hint != RESTORE:
                 raise
@@ -319,7 +317,7 @@ class Archiving:
         if reached > found:
             archive.close()
             raise StateError(
-                f"{self.root.parent} has lost commits: its last one was {found}, and archive `{name}` has"
+                f"{self._engine.store} has lost commits: its last one was {found}, and archive `{name}` has"
                 f" rows of commit {reached}",
                 code="commit-lost",
                 hint=RESTORE,
@@ -339,7 +337,7 @@ class Archiving:
                     f"declare it as before, then ALTER ARCHIVE {spec.name} …; or {hint.partition(' or ')[2]}"
                 )
             raise StateError(
-                f"archive `{spec.name}` was declared otherwise when {self.root.parent} was written:"
+                f"archive `{spec.name}` was declared otherwise when {self._engine.store} was written:"
                 f" its {part} was {_shown(was)} and is now {_shown(now)}",
                 code="archive-changed",
                 hint=hint,
@@ -493,13 +491,11 @@ class Archiving:
 
     def _clear(self) -> None:
         """Remove folders that the last commit does not name."""
-        if not self.root.is_dir():
-            return
-        named = {each["folder"] for each in self.stored.values()}
-        for path in self.root.iterdir():
-            if path.name not in named:
-                with suppress(OSError, StateError):  # what is not ours, stays
-                    remove_folder(self.root, path.name)
+        store, named = self._engine.store, {each["folder"] for each in self.stored.values()}
+        for name in store.nests(ARCHIVES):
+            if name not in named:
+                with suppress(StateError):  # what is not ours, stays
+                    store.remove_nested(ARCHIVES, name)
 
 
 def _after(manifest: Manifest, section: str, commit: int) -> dict[int, list[OutboxEntry]]:
@@ -523,10 +519,10 @@ def _told(spec: StandingArchive, source: str) -> dict[str, Any]:
     }
 
 
-def _archive_lost(name: str, folder: Path, had: int, has: int) -> StateError:
+def _archive_lost(name: str, store: Store, had: int, has: int) -> StateError:
     what = f"its commit {had} is missing, and the last it has is {has}" if has else "it has no commits"
     return StateError(
-        f"archive `{name}` in {folder} has lost rows: {what}", code="archive-lost", hint=_anew(name)
+        f"archive `{name}` in {store} has lost rows: {what}", code="archive-lost", hint=_anew(name)
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.values import instant
 from windrow.engine.declarations import checked
 from windrow.errors import QueryError
+from windrow.state.names import ARCHIVES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,9 +85,9 @@ class ArchiveView:
         return self._kept.complete_from
 
     @property
-    def folder(self) -> Path:
-        """Where its files are."""
-        return self._engine.archives.root / self._kept.folder
+    def folder(self) -> str:
+        """Where its files are: a directory, or the URL of a prefix."""
+        return str(self._engine.store.nested(ARCHIVES, self._kept.folder))
 
     @property
     def files(self) -> list[str]:
