@@ -52,7 +52,7 @@ from windrow.engine.show import (
 from windrow.engine.statistics import Footprint, footprint_of
 from windrow.engine.tables import Refreshing, TableUpdate
 from windrow.engine.views import Named, Query, StreamView, TableView
-from windrow.errors import QueryError, StateError, WindrowError, nearest
+from windrow.errors import QueryError, SourceError, StateError, WindrowError, nearest
 from windrow.frame import Frame, from_
 from windrow.language.binder.bound_statements import (
     AnalyzeQuery,
@@ -78,10 +78,12 @@ from windrow.spark.sources import infer_schema, open_data, open_url
 from windrow.spark.sources.generator_source import GeneratorSource
 from windrow.spark.sources.push_source import PushSource
 from windrow.spark.sources.source import Begun
+from windrow.spark.sources.streaming_frame import StreamingFrame
 from windrow.spark.sources.table_source import CalledContent, FilesContent, GivenContent, files_of
 from windrow.spark.sources.tables import rows_to_change
 from windrow.state.log import CommitLog
 from windrow.state.names import CHECKPOINTS, file_name
+from windrow.state.object_store import open_store
 from windrow.state.store import LocalStore, remove_folder
 
 if TYPE_CHECKING:
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
     from windrow.spark.frames import SparkSession
     from windrow.spark.sources import Source
     from windrow.spark.sources.table_source import TableSource
+    from windrow.state.store import Store
 
 #: a bundled stream is not made faster than that
 _MOST_TIMES = 1000
@@ -105,8 +108,9 @@ def connect(
 ) -> Windrow:
     """An engine over a state directory: it goes on where that is. Without one (None) nothing outlives it.
 
+    `state` is a path, or the URL of a prefix in an object store: "s3://bucket/prefix", "gs://…" or "az://…".
     `spark` is your session, or a local one is made. `takeover` is your word that an engine of another machine
-    that seems to own the directory is gone.
+    that seems to own the state is gone.
     """
     return Windrow(spark, state, takeover=takeover)
 
@@ -123,15 +127,17 @@ class Windrow:
         start: Callable[[], SparkSession] = local_session,
     ) -> None:
         self._temporary = TemporaryDirectory(prefix="windrow-") if state is None else None
-        folder = Path(self._temporary.name) if self._temporary else Path(state or "").absolute()
-        log = CommitLog.open(LocalStore(folder), takeover=takeover)
+        store = open_store(Path(self._temporary.name) if self._temporary else state or "")
+        if isinstance(store, LocalStore):
+            store = LocalStore(store.root.absolute())
+        log = CommitLog.open(store, takeover=takeover)
         try:
             self.spark = prepared(spark if spark is not None else start())
             self._engine = Engine(SparkJobs(self.spark), log, parallelism(self.spark))
         except BaseException:
             log.close()
             raise
-        self._folder = folder
+        self._folder = store.local
         self._catalog = Catalog(inference=self._engine.columns_of)
         self._sources: dict[str, Source] = {}
         self._table_sources: dict[str, TableSource] = {}
@@ -141,7 +147,7 @@ class Windrow:
         self._failure: BaseException | None = None
         self._closed = False
         self._asker = Asker(log, archives=self._engine.archives, standing=self._engine.asked_by)
-        self._asker.elsewhere = OnSpark(self.spark, log, folder, self._asker.turns)
+        self._asker.elsewhere = OnSpark(self.spark, log, self._folder, self._asker.turns)
         #: makes the sink of a query without one; None: its answers are kept for `results()`
         self.default_sink: Callable[[str], Sink] | None = None
         #: puts something beside the sink that a query names, to see its answers too
@@ -282,6 +288,13 @@ class Windrow:
                 )
             with job_failed(f"taking the rows of stream `{name}`"):
                 source = open_data(self.spark, self._catalog.streams[name], data)
+            if isinstance(source, StreamingFrame) and not isinstance(self.store, LocalStore):
+                raise SourceError(
+                    f"stream `{name}` is a streaming frame: Spark keeps notes of it in a directory, and the"
+                    f" state is in {self.store}",
+                    code="checkpoint-directory",
+                    hint="declare the stream FROM 'kafka:…' or 'files:…', or keep the state in a directory",
+                )
             self._engine.read_from(name, source)
             self._sources[name] = source
         self._engine.commit()
@@ -510,8 +523,13 @@ class Windrow:
         return footprint_of(self._engine.last)
 
     @property
+    def store(self) -> Store:
+        """Where the state is. As text: a directory, or the URL of a prefix."""
+        return self._engine.store
+
+    @property
     def folder(self) -> Path:
-        """Where the state is."""
+        """Where the state is; of state in an object store, what this machine keeps beside it."""
         return self._folder
 
     @property
@@ -779,13 +797,13 @@ class Windrow:
         missing = self.undeclared
         if missing:
             raise StateError(
-                f"{self._folder} holds the state of query `{missing[0]}`, which is not declared",
+                f"{self.store} holds the state of query `{missing[0]}`, which is not declared",
                 code="query-missing",
                 hint=f"declare it as before, or drop it: w.drop('{missing[0]}'), or --drop {missing[0]}",
             )
         for name in sorted(self._engine.archives.undeclared):
             raise StateError(
-                f"{self._folder} holds archive `{name}`, which is not declared",
+                f"{self.store} holds archive `{name}`, which is not declared",
                 code="archive-missing",
                 hint=f"declare it as before, or drop it: w.drop('{name}'), or --drop {name}",
             )

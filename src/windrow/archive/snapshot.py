@@ -20,8 +20,9 @@ from windrow.archive.search import Wanted
 from windrow.errors import DataError, StateError
 from windrow.state.history import History
 from windrow.state.manifest import Manifest, SourceState
+from windrow.state.object_store import open_store
 from windrow.state.refs import ChunkRef
-from windrow.state.store import Store, open_store
+from windrow.state.store import Store
 
 #: the name of the one stream of an archive in its manifests
 STREAM = "archive"

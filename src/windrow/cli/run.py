@@ -31,8 +31,9 @@ def run(
         typer.Argument(metavar="FILE.cql", dir_okay=False, help="A script; - reads from standard input."),
     ],
     state: Annotated[
-        Path, typer.Option(metavar="DIR", file_okay=False, help="Where the state is kept, to go on from.")
-    ] = Path("state"),
+        str,
+        typer.Option(metavar="DIR|URL", help="Where the state is kept: a directory, s3://…, gs://…, az://…."),
+    ] = "state",
     once: Annotated[bool, typer.Option("--once", help="Take what is there, and end.")] = False,
     flush: Annotated[
         bool, typer.Option("--flush", help="Then end the streams and answer everything; implies --once.")

@@ -81,7 +81,7 @@ class Takes(Protocol):
 
 @contextmanager
 def started(
-    state: Path | None,
+    state: str | Path | None,
     signals: Takes,
     spark: SparkChoice,
     observed: Observed | None = None,

@@ -41,8 +41,9 @@ def serve(
     host: Annotated[str, typer.Option(metavar="NAME", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 is any that is free.")] = PORT,
     state: Annotated[
-        Path, typer.Option(metavar="DIR", file_okay=False, help="Where the state is kept, to go on from.")
-    ] = Path("state"),
+        str,
+        typer.Option(metavar="DIR|URL", help="Where the state is kept: a directory, s3://…, gs://…, az://…."),
+    ] = "state",
     trigger: Annotated[
         str, typer.Option(metavar="TIME", callback=trigger_text, help="How often rows are taken.")
     ] = "1 second",
@@ -111,7 +112,7 @@ def tokens_for(host: str, token_file: Path | None) -> Tokens | None:
 
 @contextmanager
 def serving(
-    state: Path | None,
+    state: str | Path | None,
     script: str,
     *,
     trigger: str,

@@ -167,7 +167,7 @@ class Session:
 
     def __init__(
         self,
-        state: Path | None,
+        state: str | Path | None,
         spark: SparkChoice | None = None,
         observed: Observed | None = None,
         *,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,8 +20,8 @@ from windrow.cli.options import (
 
 def shell(
     state: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", file_okay=False, help="Where the state is kept; else nothing is."),
+        str | None,
+        typer.Option(metavar="DIR|URL", help="Where the state is kept, as for `run`; else nothing is."),
     ] = None,
     master: MasterOption = None,
     conf: ConfOption = None,

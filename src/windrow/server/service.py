@@ -5,6 +5,7 @@ Statements are made one at a time. Everything that takes long is called from a t
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +36,7 @@ from windrow.server.answers import AnswerLog, LoggedSink, Place
 from windrow.server.formats import as_json_rows, columns_of, read_rows
 from windrow.server.runner import Runner
 from windrow.server.watch import Watch, plain, steady
+from windrow.state.names import STATEMENTS
 
 if TYPE_CHECKING:
     from windrow.engine.adhoc.select import Asked
@@ -195,6 +197,8 @@ class Service:
                     dropped.append((kind, name))
         if made or dropped:
             self.answers.remember(made, dropped)
+            if self.windrow.store.lease is not None:  # another machine may go on, and has no log of answers
+                self.windrow.store.put(STATEMENTS, json.dumps(self.answers.remembered()).encode())
 
     def _declare_remembered(self) -> None:
         """Make again what came over HTTP and the script does not say."""
@@ -204,6 +208,9 @@ class Service:
             "QUERY": self.windrow.queries,
             "ARCHIVE": self.windrow.archives,
         }
+        store = self.windrow.store
+        if store.lease is not None and store.size(STATEMENTS) is not None:
+            self.answers.remember([tuple(each) for each in json.loads(store.read(STATEMENTS))], ())
         for kind, name, text in self.answers.remembered():
             if name not in kinds[kind]:
                 self.windrow.declare(text)

@@ -27,6 +27,8 @@ from hashlib import blake2b
 COMMITS, OWNERS, CHUNKS, OUTBOX, TEMPORARY = "commits", "owners", "chunks", "outbox", "tmp"
 FOLDERS = (COMMITS, OWNERS, CHUNKS, OUTBOX, TEMPORARY)
 LOCK, FLOOR = f"{OWNERS}/lock", f"{OWNERS}/floor"
+#: what a server was told over HTTP, where its log of answers may be on another machine
+STATEMENTS = f"{OWNERS}/statements"
 #: beside them: what Spark and archives keep, a directory for each
 CHECKPOINTS, ARCHIVES = "checkpoints", "archives"
 #: begins what the engine files under a name that it made itself; no declared name has a control character

@@ -130,6 +130,10 @@ class Store(Protocol):
     def lease(self) -> float | None:
         """How many seconds an owner counts as living after its last sign; None: locks and processes tell."""
 
+    @property
+    def local(self) -> Path:
+        """A directory of this machine for what belongs to the state, and can be done without."""
+
     def place(self, name: str) -> str:
         """The full name of a file, for messages."""
 
@@ -207,6 +211,10 @@ class LocalStore:
 
     root: Path
     lease: ClassVar[float | None] = None
+
+    @property
+    def local(self) -> Path:
+        return self.root
 
     def __str__(self) -> str:
         return str(self.root)
@@ -361,19 +369,13 @@ class LocalStore:
                 self.remove_nested(TEMPORARY, name)
 
     def _path(self, name: str) -> Path:
-        if not _NAME.fullmatch(name) or name.partition("/")[0] not in FOLDERS:
-            raise StateError(f"`{name}` is not a name of a file in a state directory", code="bad-name")
-        return self.root / name
+        return self.root / check_name(name)
 
     def _refuse_foreign(self) -> None:
         """A directory that holds other things is never made a state directory by mistake."""
         found = {entry.name for entry in self.root.iterdir()}
         if COMMITS not in found and not found <= set(FOLDERS):
-            raise StateError(
-                f"{self.root} is not a state directory: it holds `{min(found - set(FOLDERS))}`",
-                code="foreign-directory",
-                hint="give a directory that is empty or does not exist yet",
-            )
+            raise foreign(self, min(found - set(FOLDERS)))
 
 
 @dataclass(frozen=True)
@@ -401,23 +403,20 @@ class _GroupedStore(LocalStore):
             self._sync(folder)
 
 
-def open_store(place: str | Path | Store) -> Store:
-    """The store at a path, or at a URL of an object store; a store is itself.
+def check_name(name: str, folders: tuple[str, ...] = FOLDERS) -> str:
+    """A name of a file in a store, or an error: nothing else becomes part of a path."""
+    if not _NAME.fullmatch(name) or name.partition("/")[0] not in folders:
+        raise StateError(f"`{name}` is not a name of a file in a state directory", code="bad-name")
+    return name
 
-    >>> print(open_store("./state"))
-    state
-    >>> open_store("ftp://host/state")
-    Traceback (most recent call last):
-        ...
-    windrow.errors.StateError: `ftp:` is no place for state (give a directory, or s3://…, gs://… or az://…)
-    """
-    if not isinstance(place, str | Path):
-        return place
-    scheme, colon, _ = str(place).partition("://")
-    if not colon:
-        return LocalStore(Path(place))
-    hint = "give a directory, or s3://…, gs://… or az://…"
-    raise StateError(f"`{scheme}:` is no place for state", code="bad-state-url", hint=hint)
+
+def foreign(store: Store, found: str) -> StateError:
+    """A place that holds other things is never made a state directory by mistake."""
+    return StateError(
+        f"{store} is not a state directory: it holds `{found}`",
+        code="foreign-directory",
+        hint="give a directory that is empty or does not exist yet",
+    )
 
 
 def make_private(path: Path) -> None:

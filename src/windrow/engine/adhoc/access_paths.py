@@ -19,6 +19,7 @@ from windrow.engine.retention import of_stream
 from windrow.errors import QueryError
 from windrow.execution.kept_rows import kept_bytes, span_of
 from windrow.state.names import KEPT
+from windrow.state.store import LocalStore
 from windrow.windows.domain import INFINITY, Domain, Instant
 from windrow.windows.ranges import LaggedWindow, RangeWindow
 from windrow.windows.rows import RowsWindow
@@ -187,7 +188,7 @@ def kept_sub_windows(wanted: Wanted) -> Way | None:
             span_of(ref)[1],
             ref.bytes,
             partial(read_columns, wanted.store, ref, record.stream, columns),
-            wanted.store.place(ref.name),
+            wanted.store.place(ref.name) if isinstance(wanted.store, LocalStore) else None,
             partial(kept_bytes, wanted.store, ref),
         )
         for ref in inside
