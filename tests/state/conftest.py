@@ -1,4 +1,4 @@
-"""A state directory for each test that asks."""
+"""A state directory for each test that asks, and the same in an object store."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.support.object_stores import KINDS, S3Server, s3_server
 
+from windrow.state.object_store import ObjectStore
 from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from windrow.state.store import Store
 
 _MEMORY = Path("/dev/shm")
 
@@ -26,8 +30,36 @@ def directory() -> Iterator[Path]:
 
 
 @pytest.fixture
-def store(directory: Path) -> LocalStore:
+def local(directory: Path) -> LocalStore:
     """An empty state directory."""
     made = LocalStore(directory / "state")
     made.prepare()
     return made
+
+
+@pytest.fixture
+def objects(directory: Path) -> ObjectStore:
+    """An empty object store: the library's own, over files, for which it makes the same promises."""
+    (directory / "bucket").mkdir()
+    return ObjectStore(f"file://{directory}/bucket?lease=0.5&cache={directory}/cache")
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """A real S3 server."""
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, directory: Path) -> Store:
+    """An empty place for state, of each kind."""
+    match request.param:
+        case "directory":
+            found: Store = request.getfixturevalue("local")
+        case "objects":
+            found = request.getfixturevalue("objects")
+        case _:
+            server: S3Server = request.getfixturevalue("s3")
+            found = ObjectStore(server.new_prefix(lease=0.5, cache=directory / "cache"))
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,8 +11,10 @@ import pyarrow as pa
 from windrow.state.chunk import chunk_writer
 from windrow.state.crash import crash_point
 from windrow.state.names import new_chunk_name
+from windrow.state.object_store import ObjectStore
 from windrow.state.reader import open_chunk
 from windrow.state.refs import Facts
+from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +25,30 @@ if TYPE_CHECKING:
     from windrow.state.reader import Chunk
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
+
+
+def place_of(store: Store) -> str:
+    """Where a store is, for another process."""
+    return store.url if isinstance(store, ObjectStore) else str(store)
+
+
+def store_at(place: str) -> Store:
+    """The store of another process."""
+    return ObjectStore(place) if "://" in place else LocalStore(Path(place))
+
+
+def overwrite(store: Store, name: str, data: bytes | None) -> None:
+    """Change a file behind the back of everybody, or remove it."""
+    if isinstance(store, LocalStore):
+        path = Path(store.place(name))
+        path.unlink() if data is None else path.write_bytes(data)
+        return
+    assert isinstance(store, ObjectStore)
+    store.cache.drop([name])
+    if data is None:
+        store._client.delete(name)
+    else:
+        store._client.put(name, data)
 
 
 def numbers(values: Iterable[int]) -> pa.Table:

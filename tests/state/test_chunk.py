@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.memory_store import MemoryStore
-from tests.state.support import numbers, write_chunk
+from tests.state.support import numbers, overwrite, write_chunk
 
 from windrow.errors import StateError
 from windrow.state.chunk import chunk_writer
 from windrow.state.reader import open_chunk
 from windrow.state.refs import ChunkRef, Facts
-from windrow.state.store import LocalStore
+from windrow.state.store import Store
 
 NAMES = pa.table(
     {
@@ -31,7 +30,7 @@ NAMES = pa.table(
 )
 
 
-def write_two(store: LocalStore) -> ChunkRef:
+def write_two(store: Store) -> ChunkRef:
     with chunk_writer(store, "chunks/two", {"epoch": 4}) as writer:
         writer.add(("sum", 0), numbers(range(1000)), 10, 19)
         writer.add(("sum", 1), numbers(range(5)), 20, 29, tombstones=2)
@@ -39,7 +38,7 @@ def write_two(store: LocalStore) -> ChunkRef:
     return writer.ref
 
 
-def test_each_table_comes_back_with_its_own_schema(store: LocalStore) -> None:
+def test_each_table_comes_back_with_its_own_schema(store: Store) -> None:
     chunk = open_chunk(store, write_two(store))
     assert chunk.keys == (("sum", 0), ("sum", 1), ("join",))
     assert chunk.read("join").equals(NAMES)
@@ -48,17 +47,17 @@ def test_each_table_comes_back_with_its_own_schema(store: LocalStore) -> None:
     chunk.verify()
 
 
-def test_the_ref_tells_what_a_manifest_wants_to_know(store: LocalStore) -> None:
+def test_the_ref_tells_what_a_manifest_wants_to_know(store: Store) -> None:
     ref = write_two(store)
     chunk = open_chunk(store, ref)
     first, second, join = (section.facts for section in chunk.sections)
     assert ref.operators == {"sum": first.merged(second), "join": join}
     assert (ref.operators["sum"].lowest, ref.operators["sum"].highest) == (10, 29)
-    assert (ref.rows, ref.bytes) == (1008, Path(store.place(ref.name)).stat().st_size)
+    assert (ref.rows, ref.bytes) == (1008, store.size(ref.name))
     assert ChunkRef.from_json(ref.to_json()) == ref
 
 
-def test_reading_copies_nothing_and_outlives_the_file(store: LocalStore) -> None:
+def test_reading_copies_nothing_and_outlives_the_file(store: Store) -> None:
     before = pa.total_allocated_bytes()
     with chunk_writer(store, "chunks/big") as writer:
         writer.add("sum", numbers(range(200_000)))
@@ -68,18 +67,17 @@ def test_reading_copies_nothing_and_outlives_the_file(store: LocalStore) -> None
     assert table["n"][199_999].as_py() == 199_999
 
 
-def test_sections_are_aligned_for_vector_instructions(store: LocalStore) -> None:
+def test_sections_are_aligned_for_vector_instructions(store: Store) -> None:
     sections = open_chunk(store, write_two(store)).sections
     assert all(section.offset % 64 == section.facts.bytes % 64 == 0 for section in sections)
 
 
-def test_one_section_is_read_though_another_is_damaged(store: LocalStore) -> None:
+def test_one_section_is_read_though_another_is_damaged(store: Store) -> None:
     ref = write_two(store)
-    path = Path(store.place(ref.name))
-    data = bytearray(path.read_bytes())
+    data = bytearray(store.read(ref.name))
     second = open_chunk(store, ref).sections[1]
     data[second.offset + 5] ^= 1
-    path.write_bytes(data)
+    overwrite(store, ref.name, bytes(data))
     chunk = open_chunk(store, ref)
     assert chunk.read("join").equals(NAMES)
     with pytest.raises(StateError, match=r"chunks/two is damaged: section \('sum', 1\)"):
@@ -88,7 +86,7 @@ def test_one_section_is_read_though_another_is_damaged(store: LocalStore) -> Non
         chunk.verify()
 
 
-def test_a_key_may_come_in_pieces_of_one_schema(store: LocalStore) -> None:
+def test_a_key_may_come_in_pieces_of_one_schema(store: Store) -> None:
     with chunk_writer(store, "chunks/a") as writer:
         for start in (0, 10, 20):
             writer.add("out", numbers(range(start, start + 10)), start, start + 9)
@@ -99,7 +97,7 @@ def test_a_key_may_come_in_pieces_of_one_schema(store: LocalStore) -> None:
     assert chunk.read("out")["n"].to_pylist() == list(range(30))
 
 
-def test_a_chunk_of_nothing_and_a_table_of_no_rows_are_chunks_too(store: LocalStore) -> None:
+def test_a_chunk_of_nothing_and_a_table_of_no_rows_are_chunks_too(store: Store) -> None:
     assert open_chunk(store, write_chunk(store, "chunks/none", [])).keys == ()
     empty = open_chunk(store, write_chunk(store, "chunks/empty", [("sum", NAMES.slice(0, 0))]))
     assert empty.read("sum").equals(NAMES.slice(0, 0))
@@ -107,13 +105,13 @@ def test_a_chunk_of_nothing_and_a_table_of_no_rows_are_chunks_too(store: LocalSt
         empty.read("join")
 
 
-def test_a_name_is_used_once(store: LocalStore) -> None:
+def test_a_name_is_used_once(store: Store) -> None:
     write_chunk(store, "chunks/a", [])
     with pytest.raises(StateError, match=r"chunks/a exists already.*new_chunk_name"):
-        write_chunk(store, "chunks/a", [])
+        write_chunk(store, "chunks/a", [("sum", NAMES)])
 
 
-def test_an_unfinished_chunk_is_not_there(store: LocalStore) -> None:
+def test_an_unfinished_chunk_is_not_there(store: Store) -> None:
     with suppress(RuntimeError), chunk_writer(store, "chunks/a") as writer:
         writer.add("sum", numbers([1]))
         raise RuntimeError("the task fails")
@@ -131,16 +129,17 @@ def test_an_unfinished_chunk_is_not_there(store: LocalStore) -> None:
         (b"windrow chunk 7\n".ljust(500, b"\0"), "has format 7, .* reads formats up to 1"),
     ],
 )
-def test_foreign_files_are_named(store: LocalStore, contents: bytes, says: str) -> None:
+def test_foreign_files_are_named(store: Store, contents: bytes, says: str) -> None:
     store.create("chunks/odd", contents, "manifest")
     with pytest.raises(StateError, match=f"chunks/odd .*{says}"):
         open_chunk(store, "chunks/odd")
 
 
-def test_a_missing_or_exchanged_chunk_is_named(store: LocalStore) -> None:
+def test_a_missing_or_exchanged_chunk_is_named(store: Store) -> None:
     one = write_chunk(store, "chunks/one", [("sum", numbers([1]))])
     two = write_chunk(store, "chunks/two", [("sum", numbers([2]))])
-    Path(store.place("chunks/two")).replace(store.place("chunks/one"))
+    overwrite(store, "chunks/one", store.read("chunks/two"))
+    overwrite(store, "chunks/two", None)
     with pytest.raises(StateError, match="chunks/one is damaged: it is not the file that was committed"):
         open_chunk(store, one)
     with pytest.raises(StateError, match=r"chunks/two is missing, .*restore") as caught:
@@ -196,18 +195,17 @@ def test_each_key_of_a_pack_has_its_own_rows(sizes: list[tuple[str, int]]) -> No
     chunk.verify()
 
 
-def test_every_row_of_a_pack_is_someones(store: LocalStore) -> None:
+def test_every_row_of_a_pack_is_someones(store: Store) -> None:
     with pytest.raises(ValueError, match="2 of 3 rows"), chunk_writer(store, "outbox/a") as writer:
         writer.add_pack(NAMES, [("a", 2)])
 
 
-def test_a_changed_byte_of_a_pack_is_noticed(store: LocalStore) -> None:
+def test_a_changed_byte_of_a_pack_is_noticed(store: Store) -> None:
     with chunk_writer(store, "outbox/a") as writer:
         writer.add_pack(numbers(range(50)), [("a", 20), ("b", 30)])
-    place = Path(store.place("outbox/a"))
-    data = bytearray(place.read_bytes())
+    data = bytearray(store.read("outbox/a"))
     pack = open_chunk(store, writer.ref).sections[0]
     data[(pack.offset + pack.end) // 2] ^= 1
-    place.write_bytes(bytes(data))
+    overwrite(store, "outbox/a", bytes(data))
     with pytest.raises(StateError, match="checksum"):
         open_chunk(store, writer.ref).read("b")

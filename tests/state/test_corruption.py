@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.memory_store import MemoryStore
-from tests.state.support import commit_values, numbers
+from tests.state.support import commit_values, numbers, overwrite
+from tests.support.object_stores import KINDS, S3Server
 
 from windrow.errors import StateError
 from windrow.state.chunk import chunk_writer
 from windrow.state.history import History
 from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest
+from windrow.state.object_store import ObjectStore
 from windrow.state.reader import open_chunk
-from windrow.state.store import LocalStore
+from windrow.state.store import LocalStore, Store
 
 if TYPE_CHECKING:
     from windrow.state.refs import ChunkRef
@@ -38,9 +39,21 @@ def damages(draw: Any, data: bytes) -> Any:
     return zeroed if zeroed != data else data[:at]
 
 
+@pytest.fixture(scope="module", params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("state")
+    if request.param == "directory":
+        return LocalStore(folder)
+    cache = tmp_path_factory.mktemp("cache")
+    if request.param == "objects":
+        return ObjectStore(f"file://{folder}?cache={cache}")
+    server: S3Server = request.getfixturevalue("s3")
+    return ObjectStore(server.new_prefix(cache=cache))
+
+
 @pytest.fixture(scope="module")
-def chunk(tmp_path_factory: pytest.TempPathFactory) -> tuple[LocalStore, ChunkRef, bytes]:
-    store = LocalStore(tmp_path_factory.mktemp("state"))
+def chunk(place: Store) -> tuple[Store, ChunkRef, bytes]:
+    store = place.nested("archives", "chunk")
     store.prepare()
     with chunk_writer(store, "chunks/whole", {"epoch": 1}) as writer:
         writer.add(("sum", 0), numbers(range(50)), 0, 49)
@@ -52,7 +65,7 @@ def chunk(tmp_path_factory: pytest.TempPathFactory) -> tuple[LocalStore, ChunkRe
 @given(choices=st.data())
 def test_a_damaged_chunk_is_detected_and_named(choices: Any, chunk: Any) -> None:
     store, ref, whole = chunk
-    Path(store.place("chunks/whole")).write_bytes(choices.draw(damages(whole)))
+    overwrite(store, "chunks/whole", choices.draw(damages(whole)))
     for known_as in (ref, "chunks/whole"):
         with pytest.raises(StateError, match="chunks/whole") as caught:
             open_chunk(store, known_as).verify()
@@ -71,8 +84,8 @@ def test_every_byte_of_a_chunk_is_under_a_checksum(chunk: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def committed(tmp_path_factory: pytest.TempPathFactory) -> tuple[LocalStore, str, bytes]:
-    store = LocalStore(tmp_path_factory.mktemp("state"))
+def committed(place: Store) -> tuple[Store, str, bytes]:
+    store = place.nested("archives", "manifest")
     with CommitLog.open(store) as log:
         commit_values(log, [1, 2, 3])
     name = max(store.list("commits"))
@@ -82,7 +95,7 @@ def committed(tmp_path_factory: pytest.TempPathFactory) -> tuple[LocalStore, str
 @given(choices=st.data())
 def test_a_damaged_manifest_is_detected_and_named(choices: Any, committed: Any) -> None:
     store, name, whole = committed
-    Path(store.place(name)).write_bytes(choices.draw(damages(whole)))
+    overwrite(store, name, choices.draw(damages(whole)))
     with pytest.raises(StateError, match=name) as caught:
         History(store).latest()
     assert "restore" in str(caught.value)

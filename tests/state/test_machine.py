@@ -43,7 +43,7 @@ class StateMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.store = MemoryStore()
+        self.store = self.make_store()
         self.committed: dict[int, list[int]] = {}
         self.doubtful: list[int] | None = None
         self.removed: set[str] = set()
@@ -52,6 +52,10 @@ class StateMachine(RuleBasedStateMachine):
         self.next_value = 0
         self.patches = ExitStack()
         self.patches.enter_context(mock.patch.object(crash, "_kill", die))
+
+    def make_store(self) -> Any:
+        """Where the state is."""
+        return MemoryStore()
 
     def teardown(self) -> None:
         self.readers.close()

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.state.processes import CONTEXT, run, start
-from tests.state.support import commit_values, values_of, with_chunk, write_next
+from tests.state.support import commit_values, overwrite, place_of, values_of, with_chunk, write_next
 from tests.state.victim import fork_and_reopen, hold
 
 from windrow.errors import StateError
 from windrow.state import owner as owner_module
 from windrow.state.log import CommitLog
 from windrow.state.owner import Owner, last_owner
-from windrow.state.store import LocalStore
+from windrow.state.store import LocalStore, Store
 from windrow.state.sweep import sweep
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_what_tells_that_an_owner_is_gone(
     assert before.certainly_gone(ME, locked) is gone
 
 
-def test_a_second_engine_is_refused_and_told_who_is_first(store: LocalStore) -> None:
+def test_a_second_engine_is_refused_and_told_who_is_first(store: Store) -> None:
     with CommitLog.open(store):
         with pytest.raises(StateError, match=rf"in use by process {os.getpid()} on .*, since 20") as caught:
             CommitLog.open(store, takeover=True)
@@ -77,9 +77,9 @@ def test_a_second_engine_is_refused_and_told_who_is_first(store: LocalStore) -> 
         assert log.owner.epoch == 2
 
 
-def test_an_engine_of_another_process_is_refused_until_it_is_killed(store: LocalStore) -> None:
+def test_an_engine_of_another_process_is_refused_until_it_is_killed(store: Store) -> None:
     ready = CONTEXT.Event()
-    process = start(hold, str(store.root), ready)
+    process = start(hold, place_of(store), ready)
     assert ready.wait(30)
     with pytest.raises(StateError, match=f"in use by process {process.pid} "):
         CommitLog.open(store)
@@ -101,8 +101,8 @@ def test_a_killed_engine_that_nobody_has_reaped_is_gone() -> None:
     process.wait()
 
 
-def test_without_locks_the_process_itself_is_the_evidence(store: LocalStore) -> None:
-    store = NoLocks(store.root)
+def test_without_locks_the_process_itself_is_the_evidence(local: LocalStore) -> None:
+    store: Store = NoLocks(local.root)
     first = CommitLog.open(store)
     with pytest.raises(StateError, match="in use by process"):
         CommitLog.open(store)
@@ -110,8 +110,8 @@ def test_without_locks_the_process_itself_is_the_evidence(store: LocalStore) -> 
     CommitLog.open(store).close()
 
 
-def test_an_owner_elsewhere_needs_the_users_word(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = NoLocks(store.root)
+def test_an_owner_elsewhere_needs_the_users_word(local: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store: Store = NoLocks(local.root)
     with monkeypatch.context() as there:
         elsewhere(there)
         CommitLog.open(store)
@@ -123,7 +123,7 @@ def test_an_owner_elsewhere_needs_the_users_word(store: LocalStore, monkeypatch:
 
 
 def test_an_owner_elsewhere_that_ended_in_order_is_succeeded(
-    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as there:
         elsewhere(there)
@@ -132,9 +132,9 @@ def test_an_owner_elsewhere_that_ended_in_order_is_succeeded(
 
 
 def test_an_owner_that_comes_back_commits_and_sweeps_no_more(
-    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+    local: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = NoLocks(store.root)
+    store: Store = NoLocks(local.root)
     with monkeypatch.context() as there:
         elsewhere(there)
         old = CommitLog.open(store)
@@ -156,10 +156,10 @@ def test_an_owner_that_comes_back_commits_and_sweeps_no_more(
 
 
 def test_a_last_commit_of_the_old_owner_is_not_lost_in_the_takeover(
-    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+    local: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The old owner commits after the new one has looked, before the new one has made its first commit."""
-    store = NoLocks(store.root)
+    store: Store = NoLocks(local.root)
     with monkeypatch.context() as there:
         elsewhere(there)
         old = CommitLog.open(store)
@@ -179,9 +179,9 @@ def test_a_last_commit_of_the_old_owner_is_not_lost_in_the_takeover(
 
 
 def test_of_two_who_take_over_at_once_the_later_epoch_wins(
-    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+    local: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = NoLocks(store.root)
+    store: Store = NoLocks(local.root)
     real = LocalStore.create
     rivals: list[Any] = []
 
@@ -201,17 +201,17 @@ def test_of_two_who_take_over_at_once_the_later_epoch_wins(
     commit_values(rivals[1], [1])
 
 
-def test_a_forked_child_does_not_keep_the_lock(store: LocalStore) -> None:
-    assert run(fork_and_reopen, str(store.root)) == 0
+def test_a_forked_child_does_not_keep_the_lock(local: LocalStore) -> None:
+    assert run(fork_and_reopen, str(local.root)) == 0
 
 
-def test_an_owner_file_that_tells_nothing_is_named(store: LocalStore) -> None:
-    Path(store.place("owners/000007.json")).write_text("?")
+def test_an_owner_file_that_tells_nothing_is_named(store: Store) -> None:
+    overwrite(store, "owners/000007.json", b"?")
     with pytest.raises(StateError, match=r"owners/000007.json is damaged"):
         CommitLog.open(store)
 
 
-def test_epochs_grow_even_if_the_owner_files_are_gone(store: LocalStore) -> None:
+def test_epochs_grow_even_if_the_owner_files_are_gone(store: Store) -> None:
     CommitLog.open(store).close()
     CommitLog.open(store).close()
     for name in store.list("owners"):

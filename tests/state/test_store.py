@@ -15,18 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import StateError
-from windrow.state.store import LocalStore
+from windrow.state.store import LocalStore, Store
 
 
-def test_a_created_file_is_read_back_and_listed_with_its_size(store: LocalStore) -> None:
+def test_a_created_file_is_read_back_and_listed_with_its_size(store: Store) -> None:
     store.create("commits/a.json", b"one", "manifest")
     assert store.read("commits/a.json") == b"one"
-    assert store.map("commits/a.json").to_pybytes() == b"one"
+    assert store.map("commits/a.json").slice().to_pybytes() == b"one"
     assert store.list("commits") == {"commits/a.json": 3}
     assert store.list("tmp") == {}
 
 
-def test_a_taken_name_stays_as_it_was(store: LocalStore) -> None:
+def test_a_taken_name_stays_as_it_was(store: Store) -> None:
     store.create("commits/a.json", b"one", "manifest")
     with pytest.raises(FileExistsError):
         store.create("commits/a.json", b"two", "manifest")
@@ -36,7 +36,7 @@ def test_a_taken_name_stays_as_it_was(store: LocalStore) -> None:
     assert store.list("tmp") == {}
 
 
-def test_of_many_who_create_one_name_exactly_one_succeeds(store: LocalStore) -> None:
+def test_of_many_who_create_one_name_exactly_one_succeeds(store: Store) -> None:
     def attempt(who: int) -> bool:
         try:
             store.create("commits/a.json", b"%d" % who * 1000, "manifest")
@@ -50,27 +50,27 @@ def test_of_many_who_create_one_name_exactly_one_succeeds(store: LocalStore) -> 
     assert store.read("commits/a.json") == b"%d" % won.index(True) * 1000
 
 
-def test_a_failed_writer_leaves_nothing(store: LocalStore) -> None:
+def test_a_failed_writer_leaves_nothing(store: Store) -> None:
     with suppress(KeyboardInterrupt), store.writer("chunks/a") as file:
         file.write(b"part")
         raise KeyboardInterrupt
     assert store.list("chunks") == {}
 
 
-def test_a_removed_file_stays_readable_for_who_has_mapped_it(store: LocalStore) -> None:
+def test_a_removed_file_stays_readable_for_who_has_mapped_it(store: Store) -> None:
     store.create("chunks/a", b"x" * 10_000, "manifest")
     mapped = store.map("chunks/a")
     store.remove("chunks/a")
     store.remove("chunks/a")
-    assert mapped.to_pybytes() == b"x" * 10_000
+    assert mapped.slice().to_pybytes() == b"x" * 10_000
 
 
-def test_an_empty_file_is_mapped_too(store: LocalStore) -> None:
+def test_an_empty_file_is_mapped_too(store: Store) -> None:
     store.create("chunks/a", b"", "manifest")
     assert store.map("chunks/a").size == 0
 
 
-def test_a_store_can_be_sent_to_another_process(store: LocalStore) -> None:
+def test_a_store_can_be_sent_to_another_process(store: Store) -> None:
     assert pickle.loads(pickle.dumps(store)) == store
 
 
@@ -94,7 +94,7 @@ def test_a_store_can_be_sent_to_another_process(store: LocalStore) -> None:
         "chunks/a b",
     ],
 )
-def test_names_that_could_leave_the_directory_are_refused(store: LocalStore, name: str) -> None:
+def test_names_that_could_leave_the_directory_are_refused(store: Store, name: str) -> None:
     for operation in (store.read, store.remove, store.map, store.place):
         with pytest.raises(StateError, match="not a name"):
             operation(name)
@@ -137,23 +137,23 @@ def test_a_directory_of_other_things_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_errors_of_the_system_name_the_file_and_the_way_out(
-    store: LocalStore, monkeypatch: pytest.MonkeyPatch, number: int, code: str, says: str
+    local: LocalStore, monkeypatch: pytest.MonkeyPatch, number: int, code: str, says: str
 ) -> None:
     def fail(*_: Any) -> None:
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(StateError, match=r"cannot write .*commits/a.json") as caught:
-        store.create("commits/a.json", b"one", "manifest")
+        local.create("commits/a.json", b"one", "manifest")
     assert (caught.value.code, says in str(caught.value)) == (code, True)
-    with pytest.raises(StateError, match=r"cannot write .*chunks/a"), store.writer("chunks/a"):
+    with pytest.raises(StateError, match=r"cannot write .*chunks/a"), local.writer("chunks/a"):
         pass
     monkeypatch.undo()
-    assert store.list("commits") == store.list("chunks") == store.list("tmp") == {}
+    assert local.list("commits") == local.list("chunks") == local.list("tmp") == {}
 
 
 def test_files_of_a_commit_are_durable_when_they_settle(
-    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+    local: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
     real = os.fsync
@@ -163,15 +163,15 @@ def test_files_of_a_commit_are_durable_when_they_settle(
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    grouped = store.grouped()
+    grouped = local.grouped()
     for name in ("chunks/a", "chunks/b", "outbox/c"):
         with grouped.writer(name) as file:
             file.write(b"rows")
     assert synced == []
-    store.remove("chunks/b")  # of an attempt that failed
+    local.remove("chunks/b")  # of an attempt that failed
     synced.clear()
     grouped.settle()
-    places = [store.place(name) for name in ("chunks/a", "outbox/c")]
+    places = [local.place(name) for name in ("chunks/a", "outbox/c")]
     assert sorted(synced) == sorted([*places, *(str(Path(place).parent) for place in places)])
     assert synced.index(places[0]) < synced.index(str(Path(places[0]).parent))
     synced.clear()
@@ -179,7 +179,7 @@ def test_files_of_a_commit_are_durable_when_they_settle(
     assert synced == []
 
 
-def test_another_process_writes_each_file_durably(store: LocalStore) -> None:
-    sent = pickle.loads(pickle.dumps(store.grouped()))
+def test_another_process_writes_each_file_durably(local: LocalStore) -> None:
+    sent = pickle.loads(pickle.dumps(local.grouped()))
     assert type(sent) is LocalStore
-    assert sent == store
+    assert sent == local

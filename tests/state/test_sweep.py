@@ -10,7 +10,7 @@ from tests.state.support import commit_values, values_of, write_next
 from windrow.errors import StateError
 from windrow.state.history import History
 from windrow.state.log import CommitLog
-from windrow.state.store import LocalStore
+from windrow.state.store import Store
 from windrow.state.sweep import sweep
 
 
@@ -21,7 +21,7 @@ def replace_all(log: CommitLog, value: int) -> str:
     return ref.name
 
 
-def test_the_last_commits_stay_with_all_they_name(store: LocalStore) -> None:
+def test_the_last_commits_stay_with_all_they_name(store: Store) -> None:
     with CommitLog.open(store) as log:
         names = [replace_all(log, value) for value in range(6)]
         swept = sweep(log, keep=3)
@@ -33,7 +33,7 @@ def test_the_last_commits_stay_with_all_they_name(store: LocalStore) -> None:
         assert sweep(log, keep=3).files == ()
 
 
-def test_a_reader_keeps_its_commit_and_all_after_it(store: LocalStore) -> None:
+def test_a_reader_keeps_its_commit_and_all_after_it(store: Store) -> None:
     with CommitLog.open(store) as log:
         replace_all(log, 1)
         with log.reader() as held:
@@ -49,7 +49,7 @@ def test_a_reader_keeps_its_commit_and_all_after_it(store: LocalStore) -> None:
             pass
 
 
-def test_chunks_of_the_epoch_that_runs_stay(store: LocalStore) -> None:
+def test_chunks_of_the_epoch_that_runs_stay(store: Store) -> None:
     with CommitLog.open(store) as log:
         for value in range(3):
             replace_all(log, value)
@@ -59,7 +59,7 @@ def test_chunks_of_the_epoch_that_runs_stay(store: LocalStore) -> None:
         assert values_of(store, log.last) == [9]
 
 
-def test_what_a_failed_epoch_left_goes_when_its_commit_is_old(store: LocalStore) -> None:
+def test_what_a_failed_epoch_left_goes_when_its_commit_is_old(store: Store) -> None:
     with CommitLog.open(store) as log:
         left = write_next(log, [9])
         replace_all(log, 1)
@@ -68,7 +68,7 @@ def test_what_a_failed_epoch_left_goes_when_its_commit_is_old(store: LocalStore)
         assert left.name in sweep(log, keep=1).files
 
 
-def test_a_chunk_too_old_to_be_named_is_refused(store: LocalStore) -> None:
+def test_a_chunk_too_old_to_be_named_is_refused(store: Store) -> None:
     with CommitLog.open(store) as log:
         slow = write_next(log, [9])
         for value in range(3):
@@ -79,7 +79,7 @@ def test_a_chunk_too_old_to_be_named_is_refused(store: LocalStore) -> None:
             log.commit(log.last.successor(chunks={0: (slow,)}))
 
 
-def test_what_an_earlier_owner_left_goes_at_once(store: LocalStore) -> None:
+def test_what_an_earlier_owner_left_goes_at_once(store: Store) -> None:
     with CommitLog.open(store) as log:
         commit_values(log, [1])
         left = write_next(log, [2])
@@ -88,7 +88,7 @@ def test_what_an_earlier_owner_left_goes_at_once(store: LocalStore) -> None:
         assert values_of(store, log.last) == [1]
 
 
-def test_files_that_are_nobodys_stay(store: LocalStore) -> None:
+def test_files_that_are_nobodys_stay(store: Store) -> None:
     store.create("chunks/notes.txt", b"mine", "manifest")
     with CommitLog.open(store) as log:
         replace_all(log, 1)
@@ -96,7 +96,7 @@ def test_files_that_are_nobodys_stay(store: LocalStore) -> None:
     assert store.read("chunks/notes.txt") == b"mine"
 
 
-def test_early_owners_are_forgotten(store: LocalStore) -> None:
+def test_early_owners_are_forgotten(store: Store) -> None:
     for _ in range(12):
         with CommitLog.open(store) as log:
             sweep(log, keep=1)
@@ -104,12 +104,12 @@ def test_early_owners_are_forgotten(store: LocalStore) -> None:
     assert (len(epochs), max(epochs)) == (8, "owners/000012.json")
 
 
-def test_at_least_the_last_commit_is_kept(store: LocalStore) -> None:
+def test_at_least_the_last_commit_is_kept(store: Store) -> None:
     with CommitLog.open(store) as log, pytest.raises(ValueError, match="always kept"):
         sweep(log, keep=0)
 
 
-def test_commits_sweeps_and_readers_at_once(store: LocalStore) -> None:
+def test_commits_sweeps_and_readers_at_once(store: Store) -> None:
     """Readers in threads of their own always see all of the commit they hold."""
     done, failures = Event(), []
 

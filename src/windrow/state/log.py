@@ -67,6 +67,7 @@ class CommitLog:
         """
         store.prepare()
         lock = _lock(store)
+        owner = None
         try:
             owner = _become_owner(store, lock, takeover=takeover)
             if store.lease is not None:
@@ -76,6 +77,8 @@ class CommitLog:
             log._note()
             return log
         except BaseException:
+            if owner is not None:
+                _release(store, owner)
             if lock:
                 lock.release()
             raise
@@ -135,10 +138,9 @@ class CommitLog:
     def close(self) -> None:
         """End in order: the next owner needs no evidence of it."""
         with self._turn:
-            if self._ended is None:
+            if self._ended is None or self._ended.code != "log-closed":
                 self._ended = StateError("the commit log is closed", code="log-closed")
-                with suppress(FileExistsError, StateError):  # the released lock tells it too
-                    write_released(self.store, self.owner.epoch)
+                _release(self.store, self.owner)
             if self._lock:
                 self._lock.release()
 
@@ -201,6 +203,11 @@ def _lock(store: Store) -> Lock | None:
         return store.lock(LOCK)
     except BlockingIOError:
         raise two_owners(str(store), last_owner(store), alive=True) from None
+
+
+def _release(store: Store, owner: Owner) -> None:
+    with suppress(FileExistsError, StateError):  # the end of the lock, or of the lease, tells it too
+        write_released(store, owner.epoch)
 
 
 def _become_owner(store: Store, lock: Lock | None, *, takeover: bool) -> Owner:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 import re
 import time
-import zlib
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from secrets import token_hex
-from threading import Lock as ThreadLock
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
@@ -36,9 +34,10 @@ import pyarrow as pa
 
 from windrow.credentials import Resolved, refuse_literals, resolve
 from windrow.errors import QueryError, StateError
+from windrow.state.block_cache import BlockCache, mapped
 from windrow.state.crash import crash_point
 from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
-from windrow.state.store import LocalStore, check_name, explained, foreign, make_private
+from windrow.state.store import LocalStore, check_name, explained, foreign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -54,6 +53,7 @@ _LARGE = 64 << 20
 _CACHE_BYTES = 4 << 30
 #: how long one operation is tried again before it has failed
 _PATIENCE = 60.0
+_FIRST_PAUSE = 0.05
 _LEASE = 30.0
 #: options of a URL that are for us, and not for the library
 _SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
@@ -65,6 +65,8 @@ _THREADS = ThreadPoolExecutor(16, thread_name_prefix="windrow object")
 #: what is on its way to a store, by URL and name
 _uploads: dict[tuple[str, str], Future[None]] = {}
 _SIZE = re.compile(r"(\d+)\s*(|k|m|g)i?b?", re.IGNORECASE)
+_STATUS = re.compile(r"status code: (\d{3})")
+_REFUSALS = frozenset({400, 401, 403, 404, 405, 501})
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -231,7 +233,7 @@ class ObjectStore:
         with explained("write", self.cache.root), self.cache.scratch() as path:
             with path.open("w+b") as file:
                 yield file
-            data = _mapped(path)
+            data = mapped(path)
             for number, begin in enumerate(range(0, data.size or 1, BLOCK)):
                 self.cache.keep(name, number, data.slice(begin, min(BLOCK, data.size - begin)), data.size)
         try:
@@ -384,10 +386,10 @@ class ObjectStore:
 
     def _explained(self, error: Exception, doing: str, place: str) -> StateError:
         what, kind = f"cannot {doing} {place}: ", type(error).__name__
-        if isinstance(error, FileNotFoundError):
-            hint = "if the bucket or part of it was removed, put it back"
+        if isinstance(error, FileNotFoundError) or _status(error) == 404:
+            hint = "check the name of the bucket; if it or part of it was removed, put it back"
             return StateError(what + "it does not exist", code="file-missing", hint=hint)
-        if kind in ("PermissionDeniedError", "UnauthenticatedError"):
+        if kind in ("PermissionDeniedError", "UnauthenticatedError") or _status(error) in (401, 403):
             hint = "let the credentials of this process list, read, write and delete objects below the prefix"
             return StateError(what + "permission denied", code="permission-denied", hint=hint)
         reason = _opened(self.url, os.getpid())[1].scrubbed(_first_line(error))
@@ -454,124 +456,6 @@ class Blocks:
 _READERS = ThreadPoolExecutor(8, thread_name_prefix="windrow blocks")
 
 
-class BlockCache:
-    """Blocks of objects on the disk of this machine, for all of its processes.
-
-    A file is a block, followed by the size of the object, a checksum and a mark. It appears by rename, whole;
-    one that does not match its checksum is dropped and fetched again. When all are more than `most` bytes,
-    those that were used longest ago go.
-
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     cache = BlockCache(Path(folder), "lake", 1000)
-    ...     cache.keep("chunks/a", 0, pa.py_buffer(b"rows"), 4)
-    ...     data, size = cache.find("chunks/a", 0)
-    ...     data.to_pybytes(), size, cache.find("chunks/b", 0)
-    (b'rows', 4, None)
-    """
-
-    _END = 24
-    _MARK = b"wrblock\n"
-
-    def __init__(self, root: Path, own: str, most: int) -> None:
-        self.root, self._folder, self._most = root, root / own, most
-        self._lock = ThreadLock()
-        #: how much may be written before all is looked at again
-        self._room = 0
-
-    def path(self, name: str, number: int) -> Path:
-        """The file of a block."""
-        return self._folder / f"{name.replace('/', '-')}.{number}"
-
-    def find(self, name: str, number: int) -> tuple[pa.Buffer, int] | None:
-        """A block and the size of its object, if it is here."""
-        path = self.path(name, number)
-        try:
-            data = _mapped(path)
-            os.utime(path)
-        except OSError:
-            return None
-        found = self._checked(data)
-        if found is None:
-            path.unlink(missing_ok=True)
-        return found
-
-    def _checked(self, data: pa.Buffer) -> tuple[pa.Buffer, int] | None:
-        if data.size < self._END:
-            return None
-        length = data.size - self._END
-        end = data.slice(length).to_pybytes()
-        block = data.slice(0, length)
-        size, checksum = end[:8], end[8:16]
-        if end[16:] != self._MARK or checksum != _checksum(block, size):
-            return None
-        return block, int.from_bytes(size, "little")
-
-    def keep(self, name: str, number: int, data: pa.Buffer, size: int) -> None:
-        """Have a block here from now on. A cache that cannot be written to is done without."""
-        length = size.to_bytes(8, "little")
-        with suppress(OSError):
-            self._make_room(data.size)
-            with self.scratch() as path:
-                with path.open("wb") as file:
-                    file.write(data)
-                    file.write(length + _checksum(data, length) + self._MARK)
-                path.replace(self.path(name, number))
-
-    def drop(self, names: list[str] | tuple[str, ...]) -> None:
-        """Forget objects that are no more."""
-        for name in names:
-            number = 0
-            with suppress(OSError):
-                while (path := self.path(name, number)).exists():
-                    path.unlink(missing_ok=True)
-                    number += 1
-
-    @contextmanager
-    def scratch(self) -> Iterator[Path]:
-        """A file to write to, gone at the end of the block unless it was renamed."""
-        make_private(self.root)
-        make_private(self._folder)
-        path = self._folder / f".{token_hex(8)}"
-        try:
-            yield path
-        finally:
-            path.unlink(missing_ok=True)
-
-    def _make_room(self, size: int) -> None:
-        with self._lock:
-            self._room -= size
-            if self._room >= 0:
-                return
-            found = [(entry.stat(), Path(entry.path)) for entry in _files(self.root)]
-            total = size + sum(stat.st_size for stat, _ in found)
-            for stat, path in sorted(found, key=lambda each: each[0].st_mtime):
-                if total <= self._most * 3 // 4:
-                    break
-                path.unlink(missing_ok=True)
-                total -= stat.st_size
-            self._room = max(0, self._most - total) // 4  # others write too
-
-
-def _files(root: Path) -> Iterator[os.DirEntry[str]]:
-    with suppress(FileNotFoundError), os.scandir(root) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _files(Path(entry.path))
-            elif not entry.name.startswith("."):
-                yield entry
-
-
-def _checksum(data: pa.Buffer, size: bytes) -> bytes:
-    return zlib.crc32(size, zlib.crc32(data)).to_bytes(8, "little")
-
-
-def _mapped(path: Path) -> pa.Buffer:
-    if path.stat().st_size == 0:
-        return pa.py_buffer(b"")
-    with pa.memory_map(str(path)) as file:
-        return file.read_buffer()
-
-
 def _cache_root() -> Path:
     """Where programs of this user keep what can be had again."""
     home = os.environ.get("XDG_CACHE_HOME") or (Path.home() / ".cache")
@@ -589,7 +473,7 @@ class _Patience:
     """Pauses between attempts, growing, until all are used up."""
 
     def __init__(self, seconds: float) -> None:
-        self._ends, self._pause = time.monotonic() + seconds, 0.05
+        self._ends, self._pause = time.monotonic() + seconds, _FIRST_PAUSE
 
     def wait(self) -> bool:
         """Wait for the next attempt; False if there is none."""
@@ -613,7 +497,15 @@ _FINAL = frozenset(
 
 def _is_final(error: Exception) -> bool:
     """Whether asking again is of no use."""
-    return type(error).__name__ in _FINAL or isinstance(error, StateError | TypeError | ValueError)
+    if type(error).__name__ in _FINAL or isinstance(error, StateError | TypeError | ValueError):
+        return True
+    return _status(error) in _REFUSALS
+
+
+def _status(error: Exception) -> int:
+    """What the server has answered, where the library tells it in words only."""
+    found = _STATUS.search(_first_line(error))
+    return int(found[1]) if found else 0
 
 
 def _first_line(error: Exception) -> str:
@@ -656,8 +548,8 @@ def _opened(url: str, process: int) -> tuple[Any, Resolved]:
     given = {name: value for name, value in store._options.items() if name not in _OURS}
     settings = resolve(given, StateError)
     try:
-        if place.startswith(("file:", "memory:")):
-            return from_url(place), settings
+        if place.startswith("file:"):
+            return from_url(place, mkdir=True), settings
         client = {**_TIMES, **({"allow_http": True} if _is_plain(settings.values) else {})}
         values = {name: value for name, value in settings.values.items() if name != "allow_http"}
         made = from_url(place, config=values, client_options=client, retry_config=_RETRY)  # type: ignore[call-overload]

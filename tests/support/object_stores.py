@@ -1,0 +1,179 @@
+"""Object stores for tests: a real S3 server, and a client that fails, answers late and lies.
+
+The server is versitygw over a directory: `make test-integration` builds it into the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: where tests of state have theirs; on the server in `make test-integration`
+KINDS: list[Any] = ["directory", "objects"]
+if "WINDROW_INTEGRATION" in os.environ:
+    KINDS.append(pytest.param("s3", marks=pytest.mark.integration))
+_BUCKET = "windrow-tests"
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """A server that runs: where, and for whom."""
+
+    endpoint: str
+
+    def new_prefix(self, **options: object) -> str:
+        """The URL of an empty prefix. Credentials are not part of it: they are in the environment."""
+        told = {"endpoint": self.endpoint, "region": "us-east-1", "patience": 20, **options}
+        return f"s3://{_BUCKET}/{token_hex(6)}?" + "&".join(f"{name}={value}" for name, value in told.items())
+
+
+@contextmanager
+def s3_server() -> Iterator[S3Server]:
+    """Start the server. One that does not start is a failure, one that could not be had a skip by name."""
+    beside = Path(sys.executable).parent / "versitygw"
+    program = str(beside) if beside.exists() else shutil.which("versitygw")
+    if program is None:
+        pytest.skip("the S3 server versitygw could not be downloaded, three times: see the output of make")
+    access = {"AWS_ACCESS_KEY_ID": "windrow", "AWS_SECRET_ACCESS_KEY": token_hex(16)}
+    before = {name: os.environ.get(name) for name in access}
+    with TemporaryDirectory(prefix="windrow-s3-") as folder:
+        (Path(folder) / "objects" / _BUCKET).mkdir(parents=True)
+        (Path(folder) / "metadata").mkdir()
+        port = _free_port()
+        command = [program, "--port", f"127.0.0.1:{port}", "--quiet", "posix"]
+        command += ["--sidecar", f"{folder}/metadata", f"{folder}/objects"]
+        keys = {
+            "ROOT_ACCESS_KEY": access["AWS_ACCESS_KEY_ID"],
+            "ROOT_SECRET_KEY": access["AWS_SECRET_ACCESS_KEY"],
+        }
+        log = Path(folder) / "server.log"
+        with log.open("wb") as said:
+            process = subprocess.Popen(
+                command, env={**os.environ, **keys}, stdout=said, stderr=said, start_new_session=True
+            )
+        os.environ.update(access)
+        try:
+            _wait_for(port, process, log)
+            yield S3Server(f"http://127.0.0.1:{port}")
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            for name, value in before.items():
+                os.environ.pop(name)
+                os.environ.update({name: value} if value is not None else {})
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    ends = time.monotonic() + 60
+    while time.monotonic() < ends and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    pytest.fail(f"the S3 server does not start:\n{log.read_text()}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class RequestError(Exception):
+    """What the library raises where the network or the server failed."""
+
+
+class AlreadyExistsError(Exception):
+    """What the library raises for 412, and for the 409 of a server that was asked twice at once."""
+
+
+@dataclass
+class FaultyClient:
+    """A client of an object store that fails, answers after the deed, and lists what was there before.
+
+    No more than two calls in a row fail: whoever asks again gets through.
+    """
+
+    client: Any
+    chance: random.Random
+    #: what happens how often: of 100 calls
+    often: int = 20
+    failures: int = 0
+    in_a_row: int = 0
+    #: what lists were true of, earlier
+    _lists: dict[str, list[Any]] = field(default_factory=dict)
+
+    def put(self, path: str, data: Any, mode: str = "overwrite", **how: Any) -> Any:
+        match self._fault("503", "lost", "409", "lost 409"):
+            case "503":
+                raise RequestError("503 Slow Down")
+            case "409" if mode == "create":
+                raise AlreadyExistsError("409 ConditionalRequestConflict")
+            case "lost":
+                self.client.put(path, bytes(data), mode=mode, **how)
+                raise RequestError("the answer did not come in time")
+            case "lost 409" if mode == "create":
+                self.client.put(path, bytes(data), mode=mode, **how)
+                raise AlreadyExistsError("the library has asked again by itself")
+        return self.client.put(path, bytes(data), mode=mode, **how)
+
+    def get(self, path: str, **how: Any) -> Any:
+        self._maybe()
+        return self.client.get(path, **how)
+
+    def head(self, path: str) -> Any:
+        self._maybe()
+        return self.client.head(path)
+
+    def delete(self, paths: Any) -> Any:
+        if self._fault("lost", "503") == "503":
+            raise RequestError("503 Slow Down")
+        return self.client.delete(paths)
+
+    def list_with_delimiter(self, *prefix: str) -> Any:
+        self._maybe()
+        return self.client.list_with_delimiter(*prefix)
+
+    def list(self, prefix: str | None = None, **how: Any) -> FaultyClient._List:
+        self._maybe()
+        known = self._lists.setdefault(prefix or "", [[]])
+        known.append(self.client.list(prefix, **how).collect())
+        del known[:-4]
+        return self._List(self.chance.choice(known) if self.often else known[-1])
+
+    @dataclass
+    class _List:
+        found: Any
+
+        def collect(self) -> Any:
+            """As the library has it."""
+            return self.found
+
+    def _maybe(self) -> None:
+        if self._fault("503") is not None:
+            raise RequestError("503 Slow Down")
+
+    def _fault(self, *kinds: str) -> str | None:
+        if self.in_a_row >= 2 or self.chance.randrange(100) >= self.often:
+            self.in_a_row = 0
+            return None
+        self.in_a_row += 1
+        self.failures += 1
+        return self.chance.choice(kinds)
