@@ -1,11 +1,12 @@
 # Everything a developer runs. It needs Python 3.11 or newer and make; the rest is installed into .venv,
-# including a Java for Spark where the machine has none. CI runs `make test` and nothing else.
+# including a Java for Spark where the machine has none. `make demo` installs what a run needs, and nothing else.
 
 PYTHON ?=
 VENV := .venv
 PY := $(VENV)/bin/python
+#: what runs need is installed; what developers need besides
+READY := $(VENV)/.ready
 STAMP := $(VENV)/.installed
-PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-input
 UV := uv==0.13.7
 # Two workers; tests of one file stay together, and so do all that share the one Spark session.
 PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -16,10 +17,10 @@ PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile
 
-demo: setup ## standing queries on Spark, over a bundled stream, for half a minute
+demo: $(READY) ## standing queries on Spark, over a bundled stream, for half a minute
 	@$(PY) -m windrow demo traffic --seconds 30
 
-serve: setup ## the same with an HTTP API and a live page, on http://127.0.0.1:8642, until Ctrl-C
+serve: $(READY) ## the same with an HTTP API and a live page, on http://127.0.0.1:8642, until Ctrl-C
 	@$(PY) -m windrow demo traffic --serve
 
 test: setup ## every check: format, lint, types, imports, tests, the examples in all documents
@@ -38,7 +39,7 @@ test-fast: setup ## what needs no JVM, with few examples: a look after each chan
 
 # The driver is Playwright's, the browser the system's: installed from Debian's packages where that is allowed.
 test-integration: setup ## the live page in a browser: every page, reconnecting, both themes, accessibility
-	@$(PIP_INSTALL) 'playwright>=1.49' 'axe-playwright-python>=0.1.4' 'schemathesis>=4'
+	@$(INSTALL); install --quiet 'playwright>=1.49' 'axe-playwright-python>=0.1.4' 'schemathesis>=4'
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || echo "no Chromium: its tests are skipped"
 	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -m integration tests/server
@@ -57,7 +58,7 @@ format: setup ## put the code into its standard form
 	$(PY) -m ruff format .
 
 lock: setup ## choose the newest versions pyproject.toml allows, and write them to requirements.lock
-	$(PIP_INSTALL) $(UV)
+	$(PY) -m pip install --quiet $(UV)
 	$(PY) -m uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev \
 	  --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
 
@@ -68,21 +69,39 @@ clean: ## remove everything make has made
 setup: $(STAMP) ## the environment only; the other targets do it by themselves
 
 # Only a change of the two files that say what is installed leads to a new installation.
+$(READY): requirements.lock pyproject.toml
+	@test -x $(PY) || $(MAKE) --no-print-directory $(PY)
+	@$(INSTALL); $(FIND_JAVA); echo "installing Windrow and what it runs on, Spark above all (some 350 MB, a minute or two)"; \
+	  install --constraint requirements.lock --editable ".[$${java}server]"
+	@touch $@
+	@echo "installed. These work now, from this folder:"
+	@echo "  $(VENV)/bin/windrow demo auction              another stream"
+	@echo "  $(VENV)/bin/windrow run examples/orders.cql --flush"
+	@echo "  $(VENV)/bin/windrow shell                     statements one by one"
+	@echo "  $(VENV)/bin/windrow demo --serve              a live page, on http://127.0.0.1:8642"
+
 $(STAMP): requirements.lock pyproject.toml
 	@test -x $(PY) || $(MAKE) --no-print-directory $(PY)
-	@echo "installing the packages of requirements.lock (a few minutes the first time)"
-	@$(PIP_INSTALL) -r requirements.lock
-	@$(INSTALL_WINDROW)
-	@touch $@
+	@$(INSTALL); $(FIND_JAVA); echo "installing the packages of requirements.lock (a few minutes the first time)"; \
+	  install -r requirements.lock && install --no-build-isolation --constraint requirements.lock --editable ".[$${java}server]"
+	@touch $@ $(READY)
 
 $(PY):
 	@$(FIND_PYTHON); echo "making $(VENV) with $$python"; "$$python" -m venv --clear $(VENV)
 
-# With a Java that Spark can use: windrow alone. Without one: windrow and the Java of its extra `java`.
-define INSTALL_WINDROW
-if found=$$(PYTHONPATH=src $(PY) -m windrow.spark.java 2>/dev/null); then extra=; echo "using $$found"; \
-else extra='[java]'; echo "no usable Java on this machine: installing one into $(VENV)"; fi; \
-$(PIP_INSTALL) --no-build-isolation --constraint requirements.lock --editable ".$$extra"
+# uv is several times as fast as pip and shows how far it is; without it, pip does the same.
+define INSTALL
+$(PY) -m uv --version >/dev/null 2>&1 || $(PY) -m pip install --quiet --disable-pip-version-check --no-input $(UV) 2>/dev/null || true; \
+install() { \
+  if $(PY) -m uv --version >/dev/null 2>&1; then $(PY) -m uv pip install --python $(PY) "$$@"; \
+  else $(PY) -m pip install --disable-pip-version-check --no-input "$$@"; fi; \
+}
+endef
+
+# With a Java that Spark can use, none is installed; without one, the Java of the extra `java` is.
+define FIND_JAVA
+if found=$$(PYTHONPATH=src $(PY) -m windrow.spark.java 2>/dev/null); then java=; echo "using $$found"; \
+else java='java,'; echo "no usable Java on this machine: installing one into $(VENV)"; fi
 endef
 
 # Each candidate is run, not only looked up: version managers leave names on the PATH that do not work.
