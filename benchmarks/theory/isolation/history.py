@@ -86,16 +86,16 @@ def _answers(operations: Sequence[Operation], subwindows: int) -> Iterator[Answe
     held = dict(enumerate(range(subwindows)))
     latest = subwindows - 1
     begun: dict[str, int] = {}
-    read: dict[str, dict[int, int]] = {}
+    read: dict[str, dict[tuple[int, int | None], int]] = {}
     for at, each in enumerate(operations):
         match each:
             case Write(update, slot):
                 held[slot], latest = update, max(latest, update)
-            case Read(query, slot):
+            case Read(query, slot, version):
                 begun.setdefault(query, at)
-                read.setdefault(query, {})[slot] = held[slot]
-            case Unread(query, slot):
-                del read[query][slot]
+                read.setdefault(query, {})[slot, version] = held[slot] if version is None else version
+            case Unread(query, slot, version):
+                del read[query][slot, version]
             case Abort(query):
                 begun.pop(query, None)
                 read.pop(query, None)

@@ -3,7 +3,8 @@
 A version is the number of the update that wrote it: slot i first holds version i, then i + n, then i + 2n.
 Each operation prints as in the literature: `rQ1[0]` reads, `w5[0]` writes, `cQ1` commits, `aQ1` aborts. Two
 more are of Windrow's own making: `uQ1[0]` takes back what was read of a version that has expired since, and
-`pQ1[0]` passes on rows that were put into a slot after the query had read it.
+`pQ1[0]` passes on rows that were put into a slot after the query had read it. Where old versions stay, as
+files do, a read names the version it found, whatever the slot holds by then: `rQ1[0:5]`.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A query reads a slot."""
+    """A query reads a slot: what it holds, or the version that is named."""
 
     query: str
     slot: int
+    version: int | None = None
 
     def __str__(self) -> str:
-        return f"r{self.query}[{self.slot}]"
+        return f"r{self.query}[{_place(self)}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,14 @@ class Unread:
 
     query: str
     slot: int
+    version: int | None = None
 
     def __str__(self) -> str:
-        return f"u{self.query}[{self.slot}]"
+        return f"u{self.query}[{_place(self)}]"
+
+
+def _place(read: Read | Unread) -> str:
+    return f"{read.slot}" if read.version is None else f"{read.slot}:{read.version}"
 
 
 @dataclass(frozen=True, slots=True)
