@@ -88,6 +88,6 @@ def test_what_the_engine_refuses_is_shown_in_the_script(
     script.write_text(STREAM + "CREATE QUERY q AS SELECT a FROM s [NOW] EVERY 5 SECONDS")
     code, out, err = run(capsys, command, str(script))
     assert (code, out) == (1, "")
-    message = "error[bad-every]: query `q` cannot be refreshed EVERY so often: it is no aggregate"
+    message = "error[bad-every]: query `q` cannot be refreshed EVERY so often: its answers are not about one"
     assert err.startswith(message)
     assert f"\n  --> {script}:2:1\n" in err

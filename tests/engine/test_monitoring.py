@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.engine import world
 from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.world import oracle
+from tests.engine.test_teams import Life, answers, oracle, random_batches
 
 from windrow.engine import epoch as draft
 from windrow.engine.refresh_scheduler import Group, Refreshes
@@ -19,6 +22,8 @@ from windrow.sharing.schedule import Costs, Measured, Query
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from windrow.sinks import MemorySink
 
 COUNTS = "SELECT COUNT(*) AS n FROM s [RANGE 10 SLIDE 1]"
 #: an expression that may fail for some row is not shared
@@ -47,7 +52,7 @@ def test_a_query_that_shares_nothing_is_refreshed_as_often_as_it_asks(tmp_path: 
         assert [later - earlier for earlier, later in pairwise(told)] == [10] * (len(told) - 1)
         assert len(told) >= 4
         w.end()
-        whole = as_rows(oracle(text, ROWS))
+        whole = as_rows(world.oracle(text, ROWS))
         assert w.rows("seldom") == [row for row in whole if row[0] in instants(w, "seldom")]
         assert "refresh every 10, about the newest window" in w.queries["seldom"].explain().runs
         progress = w.queries["seldom"].progress
@@ -68,7 +73,7 @@ def test_rows_that_wait_too_long_are_taken_in_without_an_answer(
         assert w.engine.queries["seldom"].absorbed > w.engine.last.number - 5
         told = instants(w, "seldom")
         assert [later - earlier for earlier, later in pairwise(told)] == [20] * (len(told) - 1)
-        assert w.rows("seldom") == [row for row in as_rows(oracle(RESTS, ROWS)) if row[0] in told]
+        assert w.rows("seldom") == [row for row in as_rows(world.oracle(RESTS, ROWS)) if row[0] in told]
 
 
 @pytest.mark.parametrize("text", [COUNTS, RESTS])
@@ -89,14 +94,82 @@ def test_a_restart_changes_nothing_about_when_refreshes_are_due(tmp_path: Path, 
     assert told["one"] == told["two"]
 
 
+#: over rows of several streams, or of one twice
+OVER_ROWS = (
+    "SELECT a.k, SUM(b.v) AS total FROM a [RANGE 12 SLIDE 2], b [RANGE 12 SLIDE 2] WHERE a.k = b.k"
+    " GROUP BY a.k",
+    "SELECT COUNT(*) AS n FROM a [RANGE 6 SLIDE 2], b [RANGE 9 SLIDE 3] WHERE a.k = b.k AND a.v < b.v",
+    "SELECT k, MAX(v) AS top FROM (SELECT k, v FROM a [RANGE 8 SLIDE 2]"
+    " UNION ALL SELECT k, w AS v FROM b [RANGE 8 SLIDE 2]) u GROUP BY k",
+    "SELECT a.k, COUNT(*) AS n FROM a [RANGE 9 SLIDE 3] WHERE NOT EXISTS"
+    " (SELECT * FROM b [RANGE 9 SLIDE 3] WHERE a.k = b.k) GROUP BY a.k",
+    "SELECT a.k, AVG(CAST(b.v AS DOUBLE)) AS m FROM a [RANGE 9 SLIDE 3] LEFT JOIN b [RANGE 9 SLIDE 3]"
+    " ON a.k = b.k GROUP BY a.k",
+    "SELECT x.k, COUNT(*) AS n FROM a [RANGE 8 SLIDE 2] x, a [RANGE 4 SLIDE 2] y WHERE x.k = y.k"
+    " GROUP BY x.k",
+    "SELECT MAX(n) AS most FROM (SELECT a.k, COUNT(*) AS n FROM a [RANGE 6 SLIDE 2], b [RANGE 6 SLIDE 2]"
+    " WHERE a.k = b.k GROUP BY a.k) [RANGE 8 SLIDE 2]",
+    "SELECT DISTINCT a.k FROM a [RANGE 9 SLIDE 3], b [LANDMARK SLIDE 3] WHERE a.k = b.k",
+)
+
+
+@pytest.mark.part(4)
+@pytest.mark.parametrize("seed", range(32))
+def test_queries_over_several_streams_are_refreshed_as_often_as_they_ask(tmp_path: Path, seed: int) -> None:
+    """In random lives, with late rows and gaps: answers are those of the oracle, as seldom as was asked."""
+    random, every = Random(seed), 4 + seed % 9
+    text, rows = OVER_ROWS[seed % len(OVER_ROWS)], random_batches(random, 24)
+    heard: dict[str, MemorySink] = {}
+    life: Life | None = None
+    for batch in rows:
+        if life is None or random.random() < 0.2:
+            if life is not None:
+                life.engine.close()
+            life = Life(tmp_path, heard)
+            life.add("seldom", text, every=every)
+            life.add("each", text)
+        life.push(batch)
+    assert life is not None
+    life.end()
+    whole, told = oracle(text, rows), told_by(life)
+    assert answers(heard["each"]) == whole
+    assert told <= whole
+    for at in {row[0] for row in told}:  # a window is told as a whole
+        assert {row: n for row, n in whole.items() if row[0] == at} == {
+            row: n for row, n in told.items() if row[0] == at
+        }
+    assert life.engine.timing(life.engine.queries["seldom"]).asked == every
+
+
+def told_by(life: Life) -> Counter[Any]:
+    life.engine.deliver()
+    return answers(life.heard["seldom"])
+
+
+def test_a_join_is_told_about_its_newest_window_only(tmp_path: Path) -> None:
+    life = Life(tmp_path, {})
+    life.add("seldom", OVER_ROWS[0], every=10)
+    life.add("each", OVER_ROWS[0])
+    for now in range(48):
+        life.push(("a", [(1, 1, 1, now)]), ("b", [(1, now % 7, 1, now)]))
+    instants = sorted({row[0] for row in told_by(life)})
+    assert [later - earlier for earlier, later in pairwise(instants)] == [10] * (len(instants) - 1)
+    assert len(instants) >= 4
+    life.end()
+    last = max(row[0] for row in answers(life.heard["each"]))
+    assert max(row[0] for row in told_by(life)) == last
+    assert told_by(life) <= answers(life.heard["each"])
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        ("SELECT a.v FROM s [RANGE 10] a, s [RANGE 10] b WHERE a.k = b.k", "not about one window of time"),
+        ("SELECT COUNT(*) AS n FROM s [ROWS 4]", "not about one window of time|own time"),
         (
-            "SELECT a.v FROM s [RANGE 10] a, s [RANGE 10] b WHERE a.k = b.k",
-            "no aggregate over windows of one",
+            "SELECT ISTREAM(a.v) FROM s [RANGE 10 SLIDE 5] a, s [RANGE 10 SLIDE 5] b WHERE a.k = b.k",
+            "not about",
         ),
-        ("SELECT COUNT(*) AS n FROM s [ROWS 4]", "no aggregate over windows|own time"),
     ],
 )
 def test_where_there_is_no_newest_window_every_is_refused(tmp_path: Path, text: str, reason: str) -> None:
@@ -141,7 +214,7 @@ def test_under_overload_queries_of_all_kinds_wait_alike(
         assert max(counts) - min(counts) <= 2, counts
         assert sum(counts) <= 2 * len(ROWS)
         for number, text in enumerate(texts):
-            assert set(w.rows(f"q{number}")) <= set(as_rows(oracle(text, ROWS)))
+            assert set(w.rows(f"q{number}")) <= set(as_rows(world.oracle(text, ROWS)))
             assert w.queries[f"q{number}"].progress.late > 0
 
 

@@ -170,8 +170,8 @@ def test_conditions_of_which_the_first_can_fail(market: Both, query: str) -> Non
         ),
         (
             "CREATE STREAM s (a BIGINT, ts TIMESTAMP) WATTR ts ORDERED;"
-            " CREATE QUERY q AS SELECT COUNT(*) FROM s [RANGE 5 SECONDS SLIDE 5 SECONDS] x,"
-            " s [RANGE 5 SECONDS SLIDE 5 SECONDS] y WHERE x.a = y.a EVERY 10 SECONDS",
+            " CREATE QUERY q AS SELECT COUNT(*) FROM s [RANGE 5 SECONDS] x,"
+            " s [RANGE 5 SECONDS] y WHERE x.a = y.a EVERY 10 SECONDS",
             "bad-every",
         ),
     ],

@@ -13,6 +13,7 @@ import pytest
 
 import windrow as wr
 from windrow.algebra.aggregates import user
+from windrow.algebra.plan import Scan
 from windrow.engine.engine import Arrival, Engine
 from windrow.engine.explain import explain_script
 from windrow.engine.views import observed
@@ -75,7 +76,7 @@ def answers(sink: MemorySink) -> Counter[Any]:
 
 def oracle(text: str, batches: list[tuple[str, Rows]]) -> Counter[Any]:
     harness = Harness(text, streams=dict.fromkeys("ab", (COLUMNS, OPTIONS)))
-    read = {stream.name for leaf in harness.plan.leaves for stream in leaf.streams}
+    read = {node.stream.name for node in harness.plan.walk() if isinstance(node, Scan)}
     for stream, rows in batches:
         if stream in read:
             harness.push(stream, rows)

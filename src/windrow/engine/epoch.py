@@ -19,7 +19,7 @@ from windrow.engine.history import add_keys, add_up, is_long, write_changes
 from windrow.engine.load_monitor import Effort
 from windrow.engine.output.outbox import asking, with_followers, with_readers
 from windrow.engine.records import QueryRecord, StreamRecord
-from windrow.engine.refresh_scheduler import Without, group_by_itself, group_of, newest
+from windrow.engine.refresh_scheduler import Without, group_by_itself, group_of, newest, only
 from windrow.engine.retention import last_answers, tidied
 from windrow.engine.sharing.common_subplans import Membership
 from windrow.engine.sharing.followers import led
@@ -294,9 +294,9 @@ class Draft:
         if record.query.every is None:
             return work if _is_due(work) or forced else None
         if record.id in chosen or forced:
-            (stream,) = record.streams
-            end = newest(record, work.clock.now, self.streams[stream].greatest)
-            return replace(work, drops=Without(end if record.id in chosen else None))
+            greatest = {name: self.streams[name].greatest for name in record.streams}
+            end = newest(record, work.clock.now, greatest) if record.id in chosen else None
+            return replace(work, drops=Without(end), reports=(only(end),))
         if _is_due(work):
             self.queries[record.query.name] = replace(record, held=work.clock.before)
         return None
@@ -363,8 +363,8 @@ class Draft:
         before, held = self._inputs(record, self.before, self.tables_before)
         now, now_held = self._inputs(record)
         clock = record.bundle.unit.clock(before, now, record.reached or record.latest, held, now_held)
-        if record.held is not None and isinstance(clock, PaneClock):
-            clock = replace(clock, before=record.held)
+        if record.held is not None:
+            clock = replace(clock, before=record.held)  # type: ignore[arg-type]
         waiting = [ref for ref in self._deltas if self._awaits(record, ref)]
         tables = [self.tables[name] for name in record.tables]
         whole = [ref for table in tables for ref in self._parts(table)] if record.is_fresh else []

@@ -23,20 +23,29 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.operators import Except, Exists, Union
+from windrow.algebra.plan import Subquery, Window
 from windrow.errors import QueryError
+from windrow.kernels.clock import FOREVER, PaneClock
 from windrow.physical.units import SlidingUnit
 from windrow.sharing.schedule import Lateness, Measured, Query, Scheduler, Task, alone, by_period, hybrid
 from windrow.windows.domain import INFINITY
+from windrow.windows.element import Element
+from windrow.windows.grid import SlideGrid
+from windrow.windows.spec import OwnInterval
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping
 
+    from windrow.algebra.plan import Plan
     from windrow.engine.records import QueryRecord
-    from windrow.kernels.clock import PaneClock
     from windrow.kernels.panes.cuts import Cut
-    from windrow.kernels.panes.program import PaneProgram
+    from windrow.kernels.relational.clock import Clock
     from windrow.kernels.shared.request import Asker
     from windrow.kernels.shared.shared_state import Ledger
+    from windrow.physical.units import GeneralUnit, Unit
+    from windrow.windows.domain import Instant
+    from windrow.windows.spec import WindowSpec
 
 
 @dataclass(frozen=True)
@@ -317,6 +326,11 @@ class Without:
         return end != self.end or (self.other is not None and self.other(end))
 
 
+def only(end: int | None) -> SlideGrid:
+    """One instant of all, or one that never comes."""
+    return SlideGrid(FOREVER, FOREVER // 2 if end is None else end)
+
+
 def both(
     one: Callable[[int], bool] | None, other: Callable[[int], bool] | None
 ) -> Callable[[int], bool] | None:
@@ -344,39 +358,103 @@ def group_of(ledger: Ledger, records: Sequence[tuple[QueryRecord, Asker]], clock
     )
 
 
-def group_by_itself(record: QueryRecord, clock: PaneClock, held: PaneClock) -> Group:
+def group_by_itself(record: QueryRecord, clock: PaneClock | Clock, held: PaneClock | Clock) -> Group:
     """A monitoring query that shares nothing; `held` is its clock since it was last refreshed."""
-    cut = _program(record).query.cut
-    update = cut.slide if cut.range is None else gcd(cut.range, cut.slide)
-    ready = {record.id} if held.is_due(cut) else set()
-    return Group(record.id, update, clock, {record.id: _query(record, cut, update)}, ready)
+    unit = record.bundle.unit
+    if isinstance(unit, SlidingUnit):
+        assert isinstance(clock, PaneClock)
+        assert isinstance(held, PaneClock)
+        cut = unit.program.query.cut
+        update = cut.slide if cut.range is None else gcd(cut.range, cut.slide)
+        ready = {record.id} if held.is_due(cut) else set()
+        return Group(record.id, update, clock, {record.id: _query(record, cut, update)}, ready)
+    grids = _grids(unit)
+    update, slide = gcd(*(grid.period for grid in grids)), min(grid.period for grid in grids)
+    before, now = _instant(held.before), _instant(held.now)
+    due = now != before and (
+        abs(before) == abs(now) == INFINITY or _newest(grids, now) > _newest(grids, before)
+    )
+    moved = PaneClock(_instant(clock.before), _instant(clock.now))
+    asked = _asked(record, unit.memory or slide, slide, update)
+    return Group(record.id, update, moved, {record.id: asked}, {record.id} if due else set())
 
 
-def newest(record: QueryRecord, now: float, greatest: int | None) -> int | None:
-    """Where the newest window ends that is over; after the end of the stream, the last one of any rows."""
-    levels = _program(record).levels
+def newest(record: QueryRecord, now: float, greatest: Mapping[str, int | None]) -> int | None:
+    """Where the newest window ends that is over; after the end of the streams, whose `greatest` moments are
+    known, the last one of any rows."""
+    unit, now = record.bundle.unit, _instant(now)
+    if not isinstance(unit, SlidingUnit):
+        if now == INFINITY:
+            return _last_of(unit.program.emit.input, greatest)
+        return None if now == -INFINITY else int(_newest(_grids(unit), now))
+    levels = unit.program.levels
     if now != INFINITY:
         cut = levels[-1].query.cut
         due = cut.due(now)
         return None if abs(due) == INFINITY else cut.origin + (int(due) + 1) * cut.slide
-    at = greatest
+    (at,) = (greatest[name] for name in record.streams)
     for level in levels:
         at = None if at is None else _last_end(level.query.cut, at)
     return at
+
+
+def _instant(moment: float) -> Instant:
+    """A moment of any clock."""
+    return moment if abs(moment) < FOREVER else INFINITY if moment > 0 else -INFINITY
+
+
+def _grids(unit: GeneralUnit) -> list[SlideGrid]:
+    return [leaf.spec.grid for leaf in unit.program.emit.leaves if leaf.spec.grid is not None]
+
+
+def _newest(grids: Iterable[SlideGrid], now: Instant) -> Instant:
+    """The last instant of any grid that has come."""
+    return now if abs(now) == INFINITY else max(grid.end(grid.last_ending(int(now))) for grid in grids)
+
+
+def _last_of(node: Plan, greatest: Mapping[str, int | None]) -> int | None:
+    """The end of the last window in which there can be results, after the last rows of all streams."""
+    if isinstance(node, Window):
+        found = [
+            _before(_last_of(each.query.input, greatest))
+            if isinstance(each, Subquery)
+            else greatest[each.stream.name]
+            for each in node.origins
+        ]
+        moments = [moment for moment in found if moment is not None]
+        return _last_within(node.spec, max(moments)) if moments else None
+    ends = [_last_of(child, greatest) for child in node.children]
+    if isinstance(node, Except) or (isinstance(node, Exists) and node.negated):
+        return ends[0]
+    known = [end for end in ends if end is not None]
+    if isinstance(node, Union):
+        return max(known, default=None)
+    return min(known) if known and len(known) == len(ends) else None
+
+
+def _before(end: int | None) -> int | None:
+    return None if end is None else end - 1
+
+
+def _last_within(spec: WindowSpec, moment: int) -> int | None:
+    """The end of the last window that a row is in; of those from which it never goes, the first."""
+    grid = spec.grid
+    assert grid is not None
+    span = (
+        spec.span(Element(moment)) if isinstance(spec, OwnInterval) else (grid.first_after(moment), INFINITY)
+    )
+    if span is None:
+        return None
+    begin, end = span
+    return begin if end == INFINITY else grid.end(grid.last_ending(int(end) - 1))
 
 
 def check_every(record: QueryRecord) -> None:
     """EVERY is about windows that end, one after the other, for all groups at once."""
     if record.query.every is None or record.shares:
         return
-    unit = record.bundle.unit
-    if not isinstance(unit, SlidingUnit):
-        reason = "it is no aggregate over windows of one stream, whose answers are about one window each"
-    elif unit.program.by_group:
-        reason = "its groups become final one by one, each at its own time"
-    elif unit.program.query.attribute != unit.program.stream.wattr:
-        reason = "its windows are not over the stream's own time"
-    else:
+    reason = _why_no_newest(record.bundle.unit)
+    if reason is None:
         return
     raise QueryError(
         f"query `{record.query.name}` cannot be refreshed EVERY so often: {reason}",
@@ -385,17 +463,32 @@ def check_every(record: QueryRecord) -> None:
     )
 
 
-def _program(record: QueryRecord) -> PaneProgram:
-    unit = record.bundle.unit
-    assert isinstance(unit, SlidingUnit)
-    return unit.program
+def _why_no_newest(unit: Unit) -> str | None:
+    """Why a query has no newest window for all groups at once; None if it has."""
+    if isinstance(unit, SlidingUnit):
+        is_final_by_group = unit.program.by_group
+        is_by_time = unit.program.query.attribute == unit.program.stream.wattr
+    else:
+        emit = unit.program.emit
+        if not emit.is_by_extent or emit.is_internal:
+            return "its answers are not about one window of time each"
+        is_final_by_group = any(unit.program.builder.sources.values())
+        is_by_time = unit.by_wattr == unit.streams.keys()
+    if is_final_by_group:
+        return "its groups become final one by one, each at its own time"
+    return None if is_by_time else "its windows are not over the stream's own time"
 
 
 def _query(record: QueryRecord, cut: Cut, update: int) -> Query:
+    return _asked(record, cut.range or cut.slide, cut.slide, update)
+
+
+def _asked(record: QueryRecord, length: int, slide: int, update: int) -> Query:
+    """What a query asks for, in updates; it has windows of a length, and a new one with every slide."""
     asked = record.query
     most = None if asked.at_most is None else max(1, asked.at_most // update)
-    period = max(1, max(cut.slide, asked.every or 0) // update)
-    return Query(record.id, max(1, (cut.range or cut.slide) // update), period, asked.priority, most)
+    period = max(1, max(slide, asked.every or 0) // update)
+    return Query(record.id, max(1, length // update), period, asked.priority, most)
 
 
 def _last_end(cut: Cut, at: int) -> int:

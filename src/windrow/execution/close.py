@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from windrow.kernels.panes.program import Level
     from windrow.physical.units import GeneralUnit
     from windrow.state.refs import ChunkRef
+    from windrow.windows.grid import SlideGrid
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Work:
     changed: Mapping[str, int] = field(default_factory=dict)
     #: whether the windows that end at an instant are left out; None: none is
     drops: Callable[[int], bool] | None = None
+    #: the instants that are reported, of a query over rows that leaves most out; none: all of them
+    reports: tuple[SlideGrid, ...] = ()
     #: whether archives are to have the rows of the answer, with the instants they are in it
     lifetimes: bool = False
     #: what it takes along from a ledger that it leaves
@@ -226,7 +229,7 @@ class _Run:
     def _advanced(self, work: Work, unit: GeneralUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
         moving = self.moving.setdefault(work.query.files, Moving())
         files = open_files(self.place.store, work.deltas)
-        turn = Turn(work.query, self.shard, self.place.shards, work.clock, work.changed)
+        turn = Turn(work.query, self.shard, self.place.shards, work.clock, work.changed, work.reports)
         after, answers, pieces = advance(unit, turn, files, before, moving)
         first: int | None = None
         if work.complete_from is not None and unit.memory is not None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from windrow.state.reader import Chunk
     from windrow.state.shard import Shard
     from windrow.windows.domain import Instant
+    from windrow.windows.grid import SlideGrid
 
 AT, OP = "#at", "#op"
 #: between the name of a query and that of its operator; no name has it
@@ -90,6 +91,8 @@ class Turn:
     clock: Clock
     #: when each table changed last
     changed: Mapping[str, int] = field(default_factory=dict)
+    #: the instants that are reported; none: all of them
+    reports: tuple[SlideGrid, ...] = ()
 
 
 @dataclass
@@ -121,7 +124,7 @@ def advance(
     if moving.news is None:
         moving.news = _news(unit, turn, files)
     team = turn.query.team
-    parts = _parts(team, moving.done)
+    parts = _parts(team, moving.done, turn.reports)
     news = replace(moving.news, parts=parts)
     try:
         after, answers, pieces = unit.program.advance(states_of(turn.query, before), news)
@@ -148,9 +151,9 @@ def replanned(old: Bundle, new: Bundle, before: Shard, now: int) -> Mapping[str,
     return {f"{new.name}{OF}{path}": state for path, state in found.items()}
 
 
-def _parts(team: Team | None, done: dict[str, Part]) -> Parts:
+def _parts(team: Team | None, done: dict[str, Part], reports: tuple[SlideGrid, ...]) -> Parts:
     if team is None:
-        return Parts({}, done)
+        return Parts({}, done, reports=reports)
     lowest = max((path for path, _ in team.parts), key=len, default="")
     return Parts(dict(team.parts), done, {lowest: team.view}, team.reports)
 
