@@ -341,7 +341,7 @@ def test_a_part_stays_as_long_as_anybody_has_it(tmp_path: Path) -> None:
     assert join not in life.kept()
 
 
-def test_who_comes_late_or_sees_something_else_is_by_itself(tmp_path: Path) -> None:
+def test_who_sees_something_else_or_finds_no_join_is_by_itself(tmp_path: Path) -> None:
     life = Life(tmp_path, {})
     life.add("sums", FOUR["sums"])
     life.add("kinds", FOUR["kinds"])

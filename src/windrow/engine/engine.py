@@ -477,6 +477,7 @@ class Engine:
         """
         with self.lock:
             self._replanning.look()
+            self._arranging.admit()
         with self.lock, self._nothing_if_it_fails():
             now, began = self.now(), time.perf_counter()
             self.delivering.collect()

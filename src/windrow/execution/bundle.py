@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.user import install_version
 from windrow.algebra.shipments import packed, unpacked
-from windrow.kernels.relational.common_subplans import View
+from windrow.kernels.relational.common_subplans import Parts, View
+from windrow.kernels.relational.emit.evaluation import WAITING
 from windrow.physical.units import SlidingUnit, Unit, unit_of
 
 if TYPE_CHECKING:
@@ -80,6 +81,14 @@ class Bundle:
         if self.team is None:
             return {self.name: ""}
         return {self.name: "", self.team.name: "", **{name: path for path, name in self.team.parts}}
+
+    def kept_as(self, path: str) -> tuple[str, str]:
+        """The name under which the state of an operator is kept, and its place there."""
+        parts = Parts({} if self.team is None else dict(self.team.parts))
+        around = parts.part_of(path)
+        if around is not None:
+            return parts.names[around], path.removeprefix(around)
+        return (self.name if self.team is None or path != WAITING else self.team.name), path
 
     @property
     def unit(self) -> Unit:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from windrow.execution.delta_file import Spool, key_types, open_files, tables_of
 from windrow.execution.ingest import archived_section, lived_rows
-from windrow.execution.relational import OF, Moving, Turn, advance, replanned
+from windrow.execution.relational import OF, Moving, Turn, admitted, advance, replanned
 from windrow.execution.reports import (
     DONE,
     ROUTED,
@@ -45,6 +45,7 @@ from windrow.windows.domain import INFINITY
 if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
     from windrow.execution.delta_file import Place
+    from windrow.execution.relational import Host
     from windrow.execution.shared import Seed, SharedWork
     from windrow.kernels.panes.program import Level
     from windrow.physical.units import GeneralUnit
@@ -73,8 +74,15 @@ class Work:
     lifetimes: bool = False
     #: what it takes along from a ledger that it leaves
     seed: Seed | None = None
+    #: the query whose join it has in common from now on, or that query itself; nothing else is done
+    host: Host | None = None
     #: the same query by another plan, whose states are made those of this one; nothing else is done
     replaced: Bundle | None = None
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether its states are all made anew, from those of others or of its own."""
+        return self.replaced is not None or self.host is not None
 
 
 @dataclass(frozen=True)
@@ -157,7 +165,7 @@ class _Run:
             for work in task.work:
                 if work.query.unit.stages > task.stage:
                     with timed(self.seconds, work.query.name):
-                        for operator in before.operators if work.replaced is not None else ():
+                        for operator in before.operators if work.begins_anew else ():
                             if operator.partition(OF)[0] == work.query.name:
                                 change.drop(operator)
                         for operator, state in self._moved(work, before, outbox).items():
@@ -180,6 +188,8 @@ class _Run:
         """The next states of a query's operators; a fault, and none, if it cannot go on."""
         unit = work.query.unit
         try:
+            if work.host is not None:
+                return admitted(work.host, work.query, before, work.clock.now)
             if work.replaced is not None:
                 return replanned(work.replaced, work.query, before, work.clock.now)
             if isinstance(unit, SlidingUnit):

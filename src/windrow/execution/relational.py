@@ -17,7 +17,7 @@ from windrow.kernels.columnar.hashing import split
 from windrow.kernels.relational.common_subplans import Parts
 from windrow.kernels.relational.emit.evaluation import WAITING
 from windrow.kernels.relational.program import News, RelationalProgram
-from windrow.kernels.relational.state_transfer import rebuilt
+from windrow.kernels.relational.state_transfer import begun_over, rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -95,6 +95,14 @@ class Turn:
     reports: tuple[SlideGrid, ...] = ()
 
 
+@dataclass(frozen=True)
+class Host:
+    """A query as it was before it had its join in common, and the place of the join in it."""
+
+    query: Bundle
+    join: str
+
+
 @dataclass
 class Moving:
     """Queries of a team on their way through a step in one shard; or one query by itself."""
@@ -149,6 +157,20 @@ def replanned(old: Bundle, new: Bundle, before: Shard, now: int) -> Mapping[str,
     assert isinstance(other, RelationalProgram)
     found = rebuilt(one, states_of(old, before), other, now)
     return {f"{new.name}{OF}{path}": state for path, state in found.items()}
+
+
+def admitted(host: Host, query: Bundle, before: Shard, now: int) -> Mapping[str, State]:
+    """The states of a query that begins over a join of another one, which runs; or of that other query, now
+    that it has the join in common."""
+    program, team = query.unit.program, query.team
+    states: Mapping[str, State] = states_of(host.query, before)
+    assert isinstance(program, RelationalProgram)
+    assert team is not None
+    if query.name != host.query.name:
+        (mine, _), view = team.parts[-1], team.view
+        states = begun_over(states, program, (host.join, mine), view, now)
+    kept = {path: query.kept_as(path) for path in states}
+    return {f"{name}{OF}{place}": states[path] for path, (name, place) in kept.items()}
 
 
 def _parts(team: Team | None, done: dict[str, Part], reports: tuple[SlideGrid, ...]) -> Parts:

@@ -135,6 +135,28 @@ class Trunk:
     columns: tuple[tuple[str, ...], ...]
     ranges: tuple[int, ...] | None = None
 
+    @classmethod
+    def of(cls, emit: Emit) -> Trunk:
+        """The join of windows that a query has."""
+        return cls(_carried(trunk_of(emit)), ranges_of(trunk_of(emit)))
+
+    def serves(self, emit: Emit) -> bool:
+        """Whether a query can be over this trunk, which stays as it is."""
+        trunk, shorter = trunk_of(emit), self.sooner(emit)
+        needed = list(_carried(trunk))
+        if len(shorter) > 1:
+            needed = [
+                (*names, instant) for names, instant in zip(needed, _instants(trunk) or (), strict=True)
+            ]
+        carried = all(set(names) <= set(mine) for names, mine in zip(needed, self.columns, strict=True))
+        own = ranges_of(trunk)
+        fits = (
+            own is None
+            or self.ranges is None
+            or (min(_shorter(self.ranges, own)) >= 0 and _fit([self.ranges, own]))
+        )
+        return carried and fits
+
     def under(self, emit: Emit) -> Emit:
         """The query over this trunk; above it, only its own columns are left."""
         trunk = trunk_of(emit)

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from logging import getLogger
+from typing import TYPE_CHECKING, Any
 
 from windrow.engine.records import StreamRecord
-from windrow.engine.sharing.common_subplans import teamed
+from windrow.engine.sharing.common_subplans import admission, general_unit, teamed
 from windrow.engine.sharing.followers import is_exact
 from windrow.engine.sharing.report import shared_parts
 from windrow.engine.sharing.shared_state import Common
+from windrow.kernels.clock import FOREVER
 from windrow.physical.sharing import Sharing
 from windrow.state.names import DRIVER
 from windrow.windows.domain import INFINITY
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord
     from windrow.engine.sharing.shared_state import Joined
+    from windrow.execution.relational import Host
     from windrow.physical import PhysicalPlan
+
+_log = getLogger("windrow.engine")
 
 
 class Arranging:
@@ -37,6 +42,8 @@ class Arranging:
         self._teamed: frozenset[tuple[str, bool]] = frozenset()
         #: the version of what is in common that was planned anew
         self._planned = -1
+        #: queries that came late, for which a join was looked for
+        self._looked: set[str] = set()
         #: what was recorded last depends on this
         self._noted: Hashable = None
 
@@ -69,8 +76,66 @@ class Arranging:
             self._team_up()
             self._plan_anew()
 
-    def _team_up(self) -> None:
-        """Find out what queries that have seen nothing yet have in common."""
+    def admit(self) -> None:
+        """An epoch is about to begin: queries that came after the first rows see those that joins hold."""
+        engine = self._engine
+        late = [each for each in self._beginning() if each.complete_from is not None and each.member is None]
+        for record in late if engine.shares else ():
+            if record.id not in self._looked:
+                self._looked.add(record.id)
+                self._admit(record)
+
+    def _admit(self, late: QueryRecord) -> None:
+        """Let a query begin over a join that runs, if there is one that fits."""
+        engine = self._engine
+        for host in list(engine.queries.values()):
+            if not host.is_running or host.is_fresh or host.shares:
+                continue
+            if (found := admission(late, host)) is not None:
+                if host.member is None:
+                    self._take_in(host)
+                    host = engine.queries[host.query.name]
+                mine, theirs, was = found
+                self._begin_over(late.joining(mine), host.joining(theirs), was)
+                return
+
+    def _take_in(self, record: QueryRecord) -> None:
+        """Rows that wait for a query under its own name are taken in, and nothing is answered."""
+        engine, draft = self._engine, self._engine._draft()
+        name = record.query.name
+        work = [replace(draft._work(record), lifetimes=engine.archives.wants_lifetimes(name))]
+        if work[0].deltas:
+            draft.close(work, [], engine.jobs.close(draft.tasks(work, [], engine._place())))
+            engine._commit(draft)
+
+    def _begin_over(self, late: QueryRecord, host: QueryRecord, was: Host) -> None:
+        """Give both the join in common, and commit it. If that fails, each goes on by itself."""
+        engine, draft = self._engine, self._engine._draft()
+        both = {record.query.name: record for record in (host, late)}
+        draft.queries |= both
+        work = [replace(draft._work(record), deltas=(), host=was) for record in both.values()]
+        reports = engine.jobs.close(draft.tasks(work, [], engine._place()))
+        if any(report.faults for report in reports):
+            _log.warning("query %s keeps a state of its own: %s", late.query.name, reports)
+            return
+        draft.close(work, [], reports)
+        unit, clock = (
+            general_unit(host.bundle),
+            work[0].clock.now + general_unit(host.bundle).program.builder.lag,
+        )
+        begin = max(clock, (host.complete_from or -FOREVER) + (unit.memory or 0))
+        begin -= general_unit(late.bundle).memory or 0
+        known: dict[str, Any] = {"absorbed": host.absorbed, "latest": host.latest, "is_fresh": False}
+        draft.queries[host.query.name] = replace(draft.queries[host.query.name], **known)
+        draft.queries[late.query.name] = replace(
+            draft.queries[late.query.name],
+            **known,
+            complete_from=begin if abs(begin) < FOREVER // 2 else None,
+        )
+        engine._commit(draft)
+
+    def _beginning(self) -> list[QueryRecord]:
+        """The queries that have seen nothing yet."""
         engine = self._engine
         filed = [ref.metadata for ref in engine.last.chunks.get(DRIVER, ()) if "stream" in ref.metadata]
 
@@ -78,7 +143,11 @@ class Arranging:
             new = {each["stream"] for each in filed if int(each["commit"]) > record.absorbed}
             return record.is_running and record.is_fresh and new.isdisjoint(record.streams)
 
-        found = [each for each in engine.queries.values() if not each.shares and begins(each)]
+        return [each for each in engine.queries.values() if not each.shares and begins(each)]
+
+    def _team_up(self) -> None:
+        """Find out what queries that have seen nothing yet have in common."""
+        engine, found = self._engine, self._beginning()
         beginning = frozenset((each.id, each.bundle.carries_ends) for each in found)
         if beginning == self._teamed:
             return

@@ -4,8 +4,8 @@ Queries of a team see the same rows by the same clock, because they have the sam
 streams and have begun together. Their rows are filed once, and every part that some of them have in common
 runs once (`windrow.kernels.relational.common_subplans`). A query that asks less often may go at the pace of
 another one to have more in common with it (`windrow.engine.sharing.common_subplans`). Teams are made when the
-first rows come, out of all queries there are by then; a query that comes later keeps a state of its own,
-since it must not see what was before it.
+first rows come, out of all queries there are by then. A query that comes later begins over a join that runs,
+with all rows that it holds, where it fits (thesis, Definition 3.1 and 8.2); else it keeps a state of its own.
 
 Paces: queries whose windows move when those of another one do, which asks more often.
 
@@ -30,8 +30,10 @@ from windrow.algebra.plan import Emit, Scan
 from windrow.algebra.shipments import packed
 from windrow.algebra.types import Kind
 from windrow.execution.bundle import Team
-from windrow.kernels.relational.common_subplans import View
+from windrow.execution.relational import Host
+from windrow.kernels.relational.common_subplans import Parts, View
 from windrow.kernels.relational.durable_names import kind_of
+from windrow.kernels.relational.state_transfer import why_not_joined
 from windrow.optimizer.common_subplans import (
     Trunk,
     can_meet_more,
@@ -245,6 +247,51 @@ def _teamed(members: Iterable[_Member], commit: int) -> dict[str, Membership | N
         if len(same) == 1 and same[0].pace is not None:
             found[same[0].alone.name] = None
     return found
+
+
+def admission(late: QueryRecord, host: QueryRecord) -> tuple[Membership, Membership, Host] | None:
+    """How a query that comes later has the join of one that runs: the places of both from then on, and the
+    host as it was. None if it cannot.
+
+    What the host has stays as it is: the join has to carry all columns that the other one reads, over windows
+    that are as long at least, and to hold the rows of its windows.
+    """
+    plan, running = _may_join(late), _may_join(host)
+    if plan is None or running is None or late.tables or host.tables or late.streams != host.streams:
+        return None
+    unit = general_unit(host.bundle)
+    emit, place = unit.program.emit, _place_of_trunk(unit)
+    if place is None or not can_meet_more(plan) or why_not_joined(unit.program, place) is not None:
+        return None
+    known = host.member or Membership(Team(f"{RESERVED}rows of {host.id}"))
+    names = dict(known.team.parts)
+    around = Parts(names).part_of(place)
+    alone = replace(late.bundle, plan=packed(plan), team=None)
+    alike = {likeness(each, shortens=_shortens(general_unit(alone))) for each in (plan, emit)}
+    if around not in (None, place) or len(alike) > 1 or not (trunk := Trunk.of(emit)).serves(plan):
+        return None
+    name = names.setdefault(place, f"{RESERVED}part {place} of {host.id}")
+    mine = Membership(Team(known.team.name), trunk)
+    joined = general_unit(as_member(late.bundle, plan, mine))
+    there = _place_of_trunk(joined)
+    if there is None or _sight_of(joined) != _sight_of(unit) or _trunk(joined) != _trunk(unit):
+        return None
+    mine = replace(mine, team=Team(known.team.name, ((there, name),), trunk.sooner(plan)))
+    return (
+        mine,
+        replace(known, team=replace(known.team, parts=tuple(names.items()))),
+        Host(host.bundle, place),
+    )
+
+
+def _place_of_trunk(unit: GeneralUnit) -> str | None:
+    operator = unit.program.builder.built.get(id(trunk_of(unit.program.emit)))
+    return next((path for path, each in unit.program.operators() if each is operator), None)
+
+
+def _trunk(unit: GeneralUnit) -> str:
+    """What tells the trunk of a query from others."""
+    return [*_chain(unit, View()).values()][-1]
 
 
 def _beginner(record: QueryRecord, plan: Emit) -> Beginner:

@@ -14,6 +14,7 @@ shares synopsis p2 with 1 query by SS1
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import quantity
@@ -24,8 +25,10 @@ from windrow.language.binder.bound_statements import RegisterQuery
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_script
 from windrow.physical import plan_query
+from windrow.physical.units import GeneralUnit
 from windrow.sharing import SharingPlan, share
 from windrow.spark.sources import infer_columns
+from windrow.windows.domain import Domain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +73,27 @@ def with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> li
     """How a running query is computed: whose answers it reads, and how often it is refreshed, too."""
     leader = engine.leader_of(record)
     read = "" if leader is None else f"reads the answers of query `{leader.query.name}` at its own instants"
-    return [*runs, *([f"share   {read}, by CS8"] if read else []), *_refreshes(engine, record)]
+    shared = [f"share   {read}, by CS8"] if read else []
+    return [*runs, *shared, *_begins(record), *_refreshes(engine, record)]
+
+
+def _begins(record: QueryRecord) -> list[str]:
+    """From when on a query is complete that came after the first rows."""
+    begin, unit = record.complete_from, record.bundle.unit
+    if begin is None:
+        return []
+    if isinstance(unit, GeneralUnit) and unit.memory is not None:
+        return [
+            f"begin   its answers are complete, and given, from {_moment(record, begin + unit.memory)} on"
+        ]
+    return [f"begin   it answers windows that begin at {_moment(record, begin)} or later"]
+
+
+def _moment(record: QueryRecord, instant: int) -> str:
+    """An instant of a query's windows, for people."""
+    if record.query.plan.leaves[0].domain is not Domain.TIME:
+        return str(instant)
+    return str(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant)).removesuffix("+00:00")
 
 
 def _refreshes(engine: Engine, record: QueryRecord) -> list[str]:

@@ -11,7 +11,7 @@ What keeps less than rows (δ, γ), sees tables, counts rows, or keeps late ones
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -21,17 +21,20 @@ from windrow.algebra.operators import Exists, Filter, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.kernels.relational.build import lag_of
 from windrow.kernels.relational.clock import Clock, Slice
+from windrow.kernels.relational.common_subplans import Part
 from windrow.kernels.relational.emit.emission import Changes
+from windrow.kernels.relational.emit.evaluation import RAN, WAITING
 from windrow.kernels.relational.exists import Matched
 from windrow.kernels.relational.expiry_layouts import frame_of
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Operator, Step, composed, part
 from windrow.kernels.relational.program import LAST_END, RelationalProgram, States
-from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, blank
+from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, blank, greatest_end
 from windrow.kernels.relational.windows.leaf import Intervals
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
+    from windrow.kernels.relational.common_subplans import View
     from windrow.kernels.relational.signed_rows import Columns
 
 #: the parts of a match that are about its right side
@@ -106,6 +109,48 @@ def rebuilt(old: RelationalProgram, states: States, new: RelationalProgram, now:
     pieces = _run(new.root.inputs[0], "0.0", fed, seeds, found, step)
     own, _ = new.root.advance(State(), [pieces], step)
     found["0"] = State(own.chunks, {**own.meta, LAST_END: last})
+    return found
+
+
+def why_not_joined(program: RelationalProgram, path: str) -> str | None:
+    """Why a query that comes later cannot see what the join at a place holds; None if it can."""
+    join = dict(program.operators()).get(path)
+    if type(join) is not Joined:
+        return "it is no join that holds the rows of its windows"
+    if any(program.builder.sources.values()):
+        return "its groups become final one by one"
+    plain = [type(program.builder.built.get(id(leaf))) is Intervals for leaf in program.emit.leaves]
+    if not all(plain) or any(leaf.keeps_late_rows for leaf in program.emit.leaves):
+        return "it counts rows, or keeps late ones"
+    return None
+
+
+def begun_over(
+    states: States, program: RelationalProgram, join: tuple[str, str], view: View, now: int
+) -> States:
+    """The states of a query that begins over a join that runs, without those of the join: as if it had seen
+    all rows that the join holds.
+
+    `states` are those of a query that has the join; `join` is its place there, and here. All results that are
+    there are given to what is above it in one step, whose answers are not told.
+    """
+    theirs, mine = join
+    operator = dict(program.operators())[mine]
+    assert isinstance(operator, Joined)
+    ran = states[WAITING].meta.get(RAN, now) if WAITING in states else now
+    clock, lag = Clock(-FOREVER, ran), lag_of(program.emit)
+    step = Step(clock, Slice.of(clock, lag))
+    held = states.get(theirs, State())
+    sides = [frame_of(held.of(str(side)), columns) for side, columns in enumerate(operator.sides)]
+    rows = [_begun(frame, below.columns, step) for frame, below in zip(sides, operator.inputs, strict=True)]
+    _, results = operator.advance(State(), rows, step)
+    told = replace(step, entered=rows, last_end=max(map(greatest_end, rows), default=-FOREVER))
+    part = Part.of(results, {}, 0.0, told).as_seen(view, operator)
+    found: dict[str, State] = {}
+    pieces = _run(program.root.inputs[0], "0.0", {mine: part.pieces}, {}, found, replace(step, lifts=None))
+    silent = Clock(ran, ran)
+    own, _ = program.root.advance(State(), [pieces], replace(step, clock=silent, slice=Slice.of(silent, lag)))
+    found["0"] = State(own.chunks, {**own.meta, LAST_END: part.last_end})
     return found
 
 

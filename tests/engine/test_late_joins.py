@@ -1,0 +1,137 @@
+"""Queries that come after the first rows begin over a join that runs, with the rows that it holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.engine.test_teams import BATCHES, FOUR, JOIN, Life, answers, oracle, random_batches, runs
+
+from windrow.engine.sharing.common_subplans import general_unit
+from windrow.kernels.relational.join.multiway import Joined
+from windrow.sinks import MemorySink
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+#: what runs, and what comes later: the same join, other columns of it, shorter windows
+WINDOWS = (
+    ("a [RANGE 12 SLIDE 4], b [RANGE 12 SLIDE 4]", "a [RANGE {r} SLIDE 4], b [RANGE {q} SLIDE 4]"),
+    ("a [RANGE 12], b [RANGE 16]", "a [RANGE {r}], b [RANGE {q}]"),
+)
+HOSTS = (
+    "SELECT a.k, a.v, a.w, a.t, b.v AS o, b.w AS p, b.t AS u FROM {from} WHERE a.k = b.k",
+    "SELECT a.k, SUM(b.v) AS total, MAX(a.w) AS top, COUNT(b.w) AS n, MAX(a.v) AS m FROM {from}"
+    " WHERE a.k = b.k GROUP BY a.k",
+)
+LATE = (
+    "SELECT a.k, SUM(b.v) AS total FROM {from} WHERE a.k = b.k GROUP BY a.k",
+    "SELECT a.k, COUNT(*) AS n, MIN(a.w) AS low FROM {from} WHERE a.k = b.k GROUP BY a.k HAVING COUNT(*) > 1",
+    "SELECT a.k, MEDIAN(b.v) AS m FROM {from} WHERE a.k = b.k GROUP BY a.k",
+    "SELECT a.k, AVG(CAST(a.v AS DOUBLE)) AS m FROM {from} WHERE a.k = b.k GROUP BY a.k",
+    "SELECT a.k, a.w, b.v AS o FROM {from} WHERE a.k = b.k AND a.v < b.v",
+    "SELECT a.k, a.w, b.v AS o FROM {from} WHERE a.k = b.k",
+    "SELECT ISTREAM(a.k, b.v) FROM {from} WHERE a.k = b.k",
+    "SELECT DSTREAM(a.k, a.v) FROM {from} WHERE a.k = b.k",
+    "SELECT RSTREAM(a.k, b.w) FROM {from} WHERE a.k = b.k",
+    "SELECT DISTINCT a.k, b.w FROM {from} WHERE a.k = b.k",
+)
+ADMITTED: Counter[str] = Counter()
+
+
+def first_of(life: Life, name: str) -> int:
+    """From when on a query answers."""
+    record = life.engine.queries[name]
+    memory = general_unit(record.bundle).memory
+    return -(2**60) if record.complete_from is None else record.complete_from + (memory or 0)
+
+
+def since(found: Counter[Any], first: int) -> Counter[Any]:
+    return Counter({row: n for row, n in found.items() if row[0] >= first})
+
+
+@pytest.mark.part(6)
+@pytest.mark.parametrize("seed", range(60))
+def test_a_query_that_comes_later_answers_as_if_it_had_always_been_there(tmp_path: Path, seed: int) -> None:
+    """From when it says it is complete, whatever runs before it, in random lives."""
+    random = Random(seed)
+    long, short = WINDOWS[seed % 2]
+    lengths = [(12, 12), (12, 16), (8, 12), (8, 8), (4, 8)]
+    r, q = random.choice(lengths if seed % 2 else lengths[:1] + lengths[2:])
+    first = [random.choice(HOSTS).replace("{from}", long) for _ in range(random.randint(1, 2))]
+    late = [LATE[seed % len(LATE)], random.choice(LATE)][: random.randint(1, 2)]
+    texts = [text.replace("{from}", short).format(r=r, q=q) for text in late]
+    queries = {f"q{number}": text for number, text in enumerate(first)}
+    batches, heard = random_batches(random, 14), dict[str, MemorySink]()
+    life, begin = Life(tmp_path, heard), dict[str, int]()
+    for name, text in queries.items():
+        life.add(name, text)
+    come = sorted(random.sample(range(3, 12), len(texts)))
+    for number, batch in enumerate(batches):
+        life.push(batch)
+        if number in come:
+            name = f"late{number}"
+            queries[name] = texts[come.index(number)]
+            life.add(name, queries[name])
+            life.engine.epoch()
+            begin[name] = first_of(life, name)
+            clock = general_unit(life.engine.queries["q0"].bundle).timing.clock(
+                {each: life.engine.streams[each].known for each in "ab"}, {}
+            )
+            if life.parts(name):
+                ADMITTED[queries[name].partition(" FROM")[0]] += 1
+                assert begin[name] <= max(clock + 1, -(2**60))
+        if random.random() < 0.25:
+            life.engine.log._lock.release()  # type: ignore[union-attr]
+            life = Life(tmp_path, heard)
+            for name, text in queries.items():
+                life.add(name, text)
+    life.end()
+    life.engine.deliver()
+    for name, text in queries.items():
+        assert life.engine.queries[name].is_running, life.engine.queries[name].error
+        expected = oracle(text, batches)
+        assert answers(heard[name]) == since(expected, begin.get(name, -(2**60))), text
+
+
+def test_the_join_runs_once_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    life = Life(tmp_path, {})
+    life.add("tops", f"SELECT a.k, MAX(a.w) AS top, SUM(b.v) AS total {JOIN} GROUP BY a.k")
+    life.push(*BATCHES[:2])
+    life.add("sums", FOUR["sums"])
+    life.engine.epoch()
+    joins = runs(monkeypatch, Joined)
+    life.push(*BATCHES[2:])
+    assert len({id(each) for each in joins}) == 1
+    assert len(life.parts("sums") & life.parts("tops")) == 1
+    told = {name: life.engine.queries[name].physical.sharing.brief for name in ("tops", "sums")}
+    assert told == dict.fromkeys(told, "⋈ with 1; states of ⋈ with 1 by SS3, CS4")
+    life.end()
+    life.engine.deliver()
+    begin = first_of(life, "sums")
+    assert begin <= 7
+    assert answers(life.heard["sums"]) == since(oracle(FOUR["sums"], BATCHES), begin)
+    assert answers(life.heard["sums"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FOUR["sums"].replace("RANGE 12", "RANGE 20"),
+        FOUR["sums"].replace("SLIDE 4", "SLIDE 2"),
+        FOUR["kinds"],
+        FOUR["sums"].replace("b.v", "b.w"),
+    ],
+)
+def test_where_no_join_fits_a_query_begins_by_itself(tmp_path: Path, text: str) -> None:
+    """Longer windows, other instants, rows routed otherwise, columns that the join does not carry."""
+    life = Life(tmp_path, {})
+    life.add("sums", FOUR["sums"])
+    life.push(*BATCHES[:2])
+    life.add("late", text)
+    life.engine.epoch()
+    assert life.engine.queries["late"].member is None
+    assert life.engine.queries["late"].complete_from == 10
