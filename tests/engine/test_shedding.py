@@ -117,6 +117,54 @@ def test_one_query(tmp_path: Path, name: str, p: float):
     assert bool(w.queries[name].gaps.num_rows) == (p > 0)
 
 
+#: a final window depends on too much of the stream for a gap to leave needless rows, but not of level 1
+MIDDLE = (
+    "SELECT MAX(total) AS top FROM (SELECT k, SUM(v) AS total FROM s [RANGE 40 SLIDE 5] GROUP BY k)"
+    " [RANGE 20 SLIDE 10]"
+)
+
+
+def test_answers_in_the_middle_that_nobody_needs_are_not_computed(tmp_path: Path):
+    script, given_on = batches(1, count=12), {}
+    for p in (0.0, 1.0):
+        w = connected(tmp_path / str(p), {"q": (MIDDLE, 4)}, p)
+        for batch in script:
+            w.push(*batch)
+        work = {level: each for (_, level), each in w.engine.costs.work.items()}
+        given_on[p] = work[0].rows_out
+        assert any(
+            "save most by answers of level 1" in line
+            for line in w.queries["q"].explain(analyze=True).observed
+        )
+        w.end()
+        check(w, {"q": (MIDDLE, 4)}, script)
+        assert w.streams["s"].progress.shed == 0
+    assert given_on[1.0] < 0.8 * given_on[0.0], "two in five are in gaps"
+    told = " ".join(" ".join(w.queries["q"].explain().runs).split())
+    assert "makes no row needless, and 30 of the answers of level 1" in told
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.integers(1, 4)), min_size=2, max_size=3),
+    st.integers(1, 6),
+    st.floats(0, 1),
+    st.integers(0, 99),
+)
+@settings(max_examples=12, deadline=None)
+def test_any_levels_lose_what_nobody_needs(
+    tmp_path_factory: Any, levels: list[tuple[int, int]], gap: int, p: float, seed: int
+):
+    text = "s"
+    for length, slide in levels:
+        text = f"(SELECT k, SUM(v) AS v FROM {text} [RANGE {length * slide} SLIDE {slide}] GROUP BY k)"
+    queries, script = {"q": (text.removeprefix("(").removesuffix(")"), gap)}, batches(seed)
+    w = connected(tmp_path_factory.mktemp("levels"), queries, p)
+    for batch in script:
+        w.push(*batch)
+    w.end()
+    check(w, queries, script)
+
+
 @given(
     st.dictionaries(st.sampled_from(sorted(QUERIES)), st.booleans(), min_size=1),
     st.floats(0, 1),

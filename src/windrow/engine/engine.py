@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from windrow.engine.refresh_scheduler import Timing
     from windrow.engine.tables import TableUpdate
     from windrow.errors import SinkError
-    from windrow.execution.close import CloseTask
+    from windrow.execution.close import CloseTask, Work
     from windrow.execution.reports import Closed, Ingested
     from windrow.execution.shared import SharedWork
     from windrow.kernels.relational.tables import Contents
@@ -620,6 +620,7 @@ class Engine:
         chosen = draft.refreshed(self.refreshes, left)
         own = [(each, each.query.name) for each in draft.due(chosen)]
         work = [replace(each, drops=both(each.drops, drops(n)), lifetimes=wants(n)) for each, n in own]
+        work = [self._without_unread(each, draft) for each in work]
         shared = [self._without_dropped(each) for each in draft.shared_due(chosen)]
         if work or shared:
             reports = self.jobs.close(draft.tasks(work, shared, self._place()))
@@ -631,6 +632,13 @@ class Engine:
         scale = (time.perf_counter() - ready) / (sum(seconds for *_, seconds in measured) or 1.0)
         for group, longest, answers, seconds in measured:
             self.refreshes.measured(group, longest, answers, seconds * scale)
+
+    def _without_unread(self, work: Work, draft: Draft) -> Work:
+        """The same, without answers in the middle of a plan that nobody needs."""
+        if work.query.unit.stages == 1:
+            return work
+        record = next(each for each in draft.queries.values() if each.id == work.query.name)
+        return replace(work, unread=self.shedding.unread(record, draft, work.clock))
 
     def _without_dropped(self, work: SharedWork) -> SharedWork:
         """The same, with windows that are left out not even asked for."""

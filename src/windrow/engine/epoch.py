@@ -140,7 +140,10 @@ class Draft:
         rows = sum(r.known.accepted - (b.known.accepted if b else 0) for r, b in came)
         shed = sum(r.shed - (b.shed if b else 0) for r, b in came)
         work = {name: load.Work(spent, rows - shed, self.given[name]) for name, spent in self.spent.items()}
-        return Effort(rows, shed, on_rows, on_answers, by_query=work)
+        levels: dict[str, tuple[float, ...]] = {}
+        for (query, _), (seconds, _) in sorted(self.levels.items()):
+            levels[query] = (*levels.get(query, ()), seconds)
+        return Effort(rows, shed, on_rows, on_answers, by_query=work, by_level=levels)
 
     def promise(self, name: str, progress: int, where: Mapping[str, Any] | None, now: int) -> None:
         """Somebody outside says that no more rows, or no more changes of a table, come below `progress`."""

@@ -45,6 +45,8 @@ class Effort:
     around: float = 0.0
     #: what tasks did for each query, where they are computed one by one
     by_query: Mapping[str, Work] = field(default_factory=dict)
+    #: and the seconds of each level of a query, from the lowest
+    by_level: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -61,8 +63,9 @@ class Overload:
     admission: Admission = field(default_factory=Admission)
     #: what each query loses
     losses: Mapping[str, float] | None = None
-    #: seconds in an epoch by query, smoothed
+    #: seconds in an epoch by query, and by its levels, smoothed
     spent: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def after(self, effort: Effort, limit: float, sharing: Sharing, blocked: Collection[str]) -> Overload:
         """One more epoch, which should take `limit` seconds, or some times what it takes without rows.
@@ -74,18 +77,18 @@ class Overload:
         sample = Sample(effort.rows, effort.seconds, since, effort.backlog, saved, effort.around)
         monitor = self.monitor.after(sample)
         falls_behind = effort.since > 0 and monitor.took > 2 * effort.since
-        spent = self._spent(effort)
+        spent, levels = self._spent(effort), self._levels(effort)
         if monitor.epochs <= WARM_UP and not falls_behind:
-            return replace(self, monitor=monitor, spent=spent)
+            return replace(self, monitor=monitor, spent=spent, levels=levels)
         allowed = monitor.allowed(limit)
         on_rows = monitor.cost * monitor.waiting(limit)
         total = max(monitor.fixed + on_rows, 1e-9)
         answers = min(effort.on_answers, monitor.fixed)
         parts = _parts(spent, sharing)
-        bills = [_bill(group, on_rows, answers, parts, blocked) for group in sharing.groups]
+        bills = [_bill(group, (on_rows, answers), parts, levels, blocked) for group in sharing.groups]
         most = sum(bill.most * bill.total for bill in bills) / total
         if most < WORTH:
-            return Overload(monitor, losses={}, spent=spent)
+            return Overload(monitor, losses={}, spent=spent, levels=levels)
         outlook = monitor.outlook(limit, *_savings(bills, on_rows, monitor.fixed))
         controller = self.controller.after(outlook, allowed, since, behind=monitor.behind)
         losses: dict[str, float] = {}
@@ -93,7 +96,7 @@ class Overload:
             wanted = bill.losses(bill.most * controller.share)
             losses |= {name: round(p, _DIGITS) for name, p in wanted.items()}
         admission = self._admitted(monitor.load(allowed), sharing, bills, total, parts)
-        return Overload(monitor, controller, admission, losses, spent)
+        return Overload(monitor, controller, admission, losses, spent, levels)
 
     def _spent(self, effort: Effort) -> dict[str, float]:
         """With what this epoch's tasks spent; of a query that had nothing to do, what is known stands."""
@@ -102,6 +105,15 @@ class Overload:
             if name not in self.admission.suspended:
                 known = found.get(name, work.seconds)
                 found[name] = known + _LEARN * (work.seconds - known)
+        return found
+
+    def _levels(self, effort: Effort) -> dict[str, tuple[float, ...]]:
+        """The same of each level; a level that had nothing to do took no time."""
+        found = dict(self.levels)
+        for name, seconds in effort.by_level.items():
+            known = found.get(name, seconds)
+            known = known if len(known) == len(seconds) else seconds
+            found[name] = tuple(k + _LEARN * (s - k) for k, s in zip(known, seconds, strict=True))
         return found
 
     def _admitted(
@@ -156,14 +168,35 @@ def _parts(spent: Mapping[str, float], sharing: Sharing) -> dict[str, float]:
 
 
 def _bill(
-    group: Group, rows: float, answers: float, parts: Mapping[str, float], blocked: Collection[str]
+    group: Group,
+    costs: tuple[float, float],
+    parts: Mapping[str, float],
+    levels: Mapping[str, tuple[float, ...]],
+    blocked: Collection[str],
 ) -> Bill:
-    """What a group can save, of the seconds for rows and for answers."""
+    """What a group can save, of the seconds for rows and for answers.
+
+    Rows that are dropped at the input save all that is done with them. Where a query saves more by what it
+    drops in the middle of its plan, that is work of its own, which goes with its own windows.
+    """
+    rows, answers = costs
     part = sum(parts[member.name] for member in group.members)
     streams = {stream for member in group.members for stream in member.sheddable}
     early = 0.0 if streams & set(blocked) else min(1.0, early_share(group.drop, 1.0))
+    more = {
+        member.name: rows
+        * parts[member.name]
+        * max(0.0, member.saved(levels.get(member.name, ()))[0] - early)
+        for member in group.members
+        if len(member.arcs) > 1
+    }
     members = tuple(
-        Member(member.name, group.drop.most, member.priority, answers * parts[member.name])
+        Member(
+            member.name,
+            group.drop.most,
+            member.priority,
+            answers * parts[member.name] + more[member.name],
+        )
         for member in group.members
     )
-    return Bill(members, rows * part, early)
+    return Bill(members, rows * part - sum(more.values()), early)

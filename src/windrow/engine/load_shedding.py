@@ -14,7 +14,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from windrow.engine.load_monitor import Effort, Overload
-from windrow.shedding.agreement import MOST_INTERVALS, Candidate, droppable, final_grid, needless
+from windrow.shedding.agreement import (
+    MOST_INTERVALS,
+    Candidate,
+    Unread,
+    droppable,
+    final_grid,
+    needless,
+    unread,
+)
 from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.gaps import Gap, gaps, joined
 from windrow.shedding.phases import Cycles, Phases
@@ -26,6 +34,8 @@ from windrow.windows.domain import INFINITY
 if TYPE_CHECKING:
     from windrow.engine.epoch import Draft
     from windrow.engine.records import QueryRecord, StreamRecord
+    from windrow.kernels.clock import PaneClock
+    from windrow.shedding.agreement import Agreed
 
 #: rows of so many cycles ahead are looked at; rows beyond are kept
 AHEAD = 256
@@ -116,6 +126,18 @@ class Shedding:
         """Whether the windows of a query that end at an instant are dropped; None if none ever is."""
         phases = self.phases.get(query)
         return phases.drops if phases is not None and not phases.is_idle else None
+
+    def unread(self, record: QueryRecord, draft: Draft, clock: PaneClock) -> tuple[Unread | None, ...]:
+        """For each level of a query but the last, the windows whose answers nobody needs."""
+        phases, unit = self.phases.get(record.id, Phases()), record.bundle.unit
+        begin, end = clock.least[0], clock.greatest[1]
+        if phases.is_idle or unit.stages == 1 or abs(begin) == INFINITY or abs(end) == INFINITY:
+            return ()
+        running = [each for each in draft.queries.values() if each.is_running]
+        query = self._shared(running).sharing.agreed.get(record.id)
+        if query is None or len(query.arcs) != unit.stages:
+            return ()
+        return unread(query, phases, int(begin) - 1, int(end))
 
     # ------------------------------------------------------------ between epochs
 
@@ -209,6 +231,10 @@ class Shedding:
         )
 
     # ------------------------------------------------------------ for people
+
+    def agreed(self, record: QueryRecord) -> Agreed | None:
+        """The terms on which a query loses windows, as if it were alone; None if it loses none."""
+        return self._shared([record]).sharing.agreed.get(record.id)
 
     def why_not(self, record: QueryRecord) -> str | None:
         """Why a query loses no windows; None if it may lose some."""

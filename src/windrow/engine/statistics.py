@@ -75,6 +75,10 @@ class Costs:
         """A query goes."""
         self.work = {key: work for key, work in self.work.items() if key[0] != query}
 
+    def seconds(self, query: str) -> list[float]:
+        """What the levels of a query took, from the lowest."""
+        return [work.seconds for (name, _), work in sorted(self.work.items()) if name == query]
+
     def lines(self, query: str) -> Iterator[str]:
         """For EXPLAIN ANALYZE."""
         mine = sorted((level, work) for (name, level), work in self.work.items() if name == query)

@@ -21,6 +21,7 @@ from windrow.engine.explain import described
 from windrow.engine.gaps import gap_table, with_gaps
 from windrow.engine.output.schema import published, published_schema, rows_schema
 from windrow.engine.sharing.script_plan import with_sharing
+from windrow.engine.shedding_report import what_it_saves
 from windrow.engine.tables import BEGINNING
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.kernels.columnar.columns import frame_of
@@ -457,7 +458,9 @@ class Query:
         tallied = self._engine.common.tallied(self._record.id) if shares and analyze else {}
         known = self._engine.store, self._engine.last, self._record
         seen = observed(*known, ledger, tallied) if analyze else ()
-        seen += tuple(self._engine.costs.lines(self._record.id)) if analyze else ()
+        if analyze:
+            costs, agreed = self._engine.costs, self._engine.shedding.agreed(self._record)
+            seen += (*costs.lines(self._record.id), *what_it_saves(agreed, costs.seconds(self._record.id)))
         found = described(
             self._record.running, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
         )

@@ -68,6 +68,8 @@ class Work:
     changed: Mapping[str, int] = field(default_factory=dict)
     #: whether the windows that end at an instant are left out; None: none is
     drops: Callable[[int], bool] | None = None
+    #: of each level of a nested query but the last, whether the windows that end at an instant are left out
+    unread: tuple[Callable[[int], bool] | None, ...] = ()
     #: the instants that are reported, of a query over rows that leaves most out; none: all of them
     reports: tuple[SlideGrid, ...] = ()
     #: whether archives are to have the rows of the answer, with the instants they are in it
@@ -229,6 +231,8 @@ class _Run:
         kernel = levels[stage].kernel
         if work.drops is not None and len(levels) == stage + 1:
             kernel = without(kernel, work.drops)
+        elif stage < len(work.unread) and (unread := work.unread[stage]) is not None:
+            kernel = without(kernel, unread)
         moved, answers = kernel.advance(before.state(operator), delta, clock)
         if len(levels) > stage + 1:
             self._route(work.query.name, levels[stage + 1], answers, work.clock)

@@ -7,14 +7,15 @@ answer per window of time, so that without some windows the rest is still right.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from windrow.algebra.plan import Emit, Scan, StreamWord
 from windrow.shedding.reach import Reach, reaches
-from windrow.shedding.rules import CannotShed, WinDrop
+from windrow.shedding.rules import CannotShed, WinDrop, early_share
 from windrow.windows.domain import FOREVER
+from windrow.windows.spec import COUNTED
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
@@ -60,6 +61,44 @@ class Agreed:
         """The WinDrop of this query alone: pipeline rule, worst case over its scans."""
         return WinDrop(max(way.width for way in self.reach), self.grid.period, self.max_gap)
 
+    @property
+    def arcs(self) -> tuple[WinDrop, ...]:
+        """The WinDrop at each place of the query: before its lowest level, before the one over that, and so
+        on. A query over several streams, or one of them twice, has the first only.
+
+        The further up, the shorter is what a window depends on, so that a gap leaves something needless there
+        that leaves no needless row at the input (the paper's section 3.5).
+        """
+        if len(self.reach) != 1:
+            return (self.drop,)
+        (way,) = self.reach
+        widths = [replace(way, inner=way.inner[:depth]).width for depth in range(len(way.inner), -1, -1)]
+        return tuple(WinDrop(width, self.grid.period, self.max_gap) for width in widths)
+
+    def seen_from(self, level: int) -> Agreed:
+        """The query as it depends on the answers of one of its levels, from the lowest, instead of rows."""
+        (way,) = self.reach
+        return replace(self, reach=(replace(way, inner=way.inner[: len(way.inner) - 1 - level]),))
+
+    def saved(self, seconds: Sequence[float], since: int = 0) -> tuple[float, int]:
+        """The share of the work that goes where a gap saves most, and the place, from `since` on: 0 is the
+        input. `seconds` are those of each level, as they were measured; as long as they were not, nothing
+        is known to go.
+
+        >>> from windrow.shedding.reach import Level
+        >>> from windrow.windows.grid import SlideGrid
+        >>> grids = SlideGrid(10), SlideGrid(100)
+        >>> inner = Level(100, grids[0], (grids[0],))
+        >>> query = Agreed("q", grids[1], (Reach("s", 100, (inner,)),), max_gap=1)
+        >>> [drop.early_ticks for drop in query.arcs], query.saved([1.0, 3.0])
+        ([1, 100], (0.75, 1))
+        """
+        whole, found = sum(seconds), (0.0, since)
+        for place, drop in enumerate(self.arcs) if whole and len(seconds) == len(self.arcs) else ():
+            share = min(1.0, early_share(drop, 1.0)) * sum(seconds[place:]) / whole
+            found = max(found, (share, place)) if place >= since else found
+        return found
+
     def first(self, stream: str, end: int) -> int | None:
         """The first row of a stream that the window ending at `end` depends on."""
         return min((way.first(end) for way in self.reach if way.stream == stream), default=None)
@@ -84,7 +123,7 @@ def agree(query: Candidate) -> Agreed:
 def final_grid(emit: Emit) -> SlideGrid:
     """The instants at which a query answers, one window each."""
     if any(not leaf.spec.is_logical for leaf in emit.leaves):
-        raise CannotShed("count-based", "one of its windows is moved by rows, not by time")
+        raise CannotShed("count-based", COUNTED)
     per_window = emit.is_periodic and emit.meaning is StreamWord.RSTREAM and not emit.is_internal
     if not per_window:
         raise CannotShed("not-per-window", "it does not give one answer per window")
@@ -127,6 +166,31 @@ class Interval:
 
     def __contains__(self, instant: int) -> bool:
         return self.begin <= instant < self.end
+
+
+@dataclass(frozen=True)
+class Unread:
+    """The windows of a level whose answers no window over it needs, by where they end: such an answer is a
+    row of the instant before."""
+
+    intervals: tuple[Interval, ...]
+
+    def __call__(self, end: int) -> bool:
+        return any(end - 1 in each for each in self.intervals)
+
+
+def unread(query: Agreed, phases: Phases, begin: int, end: int) -> tuple[Unread | None, ...]:
+    """For each level of a query but the last, which of its windows are not needed that end in (begin, end];
+    None where a gap never leaves any."""
+    found: list[Unread | None] = []
+    for level, drop in enumerate(query.arcs[1:]):
+        if drop.early_ticks:
+            above = query.seen_from(level)
+            own = needless(above, above.reach[0].stream, phases, begin, end)
+            found.append(Unread(tuple(own)))
+        else:
+            found.append(None)
+    return tuple(found)
 
 
 def needless(query: Agreed, stream: str, phases: Phases, begin: int, end: int) -> Iterator[Interval]:

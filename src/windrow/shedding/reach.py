@@ -22,6 +22,7 @@ from windrow.shedding.rules import CannotShed
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
+from windrow.windows.spec import COUNTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def _range(window: Window) -> int:
                 "unbounded-window", "a row stays in one of its windows for ever, or for as long as it says"
             )
         case _:
-            raise CannotShed("count-based", "one of its windows is moved by rows, not by time")
+            raise CannotShed("count-based", COUNTED)
 
 
 def _on_wattr(window: Window, scan: Scan) -> None:

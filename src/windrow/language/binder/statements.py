@@ -42,6 +42,7 @@ from windrow.language.syntax import (
     Show,
     Statement,
 )
+from windrow.windows.spec import COUNTED
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
@@ -186,7 +187,13 @@ def _may_shed(plan: Emit, max_gap: int) -> None:
             code="bad-max-gap",
             hint="MAX GAP counts windows from 1 on; leave it out to lose none",
         )
-    if not plan.reports_extents or any(not leaf.spec.is_logical for leaf in plan.leaves):
+    if any(not leaf.spec.is_logical for leaf in plan.leaves):
+        raise QueryError(
+            f"MAX GAP lets whole windows be dropped, which is impossible for this query: {COUNTED}",
+            code="bad-max-gap",
+            hint="give it windows of time, RANGE and SLIDE, or leave MAX GAP out",
+        )
+    if not plan.reports_extents:
         raise QueryError(
             "MAX GAP lets whole windows be dropped, but this query has no answer per window of time",
             code="bad-max-gap",
