@@ -28,9 +28,9 @@ WindowId: TypeAlias = int | tuple[Any, ...]
 
 #: why whole windows of counted rows are never left out
 COUNTED = (
-    "one of its windows is moved by rows, not by time: which window a row is in follows from its number, which"
-    " it has only when all rows before it are there and in order, so that to leave windows out would save"
-    " nothing"
+    "one of its windows is moved by rows, not by time: which window a row is in follows from its number,"
+    " which it has only when all rows before it are there and in order, so that to leave windows out would"
+    " save nothing"
 )
 
 
