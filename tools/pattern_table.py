@@ -26,6 +26,7 @@ from windrow.algebra.operators import (
 from windrow.algebra.patterns import Label
 from windrow.algebra.plan import Plan, Scan, Window
 from windrow.algebra.types import BIGINT
+from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -46,6 +47,7 @@ WINDOWS: dict[str, WindowSpec] = {
     "sliding, some time ago (LAG)": LaggedWindow(60, 30),
     "NOW": NowWindow(),
     "cumulating": CumulateWindow(60, 10),
+    "by the calendar": CalendarWindow((1, "MONTHS"), (1, "DAYS"), "UTC"),
     "landmark": LandmarkWindow(0, None, None),
     "unbounded": UnboundedWindow(),
     "lifetime": LifetimeWindow(Column("a.e", BIGINT)),

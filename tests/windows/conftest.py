@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import strategies as st
 
+from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.element import Element, sort_key
 from windrow.windows.landmark import LandmarkWindow
@@ -67,6 +68,12 @@ KINDS: dict[str, st.SearchStrategy[WindowSpec]] = {
     ),
     "slide-by-tuple": st.builds(SlideByTupleWindow, SIZES, st.integers(1, 4), by_rank=st.booleans()),
     "session": st.builds(SessionWindow, SIZES, KEYS, st.booleans()),
+    "calendar": st.builds(
+        CalendarWindow,
+        st.sampled_from([(1, "MONTHS"), (2, "DAYS"), (1, "DAYS"), (9, "MICROSECONDS")]),
+        st.sampled_from([(1, "MONTHS"), (1, "DAYS"), (3, "DAYS")]),
+        st.sampled_from(["UTC", "Europe/Berlin", "Pacific/Apia"]),
+    ),
     "cumulate": st.builds(
         lambda step, steps, phase: CumulateWindow(step * steps, step, phase), SIZES, SIZES, PHASES
     ),

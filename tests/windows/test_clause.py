@@ -9,6 +9,7 @@ import pytest
 
 from windrow.errors import QueryError
 from windrow.windows.bracket import PARTS
+from windrow.windows.calendar import CalendarWindow
 from windrow.windows.clause import WindowClause, resolve
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import ARRIVAL_TS, ROW_NUM, Domain
@@ -96,6 +97,17 @@ MEANINGS = [
     (window("LIFETIME", lifetime="ttl", lifetime_scale=SECOND), LifetimeWindow("ttl", SECOND)),
     (window("SESSION", "30 min", partition_by=("k",)), SessionWindow(1800 * SECOND, ("k",))),
     (window("SESSION", "30 min", inclusive=True), SessionWindow(1800 * SECOND, inclusive=True)),
+    # by the calendar
+    (window("RANGE", "1 month", "1 day"), CalendarWindow((1, "MONTHS"), (1, "DAYS"), "UTC")),
+    (
+        window("RANGE", "1 week", "1 year", zone="Europe/Berlin"),
+        CalendarWindow((7, "DAYS"), (12, "MONTHS"), "Europe/Berlin"),
+    ),
+    (
+        window("RANGE", "6 hours", "1 day", zone="Asia/Tokyo", origin=5),
+        CalendarWindow((21_600 * SECOND, "MICROSECONDS"), (1, "DAYS"), "Asia/Tokyo", 5),
+    ),
+    (window("RANGE", "1 day", "1 day"), RangeWindow(86_400 * SECOND, 86_400 * SECOND)),
     (window("CUMULATE", "1 min", slide="20 s", origin=7), CumulateWindow(60 * SECOND, 20 * SECOND, 7)),
 ]
 
@@ -116,6 +128,22 @@ REFUSALS: list[tuple[dict[str, Any], str, str]] = [
     ({"kind": "RANGE", "range": "9 rows", "lag": q("1"), "wattr": ROW_NUM}, "window-part", "goes by rows"),
     ({"kind": "ROWS", "range": "9", "lag": q("1 s")}, "window-part", "takes no LAG"),
     ({"kind": "LANDMARK", "lag": q("1 s")}, "window-part", "takes no LAG"),
+    # by the calendar
+    ({"kind": "RANGE", "range": "1 month"}, "window-slide", "could leave it and come back"),
+    ({"kind": "RANGE", "range": "1 month", "slide": "1 hour"}, "window-slide", "cannot slide by 1 HOURS"),
+    ({"kind": "RANGE", "range": "1 day", "slide": "1 hour", "zone": "UTC"}, "window-slide", "cannot slide"),
+    ({"kind": "RANGE", "range": "2 hours", "slide": "1 hour", "zone": "UTC"}, "window-slide", "on a ZONE"),
+    ({"kind": "RANGE", "range": "1 month", "slide": "1 day", "zone": "Mars"}, "bad-zone", "no time zone"),
+    ({"kind": "RANGE", "range": "1.5 months", "slide": "1 day"}, "window-size", "whole number of MONTHS"),
+    (
+        {"kind": "RANGE", "range": "1 month", "slide": "1 month", "origin": 30 * 86_400 * SECOND},
+        "window-origin",
+        "on day 1 to 28",
+    ),
+    ({"kind": "RANGE", "range": "1 month", "slide": "1 day", "lag": q("1 day")}, "window-part", "calendar"),
+    ({"kind": "RANGE", "range": "1 month", "slide": "1 day", "own": "speed"}, "window-unit", "is a number"),
+    ({"kind": "SESSION", "range": "1 month"}, "window-unit", "has no fixed length"),
+    ({"kind": "LANDMARK", "slide": "1 month"}, "window-unit", "has no fixed length"),
     ({"kind": "CUMULATE", "range": "1 min"}, "window-slide", "does not say in which steps"),
     ({"kind": "CUMULATE", "range": "1 min", "slide": "25 s"}, "window-size", "grows in whole steps"),
     ({"kind": "RANGE", "range": "1 min", "inclusive": True}, "window-part", "takes no INCLUSIVE"),

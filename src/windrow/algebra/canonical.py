@@ -46,6 +46,7 @@ from windrow.algebra.over import Frame, FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import StateError
+from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -97,6 +98,7 @@ NAMES: dict[type, str] = {
     RowsWindow: "rows.1",
     SessionWindow: "session.1",
     CumulateWindow: "cumulate.1",
+    CalendarWindow: "calendar.1",
     SlideByTupleWindow: "by-tuple.1",
     LandmarkWindow: "landmark.1",
     LifetimeWindow: "lifetime.1",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -75,6 +76,10 @@ def _of_spec(spec: WindowSpec) -> Label:
             if size == step:
                 return Label(Pattern.WKS, "one step is a whole window", lifetime=size, fifo=True)
             return Label(Pattern.WK, "a window grows from its beginning: rows leave together", fifo=True)
+        case CalendarWindow():
+            return Label(
+                Pattern.WK, "days and months of a calendar differ in length, in FIFO order", fifo=True
+            )
         case LifetimeWindow():
             return Label(Pattern.WK, "every row brings its own lifetime")
         case RowsWindow(partition_by=()):

@@ -27,6 +27,7 @@ _DATE_AND_TIME = re.compile(
 )
 _SPAN_PART = re.compile(r"\s*([+-]?)\s*(\d{1,12}(?:\.\d{1,6})?)\s*([A-Za-z]+)\s*", re.ASCII)
 _DAY_TO_SECOND = re.compile(rf"([+-]?)\s*(?:(\d{{1,9}})\s+)?{_TIME}", re.ASCII)
+_ZONED = re.compile(r":[0-9.]+\s*(?:Z|UTC|[+-]\d{2}:?\d{2})$", re.IGNORECASE)
 CALENDAR = words("MONTH MONTHS YEAR YEARS QUARTER QUARTERS")
 
 
@@ -50,6 +51,12 @@ def instant(text: str, span: Span, day: int = 0) -> int:
         span=span,
         hint="write '2024-01-31', '2024-01-31 07:00:00' or '07:00:00'",
     )
+
+
+def has_zone(text: str) -> bool:
+    """Whether a point in time says in which zone it is."""
+    written = text.strip()
+    return bool(_DATE_AND_TIME.fullmatch(written)) and _ZONED.search(written) is not None
 
 
 def interval(text: str, units: tuple[str, ...], span: Span) -> int:

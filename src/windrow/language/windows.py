@@ -27,7 +27,7 @@ from lark.lexer import Lexer
 
 from windrow.errors import QueryError, Span, nearest
 from windrow.language.lift_literals import ends_interval, interval_at
-from windrow.language.literals import DAY, instant, plain_number
+from windrow.language.literals import DAY, has_zone, instant, plain_number
 from windrow.language.syntax import Constant, Node, PointSyntax, WindowSyntax, placed, words
 from windrow.language.tokens import Kind, Token, Tokens
 from windrow.language.vocabulary import ends_operand, is_keyword
@@ -38,7 +38,7 @@ from windrow.windows.units import MICROSECONDS, Quantity, is_unit, unit_name
 #: words a part of a window begins with
 PARTS = words(
     "RANGE WINDOW ROWS SESSION CUMULATE LANDMARK UNBOUNDED NOW LIFETIME SLIDE LAG ORIGIN UNTIL "
-    "WATTR RATTR SATTR PATTR PARTITION INTERNAL INCLUSIVE"
+    "WATTR RATTR SATTR PATTR PARTITION INTERNAL INCLUSIVE ZONE"
 )
 KINDS = "RANGE, ROWS, LANDMARK, UNBOUNDED, NOW, LIFETIME, SESSION or CUMULATE"
 
@@ -50,6 +50,7 @@ _WANTED = {
     **dict.fromkeys(("ORIGIN", "FROM", "UNTIL", "AT"), _POINT),
     **dict.fromkeys(("WATTR", "RATTR", "PATTR"), _NAME),
     "ROWS": "the number of rows follows ROWS, as in ROWS 100",
+    "ZONE": "the name of a zone follows ZONE, as in ZONE 'Europe/Berlin'",
     "SATTR": "row_num or rank(attribute) follows SATTR",
     "BY": "the names of columns follow PARTITION BY",
     "PARTITION": "write PARTITION BY",
@@ -143,6 +144,13 @@ def clause_of(tree: Parsed, bracket: Tokens) -> WindowClause:
             span=bracket.span,
             hint=f"add {KINDS}",
         )
+    if "zone" in fields and "origin" in times and has_zone(times["origin"][0]):
+        raise QueryError(
+            f"ORIGIN of a window with ZONE is what clocks show in '{fields['zone']}'",
+            code="window-origin",
+            span=times["origin"][1],
+            hint="leave the zone of ORIGIN out, as in ORIGIN '2024-01-31 07:00:00'",
+        )
     return WindowClause(**(fields | _instants(times, fields.get("origin"))))
 
 
@@ -226,6 +234,7 @@ _READERS: dict[str, Callable[[Parsed], Fields]] = {
     "sattr": _sattr,
     "partition_by": _partition_by,
     "internal": lambda part: {"internal": True},
+    "zone": lambda part: {"zone": _text(_window_part_labels(part, "STRING")[0])},
     "inclusive": lambda part: {"inclusive": True},
 }
 
@@ -256,7 +265,11 @@ def _point(part: Any) -> int | tuple[str, Span]:
             return value
         raise QueryError(f"{quantity} is not a 64-bit integer", code="window-overflow", span=_span(part))
     label = _window_part_labels(part, "STRING")[0]
-    return Token(Kind.STRING, label.value, 0, "").value, _label_span(label)
+    return _text(label), _label_span(label)
+
+
+def _text(label: Label) -> str:
+    return Token(Kind.STRING, label.value, 0, "").value
 
 
 def _attribute(part: Parsed) -> str:
@@ -365,6 +378,10 @@ def _labels(inside: Tokens, begin: int, end: int) -> list[Label]:
             found.append(Label("EXPRESSION", "", start_pos=covered.start, end_pos=covered.end))
             index = end
             continue
+        if _is_plain_interval(inside, index):
+            found += [_number(inside[index + 1]), _label(inside, index + 2, "UNIT")]
+            index += 3
+            continue
         interval = interval_at(inside, index)
         if interval is not None:
             found += _interval(inside.cut(index, interval[1] + 1), interval[0])
@@ -375,6 +392,18 @@ def _labels(inside: Tokens, begin: int, end: int) -> list[Label]:
     return found
 
 
+def _is_plain_interval(inside: Tokens, index: int) -> bool:
+    """INTERVAL '1' MONTH, which is a number and a unit; a day of it is one of the calendar."""
+    written = inside.word(index) == "INTERVAL" and inside.is_kind(index + 1, Kind.STRING)
+    if not written or not is_unit(inside.word(index + 2)) or inside.word(index + 3) == "TO":
+        return False
+    return inside[index + 1].value.strip().isdigit()
+
+
+def _number(token: Token) -> Label:
+    return Label("NUMBER", token.value.strip(), start_pos=token.start, end_pos=token.end)
+
+
 def _interval(written: Tokens, ticks: int) -> list[Label]:
     """INTERVAL '5' MINUTE as a number with its unit."""
     span = written.span
@@ -383,9 +412,9 @@ def _interval(written: Tokens, ticks: int) -> list[Label]:
     return [*sign, number, Label("UNIT", "MICROSECONDS", start_pos=span.start, end_pos=span.end)]
 
 
-def _label(inside: Tokens, index: int) -> Label:
+def _label(inside: Tokens, index: int, kind: str | None = None) -> Label:
     token = inside[index]
-    return Label(_type(inside, index), token.text, start_pos=token.start, end_pos=token.end)
+    return Label(kind or _type(inside, index), token.text, start_pos=token.start, end_pos=token.end)
 
 
 def _type(inside: Tokens, index: int) -> str:

@@ -6,12 +6,17 @@ be held against each other.
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import singledispatch
 from itertools import accumulate
+from zoneinfo import ZoneInfo
 
+from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.element import Element
+from windrow.windows.grid import SlideGrid
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
@@ -19,6 +24,7 @@ from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.spec import WindowSpec
+from windrow.windows.units import DAYS, MONTHS
 
 
 def members(spec: WindowSpec, rows: Sequence[Element], instant: int) -> list[int]:
@@ -45,6 +51,56 @@ def _(spec: LaggedWindow, rows: Sequence[Element], instant: int) -> list[int]:
     """What a window without LAG held that long ago; slides are those of now."""
     end = (instant + 1 if spec.slide is None else last_slide(spec, instant)) - spec.lag
     return [place for place, row in enumerate(rows) if end - spec.range <= row.t < end]
+
+
+@_state.register
+def _(spec: CalendarWindow, rows: Sequence[Element], instant: int) -> list[int]:
+    start, end = calendar_extent(spec, instant)
+    return [place for place, row in enumerate(rows) if start <= row.t < end]
+
+
+def calendar_extent(spec: CalendarWindow, instant: int) -> tuple[int, int]:
+    """The extent that is current at an instant, by what clocks on the wall show: of the last of the days on
+    which one ends, and of the first of these if clocks jump over some of them."""
+    clock = ZoneInfo(spec.zone)
+    origin = _EPOCH + timedelta(microseconds=spec.origin)
+    here = (
+        (_EPOCH + timedelta(microseconds=instant)).replace(tzinfo=UTC).astimezone(clock).replace(tzinfo=None)
+    )
+    number, unit = spec.step
+    months = unit == MONTHS
+    around = (here.year - origin.year) * 12 + here.month - origin.month if months else (here - origin).days
+    shown = [_later(origin, (number * k, unit)) for k in range(around // number - 3, around // number + 4)]
+    end = max(_shows(clock, each) for each in shown if _shows(clock, each) <= instant)
+    local = next(each for each in shown if _shows(clock, each) == end)
+    back, of = spec.length
+    if of in (MONTHS, DAYS):
+        return _shows(clock, _later(local, (-back, of))), end
+    return end - back, end
+
+
+def _later(local: datetime, by: tuple[int, str]) -> datetime:
+    number, unit = by
+    if unit == DAYS:
+        return local + timedelta(days=number)
+    year, month = divmod(local.year * 12 + local.month - 1 + number, 12)
+    return local.replace(year=year, month=month + 1, day=min(local.day, monthrange(year, month + 1)[1]))
+
+
+def _shows(clock: ZoneInfo, local: datetime) -> int:
+    """The first instant at which clocks show a time, or have jumped over it."""
+    early = local.replace(tzinfo=clock, fold=0).astimezone(UTC)
+    if early.astimezone(clock).replace(tzinfo=None) != local:
+        low, high = early - timedelta(days=2), early
+        while high - low > _TICK:
+            middle = low + (high - low) / 2
+            jumped = middle.astimezone(clock).replace(tzinfo=None) >= local
+            low, high = (low, middle) if jumped else (middle, high)
+        early = high
+    return (early.replace(tzinfo=None) - _EPOCH) // _TICK
+
+
+_EPOCH, _TICK = datetime(1970, 1, 1), timedelta(microseconds=1)
 
 
 @_state.register
@@ -158,5 +214,7 @@ def _partitions(rows: Sequence[Element], places: Iterable[int]) -> list[list[int
 
 def last_slide(spec: WindowSpec, instant: int) -> int:
     """The last slide instant at or before `instant`."""
-    assert spec.grid is not None
+    if isinstance(spec, CalendarWindow):
+        return calendar_extent(spec, instant)[1]
+    assert isinstance(spec.grid, SlideGrid)
     return spec.grid.origin + (instant - spec.grid.origin) // spec.grid.period * spec.grid.period

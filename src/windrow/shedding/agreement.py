@@ -16,11 +16,11 @@ from windrow.shedding.reach import Reach, reaches
 from windrow.shedding.rules import CannotShed, WinDrop, early_share
 from windrow.windows.domain import FOREVER
 from windrow.windows.spec import COUNTED
+from windrow.windows.grid import SlideGrid
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.shedding.phases import Phases
-    from windrow.windows.grid import SlideGrid
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,9 @@ def final_grid(emit: Emit) -> SlideGrid:
     per_window = emit.is_periodic and emit.meaning is StreamWord.RSTREAM and not emit.is_internal
     if not per_window:
         raise CannotShed("not-per-window", "it does not give one answer per window")
-    grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
+    grids = [leaf.spec.grid for leaf in emit.leaves if isinstance(leaf.spec.grid, SlideGrid)]
+    if len(grids) < len(emit.leaves):
+        raise CannotShed("calendar", "one of its windows goes by a calendar, whose lengths differ")
     if any(grid.period != grids[0].period for grid in grids):
         raise CannotShed(
             "different-slides", "its windows slide differently, so its answers are of different kinds"

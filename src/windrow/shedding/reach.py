@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, Window
 from windrow.shedding.rules import CannotShed
+from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
@@ -120,11 +121,12 @@ def _origins(window: Window) -> Iterator[tuple[str, tuple[Level, ...]]]:
 def _below(emit: Emit) -> Iterator[tuple[str, tuple[Level, ...]]]:
     if emit.is_internal or emit.word.restores:
         raise CannotShed("not-per-window", "a nested query keeps results longer than its windows")
-    grids = tuple(leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None)
+    grids = tuple(leaf.spec.grid for leaf in emit.leaves if isinstance(leaf.spec.grid, SlideGrid))
     reports = grids if len(grids) == len(emit.leaves) else ()
     looks_back = emit.meaning is not StreamWord.RSTREAM
     for leaf in emit.leaves:
-        level = Level(_range(leaf), leaf.spec.grid, reports, looks_back)
+        grid = leaf.spec.grid if isinstance(leaf.spec.grid, SlideGrid) else None
+        level = Level(_range(leaf), grid, reports, looks_back)
         for stream, deeper in _origins(leaf):
             yield stream, (level, *deeper)
 
@@ -135,6 +137,8 @@ def _range(window: Window) -> int:
             return size
         case LaggedWindow(range=size, lag=lag):
             return size + lag
+        case CalendarWindow():
+            raise CannotShed("calendar", "one of its windows goes by a calendar, whose lengths differ")
         case CumulateWindow(size=size):
             return size
         case NowWindow():

@@ -36,6 +36,8 @@ class WindowClause:
     lifetime: object | None = None
     #: ticks per unit of the LIFETIME expression
     lifetime_scale: int = 1
+    #: RANGE: by whose clocks days, weeks, months and years are
+    zone: str | None = None
     #: SESSION: rows exactly the gap apart belong together
     inclusive: bool = False
     internal: bool = False
@@ -54,10 +56,11 @@ WORDS = {
     "until": "UNTIL",
     "lifetime": "LIFETIME",
     "inclusive": "INCLUSIVE",
+    "zone": "ZONE",
 }
 #: the parts each kind understands; WATTR and INTERNAL are looked at by all
 PARTS = {
-    "RANGE": {"range", "slide", "lag", "rattr", "sattr", "partition_by", "origin"},
+    "RANGE": {"range", "slide", "lag", "rattr", "sattr", "partition_by", "origin", "zone"},
     "ROWS": {"range", "slide", "partition_by", "origin"},
     "LANDMARK": {"slide", "origin", "start", "until"},
     "UNBOUNDED": set(),

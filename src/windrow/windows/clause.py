@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 from windrow.errors import QueryError, nearest
 from windrow.windows.bracket import PARTS, WORDS, Scope, WindowClause, refuse_strange_parts
+from windrow.windows.calendar import CalendarWindow, Length
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import IMPLICIT, ROW_NUM, Domain
 from windrow.windows.landmark import LandmarkWindow
@@ -24,7 +25,7 @@ from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.spec import WindowSpec
-from windrow.windows.units import Quantity
+from windrow.windows.units import CALENDAR, Quantity
 
 __all__ = ["Quantity", "WindowClause", "resolve"]
 
@@ -61,6 +62,8 @@ def _range(scope: Scope) -> WindowSpec:
             code="window-part",
             hint="write GROUP BY, or ROWS n for the last n rows of each partition",
         )
+    if clause.zone is not None or size.is_calendar or (clause.slide is not None and clause.slide.is_calendar):
+        return _calendar(scope, size, over)
     slide = scope.period(over)
     if clause.lag is not None:
         lag = scope.ticks(clause.lag, over)
@@ -68,10 +71,52 @@ def _range(scope: Scope) -> WindowSpec:
     return RangeWindow(scope.ticks(size, over), slide, clause.origin or 0, **scope.common)
 
 
+def _calendar(scope: Scope, size: Quantity, over: str) -> WindowSpec:
+    """A window by the clocks of a zone."""
+    clause, slide = scope.clause, scope.clause.slide
+    written = f"[RANGE {size} SLIDE … ZONE '{clause.zone or 'UTC'}']"
+    if scope.attributes[over] is not Domain.TIME:
+        raise QueryError(
+            f"months, years and zones are of time, and `{over}` is a number",
+            code="window-unit",
+            hint="write a bare number, as in [RANGE 10 SLIDE 5]",
+        )
+    _refuse_lag(scope)
+    if slide is None:
+        raise QueryError(
+            "a window by the calendar needs a SLIDE: without one a row could leave it and come back",
+            code="window-slide",
+            hint=f"write {written.replace('…', '1 DAY')}",
+        )
+    if slide.unit not in CALENDAR:
+        if size.unit not in CALENDAR:
+            why, way = "nothing in this window depends on a ZONE", "leave ZONE out, or slide by DAYS"
+        else:
+            why = f"RANGE {size} by the calendar cannot slide by {slide}: rows could leave and come back"
+            way = f"write {written.replace('…', '1 DAY')}"
+            if not size.is_calendar:
+                way += ", or RANGE in HOURS, without ZONE"
+        raise QueryError(why, code="window-slide", hint=way)
+    step, length = (_by_calendar(each) for each in (slide, size))
+    return CalendarWindow(length, step, clause.zone or "UTC", clause.origin or 0, **scope.common)
+
+
+def _by_calendar(quantity: Quantity) -> Length:
+    if quantity.unit not in CALENDAR:
+        return quantity.ticks(Domain.TIME), "MICROSECONDS"
+    times, unit = CALENDAR[quantity.unit]
+    number = quantity.value * times
+    if number != int(number):
+        raise QueryError(
+            f"{quantity} is not a whole number of {unit}", code="window-size", hint="use a multiple of one"
+        )
+    return int(number), unit
+
+
 def _refuse_lag(scope: Scope) -> None:
     if scope.clause.lag is not None:
         raise QueryError(
-            "LAG is for windows by value, and this one goes by rows",
+            "LAG is for windows by value, and this one goes by rows or by the calendar",
             code="window-part",
             hint="leave LAG out, or write [RANGE r LAG d] over the windowing attribute of the stream",
         )

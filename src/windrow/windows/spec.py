@@ -22,7 +22,7 @@ from typing import Any, ClassVar, TypeAlias
 from windrow.errors import QueryError
 from windrow.windows.domain import FARTHEST, INFINITY, ROW_NUM, Instant
 from windrow.windows.element import Element, Interval, visible
-from windrow.windows.grid import SlideGrid
+from windrow.windows.grid import Grid, SlideGrid
 
 WindowId: TypeAlias = int | tuple[Any, ...]
 
@@ -55,7 +55,7 @@ class WindowSpec(ABC):
             )
 
     @property
-    def grid(self) -> SlideGrid | None:
+    def grid(self) -> Grid | None:
         """The slide instants, if the window slides in time."""
         return None
 
@@ -92,7 +92,7 @@ class WindowSpec(ABC):
     @property
     def period(self) -> tuple[Hashable, int | None, int]:
         """(length, SLIDE, ORIGIN): windows of equal periods have the same extents."""
-        return self._length, self.slide, self.grid.origin if self.grid else 0
+        return self._length, self.slide, self.grid.origin if isinstance(self.grid, SlideGrid) else 0
 
     @property
     def _length(self) -> Hashable:
@@ -136,7 +136,7 @@ class WindowSpec(ABC):
         self._sliding()
         return -INFINITY, end
 
-    def _sliding(self) -> SlideGrid:
+    def _sliding(self) -> Grid:
         if self.grid is None:
             raise QueryError(
                 "this window does not slide in time, so it has no slide instants",

@@ -9,6 +9,7 @@ from windrow.errors import QueryError, nearest
 from windrow.windows.domain import MAX_INT64, Domain
 
 ROWS = "ROWS"
+DAYS, MONTHS = "DAYS", "MONTHS"
 
 #: ticks (microseconds) of each unit of time
 MICROSECONDS = {
@@ -20,6 +21,8 @@ MICROSECONDS = {
     "DAYS": 86_400_000_000,
     "WEEKS": 604_800_000_000,
 }
+#: units of the calendar, whose lengths in time differ: days and months in each
+CALENDAR = {"DAYS": (1, DAYS), "WEEKS": (7, DAYS), "MONTHS": (1, MONTHS), "YEARS": (12, MONTHS)}
 _SHORT = {
     "US": "MICROSECONDS",
     "MS": "MILLISECONDS",
@@ -31,8 +34,8 @@ _SHORT = {
     "D": "DAYS",
     "W": "WEEKS",
 }
-_UNITS = _SHORT | {name: name for name in (*MICROSECONDS, ROWS)}
-_UNITS |= {name[:-1]: name for name in (*MICROSECONDS, ROWS)}
+_NAMES = tuple(dict.fromkeys((*MICROSECONDS, *CALENDAR, ROWS)))
+_UNITS = _SHORT | {name: name for name in _NAMES} | {name[:-1]: name for name in _NAMES}
 
 
 def is_unit(word: str) -> bool:
@@ -52,7 +55,7 @@ def unit_name(word: str) -> str:
     """
     name = _UNITS.get(word.upper())
     if name is None:
-        raise QueryError(f"no unit `{word}`", code="window-unit", hint=nearest(word, (*MICROSECONDS, ROWS)))
+        raise QueryError(f"no unit `{word}`", code="window-unit", hint=nearest(word, _NAMES))
     return name
 
 
@@ -84,6 +87,11 @@ class Quantity:
         return self.unit == ROWS
 
     @property
+    def is_calendar(self) -> bool:
+        """In months or years."""
+        return self.unit in CALENDAR and self.unit not in MICROSECONDS
+
+    @property
     def is_duration(self) -> bool:
         return self.unit in MICROSECONDS
 
@@ -93,6 +101,12 @@ class Quantity:
     def ticks(self, domain: Domain) -> int:
         """This much of an attribute of the domain, in ticks."""
         if domain is Domain.TIME:
+            if self.is_calendar:
+                raise QueryError(
+                    f"{self} has no fixed length",
+                    code="window-unit",
+                    hint="write DAYS or WEEKS; months are for windows as [RANGE 1 MONTH SLIDE 1 DAY]",
+                )
             if not self.is_duration:
                 raise QueryError(
                     f"{self} does not measure a time attribute",

@@ -14,7 +14,8 @@ from windrow.algebra.expressions import Literal
 from windrow.algebra.functions.calendar import timestamp_text
 from windrow.algebra.functions.registry import ATOM
 from windrow.algebra.functions.sql_text import is_ordinary, precedence, to_sql
-from windrow.algebra.types import SMALLINT
+from windrow.algebra.types import SMALLINT, STRING
+from windrow.windows.calendar import CalendarWindow, Length
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import ROW_NUM, Domain
 from windrow.windows.landmark import LandmarkWindow
@@ -24,7 +25,7 @@ from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, Unbound
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
-from windrow.windows.units import MICROSECONDS
+from windrow.windows.units import CALENDAR, DAYS, MICROSECONDS, MONTHS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +67,10 @@ def _parts(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attribute
         case CumulateWindow():
             origin = _optional("ORIGIN", spec.origin or None, domain, point)
             return [f"CUMULATE {quantity(spec.size, domain)} SLIDE {quantity(spec.step, domain)}", *origin]
+        case CalendarWindow():
+            origin = _optional("ORIGIN", spec.origin or None, domain, point)
+            sizes = [f"RANGE {calendar_length(spec.length)}", f"SLIDE {calendar_length(spec.step)}"]
+            return [*sizes, *origin, "ZONE " + to_sql(Literal(spec.zone, STRING), str)]
         case SessionWindow():
             gap = f"SESSION {quantity(spec.gap, domain)}" + " INCLUSIVE" * spec.inclusive
             return [gap, *_partitions(spec.partition_by, attributes)]
@@ -138,6 +143,20 @@ def quantity(ticks: int, domain: Domain) -> str:
     size, unit = max((size, unit) for unit, size in MICROSECONDS.items() if ticks % size == 0)
     count = ticks // size
     return f"{count} {unit.removesuffix('S') if count == 1 else unit}"
+
+
+def calendar_length(length: Length) -> str:
+    """A length by the calendar.
+
+    >>> calendar_length((24, "MONTHS")), calendar_length((1, "DAYS")), calendar_length((90, "MICROSECONDS"))
+    ('2 YEARS', '1 DAY', '90 MICROSECONDS')
+    """
+    number, unit = length
+    if unit not in (MONTHS, DAYS):
+        return quantity(number, Domain.TIME)
+    times, name = max((t, name) for name, (t, of) in CALENDAR.items() if of == unit and number % t == 0)
+    count = number // times
+    return f"{count} {name.removesuffix('S') if count == 1 else name}"
 
 
 def point(instant: int, domain: Domain) -> str:

@@ -17,7 +17,7 @@ from windrow.windows.domain import INFINITY, Instant
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit, Window
     from windrow.engine.records import StreamRecord
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.grid import Grid
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,6 @@ def present_of(
     return Present(known, known, max(ends, default=known))
 
 
-def _grid(leaf: Window) -> SlideGrid:
+def _grid(leaf: Window) -> Grid:
     assert leaf.spec.grid is not None
     return leaf.spec.grid

@@ -19,6 +19,7 @@ import polars as pl
 from windrow.errors import QueryError
 from windrow.kernels.columnar.codes import row_order
 from windrow.kernels.columnar.expressions import compile_expression
+from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.landmark import LandmarkWindow
@@ -49,6 +50,8 @@ def needs_of(spec: WindowSpec, at: int) -> Needs:
             return Needs(end + 1 - length, end)
         case LaggedWindow(range=length, lag=lag):
             return Needs(end + 1 - lag - length, end - lag)
+        case CalendarWindow():
+            return Needs(spec.bounds(end + 1)[0], end)
         case CumulateWindow():
             return Needs(spec.start(end + 1), end)
         case NowWindow():
@@ -72,6 +75,7 @@ def has_members(spec: WindowSpec) -> bool:
     known = (
         RangeWindow,
         LaggedWindow,
+        CalendarWindow,
         CumulateWindow,
         NowWindow,
         LandmarkWindow,

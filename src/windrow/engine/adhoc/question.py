@@ -34,9 +34,11 @@ from windrow.kernels.relational.tables import AT
 from windrow.language.once import LATEST, WINDOW, answers_of
 from windrow.state.names import DRIVER
 from windrow.state.refs import read_instant
+from windrow.windows.calendar import CalendarWindow, longest
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
+from windrow.windows.units import DAYS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -346,6 +348,8 @@ def _reach(windows: list[Window]) -> Instant:
                 total += length + (slide or 0)
             case LaggedWindow(range=length, lag=lag, slide=slide):
                 total += length + lag + (slide or 0)
+            case CalendarWindow(length=length, step=step):
+                total += longest(length) + longest(step) + 2 * longest((1, DAYS))
             case CumulateWindow(size=length, step=step):
                 total += length + step
             case NowWindow():

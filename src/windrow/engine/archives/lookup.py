@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.expressions import Call, Column, Expression, Literal, conjuncts
 from windrow.algebra.types import Kind
+from windrow.windows.calendar import CalendarWindow
 from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ def oldest_row(window: WindowSpec, at: int) -> int | None:
             return at - window.lag - window.range + 1
         case LaggedWindow(grid=grid) if grid is not None:
             return grid.end(grid.last_ending(at + 1)) - window.lag - window.range
+        case CalendarWindow():
+            return int(window.bounds(window.grid.end(window.grid.last_ending(at + 1)))[0])
         case NowWindow():
             return at
     return None

@@ -20,7 +20,6 @@ from windrow.algebra.operators import Limit
 from windrow.kernels.columnar.codes import value_order
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.relational.aggregate.cells import covered
 from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import (
@@ -36,6 +35,7 @@ from windrow.kernels.relational.signed_rows import (
     together,
 )
 from windrow.kernels.state import State
+from windrow.windows.grid import covered
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import Rank

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.kernels.relational.aggregate.lifts import Lifts
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.grid import Grid
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Step:
     #: when rows come into the windows of the query, and leave them
     entered: list[pl.DataFrame] = field(default_factory=list)
     #: the instants at which the root reports, where these are not all at which windows move
-    grids: tuple[SlideGrid, ...] = ()
+    grids: tuple[Grid, ...] = ()
     #: the states of the pieces that the operator which is run is given, where queries have them in common
     lifts: Lifts | None = None
 

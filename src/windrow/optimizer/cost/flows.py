@@ -40,6 +40,7 @@ from windrow.algebra.operators import Filter, Project
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Scan, Window
 from windrow.optimizer.cost.statistics import Model, Statistics
+from windrow.windows.calendar import CalendarWindow, mean
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.landmark import LandmarkWindow
@@ -197,6 +198,8 @@ def covered(window: Window) -> float:
     spec = window.spec
     if isinstance(spec, RangeWindow | LaggedWindow) and spec.slide is not None:
         return min(1.0, spec.range / spec.slide)
+    if isinstance(spec, CalendarWindow):
+        return min(1.0, mean(spec.length) / mean(spec.step))
     return 1.0
 
 
@@ -212,6 +215,8 @@ def rows_within(window: Window, rate: float, values: Mapping[str, float], statis
             return during(spec.range)
         case LaggedWindow():
             return during(spec.range + spec.lag)
+        case CalendarWindow():
+            return during(mean(spec.length))
         case CumulateWindow():
             return during((spec.size + spec.step) / 2)
         case NowWindow():

@@ -61,18 +61,6 @@ def _value(measure: Measure, states: pl.DataFrame, counts: pl.DataFrame | None) 
 DIRECT = 4
 
 
-def covered(low: Ints, high: Ints) -> tuple[Ints, Ints]:
-    """(row, span) for every span in the range [low, high) of each row.
-
-    >>> [found.tolist() for found in covered(np.array([0, 2]), np.array([2, 3]))]
-    [[0, 0, 1], [0, 1, 2]]
-    """
-    counts = np.maximum(high - low, 0)
-    row = np.repeat(np.arange(len(low)), counts)
-    since = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return row, low[row] + since
-
-
 def blocks(low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
     """(row, level, block) of aligned blocks that make up each range.
 

@@ -34,12 +34,13 @@ from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.columnar.codes import row_order
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.relational.aggregate.cells import CELL, DIRECT, blocks, covered, lowered
+from windrow.kernels.relational.aggregate.cells import CELL, DIRECT, blocks, lowered
 from windrow.kernels.relational.aggregate.group_by import combines, order_of, spans
 from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step, composed, part
 from windrow.kernels.relational.signed_rows import TS, Columns, N, blank, codes, columns_of
 from windrow.kernels.state import PANE, State, TableLayout
+from windrow.windows.grid import covered
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -46,7 +46,7 @@ from windrow.kernels.aggregates.partials import FloatMoments, Paired
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import Moments, Pointwise, choose, segmented, take
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.relational.aggregate.cells import CELL, DIRECT, blocks, covered, lowered
+from windrow.kernels.relational.aggregate.cells import CELL, DIRECT, blocks, lowered
 from windrow.kernels.relational.distinct import found_in
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
@@ -66,6 +66,7 @@ from windrow.kernels.relational.signed_rows import (
     together,
 )
 from windrow.kernels.state import PANE, State, TableLayout
+from windrow.windows.grid import covered
 
 if TYPE_CHECKING:
     import numpy.typing as npt

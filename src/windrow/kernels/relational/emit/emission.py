@@ -28,7 +28,6 @@ import polars as pl
 
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.relational.aggregate.cells import covered
 from windrow.kernels.relational.expiry_layouts import (
     Calendar,
     Chunks,
@@ -51,11 +50,12 @@ from windrow.kernels.relational.signed_rows import (
     together,
 )
 from windrow.kernels.state import State
+from windrow.windows.grid import covered
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.grid import Grid
 
     Test = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
     Ints = npt.NDArray[np.int64]
@@ -85,7 +85,7 @@ def occupation(chunks: Chunks, step: Step) -> tuple[Chunks, Test]:
     return kept, occupied
 
 
-def last_report(grids: Sequence[SlideGrid], step: Step) -> int:
+def last_report(grids: Sequence[Grid], step: Step) -> int:
     """At the end of input: the first reporting instant at or after the last endpoint, and no earlier than the
     clock had come before."""
     if step.last_end == -FOREVER:
@@ -99,21 +99,20 @@ def moved_by_rows(step: Step) -> Ints:
     return np.unique(np.concatenate([*step.slides, np.zeros(0, dtype=np.int64)]))
 
 
-def first_report(grids: Sequence[SlideGrid], step: Step, at: Ints) -> Ints:
+def first_report(grids: Sequence[Grid], step: Step, at: Ints) -> Ints:
     """The first reporting instant at or after each of some instants; infinity if the step knows none."""
     found = np.full(len(at), FOREVER)
     for grid in grids:
-        found = np.minimum(found, grid.origin + -(-(at - grid.origin) // grid.period) * grid.period)
+        found = np.minimum(found, grid.nexts(at - 1))
     slides = np.append(moved_by_rows(step), FOREVER)
     return np.asarray(np.minimum(found, slides[np.searchsorted(slides, at)]))
 
 
-def reports_within(grids: Sequence[SlideGrid], step: Step, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+def reports_within(grids: Sequence[Grid], step: Step, low: Ints, high: Ints) -> tuple[Ints, Ints]:
     """(row, at) for each reporting instant in [low, high) of each row."""
     found = []
     for place, grid in enumerate(grids):
-        row, number = covered(-(-(low - grid.origin) // grid.period), -(-(high - grid.origin) // grid.period))
-        at = grid.origin + number * grid.period
+        row, at = grid.within(low, high)
         fresh = ~_on_grids(at, grids[:place])
         found.append((row[fresh], at[fresh]))
     slides = moved_by_rows(step)
@@ -123,10 +122,10 @@ def reports_within(grids: Sequence[SlideGrid], step: Step, low: Ints, high: Ints
     return np.concatenate([row for row, _ in found]), np.concatenate([at for _, at in found])
 
 
-def _on_grids(at: Ints, grids: Sequence[SlideGrid]) -> npt.NDArray[np.bool_]:
+def _on_grids(at: Ints, grids: Sequence[Grid]) -> npt.NDArray[np.bool_]:
     found = np.zeros(len(at), dtype=bool)
     for grid in grids:
-        found |= (at - grid.origin) % grid.period == 0
+        found |= grid.lasts(at) == at
     return found
 
 
@@ -157,7 +156,7 @@ class Emission(Operator):
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         """The next state, and the changes that are final."""
 
-    def reported_on(self, step: Step) -> Sequence[SlideGrid]:
+    def reported_on(self, step: Step) -> Sequence[Grid]:
         """The instants at which it reports."""
         return step.grids or self.grids
 

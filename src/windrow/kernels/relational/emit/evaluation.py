@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.kernels.relational.clock import Clock
     from windrow.kernels.relational.options import Options
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.grid import Grid
 
 
 HELD = "held"
@@ -104,7 +104,7 @@ def why_not_lazy(emit: Emit, options: Options, sources: Mapping[str, Sequence[st
     return "groups become final one by one" if any(sources.values()) else None
 
 
-def is_due(grids: Sequence[SlideGrid], state: State, clock: Clock) -> bool:
+def is_due(grids: Sequence[Grid], state: State, clock: Clock) -> bool:
     """Whether a report lies between what was computed and what is known."""
     if clock.now >= FOREVER or clock.now <= -FOREVER:
         return clock.now >= FOREVER

@@ -21,7 +21,6 @@ import polars as pl
 
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.relational.aggregate.cells import covered
 from windrow.kernels.relational.emit.emission import Emission
 from windrow.kernels.relational.expiry_layouts import Calendar, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
@@ -103,9 +102,8 @@ class Restored(Emission):
         missed = born > end
         last = np.where(missed | (self.emit.word is StreamWord.ISTREAM_RESTORE), born, end)
         low = np.maximum(born, first_after(grid, np.full(len(vs), step.slice.before)))
-        first = (low - grid.origin) // grid.period
-        row, number = covered(first, (np.minimum(last, step.slice.now) - grid.origin) // grid.period + 1)
-        return row, grid.origin + number * grid.period
+        row, at = grid.within(low, np.minimum(last, step.slice.now) + 1)
+        return row, at
 
 
 def ended(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:

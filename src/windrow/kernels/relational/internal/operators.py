@@ -24,7 +24,6 @@ import polars as pl
 
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.relational.aggregate.cells import covered
 from windrow.kernels.relational.emit.emission import reports_within
 from windrow.kernels.relational.internal.runs import OPEN, GroupRuns, merged, place_name
 from windrow.kernels.relational.operator import Operator, Stateless, Step
@@ -43,10 +42,11 @@ from windrow.kernels.relational.signed_rows import (
     grouped,
 )
 from windrow.kernels.state import State
+from windrow.windows.grid import covered
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import Aggregate
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.grid import Grid
 
 
 SPAN, CODE, ROW = "#span", "#code", "#row"
@@ -244,7 +244,7 @@ class Valued(Recomputed):
     name = "γ"
 
     def __init__(
-        self, plan: Aggregate, rows: Operator, runs: GroupRuns, grids: Sequence[SlideGrid] | None
+        self, plan: Aggregate, rows: Operator, runs: GroupRuns, grids: Sequence[Grid] | None
     ) -> None:
         self.inputs = (rows, runs)
         self.runs, self.grids = runs, grids

@@ -16,14 +16,15 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.relational.aggregate.cells import covered
 from windrow.kernels.relational.emit.emission import last_report
 from windrow.kernels.relational.expiry_layouts import Hashed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, VE, VS, Columns, blank, positive, together
 from windrow.kernels.relational.windows.leaf import begins
 from windrow.kernels.state import State
+from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
+from windrow.windows.grid import covered
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import LaggedWindow, RangeWindow
 
@@ -83,14 +84,11 @@ class Extents(Operator):
         begins = np.where(new, vs, step.slice.start)
         begins = np.clip(begins, -(FOREVER // 2), FOREVER // 2)
         ends = np.clip(np.minimum(ve, stop), -(FOREVER // 2), FOREVER // 2)
-        # numbers of the extents that are current at an instant: the last slide at or before it
-        first = (begins - grid.origin) // grid.period
-        first = np.where(new | ((begins - grid.origin) % grid.period == 0), first, first + 1)
-        row, number = covered(first, (ends - 1 - grid.origin) // grid.period + 1)
-        end = grid.origin + number * grid.period
+        # from the extent that is current when a new one begins: that of the last slide at or before it
+        row, end = grid.within(np.where(new, grid.lasts(begins), begins), ends)
         columns = [
             pl.Series(VS, np.maximum(end, begins[row])),
-            pl.Series(VE, np.minimum(end + grid.period, ve[row])),
+            pl.Series(VE, np.minimum(grid.nexts(end), ve[row])),
             self._start(end).alias("#window_start"),
             pl.Series("#window_end", end - self.spec.lag if isinstance(self.spec, LaggedWindow) else end),
         ]
@@ -102,6 +100,8 @@ class Extents(Operator):
             return pl.Series(end - self.spec.range)
         if isinstance(self.spec, LaggedWindow):
             return pl.Series(end - self.spec.lag - self.spec.range)
+        if isinstance(self.spec, CalendarWindow):
+            return pl.Series(self.spec.begins(end))
         if isinstance(self.spec, CumulateWindow):
             return pl.Series(begins(self.spec, end - 1))
         start = self.spec.start if isinstance(self.spec, LandmarkWindow) else None

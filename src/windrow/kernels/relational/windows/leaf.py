@@ -67,6 +67,7 @@ from windrow.kernels.relational.signed_rows import (
     together,
 )
 from windrow.kernels.state import State
+from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, too_far
 from windrow.windows.landmark import LandmarkWindow
@@ -77,7 +78,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.plan import Window
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.grid import Grid
 
     Ints = npt.NDArray[np.int64]
 
@@ -294,6 +295,8 @@ class Intervals(Leaf):
         if isinstance(spec, LaggedWindow):
             shown = t + spec.lag
             return shown if spec.grid is None else first_after(spec.grid, shown), self.ends(shown)
+        if isinstance(spec, CalendarWindow):
+            return spec.spans(t)
         if isinstance(spec, CumulateWindow):
             return first_after(spec.grid, t), begins(spec, t) + spec.size + spec.step
         if isinstance(spec, LandmarkWindow):
@@ -320,14 +323,14 @@ def begins(spec: CumulateWindow, t: Ints) -> Ints:
     return np.asarray(spec.origin + (t - spec.origin) // spec.size * spec.size)
 
 
-def first_after(grid: SlideGrid, t: Ints) -> Ints:
+def first_after(grid: Grid, t: Ints) -> Ints:
     """The first slide instant later than each of some instants.
 
     >>> from windrow.windows.grid import SlideGrid
     >>> first_after(SlideGrid(60), np.array([-1, 0, 59])).tolist()
     [0, 60, 60]
     """
-    return np.asarray(grid.origin + ((t - grid.origin) // grid.period + 1) * grid.period)
+    return grid.nexts(t)
 
 
 #: the number of a row among all that ever entered its window, and how many there were

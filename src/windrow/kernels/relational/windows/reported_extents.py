@@ -19,7 +19,6 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.relational.aggregate.cells import covered
 from windrow.kernels.relational.clock import moved
 from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
 from windrow.kernels.relational.operator import Step
@@ -28,6 +27,7 @@ from windrow.kernels.relational.windows.leaf import PENDING
 from windrow.kernels.relational.windows.rows import COUNTS, INSIDE, MOMENT, POSITION, Numbering, Reach
 from windrow.kernels.relational.windows.session import ENTERED, Sessions, chained
 from windrow.kernels.state import State
+from windrow.windows.grid import covered
 
 NUMBER_OF_REPORTS = "reports"
 
