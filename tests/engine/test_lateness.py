@@ -47,6 +47,24 @@ def live(state: Path, options: str, collected: list[Any], *, restarts: bool) -> 
     return late
 
 
+def test_another_attribute_knows_how_far_it_is_after_a_restart(tmp_path: Path) -> None:
+    """ALSO: its policy goes on from what the manifest says, and late rows stay late."""
+    options = "WATTR t SLACK 30 ALSO v ORDERED"
+    query = "SELECT k, COUNT(*) AS n FROM s [RANGE 4 SLIDE 2 WATTR v] GROUP BY k"
+    expected = Harness(query, {"s": (COLUMNS, options)})
+    found: list[Any] = []
+    batches = (((1, 1, 0), (2, 5, 1)), ((1, 3, 2), (2, 8, 3)), ((1, 7, 4), (1, 12, 5)))
+    for batch in batches:
+        expected.push("s", list(batch))
+        w = Driven(tmp_path)
+        declared(w, options, query)
+        w.push(*batch)
+        found += w.rows("q")
+        w.close()
+    assert sorted(found) == as_rows(Counter((change.at, *change.row) for change in expected.take()))
+    assert found
+
+
 @pytest.mark.parametrize("restarts", [False, True], ids=["one life", "three lives"])
 @pytest.mark.parametrize("late", ["", " LATE DROP", " LATE KEEP"])
 def test_late_rows_are_counted_and_treated_as_declared(tmp_path: Path, late: str, restarts: bool) -> None:

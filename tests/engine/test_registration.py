@@ -206,11 +206,8 @@ def test_a_query_that_would_be_silent_for_ever_is_refused(empty: Both, source: s
     assert refused is not None
     assert refused[1] == "no-progress"
     assert "window on `seq`" in refused[2]
-    assert "WATTR seq" in str(refused[3])
-    assert (
-        empty.declare(f"{_SEQ.replace(' s ', ' s2 ').replace('WATTR ts', 'WATTR seq')} FROM '{source}'")
-        is None
-    )
+    assert "ALSO seq ORDERED" in str(refused[3])
+    assert empty.declare(f"{_SEQ.replace(' s ', ' s2 ')} ALSO seq ORDERED FROM '{source}'") is None
     assert empty.declare(f"CREATE QUERY q AS {query.replace('FROM s ', 'FROM s2 ')}") is None  # the way out
 
 

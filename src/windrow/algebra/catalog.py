@@ -118,6 +118,8 @@ class Stream:
     expected: Expected | None = None
     #: columns that are computed where they are read, over the names of the schema
     computed: Computed = ()
+    #: further attributes that windows of a live stream may be on, each with a policy of its own (ALSO)
+    also: tuple[tuple[str, Policy], ...] = ()
 
     def __post_init__(self) -> None:
         reserved = next((name for name in self.schema.names if name.lower() in PSEUDO_COLUMNS), None)
@@ -129,6 +131,9 @@ class Stream:
             )
         if self.wattr not in self.attributes:
             self._refuse_wattr()
+        for name, _ in self.also:
+            if name not in self.schema or name not in self.attributes or name == self.wattr:
+                self._refuse_also(name)
         if self.progress.per is not None:
             self.schema.index(self.progress.per)
 
@@ -145,6 +150,16 @@ class Stream:
             code="unknown-column",
             hint=nearest(self.wattr, self.attributes),
         )
+
+    def _refuse_also(self, name: str) -> None:
+        if name == self.wattr:
+            reason, hint = "is its WATTR, which has its policy already", "leave ALSO out"
+        elif name in self.schema:
+            reason = f"is {self.schema.column(name).type}, and a windowing attribute is a time or an integer"
+            hint = "name a column of type TIMESTAMP, DATE or of an integer type"
+        else:
+            reason, hint = "is no column of it", nearest(name, self.schema.names) or "name one of its columns"
+        raise QueryError(f"stream `{self.name}`: ALSO `{name}` {reason}", code="bad-wattr", hint=hint)
 
     @property
     def attributes(self) -> dict[str, Domain]:

@@ -111,13 +111,13 @@ def check_clock(name: str, plan: Emit, streams: Mapping[str, StreamRecord]) -> N
     windows = [node for node in plan.walk() if isinstance(node, Window)]
     for window, scan in ((w, each) for w in windows for each in w.origins if isinstance(each, Scan)):
         attribute, stream = window.attribute_of(scan), scan.stream
-        if attribute not in (stream.wattr, *IMPLICIT) and streams[stream.name].is_live:
+        if attribute not in (stream.wattr, *IMPLICIT, *dict(stream.also)) and streams[stream.name].is_live:
             raise QueryError(
                 f"query `{name}` could never be answered: it has a window on `{attribute}`, but stream"
                 f" `{stream.name}` never ends and says how far it is by `{stream.wattr}` only",
                 code="no-progress",
-                hint=f"declare another stream over the same source, with WATTR {attribute} and how it is"
-                f" ordered, and window that; or window `{stream.name}` on `{stream.wattr}`",
+                hint=f"declare how it is ordered: CREATE STREAM {stream.name} (…) WATTR {stream.wattr} … ALSO"
+                f" {attribute} ORDERED; or window it on `{stream.wattr}`",
             )
 
 

@@ -77,6 +77,7 @@ class StreamRecord:
                 "greatest": self.greatest,
                 **({} if self.kept_from is None else {"kept_from": write_instant(self.kept_from)}),
                 **({"unwatched": self.unwatched} if self.unwatched else {}),
+                **({"also": {a: p.to_json() for a, p in known.also.items()}} if known.also else {}),
             },
         )
 
@@ -92,6 +93,7 @@ class StreamRecord:
             state.accepted,
             read_instant(state.options["last_arrival"]),
             state.sealed,
+            {name: Progress.from_json(each) for name, each in state.options.get("also", {}).items()},
         )
         found = cls(stream, known, state.late, state.shed, state.options["greatest"], state.source)
         found = replace(found, unwatched=state.options.get("unwatched", 0))
@@ -112,6 +114,7 @@ def declaration(stream: Stream) -> dict[str, Any]:
         "wattr": stream.wattr,
         "progress": canonical_text(stream.progress),
         "late": stream.late.value,
+        **({"also": [[a, canonical_text(policy)] for a, policy in stream.also]} if stream.also else {}),
         **({"forms": [list(form) for form in stream.forms]} if stream.forms else {}),
     }
 

@@ -8,7 +8,7 @@ source its greatest values and marks. What is known after the batch follows from
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,12 +22,20 @@ from windrow.kernels.columnar.columns import plain
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.windows.domain import ARRIVAL_TS, FARTHEST, INFINITY, ROW_NUM, Instant, check_instant, too_far
 from windrow.windows.progress import Batch, Progress
-from windrow.windows.punctuation import SlackRows
+from windrow.windows.punctuation import Policy, SlackRows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 _LIMIT = 1 << 62
+#: before the name of an attribute of ALSO: its value, for windows on it; NULL in a row that is late for them
+ALSO = "#also."
+
+
+def moments_of(rows: pl.DataFrame, attribute: str) -> pl.Series:
+    """The instants of accepted rows for windows on an attribute; NULL in those that are in none."""
+    hidden = {ROW_NUM: f"#{ROW_NUM}", ARRIVAL_TS: f"#{ARRIVAL_TS}"}.get(attribute, ALSO + attribute)
+    return rows[hidden if hidden in rows.columns else attribute].cast(pl.Int64)
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,8 @@ class Known:
     accepted: int = 0
     last_arrival: Instant = -INFINITY
     sealed: bool = False
+    #: of the attributes of ALSO
+    also: Mapping[str, Progress] = field(default_factory=dict)
 
     def progress_on(self, stream: Stream, attribute: str) -> Instant:
         """P for a window on an attribute: the stream's own, the greatest row number or arrival time so far,
@@ -47,6 +57,8 @@ class Known:
             return INFINITY
         if attribute == stream.wattr:
             return self.progress.progress
+        if attribute in self.also:
+            return self.also[attribute].progress
         if attribute == ROW_NUM and self.accepted:
             return self.accepted
         return self.last_arrival if attribute == ARRIVAL_TS else -INFINITY
@@ -63,12 +75,17 @@ class Observed:
     batch: Batch
     accepted: int = 0
     late: int = 0
+    #: of the attributes of ALSO, the greatest values
+    also: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def all(cls, pieces: Sequence[Observed]) -> Observed:
         """What several pieces tell together."""
         batch = _joined([piece.batch for piece in pieces])
-        return cls(batch, sum(piece.accepted for piece in pieces), sum(piece.late for piece in pieces))
+        also: dict[str, tuple[int, ...]] = {}
+        for piece in pieces:
+            also = {name: also.get(name, ()) + piece.also.get(name, ()) for name in {**also, **piece.also}}
+        return cls(batch, sum(piece.accepted for piece in pieces), sum(piece.late for piece in pieces), also)
 
 
 @dataclass(frozen=True)
@@ -93,7 +110,8 @@ class Intake:
 
     def start(self) -> Known:
         """Before the first batch."""
-        return Known(self.stream.progress.policy.start(), self.stream.progress.per)
+        also = {name: policy.start() for name, policy in self.stream.also}
+        return Known(self.stream.progress.policy.start(), self.stream.progress.per, also=also)
 
     def accept(self, known: Known, batch: pl.DataFrame, now: int) -> tuple[Known, pl.DataFrame, pl.DataFrame]:
         """What is known after a batch, its accepted rows and its late ones."""
@@ -116,8 +134,12 @@ class Intake:
         kept = ~only if self.stream.late is Late.KEEP else ~only & ~late
         accepted = self._stamped(known, batch.filter(kept), now)
         shown = self._shown(known, batch, moments, only, late)
-        seen = Observed(shown, accepted.height, int(late.sum()))
-        return Judged(accepted, batch.filter(~only & ~kept), seen)
+        also = {name: self._greatest(accepted[name], policy) for name, policy in self.stream.also}
+        seen = Observed(shown, accepted.height, int(late.sum()), also)
+        missed = ~only & ~kept
+        for name in known.also:
+            missed |= kept & self._late_on(known, batch, name)
+        return Judged(accepted, batch.filter(missed), seen)
 
     def learn(self, known: Known, pieces: Sequence[Observed], now: int, watched: int | None = None) -> Known:
         """What is known after a batch, given what its pieces tell. `watched` is the time by which sources are
@@ -128,6 +150,10 @@ class Intake:
             self.counted(known, seen),
             progress=self.stream.progress.policy.observe(known.progress, seen.batch, time),
             last_arrival=max(known.last_arrival, now),
+            also={
+                name: policy.observe(known.also[name], Batch(seen.also.get(name, ())), time)
+                for name, policy in self.stream.also
+            },
         )
 
     def counted(self, known: Known, seen: Observed) -> Known:
@@ -196,7 +222,21 @@ class Intake:
         first = known.accepted + 1
         numbers = pl.int_range(first, first + rows.height, eager=True).alias(f"#{ROW_NUM}")
         stamps = pl.Series(f"#{ARRIVAL_TS}", [now], dtype=pl.Int64).new_from_index(0, rows.height)
-        return rows.with_columns(numbers, stamps)
+        marks = []
+        for name in known.also:
+            moments = rows[name].cast(pl.Int64)
+            check_instants(moments, f"`{name}` of stream `{self.stream.name}`")
+            late = self._late_on(known, rows, name)
+            marks.append(pl.select(pl.when(~late).then(moments)).to_series().alias(ALSO + name))
+        return rows.with_columns(numbers, stamps, *marks)
+
+    def _late_on(self, known: Known, rows: pl.DataFrame, name: str) -> pl.Series:
+        """Whether rows are late for windows on an attribute of ALSO."""
+        return (rows[name].cast(pl.Int64) < _finite(known.also[name].progress)).fill_null(False)
+
+    def _greatest(self, values: pl.Series, policy: Policy) -> tuple[int, ...]:
+        most = policy.rows + 1 if isinstance(policy, SlackRows) else 1
+        return tuple(values.cast(pl.Int64).drop_nulls().top_k(most).to_list())
 
     def _shown(
         self, known: Known, batch: pl.DataFrame, moments: pl.Series, only: pl.Series, late: pl.Series

@@ -196,6 +196,7 @@ class StreamOptions(Node):
     source: str | None = None
     keep: Quantity | None = None
     expected: tuple[int, tuple[tuple[str, int], ...]] | None = None
+    also: tuple[tuple[str, ProgressSyntax], ...] = ()
 
 
 def read_stream_options(cursor: Cursor) -> StreamOptions:
@@ -204,9 +205,11 @@ def read_stream_options(cursor: Cursor) -> StreamOptions:
     while not cursor.done:
         start = cursor.index
         word = cursor.choose(
-            _READERS, "WATTR, SLACK, ORDERED, PUNCTUATED, LATE, SHEDDABLE, KEEP, EXPECT or FROM"
+            _READERS, "WATTR, SLACK, ORDERED, PUNCTUATED, ALSO, LATE, SHEDDABLE, KEEP, EXPECT or FROM"
         )
         fields = _READERS[word](cursor)
+        if word == "ALSO":
+            fields["also"] = found.pop("also", ()) + fields["also"]
         twice = next((field for field in fields if field in found), None)
         if twice is not None:
             raise QueryError(
@@ -240,6 +243,22 @@ def with_watermark(options: StreamOptions, mark: Watermark | None) -> StreamOpti
 
 def _wattr(cursor: Cursor) -> dict[str, Any]:
     return {"wattr": cursor.name("the windowing attribute")}
+
+
+def _also(cursor: Cursor) -> dict[str, Any]:
+    """ALSO seq ORDERED, ALSO seq SLACK 5: another attribute, and how it makes progress."""
+    name = cursor.name("the other windowing attribute")
+    word = cursor.choose(("ORDERED", "SLACK"), "ORDERED or SLACK")
+    begin = cursor.index - 1
+    progress = _READERS[word](cursor)["progress"]
+    if progress.per is not None:
+        raise QueryError(
+            "the sources of a stream are told apart by its WATTR only",
+            code="syntax",
+            span=cursor.span_since(begin),
+            hint=f"write ALSO {name} SLACK n ROWS, or declare another stream with WATTR {name}",
+        )
+    return {"also": ((name, progress),)}
 
 
 def _slack(cursor: Cursor) -> dict[str, Any]:
@@ -312,6 +331,7 @@ _READERS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "SLACK": _slack,
     "ORDERED": _ordered,
     "PUNCTUATED": _punctuated,
+    "ALSO": _also,
     "LATE": _late,
     "SHEDDABLE": lambda cursor: {"sheddable": True},
     "KEEP": _keep,

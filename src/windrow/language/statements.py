@@ -305,6 +305,7 @@ def _create_stream(cursor: Cursor) -> Statement:
         source=options.source,
         keep=options.keep,
         expected=options.expected,
+        also=options.also,
     )
 
 

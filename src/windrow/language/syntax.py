@@ -341,6 +341,8 @@ class CreateStream(Statement):
     #: rows per second, and how many different values columns have
     expected: tuple[int, tuple[tuple[str, int], ...]] | None = None
     if_missing: bool = False
+    #: ALSO: further attributes with their policies
+    also: tuple[tuple[str, ProgressSyntax], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ def follows_greatest(stream: Stream) -> bool:
     """Whether the stream's progress follows from the greatest value of each batch."""
     rule = stream.progress
     simple = isinstance(rule.policy, NoPolicy | Ordered | Slack) and rule.mark is None and rule.per is None
-    return simple and stream.wattr in stream.schema
+    return simple and stream.wattr in stream.schema and not stream.also
 
 
 def _states(

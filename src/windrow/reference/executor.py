@@ -47,6 +47,7 @@ class StreamIntake:
     def __post_init__(self) -> None:
         self.progress = self.stream.progress.policy.start()
         self.per = self.stream.progress.per
+        self.also = {name: policy.start() for name, policy in self.stream.also}
         self._last_arrival: Instant = -INFINITY
 
     def push(self, batch: Sequence[Sequence[Any]], now: int, clock_of: Callable[[Any], Instant]) -> None:
@@ -85,6 +86,7 @@ class StreamIntake:
     def _accept(
         self, data: Sequence[tuple[Values, int | None]], now: int, clock_of: Callable[[Any], Instant]
     ) -> None:
+        first = len(self.rows)
         for row, moment in data:
             source = self._source(row)
             late = moment is not None and is_late(self.progress, moment, source)
@@ -92,7 +94,18 @@ class StreamIntake:
                 self.late.append(row)
             else:
                 kept_at = clock_of(source) if late else -INFINITY
-                self.rows.append(Arrival(row, len(self.rows) + 1, now, kept_at))
+                late_on = tuple(
+                    name
+                    for name, p in self.also.items()
+                    if (t := self._of(row, name)) is not None and is_late(p, t)
+                )
+                self.late += [row] * bool(late_on)
+                self.rows.append(Arrival(row, len(self.rows) + 1, now, kept_at, late_on))
+        for name, policy in self.stream.also:
+            came = [self._of(arrival.values, name) for arrival in self.rows[first:]]
+            for value in came:
+                check_instant(value, f"`{name}` of stream `{self.stream.name}`")
+            self.also[name] = policy.observe(self.also[name], Batch(came), now)
 
     def _observe(
         self, values: Sequence[Values], moments: Sequence[int | None], only_marks: Sequence[bool], now: int
@@ -118,6 +131,8 @@ class StreamIntake:
             return INFINITY
         if attribute == self.stream.wattr:
             return self.progress.progress
+        if attribute in self.also:
+            return self.also[attribute].progress
         if attribute == ROW_NUM and self.rows:
             return len(self.rows)
         return self._last_arrival if attribute == ARRIVAL_TS else -INFINITY
@@ -152,6 +167,9 @@ class StreamIntake:
         if self.stream.wattr == ROW_NUM:
             return [*accumulate((not only for only in only_marks), initial=len(self.rows))][1:]
         return [row[self.stream.schema.index(self.stream.wattr)] for row in values]
+
+    def _of(self, row: Values, name: str) -> Any:
+        return row[self.stream.schema.index(name)]
 
     def _source(self, row: Values) -> Any:
         return row[self.stream.schema.index(self.per)] if self.per else None

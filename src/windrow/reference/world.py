@@ -18,6 +18,8 @@ class Arrival:
     row_num: int
     arrival_ts: int = 0
     clock: Instant = -INFINITY
+    #: the attributes of ALSO on which it came too late
+    late_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,10 @@ they are; as everywhere, the kernels and the engine say what the oracle says.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
-from hypothesis import assume, given, note
+from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 from tests.kernels.relational.more_plans import Drawer
 from tests.kernels.relational.scripts import Step, assert_agree
@@ -14,6 +16,7 @@ from tests.kernels.relational.test_random_plans import some
 from windrow.algebra.expressions import Column
 from windrow.algebra.plan import Emit
 from windrow.algebra.types import BIGINT
+from windrow.engine import declared
 from windrow.errors import QueryError
 from windrow.kernels.executor import GeneralExecutor
 from windrow.testing import Harness
@@ -82,3 +85,73 @@ def test_rows_say_by_their_numbers_how_far_they_are(
     assert [(*change.row, change.at) for change in h.take()] == first
     h.push("s", [(4, 8)])
     assert [(*change.row, change.at) for change in h.take()] == second
+
+
+ALSO = {"s": ("k BIGINT, seq BIGINT, ts BIGINT", "WATTR ts SLACK 3 ALSO seq {0} LATE DROP")}
+ALSO_QUERIES = [
+    "SELECT k, COUNT(*) AS n, window_end FROM s [RANGE 6 SLIDE 2 WATTR seq] GROUP BY k",
+    "SELECT DISTINCT k FROM s [RANGE 4 WATTR seq]",
+    "SELECT MAX(k) FROM s [ROWS 2 WATTR seq]",
+    "SELECT SUM(k) FROM s [RANGE 3 SLIDE 2 ROWS RATTR seq SATTR rank(seq)]",
+    "SELECT a.k, b.seq FROM s [RANGE 5 SLIDE 5 WATTR seq] AS a, s [RANGE 10 SLIDE 5] AS b WHERE a.k = b.k",
+    "SELECT COUNT(*) FROM s [RANGE 5 SLIDE 5]",
+    "SELECT COUNT(*) FROM s [SESSION 2 WATTR seq]",
+    "SELECT COUNT(*) FROM s [RANGE 5 SLIDE 5 LAG 2 WATTR seq]",
+]
+values = st.sampled_from([None, 1, 2, 3])
+rows = st.tuples(values, st.none() | st.integers(0, 30), st.integers(0, 12))
+
+
+@pytest.mark.parametrize("executor", ["kernels", "engine"])
+@settings(max_examples=150)
+@given(
+    query=st.sampled_from(ALSO_QUERIES),
+    policy=st.sampled_from(["ORDERED", "SLACK 4", "SLACK 1 ROWS"]),
+    batches=st.lists(st.lists(rows, max_size=4), max_size=5),
+)
+def test_another_attribute_with_a_policy_of_its_own(
+    executor: str, query: str, policy: str, batches: list[list[tuple[object, ...]]]
+) -> None:
+    streams = {"s": (ALSO["s"][0], ALSO["s"][1].format(policy))}
+    mine, oracle = (Harness(query, streams, executor=each) for each in (executor, "reference"))
+    for batch in batches:
+        for harness in (mine, oracle):
+            harness.push("s", batch)
+        assert Counter(mine.take()) == Counter(oracle.take())
+    assert mine.late("s") == oracle.late("s")
+    for harness in (mine, oracle):
+        harness.finish()
+    assert Counter(mine.take()) == Counter(oracle.take())
+
+
+@pytest.mark.parametrize("executor", ["reference", "kernels", "engine"])
+def test_a_row_that_is_late_by_the_other_attribute_is_in_windows_of_its_own(executor: str) -> None:
+    streams = {"s": (ALSO["s"][0], ALSO["s"][1].format("ORDERED"))}
+    found = {}
+    for window in ("WATTR seq", "WATTR ts"):
+        h = Harness(f"SELECT COUNT(*) FROM s [RANGE 10 SLIDE 10 {window}]", streams, executor=executor)
+        h.push("s", [(1, 1, 1), (1, 12, 2)])
+        at_once = [(*change.row, change.at) for change in h.take()]
+        h.push("s", [(1, 11, 3), (1, 20, 4)])
+        h.finish()
+        found[window] = at_once, [(*change.row, change.at) for change in h.take()], h.late("s")
+    assert found["WATTR seq"] == ([(1, 10)], [(1, 20), (1, 30)], [(1, 11, 3)])
+    assert found["WATTR ts"] == ([], [(4, 10)], [(1, 11, 3)])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("ALSO ts ORDERED", "is its WATTR"),
+        ("ALSO name ORDERED", "is STRING, and a windowing attribute"),
+        ("ALSO nothing ORDERED", "has no column `nothing` to window on"),
+        ("ALSO k ORDERED ALSO k SLACK 2", "there twice"),
+        ("ALSO k ORDERED PER name", "told apart by its WATTR"),
+        ("ALSO k ORDERED LATE KEEP", "does not go with ALSO"),
+        ("ALSO k", "ORDERED or SLACK"),
+    ],
+)
+def test_other_attributes_that_mean_nothing(options: str, message: str) -> None:
+    with pytest.raises(QueryError, match=message) as caught:
+        declared({"s": ("k BIGINT, name STRING, ts BIGINT", f"WATTR ts ORDERED {options}")}, {})
+    assert caught.value.hint or message == "ORDERED or SLACK"

@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from windrow.algebra.catalog import ProgressRule
 from windrow.algebra.expressions import Literal
 from windrow.algebra.functions.calendar import timestamp_text
 from windrow.algebra.functions.registry import ATOM
@@ -174,6 +176,12 @@ def policy(stream: Stream) -> str | None:
     """How a stream's punctuation is made, in the words of CREATE STREAM; None if it has none."""
     rule = stream.progress
     per = f" PER {rule.per}" if rule.per else ""
+    if stream.also:
+        own = {
+            name: replace(stream, wattr=name, progress=ProgressRule(p), also=()) for name, p in stream.also
+        }
+        further = [f"ALSO {name} {policy(each)}" for name, each in own.items()]
+        return " ".join(filter(None, [policy(replace(stream, also=())), *further]))
     match rule.policy:
         case NoPolicy():
             return None

@@ -17,7 +17,7 @@ from windrow.algebra.plan import Scan, Subquery
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.intake import check_instants
+from windrow.kernels.intake import check_instants, moments_of
 from windrow.kernels.panes.answers import Answers
 from windrow.kernels.panes.landmark import RunningTotals
 from windrow.kernels.panes.live_panes import LivePanes
@@ -61,7 +61,7 @@ class Level:
         known |= {name: accepted[f"#{name}"] for name in (ROW_NUM, ARRIVAL_TS)}
         read = (*names, *(name for name in (ROW_NUM, ARRIVAL_TS) if name in scan.pseudo))
         columns = [known[name].alias(f"{scan.alias}.{name}") for name in read]
-        columns.append(known[attribute].cast(pl.Int64).alias("#t"))
+        columns.append(moments_of(accepted, attribute).alias("#t"))
         check_instants(columns[-1], f"`{attribute}` of stream `{scan.stream.name}`")
         columns += [known[source].alias("#source")] if source else []
         return self._entered(pl.DataFrame(columns).filter(pl.col("#t").is_not_null()))

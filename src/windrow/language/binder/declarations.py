@@ -14,6 +14,7 @@ The last has to be known when a row comes, so the answer must expire by time alo
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import (
@@ -150,7 +151,27 @@ def bind_stream(statement: CreateStream, inference: Inference | None = None) -> 
         _forms(columns, schema),
         _expected(statement, plain),
         _computed(columns, schema),
+        _also(statement, plain),
     )
+
+
+def _also(statement: CreateStream, stream: Stream) -> tuple[tuple[str, Policy], ...]:
+    """Further windowing attributes, each once, with their policies."""
+    found: dict[str, Policy] = {}
+    for written, progress in statement.also:
+        with at(progress):
+            name = _column(written, stream.schema, stream.title, "window on")
+            if statement.late == "KEEP":
+                raise QueryError(
+                    "LATE KEEP is about the WATTR only, so it does not go with ALSO",
+                    code="bad-wattr",
+                    hint=f"write LATE DROP, or declare another stream over the same source with WATTR {name}",
+                )
+            if name in found:
+                raise QueryError(f"ALSO `{name}` is there twice", code="syntax", hint="leave one out")
+            replace(stream, also=((name, Ordered()),))
+            found[name] = _policy(progress, stream.attributes[name])
+    return tuple(found.items())
 
 
 def bind_table(statement: CreateTable, inference: Inference | None = None) -> Table:

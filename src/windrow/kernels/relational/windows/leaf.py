@@ -43,7 +43,7 @@ import polars as pl
 from windrow.algebra.plan import Scan, Subquery
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.intake import check_instants
+from windrow.kernels.intake import check_instants, moments_of
 from windrow.kernels.relational.clock import moved
 from windrow.kernels.relational.expiry_layouts import ExpiryLayout, Fifo, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
@@ -112,7 +112,7 @@ class Scanned(Operator):
         known |= {name: rows[f"#{name}"] for name in (ROW_NUM, ARRIVAL_TS)}
         read = (*names, *(name for name in (ROW_NUM, ARRIVAL_TS) if name in self.scan.pseudo))
         columns = [known[name].alias(f"{self.scan.alias}.{name}") for name in read]
-        instants = known[self.attribute].cast(pl.Int64).alias(TS)
+        instants = moments_of(rows, self.attribute).alias(TS)
         check_instants(instants, f"`{self.attribute}` of stream `{self.scan.stream.name}`")
         columns += [instants, known[ROW_NUM].alias(NUMBER), rows[KEPT]]
         columns += [known[name].alias(hidden) for hidden, name in self.order]
