@@ -115,6 +115,7 @@ MEASURES = [
     *(Measured("frequent", c, (k,)) for c in _ANY for k in (1, 2, 3)),
     *(Measured("heavy_hitters", c, (0.3,)) for c in _ANY),
     Measured("heavy_hitters", ("s",), (0.0,), distinct=True),
+    Measured("heavy_hitters", ("s",), (0.5, ">=")),
     *(Measured("count", c, distinct=True) for c in [*_ANY, ("v", "s")]),
     *(Measured(name, ("v",), distinct=True) for name in ("sum", "avg", "var_samp", "mode", "median")),
     Measured("sum", ("x",), distinct=True),

@@ -212,6 +212,9 @@ def test_heavy_hitters_are_above_the_fraction_as_it_is_written(values: list[str]
     counts = Counter(values)
     limit = Fraction(fraction) * len(values)
     assert dict(found) == {value: count for value, count in counts.items() if count > limit}
+    least = make("heavy_hitters", (float(fraction), ">="))
+    found = least.lower(least.fold(least.lift((value,)) for value in values))
+    assert dict(found) == {value: count for value, count in counts.items() if count >= limit}
 
 
 # ------------------------------------------------------------------ where it is refused

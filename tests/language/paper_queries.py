@@ -79,6 +79,62 @@ WID = [
     ),
 ]
 
+HYPHENS = {"Traffic": "`seg-id` BIGINT, speed DOUBLE, ts TIMESTAMP"}
+TIMED = {"bids": "`bid-price` DOUBLE, timestamp TIMESTAMP"}
+
+PRINTED = [
+    PaperQuery(
+        "WID Q2 as printed",
+        """SELECT    seg-id, count(*)
+           FROM      Traffic [RANGE 1000 rows
+                             SLIDE 10 rows
+                             WATTR row-num]
+           GROUP BY seg-id""",
+        HYPHENS,
+    ),
+    PaperQuery(
+        "WID Q3 as printed",
+        """SELECT    seg-id, count(*)
+           FROM      Traffic [RANGE 300 seconds
+                             RATTR ts
+                             SLIDE 1 row
+                             SATTR row-num]""",
+        HYPHENS,
+    ),
+    PaperQuery(
+        "WID Q4 as printed",
+        """SELECT    seg-id, count(*)
+           FROM      Traffic [RANGE 1000 rows
+                             SLIDE 10 rows
+                             WATTR row-num
+                             PATTR seg-id]""",
+        HYPHENS,
+    ),
+    PaperQuery(
+        "WID Q5 as printed",
+        """SELECT    seg-id, count(*)
+           FROM      Traffic [RANGE 300 seconds
+                             RATTR ts
+                             SLIDE 5 rows
+                             SATTR rank(ts)]""",
+        HYPHENS,
+    ),
+    PaperQuery(
+        "PANES Query 2 as printed",
+        """SELECT max (bid-price)
+           FROM bids [WATTR timestamp
+           RANGE 4 minutes
+           SLIDE 1 tuple]""",
+        TIMED,
+    ),
+    PaperQuery(
+        "THESIS 3.4, a sum of sums, as printed",
+        """SELECT SUM(a)
+           FROM (SELECT SUM(a) FROM Stream1[RANGE 6 sec SLIDE 6 sec INTERNAL]) [ROWS 10]""",
+        {"Stream1": "a BIGINT, ts TIMESTAMP"},
+    ),
+]
+
 PANES = [
     PaperQuery(
         "PANES Query 1: the highest bid of the past 4 minutes, every minute",
@@ -277,4 +333,4 @@ SHEDDING = [
     ),
 ]
 
-PAPER_QUERIES = [*WID, *PANES, *DIVERSE, *THESIS, *SHEDDING]
+PAPER_QUERIES = [*WID, *PRINTED, *PANES, *DIVERSE, *THESIS, *SHEDDING]

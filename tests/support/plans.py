@@ -108,7 +108,18 @@ def windows(alias: str, arrival: bool) -> st.SearchStrategy[object]:
         st.builds(LifetimeWindow, st.just(Column(f"{alias}.e", BIGINT))),
         row_windows(arrival),
         st.builds(
-            SlideByTupleWindow, small, st.integers(1, 3), st.none(), st.just(True) | st.just(not arrival)
+            SlideByTupleWindow,
+            small,
+            st.integers(1, 3),
+            st.none(),
+            st.just(True) | st.just(not arrival),
+            st.sampled_from([(), (), ("k",)]),
+        ),
+        st.builds(
+            lambda every, start, until: SlideByTupleWindow(None, every, None, True, (), start, until),
+            st.integers(1, 3),
+            st.none() | st.integers(FIRST, 8),
+            st.none() | st.integers(8, LAST),
         ),
         st.builds(SessionWindow, small, st.sampled_from([(), ("k",)]), st.booleans()),
         cumulating(),

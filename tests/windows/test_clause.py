@@ -97,6 +97,17 @@ MEANINGS = [
     (window("LIFETIME", lifetime="ttl", lifetime_scale=SECOND), LifetimeWindow("ttl", SECOND)),
     (window("SESSION", "30 min", partition_by=("k",)), SessionWindow(1800 * SECOND, ("k",))),
     (window("SESSION", "30 min", inclusive=True), SessionWindow(1800 * SECOND, inclusive=True)),
+    # by rows
+    (window("RANGE", "5 s", "1 row"), SlideByTupleWindow(5 * SECOND, 1, by_rank=True)),
+    (
+        window("RANGE", "5 s", "2 rows", sattr=ROW_NUM, partition_by=("k",)),
+        SlideByTupleWindow(5 * SECOND, 2, partition_by=("k",)),
+    ),
+    (window("RANGE", "5 s", "2 s", partition_by=("k",)), RangeWindow(5 * SECOND, 2 * SECOND)),
+    (
+        window("LANDMARK", slide="5 rows", start=3),
+        SlideByTupleWindow(None, 5, by_rank=True, start=3),
+    ),
     # by the calendar
     (window("RANGE", "1 month", "1 day"), CalendarWindow((1, "MONTHS"), (1, "DAYS"), "UTC")),
     (
@@ -171,16 +182,6 @@ REFUSALS: list[tuple[dict[str, Any], str, str]] = [
     ({"kind": "ROWS", "range": "5", "slide": "2"}, "window-unit", "2 does not measure a time attribute"),
     # slides by rows
     (
-        {"kind": "RANGE", "range": "5 s", "slide": "1 row"},
-        "window-slide",
-        r"which rows count is not said \(add SATTR row_num .* SATTR rank\(ts\)",
-    ),
-    (
-        {"kind": "RANGE", "range": "5 s", "slide": "1 row", "rattr": "ts"},
-        "window-slide",
-        "which rows count is not said",
-    ),
-    (
         {"kind": "RANGE", "range": "5 s", "slide": "1 row", "sattr": "speed"},
         "window-slide",
         "a window over `ts` cannot slide by the rows of `speed`",
@@ -208,15 +209,12 @@ REFUSALS: list[tuple[dict[str, Any], str, str]] = [
         "SATTR says which rows a SLIDE counts",
     ),
     (
-        {"kind": "RANGE", "range": "5 s", "slide": "1 row", "sattr": ROW_NUM, "partition_by": ("k",)},
-        "window-part",
-        "slides by rows over `ts` takes no PARTITION BY",
-    ),
-    (
         {"kind": "RANGE", "range": "5 s", "slide": "1 row", "sattr": ROW_NUM, "origin": 4},
-        "window-part",
-        "slides by rows over `ts` takes no ORIGIN",
+        "window-origin",
+        "this SLIDE counts rows",
     ),
+    ({"kind": "LANDMARK", "slide": "5 rows", "origin": 4}, "window-origin", "this SLIDE counts rows"),
+    ({"kind": "LANDMARK", "slide": "5 rows", "start": 4, "until": 3}, "window-bounds", "after it ends"),
     # attributes
     ({"kind": "NOW", "wattr": "sped"}, "window-attribute", r"no attribute `sped` .*did you mean `speed`"),
     (

@@ -35,6 +35,9 @@ def current(spec: WindowSpec, rows: list[Element], instant: int) -> list[Element
             ids = [(r.end, r.key) if spec.partition_by else (r.end,) for r in last.values()]
             return [row for w in ids for row in spec.extent(w, rows)]
         case SlideByTupleWindow():
+            if spec.partition_by:
+                latest = {key: (w, key) for w, key in spec.windows(rows) if w <= instant}
+                return [row for w in latest.values() for row in spec.extent(w, rows)]
             passed = [w for w in spec.windows(rows) if w <= instant]
             return spec.extent(passed[-1], rows) if passed else []
         case SessionWindow():

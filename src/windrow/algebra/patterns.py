@@ -87,13 +87,18 @@ def _of_spec(spec: WindowSpec) -> Label:
         case RowsWindow():
             return Label(Pattern.STR, "count-based per partition: expiry depends on future arrivals")
         case SlideByTupleWindow():
-            return Label(
-                Pattern.STR, "the window slides by rows: expiry depends on future arrivals", fifo=True
-            )
+            return _of_rows_that_move(spec)
         case SessionWindow():
             return Label(Pattern.STR, "a session grows while rows arrive: its end is not known at birth")
         case _:
             raise TypeError(f"no update pattern is declared for {type(spec).__name__}")
+
+
+def _of_rows_that_move(spec: SlideByTupleWindow) -> Label:
+    if spec.range is None:
+        return Label(Pattern.MON, "rows never leave this window", fifo=True)
+    whose = "each partition slides by its rows" if spec.partition_by else "the window slides by rows"
+    return Label(Pattern.STR, f"{whose}: expiry depends on future arrivals", fifo=not spec.partition_by)
 
 
 def _of_range(spec: RangeWindow | LaggedWindow) -> Label:

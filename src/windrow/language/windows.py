@@ -279,12 +279,7 @@ def _attribute(part: Parsed) -> str:
     written = "-".join(_name(label) for label in names)
     if written.lower() in _HYPHENATED:
         return _HYPHENATED[written.lower()]
-    raise QueryError(
-        f"`{written}` looks like a subtraction",
-        code="window-attribute",
-        span=_span(part),
-        hint=f"quote a name with a hyphen: `{written}` in backticks",
-    )
+    return written
 
 
 def _name(label: Label) -> str:

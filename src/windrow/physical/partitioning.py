@@ -147,7 +147,8 @@ def _knows_its_reports(emit: Emit) -> bool:
     if not is_repeated:
         return not (is_moved and any(isinstance(n, TableJoin) and n.is_retroactive for n in emit.walk()))
     if is_moved:  # the extents of one window that counts rows are each reported by themselves
-        return len(emit.leaves) == 1 and not emit.is_internal
+        by_itself = emit.leaves[0].spec.reports_positions or not _partition(emit.leaves[0].spec)
+        return len(emit.leaves) == 1 and not emit.is_internal and by_itself
     return not _stays(emit.input)
 
 

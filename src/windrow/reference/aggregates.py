@@ -172,9 +172,14 @@ def _of_pairs(name: str, rows: Rows) -> float | None:
     return _double(slope if name == "REGR_SLOPE" else mean - slope * other)
 
 
-def _heavy_hitters(column: list[Any], kind: DataType, fraction: Any) -> tuple[tuple[Any, int], ...]:
+def _heavy_hitters(
+    column: list[Any], kind: DataType, fraction: Any, comparison: str = ">"
+) -> tuple[tuple[Any, int], ...]:
     limit = Fraction(str(fraction)) * len(column)
-    return tuple((value, count) for value, count in _ranking(column) if count > limit)
+    ranking = _ranking(column)
+    if comparison == ">=":
+        return tuple((value, count) for value, count in ranking if count >= limit)
+    return tuple((value, count) for value, count in ranking if count > limit)
 
 
 def _user_defined(own: Definition, distinct: bool, rows: Rows) -> Any:

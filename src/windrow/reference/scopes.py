@@ -9,12 +9,13 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from itertools import accumulate
 from zoneinfo import ZoneInfo
 
 from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
+from windrow.windows.domain import INFINITY
 from windrow.windows.element import Element
 from windrow.windows.grid import SlideGrid
 from windrow.windows.landmark import LandmarkWindow
@@ -59,6 +60,7 @@ def _(spec: CalendarWindow, rows: Sequence[Element], instant: int) -> list[int]:
     return [place for place, row in enumerate(rows) if start <= row.t < end]
 
 
+@lru_cache(maxsize=1 << 14)
 def calendar_extent(spec: CalendarWindow, instant: int) -> tuple[int, int]:
     """The extent that is current at an instant, by what clocks on the wall show: of the last of the days on
     which one ends, and of the first of these if clocks jump over some of them."""
@@ -168,20 +170,41 @@ def counting_order(spec: RowsWindow, rows: Sequence[Element], places: Iterable[i
 @_state.register
 def _(spec: SlideByTupleWindow, rows: Sequence[Element], instant: int) -> list[int]:
     """The rows of (w - RANGE, w], where w is the last value that moved the window."""
-    passed = [w for w in moving_values(spec, rows) if w <= instant]
-    if not passed:
-        return []
-    return [place for place, row in enumerate(rows) if max(passed) - spec.range < row.t <= max(passed)]
+    found: list[int] = []
+    for part in _counted_parts(spec, rows):
+        passed = [w for w in _moves(spec, rows, part) if w <= instant]
+        if passed:
+            last = max(passed)
+            found += [
+                place
+                for place in part
+                if rows[place].t <= last and (spec.range is None or last - spec.range < rows[place].t)
+            ]
+    return sorted(found)
 
 
 def moving_values(spec: SlideByTupleWindow, rows: Sequence[Element]) -> list[int]:
-    """The attribute values of every n-th row, by arrival or by rank: the ids of the extents."""
+    """The attribute values of every n-th row of a partition, by arrival or by rank."""
+    return sorted({w for part in _counted_parts(spec, rows) for w in _moves(spec, rows, part)})
+
+
+def _counted_parts(spec: SlideByTupleWindow, rows: Sequence[Element]) -> list[list[int]]:
+    """The rows from FROM to UNTIL, by partition."""
+    first = -INFINITY if spec.start is None else spec.start
+    last = INFINITY if spec.until is None else spec.until
+    places = [place for place, row in enumerate(rows) if first <= row.t <= last]
+    return _partitions(rows, places) if spec.partition_by else [places]
+
+
+def _moves(spec: SlideByTupleWindow, rows: Sequence[Element], places: Sequence[int]) -> set[int]:
     if spec.by_rank:
-        order = sorted(range(len(rows)), key=lambda place: (rows[place].t, rows[place].order))
-        moving = [place for rank, place in enumerate(order, start=1) if rank % spec.every == 0]
+        order = sorted(places, key=lambda place: (rows[place].t, rows[place].order))
     else:
-        moving = [place for place, row in enumerate(rows) if row.row_num % spec.every == 0]
-    return sorted({rows[place].t for place in moving})
+        order = sorted(places, key=lambda place: rows[place].row_num)
+    ranks = {place: rank for rank, place in enumerate(order, start=1)}
+    if not spec.by_rank and not spec.partition_by:
+        ranks = {place: rows[place].row_num for place in places}
+    return {rows[place].t for place, rank in ranks.items() if rank % spec.every == 0}
 
 
 @_state.register

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from windrow.errors import QueryError, nearest
-from windrow.windows.bracket import PARTS, WORDS, Scope, WindowClause, refuse_strange_parts
+from windrow.windows.bracket import PARTS, Scope, WindowClause, refuse_strange_parts
 from windrow.windows.calendar import CalendarWindow, Length
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import IMPLICIT, ROW_NUM, Domain
@@ -42,7 +42,7 @@ def _range(scope: Scope) -> WindowSpec:
     clause, size = scope.clause, scope.size("RANGE")
     by_rows = clause.slide is not None and clause.slide.in_rows
     over = scope.named(clause.rattr) if clause.rattr else scope.attribute
-    if clause.sattr is not None or (clause.rattr is not None and by_rows):
+    if clause.sattr is not None or (by_rows and over != ROW_NUM):
         return _range_by_tuple(scope, over)
     if clause.rattr is not None:
         raise QueryError(
@@ -54,14 +54,7 @@ def _range(scope: Scope) -> WindowSpec:
         _refuse_lag(scope)
         return _rows(scope)
     _refuse_rows_of(size, over)
-    if by_rows:
-        raise _which_rows(scope, over)
-    if clause.partition_by:
-        raise QueryError(
-            "PARTITION BY changes nothing in a window by value: every partition has the same extents",
-            code="window-part",
-            hint="write GROUP BY, or ROWS n for the last n rows of each partition",
-        )
+    # PARTITION BY changes nothing in a window by value: every partition has the same extents
     if clause.zone is not None or size.is_calendar or (clause.slide is not None and clause.slide.is_calendar):
         return _calendar(scope, size, over)
     slide = scope.period(over)
@@ -135,23 +128,21 @@ def _range_by_tuple(scope: Scope, over: str) -> WindowSpec:
         raise QueryError(
             "SATTR says which rows a SLIDE counts", code="window-slide", hint="write SLIDE n ROWS with it"
         )
-    if clause.sattr is None:
-        raise _which_rows(scope, over)
-    by_rank = _slides_by_rank(scope, over)
+    by_rank = clause.sattr is None or _slides_by_rank(scope, over)
     if over == ROW_NUM:
         return _rows(scope)
     _refuse_rows_of(size, over)
-    for part in ("partition_by", "origin"):
-        if getattr(clause, part) not in (None, ()):
-            raise QueryError(
-                f"a window that slides by rows over `{over}` takes no {WORDS[part]}",
-                code="window-part",
-                hint="partitions are for ROWS and SESSION; ORIGIN is for slides along an attribute",
-            )
+    scope.refuse_origin("this SLIDE counts rows")
     length = scope.ticks(size, over)
     foreign = scope.foreign(over)
     return SlideByTupleWindow(
-        length, clause.slide.count(), foreign, by_rank, wattr=foreign, internal=clause.internal
+        length,
+        clause.slide.count(),
+        foreign,
+        by_rank,
+        clause.partition_by,
+        wattr=foreign,
+        internal=clause.internal,
     )
 
 
@@ -166,14 +157,6 @@ def _slides_by_rank(scope: Scope, over: str) -> bool:
         f"a window over `{over}` cannot slide by the rows of `{written}`",
         code="window-slide",
         hint=f"SATTR is row_num (as rows arrive) or rank({over}) (in order of `{over}`)",
-    )
-
-
-def _which_rows(scope: Scope, over: str) -> QueryError:
-    return QueryError(
-        f"the window is over `{over}`, but slides by {scope.clause.slide}: which rows count is not said",
-        code="window-slide",
-        hint=f"add SATTR row_num (as rows arrive) or SATTR rank({over}) (in order of `{over}`)",
     )
 
 
@@ -212,8 +195,18 @@ def _rows(scope: Scope) -> WindowSpec:
 
 
 def _landmark(scope: Scope) -> WindowSpec:
-    clause = scope.clause
-    slide = scope.period(scope.attribute)
+    clause, over = scope.clause, scope.attribute
+    if clause.slide is not None and clause.slide.in_rows and over != ROW_NUM:
+        scope.refuse_origin("this SLIDE counts rows")
+        return SlideByTupleWindow(
+            None,
+            clause.slide.count(),
+            by_rank=True,
+            start=clause.start,
+            until=clause.until,
+            **scope.common,
+        )
+    slide = clause.slide.count() if clause.slide is not None and over == ROW_NUM else scope.period(over)
     return LandmarkWindow(clause.start, clause.until, slide, clause.origin, **scope.common)
 
 

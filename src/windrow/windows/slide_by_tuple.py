@@ -1,8 +1,10 @@
 """Slide-by-tuple windows: rows move the window, its length is in the attribute (WID 3.3, 6; Q3 and Q5).
 
 One extent (w-r, w] per distinct attribute value w of every n-th row, counted in arrival order (`SATTR
-row_num`) or in the order of the attribute (`SATTR rank(a)`). The print of *wids* lost a sign: a row is
-in the extents with t <= w < t + RANGE.
+row_num`) or in the order of the attribute (`SATTR rank(a)`), of each partition by itself. The print of *wids*
+lost a sign: a row is in the extents with t <= w < t + RANGE.
+
+[LANDMARK SLIDE n ROWS] is the same without an end: extents of all rows so far, as of every n-th in order.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from windrow.errors import QueryError
 from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.element import Element, Interval, visible
-from windrow.windows.spec import WindowId, WindowSpec, require_positive
+from windrow.windows.element import Element, Interval, sort_key, visible
+from windrow.windows.spec import WindowId, WindowSpec, require_near, require_positive
 
 
 @dataclass(frozen=True)
@@ -29,16 +32,29 @@ class SlideByTupleWindow(WindowSpec):
     Interval(vs=1, ve=9)
     """
 
-    range: int
+    #: None: LANDMARK, rows never leave
+    range: int | None
     every: int = 1
     #: as `wattr`: None is the stream's own
     rattr: str | None = None
     by_rank: bool = False
+    partition_by: tuple[str, ...] = ()
+    #: LANDMARK FROM and UNTIL
+    start: int | None = None
+    until: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_positive("RANGE", self.range)
         require_positive("SLIDE", self.every)
+        for part, point in (("FROM", self.start), ("UNTIL", self.until)):
+            require_near(part, point)
+        if self.start is not None and self.until is not None and self.start > self.until:
+            raise QueryError(
+                f"the window begins at {self.start}, after it ends at {self.until}",
+                code="window-bounds",
+                hint="FROM must not be later than UNTIL; both belong to the window",
+            )
         if self.wattr is not None and self.rattr is not None and self.wattr != self.rattr:
             raise QueryError(
                 f"the window is over `{self.rattr}` and over `{self.wattr}`",
@@ -61,9 +77,14 @@ class SlideByTupleWindow(WindowSpec):
         """Every row is every row, in whatever order."""
         return (self.every > 1 and not self.by_rank) or super().counts_arrivals
 
+    def holds(self, instant: int) -> bool:
+        """Whether rows of an instant are in the window at all."""
+        begun = self.start is None or instant >= self.start
+        return begun and (self.until is None or instant <= self.until)
+
     @property
     def _length(self) -> Hashable:
-        return "ROWS OF", self.range, self.by_rank
+        return "ROWS OF", self.range, self.by_rank, self.partition_by, self.start, self.until
 
     @property
     def needs_earlier(self) -> bool:
@@ -71,24 +92,53 @@ class SlideByTupleWindow(WindowSpec):
 
     def later_context(self, row: Element) -> tuple[Instant, Instant] | None:
         """Later rows add ids inside [t, t+r); by rank, any row below t+r shifts the count (WID 6.1.3)."""
-        return (-INFINITY if self.by_rank else row.t), row.t + self.range
+        return (-INFINITY if self.by_rank else row.t), self._stays(row)
 
-    def windows(self, rows: Sequence[Element]) -> list[int]:
-        if self.by_rank:
-            return sorted(set(sorted(row.t for row in rows)[self.every - 1 :: self.every]))
-        return sorted({row.t for row in rows if row.row_num % self.every == 0})
+    def windows(self, rows: Sequence[Element]) -> list[Any]:
+        """The values that move the window; with PARTITION BY each with its key."""
+        found = {(w, key) for key, part in self._parts(rows).items() for w in self._moves(part)}
+        order = sorted(found, key=lambda each: (each[0], sort_key(each[1])))
+        return order if self.partition_by else [w for w, _ in order]
 
-    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
-        return [row for row in rows if w - self.range < row.t <= w]
+    def extent(self, w: Any, rows: Sequence[Element]) -> list[Element]:
+        at, key = w if self.partition_by else (w, None)
+        mine = [row for row in rows if self.holds(row.t) and (key is None or row.key == key)]
+        return [row for row in mine if row.t <= at < self._stays(row)]
 
     def wids(self, row: Element, rows: Sequence[Element]) -> Sequence[WindowId]:
-        ids = self.windows(rows)
-        return ids[bisect_left(ids, row.t) : bisect_left(ids, row.t + self.range)]
+        if not self.holds(row.t):
+            return ()
+        ids = self._moves(self._parts(rows)[row.key if self.partition_by else ()])
+        mine = ids[bisect_left(ids, row.t) : bisect_left(ids, self._stays(row))]
+        return [(w, row.key) for w in mine] if self.partition_by else mine
 
     def intervals(self, rows: Sequence[Element]) -> list[Interval | None]:
-        ids: list[Instant] = [*self.windows(rows), INFINITY]
-        return [self._interval(row, ids) for row in rows]
+        parts = self._parts(rows)
+        ids = {key: [*self._moves(part), INFINITY] for key, part in parts.items()}
+        return [
+            self._interval(row, ids[row.key if self.partition_by else ()]) if self.holds(row.t) else None
+            for row in rows
+        ]
+
+    def _parts(self, rows: Sequence[Element]) -> dict[tuple[Any, ...], list[Element]]:
+        parts: dict[tuple[Any, ...], list[Element]] = {}
+        for row in rows:
+            if self.holds(row.t):
+                parts.setdefault(row.key if self.partition_by else (), []).append(row)
+        return parts
+
+    def _moves(self, rows: Sequence[Element]) -> list[int]:
+        """The values that move a partition."""
+        if self.by_rank:
+            return sorted(set(sorted(row.t for row in rows)[self.every - 1 :: self.every]))
+        if not self.partition_by:
+            return sorted({row.t for row in rows if row.row_num % self.every == 0})
+        arrived = sorted(rows, key=lambda row: row.row_num)
+        return sorted({row.t for row in arrived[self.every - 1 :: self.every]})
+
+    def _stays(self, row: Element) -> Instant:
+        return INFINITY if self.range is None else row.t + self.range
 
     def _interval(self, row: Element, ids: Sequence[Instant]) -> Interval | None:
-        enters, leaves = (ids[bisect_left(ids, t)] for t in (row.t, row.t + self.range))
+        enters, leaves = (ids[bisect_left(ids, t)] for t in (row.t, self._stays(row)))
         return None if enters == INFINITY else visible(row, int(enters), leaves)

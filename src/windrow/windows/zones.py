@@ -98,9 +98,8 @@ def _rules(name: str) -> tzinfo:
         raise QueryError(
             f"no time zone `{name}`",
             code="bad-zone",
-            hint=nearest(name, sorted(available_timezones()))
-            if name[:1].isalpha()
-            else "write a name such as 'Europe/Berlin', or an offset such as '+02:00'",
+            hint=(nearest(name, sorted(available_timezones())) if name[:1].isalpha() else None)
+            or "write a name such as 'Europe/Berlin', or an offset such as '+02:00'",
         ) from None
 
 

@@ -1,5 +1,7 @@
 """HEAVY_HITTERS(x, fraction): the values that make up more than a fraction of all, with their counts.
 
+With a third argument '>=' those that make up the fraction, or more.
+
 Exact, from the counts of values; NULL is no value and does not count. The fraction is compared as it is
 written: 3 of 10 values are not more than 0.3 of them, although the double next to 0.3 is a little less.
 
@@ -18,6 +20,7 @@ from windrow.algebra.aggregates.constants import fraction_of
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored
 from windrow.algebra.types import BIGINT, DataType, array, struct
+from windrow.errors import QueryError
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.base import Types
@@ -28,17 +31,26 @@ class HeavyHitters(Counting):
 
     name = "HEAVY_HITTERS"
     parameters = ("fraction",)
+    options = (("comparison", ">"),)
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
-        (given,) = self.params
-        self.params = (fraction_of(self.name, given),)
+        given, comparison = self.params
+        if comparison not in (">", ">="):
+            raise QueryError(
+                f"{self.name} compares by '>' or '>=', not by {comparison!r}",
+                code="bad-aggregate",
+                hint="write HEAVY_HITTERS(x, 0.05, '>=') for the values that make up 5% or more",
+            )
+        self.at_least = comparison == ">="
+        self.params = (fraction_of(self.name, given), *([comparison] if self.at_least else []))
         #: the decimal that the double was written as
         self.fraction = Fraction(Decimal(repr(self.params[0])))
 
     def of_counts(self, counts: Counts) -> Multiset:
         limit = self.fraction * sum(counts.values())
-        ranked = sorted((-count, value) for value, count in counts.items() if count > limit)
+        heavy = {value: n for value, n in counts.items() if n > limit or (self.at_least and n == limit)}
+        ranked = sorted((-count, value) for value, count in heavy.items())
         return tuple((restored(value), -count) for count, value in ranked)
 
     def _result_type(self, types: Types) -> DataType:

@@ -46,7 +46,7 @@ def bracket(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attribut
     `names` spells the columns that LIFETIME reads, `attributes` those of the other parts.
     """
     parts = _parts(spec, domain, wattr, names, attributes)
-    if spec.wattr is not None and not isinstance(spec, SlideByTupleWindow):
+    if spec.wattr is not None and not (isinstance(spec, SlideByTupleWindow) and spec.range is not None):
         parts.append(f"WATTR {attributes(spec.wattr)}")
     return f"[{' '.join(parts + ['INTERNAL'] * spec.internal)}]"
 
@@ -62,10 +62,18 @@ def _parts(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attribute
             return _rows(spec, domain, attributes)
         case LandmarkWindow():
             return _landmark(spec, domain)
+        case SlideByTupleWindow(range=None):
+            points = [
+                *_optional("FROM", spec.start, domain, point),
+                *_optional("UNTIL", spec.until, domain, point),
+            ]
+            return ["LANDMARK", *points, f"SLIDE {spec.every} ROWS"]
         case SlideByTupleWindow():
+            assert spec.range is not None
             over = attributes(spec.rattr or wattr)
             rows = f"SLIDE {spec.every} ROWS SATTR {f'rank({over})' if spec.by_rank else ROW_NUM}"
-            return [f"RANGE {quantity(spec.range, domain)} RATTR {over}", rows]
+            parts = [f"RANGE {quantity(spec.range, domain)} RATTR {over}", rows]
+            return parts + _partitions(spec.partition_by, attributes)
         case CumulateWindow():
             origin = _optional("ORIGIN", spec.origin or None, domain, point)
             return [f"CUMULATE {quantity(spec.size, domain)} SLIDE {quantity(spec.step, domain)}", *origin]

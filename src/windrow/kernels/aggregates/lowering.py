@@ -277,7 +277,9 @@ def _(aggregate: Frequent, counts: pl.DataFrame) -> pl.DataFrame:
 def _(aggregate: HeavyHitters, counts: pl.DataFrame) -> pl.DataFrame:
     totals = counts.group_by(WINDOW).agg(pl.col(_COUNT).sum().alias("total"))
     part, whole = aggregate.fraction.as_integer_ratio()
-    limits = [total * part // whole for total in totals["total"].to_list()]
+    # counts are whole numbers: at least x is more than the greatest one below x
+    below = whole - 1 if aggregate.at_least else 0
+    limits = [(total * part + below) // whole - aggregate.at_least for total in totals["total"].to_list()]
     limited = counts.join(totals.with_columns(pl.Series("limit", limits, dtype=pl.Int64)), on=WINDOW)
     return _arrays(_ranked(limited.filter(pl.col(_COUNT) > pl.col("limit"))))
 

@@ -314,6 +314,9 @@ class Builder:
         functions = [function_of(call) for _, call in plan.aggregates]
         turns = any(function.ordered for function in functions) and plan.leaves[0].spec.counts_arrivals
         listed = any(function.size is Size.LISTS for function in functions)
+        spec: Any = plan.leaves[0].spec
+        if spec.partition_by or spec.range is None:
+            return False
         plain = not (self.internal or self.restores or turns or listed or any(self.sources.values()))
         return self.choice.options.bins and plain and not any(map(can_fail, _read(plan)))
 

@@ -60,6 +60,7 @@ class Values:
 
     def bind(self, node: Node) -> Expression:
         """The expression a node means; errors point at the innermost node they are about."""
+        node = self._hyphenated(node)
         with at(node):
             match node:
                 case Constant():
@@ -75,6 +76,14 @@ class Values:
                 case Apply():
                     return self._function(node)
         raise _misplaced(node)
+
+    def _hyphenated(self, node: Node) -> Node:
+        """A column whose name has a hyphen, as papers write it: `seg-id`, where there is no column `seg`."""
+        match node:
+            case Apply(function="-", args=(Name(parts=first) as left, Name(parts=(last,)))):
+                joined = Name(node.span, (*first[:-1], f"{first[-1]}-{last}"))
+                return joined if not self.scope.knows(left) and self.scope.knows(joined) else node
+        return node
 
     def condition(self, node: Node) -> Expression:
         """An expression that holds or not."""

@@ -97,6 +97,9 @@ class Scope:
         if field is not None:
             return field
         if self.outer is None or not self.outer.knows(name):
+            only = [entry for entry in self.entries if not entry.pseudo]
+            if len(only) == 1 and _is_of(only[0], name):
+                return only[0].column
             raise self._unknown(name)
         if not self.outer.find(name.parts):
             raise QueryError(
@@ -129,6 +132,10 @@ class Scope:
             refused.span = name.span
             return refused
         own = [entry for entry in self.entries if len(name.parts) == 1 or _same(entry.source, name.parts[0])]
+        unnamed = next((entry for entry in own if _is_of(entry, name)), None)
+        if unnamed is not None:
+            hint = f"give it that name in the nested query: {unnamed.name} AS {name.parts[-1]}"
+            return QueryError(f"no column `{written}`", code="unknown-column", span=name.span, hint=hint)
         near = nearest(name.parts[-1], [entry.name for entry in own])
         return QueryError(f"no column `{written}`", code="unknown-column", span=name.span, hint=near)
 
@@ -139,6 +146,12 @@ class Scope:
 
 def _is_one_bound(found: list[Entry]) -> bool:
     return len({entry.column for entry in found}) == 1 and not isinstance(found[0].column, Column)
+
+
+def _is_of(entry: Entry, name: Name) -> bool:
+    """Whether a column without a name of its own is a function of what is named: SUM(a) of a."""
+    _, found, inside = entry.name.partition("(")
+    return bool(found) and _same(inside.removesuffix(")"), name.parts[-1])
 
 
 def _same(one: str, other: str) -> bool:

@@ -211,7 +211,8 @@ def rows_within(window: Window, rate: float, values: Mapping[str, float], statis
         return rate * statistics.units(ticks, window.domain)
 
     match spec:
-        case RangeWindow() | SlideByTupleWindow():
+        case RangeWindow() | SlideByTupleWindow(range=int()):
+            assert spec.range is not None
             return during(spec.range)
         case LaggedWindow():
             return during(spec.range + spec.lag)
