@@ -13,6 +13,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol
 
 from windrow.algebra.aggregates.user import definitions
+from windrow.algebra.explain.brackets import quantity
+from windrow.algebra.explain.facts import repetition
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Scan, Window
 from windrow.engine.records import QueryRecord, query_text
@@ -20,7 +22,7 @@ from windrow.errors import QueryError, StateError
 from windrow.execution.bundle import Bundle
 from windrow.physical import plan_query
 from windrow.physical.identity import RecordedPlan
-from windrow.windows.domain import IMPLICIT
+from windrow.windows.domain import IMPLICIT, Domain
 from windrow.windows.punctuation import NoPolicy
 
 if TYPE_CHECKING:
@@ -108,6 +110,7 @@ def check_stream(record: StreamRecord) -> None:
 def check_clock(name: str, plan: Emit, streams: Mapping[str, StreamRecord]) -> None:
     """Refuse a query whose clock would stand still for ever: it has a window on an attribute of a stream that
     never ends, and nothing says how far that attribute is."""
+    _check_answers(name, plan)
     windows = [node for node in plan.walk() if isinstance(node, Window)]
     for window, scan in ((w, each) for w in windows for each in w.origins if isinstance(each, Scan)):
         attribute, stream = window.attribute_of(scan), scan.stream
@@ -119,6 +122,22 @@ def check_clock(name: str, plan: Emit, streams: Mapping[str, StreamRecord]) -> N
                 hint=f"declare how it is ordered: CREATE STREAM {stream.name} (…) WATTR {stream.wattr} … ALSO"
                 f" {attribute} ORDERED; or window it on `{stream.wattr}`",
             )
+
+
+def _check_answers(name: str, plan: Emit) -> None:
+    """Refuse a query that would tell the same answer a billion times a day, while nothing comes."""
+    period = repetition(plan)
+    if period is None or plan.leaves[0].domain is not Domain.TIME or period * _MOST_A_DAY >= _DAY:
+        return
+    raise QueryError(
+        f"query `{name}` would answer {_DAY // period:,} times a day, whether rows come or not: rows stay in"
+        f" its windows, and every SLIDE of {quantity(period, Domain.TIME)} tells the answer again",
+        code="too-many-answers",
+        hint="write a longer SLIDE, as in SLIDE 1 SECOND; or SELECT ISTREAM(…), to be told changes only",
+    )
+
+
+_DAY, _MOST_A_DAY = 86_400_000_000, 1_000_000_000
 
 
 def _user_aggregates(query: StandingQuery) -> tuple[Definition, ...]:

@@ -17,10 +17,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from windrow.errors import DataError
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int64]
+
+
+#: more rows than this are not made at once
+MOST = 1 << 27
 
 
 class Grid(ABC):
@@ -115,6 +121,16 @@ class SlideGrid(Grid):
         return row, self.origin + number * self.period
 
 
+def refuse_too_many(answers: float) -> None:
+    """An error where memory would be full of answers that say the same."""
+    if answers > MOST:
+        raise DataError(
+            f"{answers:,.0f} answers are too many at once: one for each SLIDE of a gap without rows",
+            code="too-many-answers",
+            hint="write a longer SLIDE; or SELECT ISTREAM(…), to be told changes only",
+        )
+
+
 def covered(low: Ints, high: Ints) -> tuple[Ints, Ints]:
     """(row, number) for every number in the range [low, high) of each row.
 
@@ -122,6 +138,7 @@ def covered(low: Ints, high: Ints) -> tuple[Ints, Ints]:
     [[0, 0, 1], [0, 1, 2]]
     """
     counts = np.maximum(high - low, 0)
+    refuse_too_many(counts.sum(dtype=np.float64))
     row = np.repeat(np.arange(len(low)), counts)
     since = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
     return row, low[row] + since

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: a constant for each named parameter
-CONSTANTS: dict[str, Any] = {"fraction": 0.6, "k": 2, "error": 0.3, "capacity": 3, "separator": "|"}
+CONSTANTS: dict[str, Any] = {
+    "fraction": 0.6,
+    "k": 2,
+    "error": 0.3,
+    "capacity": 3,
+    "separator": "|",
+    "comparison": ">=",
+}
 
 _BIG = (1 << 63) - 1
 

@@ -42,6 +42,7 @@ from windrow.algebra.explain.formats import as_text
 from windrow.algebra.explain.operators import Spelling, call_text, window_text, word_text
 from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import Aggregate
+from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, TableScan
 from windrow.errors import QueryError
 from windrow.windows.domain import INFINITY, Domain
@@ -52,7 +53,6 @@ from windrow.windows.spec import WindowSpec
 if TYPE_CHECKING:
     from windrow.algebra.aggregates import AggregateFunction
     from windrow.algebra.catalog import Stream
-    from windrow.algebra.patterns import Pattern
 
 
 class WindowClass(Enum):
@@ -141,8 +141,40 @@ def _final(emit: Emit) -> str:
     if not emit.is_periodic:
         return "a change, when the clock has passed its instant"
     if all(leaf.spec.grid is not None for leaf in emit.leaves):
-        return "an extent, when the clock reaches its end"
+        return "an extent, when the clock reaches its end" + _repeated(emit)
     return "an extent, when the clock has passed the row that closes it"
+
+
+def _repeated(emit: Emit) -> str:
+    """How often an answer is told again that stays without new rows."""
+    period = repetition(emit)
+    if period is None:
+        return ""
+    if emit.leaves[0].domain is Domain.NUMBER:
+        return f"; told again every {period}, also where no row came"
+    often = 86_400_000_000 / period
+    return f"; told again at every SLIDE, {often:,.0f} times a day, also where no row came"
+
+
+def repetition(emit: Emit) -> int | None:
+    """Every so many ticks an answer is told that no new row has changed; None where rows leave with time, or
+    only changes are told.
+
+    >>> from windrow.engine import declared
+    >>> from windrow.language.compile import compile_query
+    >>> catalog = declared({"s": "k BIGINT, n BIGINT"}, {})
+    >>> texts = ("COUNT(*) FROM s [LANDMARK SLIDE 5]", "ISTREAM(COUNT(*)) FROM s [LANDMARK SLIDE 5]")
+    >>> [repetition(compile_query(f"SELECT {text}", catalog)) for text in texts]
+    [5, None]
+    """
+    if emit.is_union:
+        return min(filter(None, map(repetition, emit.branches)), default=None)
+    told = emit.is_periodic and emit.meaning is StreamWord.RSTREAM
+    stays = any(leaf.label.pattern in (Pattern.MON, Pattern.STR) for leaf in emit.leaves)
+    grids = [leaf.spec.grid for leaf in emit.leaves]
+    if not told or not stays or any(grid is None for grid in grids):
+        return None
+    return min(grid.period for grid in grids if grid is not None)
 
 
 def _final_by_group(emit: Emit, stream: Stream) -> bool:

@@ -23,6 +23,7 @@ from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, 
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.state import PANE, Chunk, Delta, State, chunked, split_at
 from windrow.windows.domain import INFINITY
+from windrow.windows.grid import refuse_too_many
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -80,6 +81,7 @@ class RunningTotals:
             return State(chunks, meta), iter(())
         groups, numbered = number_all(tables, measures.layouts, measures.keys)
         totals = {name: Totals.of(table) for name, table in numbered.items()}
+        refuse_too_many((last + 1 - first) * groups.height)
         reached = clock.windows(groups, cut)["last"].clip(upper_bound=last).to_numpy()
         kept |= {name + RUNNING: chunked([each.latest(groups, reached)]) for name, each in totals.items()}
         spans = clock.windows(groups, cut) if clock.key else None
