@@ -31,7 +31,7 @@ from windrow.physical.units import SlidingUnit
 from windrow.sharing.schedule import Lateness, Measured, Query, Scheduler, Task, alone, by_period, hybrid
 from windrow.windows.domain import INFINITY
 from windrow.windows.element import Element
-from windrow.windows.grid import SlideGrid
+from windrow.windows.grid import Grid, SlideGrid
 from windrow.windows.spec import OwnInterval
 
 if TYPE_CHECKING:
@@ -403,11 +403,11 @@ def _instant(moment: float) -> Instant:
     return moment if abs(moment) < FOREVER else INFINITY if moment > 0 else -INFINITY
 
 
-def _grids(unit: GeneralUnit) -> list[SlideGrid]:
+def _grids(unit: GeneralUnit) -> list[Grid]:
     return [leaf.spec.grid for leaf in unit.program.emit.leaves if leaf.spec.grid is not None]
 
 
-def _newest(grids: Iterable[SlideGrid], now: Instant) -> Instant:
+def _newest(grids: Iterable[Grid], now: Instant) -> Instant:
     """The last instant of any grid that has come."""
     return now if abs(now) == INFINITY else max(grid.end(grid.last_ending(int(now))) for grid in grids)
 

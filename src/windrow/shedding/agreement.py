@@ -15,8 +15,8 @@ from windrow.algebra.plan import Emit, Scan, StreamWord
 from windrow.shedding.reach import Reach, reaches
 from windrow.shedding.rules import CannotShed, WinDrop, early_share
 from windrow.windows.domain import FOREVER
-from windrow.windows.spec import COUNTED
 from windrow.windows.grid import SlideGrid
+from windrow.windows.spec import COUNTED
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream

@@ -17,8 +17,7 @@ import polars as pl
 from windrow.algebra.plan import Window
 from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, TS, Columns, blank, together
-from windrow.kernels.relational.sweep import codes
+from windrow.kernels.relational.signed_rows import FOREVER, TS, Columns, blank, codes, together
 from windrow.kernels.relational.windows.leaf import NUMBER, PENDING, Leaf
 from windrow.kernels.state import State
 
