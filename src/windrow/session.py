@@ -79,7 +79,7 @@ from windrow.spark.sources.generator_source import GeneratorSource
 from windrow.spark.sources.push_source import PushSource
 from windrow.spark.sources.source import Begun
 from windrow.spark.sources.streaming_frame import StreamingFrame
-from windrow.spark.sources.table_source import CalledContent, FilesContent, GivenContent, files_of
+from windrow.spark.sources.table_source import CalledContent, GivenContent, open_table
 from windrow.spark.sources.tables import rows_to_change
 from windrow.state.log import CommitLog
 from windrow.state.names import CHECKPOINTS, file_name
@@ -555,7 +555,7 @@ class Windrow:
         sink: Sink | None = None
         match statement:
             case DeclareTable(table) if table.source is not None:
-                self._table_sources[table.name] = FilesContent(self.spark, table, files_of(table))
+                self._table_sources[table.name] = open_table(self.spark, table)
             case RegisterQuery(query):
                 sink = self._sink_of(query)
             case Dropped("STREAM", name):

@@ -16,6 +16,7 @@ from windrow.errors import DataError, QueryError
 from windrow.language.binder.bound_statements import Dropped, Nothing, RegisterQuery
 from windrow.language.compile import Catalog, compile_script, declare_table
 from windrow.spark.sources import infer_columns
+from windrow.spark.sources.table_source import Folded, table_url
 from windrow.spark.sources.tables import given_rows
 from windrow.testing import Harness
 
@@ -234,3 +235,75 @@ def test_tables_have_nested_columns(executor: str, kind: str) -> None:
         found.append(harness.take())
     assert found[0] == found[1]
     assert found[0][0].row == (1, 1, 2, (2, (3,)))
+
+
+def folded(form: str, changes: list[Any], key: str = "KEY (k)") -> list[Any]:
+    found = Folded(declare_table("t", "k BIGINT, v STRING", f"RELATION {key}"), form)
+    found.add(changes)
+    return sorted(found.rows)
+
+
+def test_a_changelog_with_a_column_that_says_what_happens() -> None:
+    changes = [
+        (1, "a", "I"),
+        (2, "b", "+I"),
+        (1, "a", "-U"),
+        (1, "c", "+U"),
+        (2, None, "d"),
+        (3, "x", "insert"),
+    ]
+    assert folded("op", changes) == [(1, "c"), (3, "x")]
+    assert folded("op", [(1, "a", "+"), (1, "a", "c"), (1, "b", "+"), (1, "a", "-")], "") == [
+        (1, "a"),
+        (1, "b"),
+    ]
+    for change, key, message in (
+        ((1, "a", "U"), "", "no KEY says which row is replaced"),
+        ((1, "a", "D"), "", "leaves and was not there"),
+        ((1, "a", "x"), "KEY (k)", "`op` is 'x'"),
+        ((1, "a", None), "KEY (k)", "`op` is None"),
+    ):
+        with pytest.raises(DataError, match=message):
+            folded("op", [change], key)
+    assert folded("op", [(1, None, "D")]) == []
+
+
+def test_a_changelog_of_debezium() -> None:
+    first, second, moved = (1, "a"), (1, "b"), (2, "b")
+    changes = [(None, first, "c", None), (None, second, "u", None), (None, None, None, (None, (3, "x"), "r"))]
+    assert folded("debezium", changes) == [second, (3, "x")]
+    assert folded("debezium", [*changes, (second, moved, "u", None)]) == [moved, (3, "x")]
+    assert folded("debezium", [*changes, (second, None, "d", None), (None, None, None, None)]) == [(3, "x")]
+    assert folded("debezium", [*changes, (None, None, "t", None)]) == []
+    assert folded("debezium", [(None, first, "c", None), (first, second, "u", None)], "") == [second]
+    with pytest.raises(DataError, match="REPLICA IDENTITY FULL"):
+        folded("debezium", [(None, first, "u", None)], "")
+    with pytest.raises(DataError, match="Debezium writes c, r, u, d or t"):
+        folded("debezium", [(None, first, "z", None)])
+
+
+def test_where_a_changelog_can_be() -> None:
+    declared = Declared()
+    declared.sql("CREATE TABLE a (k INT, KEY (k)) RELATION FROM 'kafka://host:9092/a?changelog=debezium'")
+    assert table_url(declared.catalog.tables["a"])[1] == "debezium"
+    for columns, source, message in (
+        ("k INT", "kafka://host:9092/b", r"kafka://host:9092/b\?changelog=debezium"),
+        ("k INT", "b.csv?changelog=debezium", "changes of Debezium are JSON"),
+        ("k INT, op STRING", "b.csv?changelog=op", "leave `op` out"),
+        ("k INT", "b.csv?changelog=oops", "`op`"),
+        ("t TIMESTAMP FORMAT 'epoch_ms'", "b.json?changelog=debezium", "declare it BIGINT"),
+    ):
+        with pytest.raises(QueryError, match=message):
+            declared.sql(f"CREATE TABLE b ({columns}) FROM '{source}'")
+    with pytest.raises(QueryError, match="no option `changelog`"):
+        declared.sql("CREATE STREAM s (k INT, n INT) ORDERED FROM 'b.csv?changelog=op'")
+
+
+def test_columns_of_a_changelog_are_those_of_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("k,v,op\n1,a,I\n")
+    (tmp_path / "y.json").write_text(
+        '{"payload": {"before": null, "after": {"k": 1, "v": "a"}, "op": "c"}}\n'
+    )
+    for file, form in (("x.csv", "op"), ("y.json", "debezium")):
+        found = infer_columns("TABLE", "t", f"{tmp_path}/{file}?changelog={form}")
+        assert found == [("k", "BIGINT"), ("v", "STRING")]

@@ -41,7 +41,7 @@ from windrow.language.binder.bound_statements import (
 from windrow.language.compile import declare_stream, declare_table
 from windrow.sinks import check_sink
 from windrow.spark.sources import check_url
-from windrow.spark.sources.table_source import files_of
+from windrow.spark.sources.table_source import table_url
 from windrow.windows.domain import Domain
 from windrow.windows.units import Quantity
 
@@ -285,7 +285,7 @@ def register(engine: Engine, statement: BoundStatement, sink: Sink | None = None
             engine.add_stream(stream, sink)
         case DeclareTable(table):
             if table.source is not None:
-                files_of(table)
+                table_url(table)
             engine.add_table(table)
         case RegisterQuery(query):
             if query.sink is not None:

@@ -6,6 +6,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from tests.spark.sources.conftest import all_rows
 from tests.support.patience import PATIENCE
 
 from windrow.errors import SourceError
+from windrow.language.compile import declare_table
 from windrow.spark.failures import translated
 from windrow.spark.sources import open_url
 from windrow.spark.sources.kafka_client import Topic
@@ -22,7 +24,9 @@ from windrow.spark.sources.kafka_offsets import check_still_there, limited
 from windrow.spark.sources.kafka_source import ReadMessages
 from windrow.spark.sources.ranges import told_to_driver
 from windrow.spark.sources.source import Begun
+from windrow.spark.sources.table_source import open_table
 from windrow.spark.sources.urls import KafkaUrl
+from windrow.state.manifest import SourceState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -226,3 +230,20 @@ def test_a_secret_is_in_no_plan(
     shown = str(frame._jdf.queryExecution()) + "".join(capfd.readouterr())
     assert "windrow_parts" in shown
     assert "Canary" not in shown + source.fingerprint
+
+
+def test_a_table_of_changes(spark: SparkSession, server: str, send: Send) -> None:
+    """Changes of a key are in one partition; messages without a value are there for compaction only."""
+    table = declare_table("items", "item BIGINT, name STRING", "RELATION KEY (item)")
+    source = open_table(spark, replace(table, source=f"kafka://{server}/changes?changelog=debezium"))
+    send("changes", '{"before":null,"after":{"item":1,"name":"pen"},"op":"c"}', None)
+    send("changes", '{"before":null,"after":{"item":1,"name":"quill"},"op":"u","ts_ms":7}')
+    send("changes", *[None] * 3, '{"payload":{"before":null,"after":{"item":4,"name":"hat"},"op":"r"}}')
+    first = source.news(SourceState())
+    assert first is not None
+    assert sorted(first.rows) == [(1, "quill"), (4, "hat")]
+    assert source.news(first.read) is None
+    send("changes", '{"before":{"item":1,"name":"quill"},"after":null,"op":"d"}', None)
+    second = source.news(first.read)
+    assert second is not None
+    assert second.rows == [(4, "hat")]

@@ -67,12 +67,21 @@ _NUMBERS = (BIGINT, DOUBLE)
 def infer_columns(kind: str, name: str, source: str) -> list[tuple[str, str]]:
     """The columns of what stands after FROM: names, and types as they are written."""
     url = parse_url(source)
+    changelog = url.options.pop("changelog", None) if kind == "TABLE" else None
     if url.scheme == "generator":
         found = _of_arrow(read_generator_url(url).generator.schema)
     elif url.scheme == "files":
         found = _of_files(kind, name, read_files_url(url))
     else:
         raise _cannot(kind, name, f"`{url.scheme}:` has no rows to look at before it runs")
+    if changelog == "debezium":
+        wrapped = found.get("payload")
+        envelope = found if wrapped is None or wrapped.kind is not Kind.STRUCT else dict(wrapped.fields)
+        found = dict(envelope["after"].fields) if "after" in envelope else {}
+        if not found:
+            raise _cannot(kind, name, "no change has an `after`")
+    elif changelog is not None:
+        found.pop("op", None)
     return [(column, str(each)) for column, each in found.items()]
 
 

@@ -25,7 +25,7 @@ from windrow.spark.sources.urls import KafkaUrl, read_kafka_url
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from windrow.algebra.catalog import Stream
+    from windrow.algebra.catalog import Stream, Table
     from windrow.spark.sources.kafka_offsets import Bounds
     from windrow.spark.sources.urls import SourceUrl
 
@@ -61,8 +61,12 @@ class KafkaSource(Source):
     is_slow = True
     order_key = (PARTITION, OFFSET)
 
-    def __init__(self, spark: SparkSession, stream: Stream, wanted: KafkaUrl) -> None:
+    def __init__(
+        self, spark: SparkSession, stream: Stream | Table, wanted: KafkaUrl, *, skips_empty: bool = False
+    ) -> None:
         self._spark, self._stream, self._wanted = spark, stream, wanted
+        #: whether messages without a value mean nothing, as those that compaction goes by
+        self._skips_empty = skips_empty
         check_order_names(stream, self.order_key)
         if wanted.format == "csv":
             check_flat(stream, "a csv message")
@@ -116,6 +120,8 @@ class KafkaSource(Source):
     def frame(self, start: Position, end: Offsets) -> DataFrame:
         parts = self._parts(start, end)
         messages = frame_of_parts(self._spark, parts, ReadMessages(self._stream.name, self._wanted), SCHEMA)
+        if self._skips_empty:
+            messages = messages.filter(F.col(VALUE).isNotNull())
         how = TextFormat(self._wanted.format, self._wanted.malformed, self._wanted.delimiter)
         order = [F.col(name) for name in self.order_key]
         topic = F.lit(f"topic `{self._wanted.topic}`, partition ")

@@ -1,7 +1,9 @@
-"""Where the content of a table comes from: files, a function, or data given once.
+"""Where the content of a table comes from: files, a changelog, a function, or data given once.
 
 A source always gives the whole content. The engine takes the difference to what it has for a change, and
 keeps what the source says of itself (`read`), to know after a restart whether there is anything new.
+
+A changelog is rows that come and rows that leave, in order: what they add up to is the content.
 """
 
 from __future__ import annotations
@@ -12,14 +14,28 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
 
-from windrow.errors import QueryError, SourceError, WindrowError
+from windrow.algebra.catalog import Table
+from windrow.algebra.expressions import Field, Schema
+from windrow.algebra.types import STRING, struct
+from windrow.errors import DataError, QueryError, SourceError, WindrowError
 from windrow.spark.sources.tables import Values, given_rows
-from windrow.spark.sources.urls import FilesUrl, format_of, parse_url, read_files_url
+from windrow.spark.sources.urls import (
+    FilesUrl,
+    KafkaUrl,
+    choice,
+    format_of,
+    parse_url,
+    read_files_url,
+    read_kafka_url,
+    read_options,
+)
 from windrow.state.manifest import SourceFile, SourceState
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Table
+    from collections.abc import Iterable
+
     from windrow.spark.frames import SparkSession
+    from windrow.spark.sources.source import Offsets, Position
 
 #: files that change while they are read are read again, so many times, after so many seconds
 _TRIES, _PAUSE = 5, 0.2
@@ -88,6 +104,7 @@ class FilesContent:
     """The rows of files, read whole whenever one of them changes."""
 
     is_master = True
+    _in_order = False
 
     def __init__(self, spark: SparkSession, table: Table, wanted: FilesUrl) -> None:
         self._spark, self._table, self._wanted = spark, table, wanted
@@ -133,22 +150,213 @@ class FilesContent:
         from windrow.spark.sources.files_source import FilesSource
         from windrow.spark.sources.tables import arrow_rows
 
-        frame = FilesSource(self._spark, self._table, self._wanted).all_rows()
+        source = FilesSource(self._spark, self._table, self._wanted)
+        frame = source.all_rows()
+        if self._in_order:
+            frame = frame.orderBy(*map(_quoted, source.order_key))
         with job_failed(f"reading {self._table.title}"):
             return arrow_rows(self._table, frame.select(*map(_quoted, self._table.schema.names)).toArrow())
 
 
-def files_of(table: Table) -> FilesUrl:
-    """The files that a table's declaration names."""
+class FilesChangelog(FilesContent):
+    """Files of changes: what they add up to, read whole whenever one of them changes or comes."""
+
+    _in_order = True
+
+    def __init__(self, spark: SparkSession, table: Table, wanted: FilesUrl, form: str) -> None:
+        super().__init__(spark, changes_of(table, form), wanted)
+        self._declared, self._form = table, form
+
+    def _read(self) -> list[Values]:
+        folded = Folded(self._declared, self._form)
+        folded.add(super()._read())
+        return folded.rows
+
+
+class KafkaChangelog:
+    """A topic of changes, read from its beginning when a process starts, and from then on as they come."""
+
+    is_master = True
+
+    def __init__(self, spark: SparkSession, table: Table, wanted: KafkaUrl, form: str) -> None:
+        self._spark, self._wanted = spark, wanted
+        self._changes, self._folded = changes_of(table, form), Folded(table, form)
+        self._read: Position = {}
+
+    def news(self, before: SourceState) -> Content | None:
+        from windrow.spark.sources.kafka_source import KafkaSource
+
+        source = KafkaSource(self._spark, self._changes, self._wanted.resolved(), skips_empty=True)
+        try:
+            end = source.upto(self._read, source.latest())
+            if end is None:
+                return None
+            self._folded.add(self._rows(source, end))
+        finally:
+            source.end()
+        self._read = end.at
+        return Content(self._folded.rows, SourceState(fingerprint=source.fingerprint, offsets=end.at))
+
+    def _rows(self, source: Any, end: Offsets) -> list[Values]:
+        from windrow.spark.failures import job_failed
+        from windrow.spark.sources.tables import arrow_rows
+
+        frame = source.frame(self._read, end).orderBy(*map(_quoted, source.order_key))
+        with job_failed(f"reading {self._changes.title}"):
+            return arrow_rows(
+                self._changes, frame.select(*map(_quoted, self._changes.schema.names)).toArrow()
+            )
+
+
+#: the forms of a changelog: a column that says what happens to the row, or before, after and op of Debezium
+CHANGELOGS = ("op", "debezium")
+_CHANGELOG, _OP, _PAYLOAD = "changelog", "op", "payload"
+#: what an `op` may say: of a row that comes, or replaces the one with its key, and of one that leaves
+_COMES = frozenset(["+", "+I", "+U", "I", "C", "R", "U", "INSERT", "CREATE", "READ", "UPDATE", "UPSERT"])
+_LEAVES = frozenset(["-", "-D", "-U", "D", "DELETE"])
+_REPLACES = frozenset({"U", "UPDATE"})
+
+
+def changes_of(table: Table, form: str) -> Table:
+    """The columns of a changelog, as a table whose rows are the changes."""
+    if form == "op":
+        if _OP in {name.lower() for name in table.schema.names}:
+            raise QueryError(
+                f"{table.title} has a column `{_OP}`, where the changelog says what happens to a row",
+                code="bad-source",
+                hint=f"leave `{_OP}` out of the columns; it is read, and no part of the table",
+            )
+        return replace(table, schema=Schema((*table.schema, Field(_OP, STRING))), key=(), computed=())
+    if table.forms:
+        raise QueryError(
+            f"`{table.forms[0][0]}` of {table.title} has a FORMAT, which rows of Debezium lack",
+            code="bad-source",
+            hint="declare it BIGINT or STRING, and convert it in the query",
+        )
+    row = struct(**{field.name: field.type for field in table.schema})
+    parts = (Field("before", row), Field("after", row), Field(_OP, STRING))
+    wrapped = Field(_PAYLOAD, struct(**{part.name: part.type for part in parts}))
+    return replace(table, schema=Schema((*parts, wrapped)), key=(), forms=(), computed=())
+
+
+class Folded:
+    """What changes add up to: one row for each key, or, without a KEY, as many as have come and not left.
+
+    >>> from windrow.algebra.types import BIGINT
+    >>> from windrow.algebra.catalog import TableKind
+    >>> columns = Schema((Field("k", BIGINT), Field("v", STRING)))
+    >>> folded = Folded(Table("t", columns, TableKind.RELATION, ("k",)), "op")
+    >>> folded.add([(1, "a", "I"), (2, "b", "+"), (1, "c", "U"), (2, None, "D")])
+    >>> folded.rows
+    [(1, 'c')]
+    """
+
+    def __init__(self, table: Table, form: str) -> None:
+        self._table, self._form = table, form
+        self._places = [table.schema.index(name) for name in table.key]
+        self._rows: dict[Values, list[Values]] = {}
+
+    @property
+    def rows(self) -> list[Values]:
+        return [row for rows in self._rows.values() for row in rows]
+
+    def add(self, changes: Iterable[Values]) -> None:
+        """More changes, in their order."""
+        for change in changes:
+            (self._marked if self._form == "op" else self._enveloped)(change)
+
+    def _marked(self, change: Values) -> None:
+        *row, op = change
+        word = str(op or "").strip().upper()
+        if word in _LEAVES:
+            self._leave(tuple(row))
+        elif word in _COMES and (self._places or word not in _REPLACES):
+            self._come(tuple(row))
+        elif word in _COMES:
+            raise self._wrong(f"`{_OP}` is {op!r}, and no KEY says which row is replaced", "declare KEY (…)")
+        else:
+            hint = "it says I, U or D; INSERT, UPDATE or DELETE; + or -; c, r, u or d; or +I, -U, +U or -D"
+            raise self._wrong(f"`{_OP}` is {op!r}", hint)
+
+    def _enveloped(self, change: Values) -> None:
+        before, after, op, payload = change
+        if op is None and payload is not None:
+            before, after, op = payload
+        match op:
+            case "c" | "r" | "u" | "d":
+                if op == "u" and before is None and not self._places:
+                    hint = "declare KEY (…), or have the database tell whole rows (REPLICA IDENTITY FULL)"
+                    raise self._wrong(
+                        "an update says nothing of the row before it, and there is no KEY", hint
+                    )
+                if before is not None and op in ("u", "d"):
+                    self._leave(before)
+                if after is not None:
+                    self._come(after)
+            case "t":
+                self._rows.clear()
+            case "m" | None:
+                return
+            case _:
+                raise self._wrong(f"`{_OP}` is {op!r}", "Debezium writes c, r, u, d or t")
+
+    def _key(self, row: Values) -> Values:
+        return tuple(row[place] for place in self._places) if self._places else row
+
+    def _come(self, row: Values) -> None:
+        rows = self._rows.setdefault(self._key(row), [])
+        if self._places:
+            rows.clear()
+        rows.append(row)
+
+    def _leave(self, row: Values) -> None:
+        key = self._key(row)
+        rows = self._rows.get(key)
+        if rows is None:
+            if self._places:
+                return  # it may have been compacted away
+            raise self._wrong(f"{row!r} leaves and was not there", "give the whole row, as it came")
+        rows.pop()
+        if not rows:
+            del self._rows[key]
+
+    def _wrong(self, what: str, hint: str) -> DataError:
+        return DataError(f"the changelog of {self._table.title}: {what}", code="bad-changelog", hint=hint)
+
+
+def table_url(table: Table) -> tuple[FilesUrl | KafkaUrl, str | None]:
+    """Where a table's declaration says its content is, and the form of the changelog, if it is one."""
     assert table.source is not None
     url = parse_url(table.source)
-    if url.scheme != "files":
-        raise QueryError(
-            f"{table.title} cannot be read from `{url.scheme}:`: that never has the whole content of a table",
-            code="bad-source",
-            hint="name files, as in FROM 'files:///data/items.csv', or update it from Python: w.update(…)",
-        )
-    return replace(read_files_url(url), bounded=True)
+    asked = {name: value for name, value in url.options.items() if name == _CHANGELOG}
+    form = read_options(asked, {_CHANGELOG: choice(*CHANGELOGS)}, f"{url.scheme}:").get(_CHANGELOG)
+    plain = replace(url, options={n: v for n, v in url.options.items() if n != _CHANGELOG})
+    if form is not None:
+        changes_of(table, form)
+    if url.scheme == "files":
+        files = replace(read_files_url(plain), bounded=True)
+        is_json = (files.format or "json") == "json"
+        if form == "debezium" and not is_json:
+            raise QueryError(
+                f"{table.title}: changes of Debezium are JSON", code="bad-source", hint="say `?format=json`"
+            )
+        return (replace(files, absent="null") if form == "debezium" else files), form
+    if url.scheme == "kafka" and form is not None:
+        return read_kafka_url(plain), form
+    raise QueryError(
+        f"{table.title} cannot be read from `{url.scheme}:`: that never has the whole content of a table",
+        code="bad-source",
+        hint=f"name files, as in FROM 'files:///data/{table.name}.csv'; a topic of changes, as in FROM"
+        f" 'kafka://host:9092/{table.name}?changelog=debezium'; or update it from Python: w.update(…)",
+    )
+
+
+def open_table(spark: SparkSession, table: Table) -> TableSource:
+    """The source that a table's declaration names."""
+    wanted, form = table_url(table)
+    if isinstance(wanted, KafkaUrl):
+        return KafkaChangelog(spark, table, wanted, form or "op")
+    return FilesChangelog(spark, table, wanted, form) if form else FilesContent(spark, table, wanted)
 
 
 def _quoted(name: str) -> str:
