@@ -157,12 +157,7 @@ def table_takes_input(join: TableJoin) -> None:
             code="table-over-str",
             hint="join the table first, before what makes them expire so",
         )
-    if join.outer and join.table.table.kind is TableKind.RELATION:
-        raise QueryError(
-            f"`{join.table.table.name}` is a RELATION: its changes would pad results that are there already",
-            code="outer-relation",
-            hint="join it without LEFT, or declare the table NRR",
-        )
+    assert not join.outer or join.table.table.kind is TableKind.NRR, "a RELATION is padded by EXCEPT ALL"
     if join.outer:
         no_internal_windows(join.input, "an outer join")
     if join.table.table.kind is TableKind.NRR and not join.input.has_wattr:

@@ -16,7 +16,8 @@ its left.
 
 Queries inside conditions of WHERE: IN, NOT IN, and comparison with the one row of a query.
 
-All are semi- and anti-joins. `x IN (SELECT y …)` has a partner with x = y. `x NOT IN (SELECT y …)` is true
+All are semi- and anti-joins, with tables too: what a join with the table leaves over has no partner there.
+`x IN (SELECT y …)` has a partner with x = y. `x NOT IN (SELECT y …)` is true
 only where x = y is false for every y: no partner with x = y, no y that is NULL, and no y at all where x is
 NULL. A comparison with a query of one row holds where that row is a partner; without a row it is not true.
 """
@@ -26,12 +27,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.checks import no_internal_windows
-from windrow.algebra.expressions import TRUE, Call, Literal, conjunction, conjuncts
+from windrow.algebra.expressions import TRUE, Call, Column, Literal, conjunction, conjuncts
 from windrow.algebra.functions import call
 from windrow.algebra.functions.coercion import cast
-from windrow.algebra.operators import KINDS, Distinct, Exists, Filter, Join, Project, TableJoin, Union, Unnest
+from windrow.algebra.operators import (
+    KINDS,
+    Distinct,
+    Except,
+    Exists,
+    Filter,
+    Join,
+    Project,
+    TableJoin,
+    Union,
+    Unnest,
+)
 from windrow.algebra.types import NULL, Kind
+from windrow.errors import QueryError
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
 from windrow.language.binder.context import Context
 from windrow.language.binder.expressions import Values, conditions, has_aggregate
@@ -41,13 +55,23 @@ from windrow.language.binder.pseudo import Leaves, bounds_over, pseudo_reads
 from windrow.language.binder.scope import Entry, Scope
 from windrow.language.binder.select_list import expand
 from windrow.language.binder.sources import NESTED, bind_sources, renamed
-from windrow.language.syntax import Apply, ExistsTest, InTest, Node, Over, ScalarQuery, Select, Unnesting
+from windrow.language.syntax import (
+    Apply,
+    ExistsTest,
+    InTest,
+    Name,
+    Node,
+    Over,
+    ScalarQuery,
+    Select,
+    Unnesting,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from windrow.algebra.expressions import Expression, Field
-    from windrow.algebra.plan import Plan
+    from windrow.algebra.plan import Plan, TableScan
     from windrow.algebra.types import DataType
     from windrow.language.binder.sources import FromItem
     from windrow.language.syntax import Query
@@ -155,6 +179,15 @@ def _padded(plan: Plan, names: tuple[str, ...], missing: Iterable[Field] = ()) -
     return Project(plan, tuple(outputs))
 
 
+def _kept_instead(stream: FromItem, table: FromItem) -> str:
+    """The join that keeps the rows of the stream, with the names of the query."""
+    left, right = (
+        item.alias if item.alias == (item.node.name or item.alias) else f"{item.node.name} {item.alias}"
+        for item in (stream, table)
+    )
+    return f"keep the rows of the stream: FROM {left} LEFT JOIN {right} ON …"
+
+
 def _with_table(stream: FromItem, table: FromItem, kind: str, predicate: Expression) -> Plan:
     scan = table.table
     assert scan is not None
@@ -163,9 +196,59 @@ def _with_table(stream: FromItem, table: FromItem, kind: str, predicate: Express
             table.node,
             f"the rows of table `{scan.table.name}` would be kept without a row of a stream beside them",
             "table-preserved",
-            f"keep the rows of the stream: … LEFT JOIN {scan.table.name} ON …",
+            _kept_instead(stream, table),
         )
-    return TableJoin(stream.plan, scan, predicate, outer=True)
+    if scan.table.kind is TableKind.NRR:
+        return TableJoin(stream.plan, scan, predicate, outer=True)
+    names = (*stream.plan.schema.names, *scan.schema.names)
+    pairs = TableJoin(stream.plan, scan, predicate)
+    alone = _without_partner(stream.plan, scan, predicate)
+    return Union((_padded(pairs, names), _padded(alone, names, scan.schema)))
+
+
+def _met(left: Plan, scan: TableScan, predicate: Expression) -> Plan:
+    """The rows of the left side, each as often as it has partners in a table."""
+    return _padded(TableJoin(left, scan, predicate), left.schema.names)
+
+
+def _without_partner(left: Plan, scan: TableScan, predicate: Expression) -> Plan:
+    """The rows without a partner in a table.
+
+    Equal rows have equally many partners in a RELATION, so EXCEPT ALL takes all of them away, or none. In an
+    NRR they may differ by their instants; there the padded ones are those whose equal column is NULL.
+    """
+    no_internal_windows(left, "NOT EXISTS")
+    if scan.table.kind is TableKind.RELATION:
+        return Except(left, _met(left, scan, predicate))
+    compared = next((pair[1] for pair in _equalities(predicate, scan)), None)
+    if compared is None:
+        raise QueryError(
+            f"that a row has no partner in NRR table `{scan.table.name}` is told by an equality with one of"
+            " its columns",
+            code="outer-relation",
+            hint=f"compare a column of `{scan.table.name}` with `=`, or declare the table RELATION",
+        )
+    padded = TableJoin(left, scan, predicate, outer=True)
+    return _padded(Filter(padded, call("is_null", [compared])), left.schema.names)
+
+
+def _with_partner(left: Plan, scan: TableScan, predicate: Expression) -> Plan:
+    """The rows with a partner in a table, each once; by its KEY it has no more than one."""
+    keys = {f"{scan.alias}.{name}" for name in scan.table.key}
+    compared = {name for _, column in _equalities(predicate, scan) for name in column.columns}
+    if keys and keys <= compared:
+        return _met(left, scan, predicate)
+    return Except(left, _without_partner(left, scan, predicate))
+
+
+def _equalities(predicate: Expression, scan: TableScan) -> Iterator[tuple[Expression, Column]]:
+    """The columns of a table that are compared by equality, and what they are compared with."""
+    own = set(scan.schema.names)
+    for part in conjuncts(predicate):
+        if isinstance(part, Call) and part.function == "=":
+            for other, column in (part.args, part.args[::-1]):
+                if isinstance(column, Column) and column.name in own and not other.columns & own:
+                    yield other, column
 
 
 def _together(items: list[FromItem], plan: Plan) -> FromItem:
@@ -205,6 +288,9 @@ class Membership:
     def is_in(self, left: Plan, test: InTest) -> Plan:
         """The rows of `left` for which a [NOT] IN holds."""
         values = [Values(self.scope, "WHERE").bind(arg) for arg in test.args]
+        table = TableRows.of(test.query, self.inside)
+        if table is not None:
+            return self._is_in_table(left, test, values, table)
         found = self._selected(test.query)
         if len(found.columns) != len(values):
             message = f"IN compares {len(values)} with the {len(found.columns)} columns of this query"
@@ -218,6 +304,27 @@ class Membership:
                 return self._not_in(left, found, values[0], equal[0])
             possible = call("coalesce", [conjunction(equal), TRUE])
             return Exists(left, found.plan, conjunction((*found.foreign, possible)), negated=True)
+
+    def _is_in_table(self, left: Plan, test: InTest, values: list[Expression], table: TableRows) -> Plan:
+        assert isinstance(test.query, Select)
+        inner = Values(table.scope, "the select list")
+        columns = [inner.bind(item.node) for item in expand(test.query.items, table.scope).items]
+        if len(columns) != len(values):
+            message = f"IN compares {len(values)} with the {len(columns)} columns of this query"
+            refuse(test.query, message, "set-columns", "select as many columns as stand before IN")
+        with at(test):
+            pairs = zip(values, columns, strict=True)
+            equal = conjunction(tuple(call("=", [value, column]) for value, column in pairs))
+            name = table.scan.table.name
+            if test.negated and table.scan.table.kind is TableKind.NRR:
+                refuse(
+                    test,
+                    f"NOT IN holds for no row if `{name}` has a NULL, which differs by row in an NRR table",
+                    "misplaced",
+                    f"write NOT EXISTS (SELECT 1 FROM {name} WHERE {_shown(test, name)})",
+                )
+            possible = call("coalesce", [equal, TRUE]) if test.negated else equal
+            return table.matching(left, (possible,), negated=test.negated)
 
     def _not_in(self, left: Plan, found: Selected, value: Expression, equal: Expression) -> Plan:
         """Anti-joins by value, and with what is known of the whole set: has it rows, is one of them NULL."""
@@ -300,6 +407,18 @@ class _WithRows(Values):
         return self.columns[node] if isinstance(node, ScalarQuery) else super().bind(node)
 
 
+def _shown(test: InTest, table: str) -> str:
+    """The equality that an IN about a table means, as it is written."""
+    assert isinstance(test.query, Select)
+    selected = [item.expression for item in test.query.items]
+    columns, values = (
+        [".".join(node.parts) if isinstance(node, Name) else "…" for node in nodes]
+        for nodes in (selected, test.args)
+    )
+    pairs = zip(columns, values, strict=False)
+    return " AND ".join(f"{table}.{column.split('.')[-1]} = {value}" for column, value in pairs)
+
+
 def _only_column(query: Select, plan: Plan) -> tuple[Expression, ...]:
     if len(plan.schema) != 1:
         message = f"a value is compared with the {len(plan.schema)} columns of this query"
@@ -371,6 +490,33 @@ class Rows:
     foreign: tuple[Expression, ...] = ()
 
 
+@dataclass(frozen=True)
+class TableRows:
+    """The rows of a query over one table by itself: a partner of the rows around it, and nothing else."""
+
+    scan: TableScan
+    scope: Scope
+    conditions: tuple[Expression, ...]
+
+    @classmethod
+    def of(cls, query: Query, inside: Context) -> TableRows | None:
+        """None if the query is over streams, or does more than pick rows."""
+        if not isinstance(query, Select) or len(query.sources) != 1 or query.sources[0].name is None:
+            return None
+        if not isinstance(inside.catalog.entry(query.sources[0].name), Table) or is_grouped(query):
+            return None
+        (item,) = bind_sources(query.sources, pseudo_reads(query), inside)
+        if item.table is None:
+            return None
+        scope = Scope(item.entries, inside.outer)
+        written = conditions(query.where)
+        return cls(item.table, scope, tuple(Values(scope, "WHERE").condition(part) for part in written))
+
+    def matching(self, left: Plan, more: tuple[Expression, ...], *, negated: bool) -> Plan:
+        predicate = conjunction((*self.conditions, *more))
+        return (_without_partner if negated else _with_partner)(left, self.scan, predicate)
+
+
 def bind_rows(select: Select, context: Context) -> Rows:
     """FROM … WHERE …."""
     items = bind_sources(select.sources, pseudo_reads(select), context, growing=_asks_for_frames(select))
@@ -389,7 +535,8 @@ def bind_rows(select: Select, context: Context) -> Rows:
         plan, scope = _unnested(select, plan, scope, context, [item.plan_alias for item in items])
     inside = context.inside(scope, [item.plan_alias for item in items])
     membership = Membership(scope, inside, bind_rows)
-    for test in conditions(select.where):
+    tests = conditions(select.where)
+    for test in sorted(tests, key=lambda test: not _asks_table(test, inside)):  # tables take no negative rows
         with at(test):
             if isinstance(test, ExistsTest):
                 plan = _exists(plan, test, inside)
@@ -398,6 +545,13 @@ def bind_rows(select: Select, context: Context) -> Rows:
             elif scalar_queries(test):
                 plan = membership.compared(plan, test)
     return Rows(plan, scope, tuple(foreign))
+
+
+def _asks_table(test: Node, inside: Context) -> bool:
+    """Whether a condition looks for partners in a table."""
+    query = test.query if isinstance(test, ExistsTest | InTest) else None
+    names = [source.name for source in query.sources] if isinstance(query, Select) else []
+    return any(name is not None and isinstance(inside.catalog.entry(name), Table) for name in names)
 
 
 def _asks_for_frames(select: Select) -> bool:
@@ -468,6 +622,9 @@ def _where(select: Select, items: list[FromItem], scope: Scope) -> list[Expressi
 
 def _exists(left: Plan, test: ExistsTest, context: Context) -> Plan:
     query = test.query
+    table = TableRows.of(query, context)
+    if table is not None:
+        return table.matching(left, (), negated=test.negated)
     if not isinstance(query, Select):
         right = context.bind(query, context.nested()).plan
         return Exists(left, right, negated=test.negated)
