@@ -11,8 +11,6 @@ import pytest
 from tests.cli.support import run
 from tests.support.patience import PATIENCE
 
-from windrow.cli.session import Lines
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -83,16 +81,18 @@ def test_help_and_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert "stream  s" not in out  # .quit ends
 
 
-def test_ctrl_c_forgets_the_statement() -> None:
-    lines = iter(["CREATE STREAM", KeyboardInterrupt(), ".tables", "-- nothing", "SHOW QUERIES;"])
+@pytest.mark.parametrize("word", ["help", "HELP;", "?", ".help", "\\?"])
+def test_words_that_need_no_semicolon(
+    word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ".watch NAME" in typed(monkeypatch, capsys, f"{word}\nquit\nSHOW nonsense;")[1]
 
-    def read(prompt: str) -> str | None:
-        line = next(lines, None)
-        if isinstance(line, KeyboardInterrupt):
-            raise line
-        return line
 
-    assert list(Lines(is_typed=True, read=read)) == [".tables", "-- nothing", "SHOW QUERIES;"]
+def test_describe_by_backslash_d(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = typed(monkeypatch, capsys, STREAM + "\\d\n\\d s\n")
+    assert (code, err) == (0, "")
+    assert out.startswith("stream  s\n")
+    assert "segment" in out
 
 
 def test_queries_run_in_the_background(

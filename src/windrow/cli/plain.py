@@ -6,6 +6,7 @@ What SHOW and EXPLAIN give, printed.
 from __future__ import annotations
 
 import sys
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: seconds between two lines of progress
 EVERY = 5.0
+#: no cell is cut to less
+_LEAST = 8
 
 
 class PlainView(View):
@@ -84,16 +87,36 @@ def answer_lines(name: str, answers: Answers, most: int) -> list[str]:
     return lines
 
 
-def aligned(rows: list[list[str] | tuple[str, ...]]) -> list[str]:
-    """
+def aligned(rows: list[list[str] | tuple[str, ...]], width: int | None = None) -> list[str]:
+    """Columns under each other. On a terminal no line is longer than that: the widest cells are cut.
+
     >>> aligned([("segment", "speed"), ("3", "61.2")])
     ['  segment  speed', '  3        61.2']
+    >>> aligned([("name", "query"), ("top", "SELECT MAX(price) FROM bids")], width=20)
+    ['  name  query', '  top   SELECT MAX(…']
     """
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    widths = _fitting([max(len(cell) for cell in column) for column in zip(*rows, strict=True)], width)
+    cut = [[_cut(cell, most) for cell, most in zip(row, widths, strict=True)] for row in rows]
     return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
+        "  " + "  ".join(cell.ljust(most) for cell, most in zip(row, widths, strict=True)).rstrip()
+        for row in cut
     ]
+
+
+def _fitting(widths: list[int], width: int | None) -> list[int]:
+    room = _terminal_width() if width is None else width
+    while room is not None and sum(widths) + 2 * len(widths) > room and max(widths) > _LEAST:
+        widest = widths.index(max(widths))
+        widths = [*widths[:widest], widths[widest] - 1, *widths[widest + 1 :]]
+    return widths
+
+
+def _cut(cell: str, most: int) -> str:
+    return cell if len(cell) <= most else f"{cell[: most - 1]}…"
+
+
+def _terminal_width() -> int | None:
+    return get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def print_shown(shown: list[Any]) -> None:

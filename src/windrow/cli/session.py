@@ -1,21 +1,24 @@
-"""What a shell does with what is typed.
+"""The session of a shell: what it does with statements and commands.
 
 Until `.start`, statements are checked and kept, which needs no Spark and is immediate. Then an engine runs
-them, and takes all that follow.
-
-What a user types, put together to statements: several lines up to a semicolon, or one dot-command.
-
-The answers of one query as they come, printed under each other.
+them, and takes all that follow. Where somebody types, Spark starts in the background, what fails there is
+told at once, and answers that are watched stay in their place.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from concurrent.futures import Future, wait
+from contextlib import ExitStack, nullcontext, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rich.live import Live
+from rich.text import Text
 
 from windrow.cli.answers import Kept
 from windrow.cli.declarations import Declared
@@ -23,57 +26,55 @@ from windrow.cli.options import Observed, SparkChoice
 from windrow.cli.plain import answer_lines, print_shown
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.language.tokens import scan
-from windrow.redaction import redacted
 
 if TYPE_CHECKING:
     from windrow.cli.answers import LastAnswers
+    from windrow.language.catalog import Catalog
     from windrow.session import Windrow
 
 
-_PROMPT, _MORE = "windrow> ", "      -> "
-_HISTORY = ".windrow_history"
+#: words that need no semicolon, and the commands they are
+_BARE = {
+    "?": ".help",
+    "help": ".help",
+    "\\?": ".help",
+    "\\h": ".help",
+    "quit": ".quit",
+    "exit": ".quit",
+    "\\q": ".quit",
+    "\\d": ".tables",
+}
+_PAUSE = 0.2
 
 
-class Lines:
-    """The statements and commands that are typed, one after the other.
+def piped() -> Iterator[str]:
+    """The statements and commands that come through a pipe.
 
-    >>> typed = iter([".help", "CREATE STREAM s", "  (a INT); -- done", "SHOW STREAMS"])
-    >>> list(Lines(is_typed=False, read=lambda prompt: next(typed, None)))
-    ['.help', 'CREATE STREAM s\\n  (a INT); -- done', 'SHOW STREAMS']
+    >>> from unittest.mock import patch
+    >>> from io import StringIO
+    >>> with patch("sys.stdin", StringIO("help\\nCREATE STREAM s\\n  (a INT); -- done\\nSHOW STREAMS")):
+    ...     list(piped())
+    ['help', 'CREATE STREAM s\\n  (a INT); -- done', 'SHOW STREAMS']
     """
-
-    def __init__(self, *, is_typed: bool, read: Callable[[str], str | None] | None = None) -> None:
-        self._read = read or (_typed if is_typed else _piped)
-
-    def __iter__(self) -> Iterator[str]:
-        parts: list[str] = []
-        while True:
-            try:
-                line = self._read(_MORE if parts else _PROMPT)
-            except KeyboardInterrupt:  # forget what was begun
-                print()
-                parts = []
-                continue
-            if line is None:
-                break
-            if not parts and line.strip().startswith("."):
-                yield line.strip()
-                continue
-            if parts or line.strip():
-                parts.append(line)
-            if parts and is_complete("\n".join(parts)):
-                yield "\n".join(parts)
-                parts = []
-        if parts:
-            yield "\n".join(parts)
+    parts: list[str] = []
+    while line := sys.stdin.readline():
+        if parts or line.strip():
+            parts.append(line.rstrip("\n"))
+        if parts and is_ended("\n".join(parts)):
+            yield "\n".join(parts).strip()
+            parts = []
+    if parts:
+        yield "\n".join(parts)
 
 
-def is_complete(text: str) -> bool:
-    """Whether the last thing in the text is a semicolon; one in a text or a comment is none.
+def is_ended(text: str) -> bool:
+    """Whether nothing more is waited for: a command, a word that is one, or a last semicolon.
 
-    >>> is_complete("SELECT 1;  -- ;"), is_complete("SELECT ';'"), is_complete("SELECT 1 -- ;")
-    (True, False, False)
+    >>> [is_ended(text) for text in ("SELECT 1;  -- ;", "SELECT ';'", "SELECT 1 -- ;", ".watch q", "help")]
+    [True, False, False, True, True]
     """
+    if text.strip().startswith((".", "\\")) or text.strip().rstrip(";").lower() in _BARE:
+        return True
     try:
         tokens = scan(text).items
     except QueryError:  # a text that is not closed yet; if it never is, the next semicolon at an end will do
@@ -81,85 +82,51 @@ def is_complete(text: str) -> bool:
     return not tokens or tokens[-1].text == ";"
 
 
-def _typed(prompt: str) -> str | None:
-    try:
-        return input(prompt)
-    except EOFError:
-        print()
-        return None
-
-
-def _piped(prompt: str) -> str | None:
-    line = sys.stdin.readline()
-    return line.rstrip("\n") if line else None
-
-
-@contextmanager
-def remembered(*, is_typed: bool) -> Iterator[None]:
-    """What was typed is there again in the next shell, where the system has readline."""
-    try:
-        import readline
-    except ImportError:
-        is_typed = False
-    if not is_typed:
-        yield
-        return
-    history = Path.home() / _HISTORY
-    with suppress(OSError):
-        readline.read_history_file(history)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            _forget_secrets(readline)
-            readline.set_history_length(1000)
-            readline.write_history_file(history)
-
-
-def _forget_secrets(readline: Any) -> None:
-    """What was typed and refused because of a secret in it is not kept as it was."""
-    for place in range(readline.get_current_history_length()):
-        line = readline.get_history_item(place + 1) or ""
-        if (shown := redacted(line)) != line:
-            readline.replace_history_item(place, shown)
-
-
-_PAUSE = 0.2
-
-
 def watch(
-    name: str, kept: LastAnswers, seconds: float | None, goes_on: Callable[[], bool], *, most_rows: int
+    name: str, kept: LastAnswers, seconds: float | None, goes_on: Callable[[], bool], *, is_live: bool
 ) -> None:
-    """Print the last answers and all that follow, for so long, or until the run or the user ends it."""
-    began = time.monotonic()
+    """The last answers and all that follow, for so long, or until the run or the user ends it: under each
+    other, or live in one place."""
+    ends = None if seconds is None else time.monotonic() + seconds
     last = kept.last
     seen = last.number - 1 if last is not None else 0
-    try:
+    live = Live(auto_refresh=False, transient=False) if is_live else None
+    with suppress(KeyboardInterrupt), live or nullcontext():
         while True:
             for answers in kept.since(seen):
-                print("\n".join(answer_lines(name, answers, most_rows)), flush=True)
+                lines = "\n".join(answer_lines(name, answers, _ANSWERS_SHOWN))
+                live.update(Text(lines), refresh=True) if live else print(lines, flush=True)
                 seen = answers.number
-            if not goes_on() or (seconds is not None and time.monotonic() - began >= seconds):
-                return
+            if not goes_on() or (ends is not None and time.monotonic() >= ends):
+                break
             time.sleep(_PAUSE)
-    except KeyboardInterrupt:
-        print()
 
 
 HELP = """\
 statements end with `;`: CREATE STREAM, CREATE QUERY, DROP, SHOW STREAMS, SHOW QUERIES, EXPLAIN SELECT …
 SELECT … ;          ask once, about now: windows of streams with KEEP, tables, last answers
-.tables             what is declared
+.tables, \\d         what is declared; \\d NAME is DESCRIBE NAME
 .explain NAME       how a query is run
 .start [TIME]       run the queries in the background; TIME is how often rows are taken
 .stop               end the run; .start goes on from there
 .results NAME       the last answers of a query
 .watch NAME [SECS]  answers as they come, until Ctrl-C or for so many seconds
-.help               this list
-.quit               end, as Ctrl-D does"""
+.help, help, ?      this list
+.quit, quit         end, as Ctrl-D does"""
 #: from a pipe nobody can press Ctrl-C
 _PIPE_SECONDS = 10.0
 _ANSWERS_SHOWN = 20
+
+
+def _spelt_out(text: str) -> str:
+    """What is meant by a word without a semicolon.
+
+    >>> [_spelt_out(text) for text in ("help", "QUIT;", "\\\\d bids", "SELECT 1;")]
+    ['.help', '.quit', 'DESCRIBE bids;', 'SELECT 1;']
+    """
+    if text.startswith("\\d "):
+        return f"DESCRIBE {text[3:].strip().rstrip(';')};"
+    return _BARE.get(text.rstrip(";").strip().lower(), text)
 
 
 class Session:
@@ -180,6 +147,7 @@ class Session:
         self._engine: Windrow | None = None
         self._kept = Kept()
         self._told: set[str] = set()
+        self._starting: Future[None] | None = None
         self._commands: dict[str, Callable[..., None]] = {
             ".help": self._help,
             ".tables": self._tables,
@@ -190,8 +158,19 @@ class Session:
             ".watch": self._watch,
         }
 
+    @property
+    def catalog(self) -> Catalog:
+        """What is declared."""
+        return self._declared.catalog
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands, in the order of `.help`."""
+        return [*self._commands, ".quit"]
+
     def take(self, text: str) -> bool:
         """Do what a statement or a command says; False if it ends the session."""
+        text = _spelt_out(text)
         if text in (".quit", ".exit"):
             return False
         self._tell_problems()  # a run in the background may have failed since the last command
@@ -206,6 +185,8 @@ class Session:
 
     def close(self) -> None:
         """End the run, if there is one."""
+        if self._starting is not None:
+            wait([self._starting])
         self._open.close()
         if self._engine is not None:
             try:
@@ -217,6 +198,18 @@ class Session:
     # ------------------------------------------------------------ statements
 
     def _sql(self, text: str) -> None:
+        self._await_start()
+        before = set(self.catalog.names)
+        self._do(text)
+        if self._is_typed:
+            after = set(self.catalog.names)
+            done = {"created": after - before, "dropped": before - after}
+            told = [f"{word} {', '.join(sorted(names))}" for word, names in done.items() if names]
+            hint = "" if self._engine is not None or not self.catalog.queries else "; .start runs the queries"
+            if told:
+                print("; ".join(told) + hint)
+
+    def _do(self, text: str) -> None:
         if self._engine is None:
             if self._declared.asks(text):
                 raise QueryError(
@@ -267,17 +260,50 @@ class Session:
             raise QueryError(
                 "there is no query to run", code="no-query", hint="write CREATE QUERY name AS SELECT … ;"
             )
+        self._await_start()
         self._declared.check_sources(self._declared.text)
-        engine = self._engine or self._connected()
         self._told.clear()  # what goes wrong again is told again
-        engine.start(" ".join(trigger) or "1 second")
-        print("running; .watch NAME shows answers, .stop ends")
+        run = partial(self._run, " ".join(trigger) or "1 second")
+        if not self._is_typed:
+            run()
+            return
+        if self._engine is None:
+            print(
+                "Spark is starting; type on meanwhile. .watch NAME waits for answers, .stop ends", flush=True
+            )
+        self._starting = Future()
+        threading.Thread(target=self._run_here, args=(run, self._starting), daemon=True).start()
+
+    def _run(self, trigger: str) -> None:
+        engine = self._engine or self._connected()
+        engine.start(trigger)
+        print("running; .watch NAME shows answers, .stop ends", flush=True)
+
+    def _run_here(self, run: Callable[[], None], begun: Future[None]) -> None:
+        """In the background: start, and tell what fails when it fails."""
+        try:
+            run()
+        except WindrowError as error:
+            self._tell(error)
+        except BaseException as error:  # noqa: BLE001  whoever waits for the start raises it
+            begun.set_exception(error)
+            return
+        begun.set_result(None)
+        while self._engine is not None and self._engine.is_running:
+            time.sleep(_PAUSE)
+        self._tell_problems()
+
+    def _await_start(self) -> None:
+        """What needs the engine waits until it is there."""
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            if not starting.done():
+                print("waiting for Spark …", flush=True)
+            starting.result()
 
     def _connected(self) -> Windrow:
         from windrow.session import Windrow
 
-        if self._is_typed:
-            print("starting Spark …", flush=True)
         engine = Windrow(None, self._state, start=self._spark.start)
         try:
             engine.default_sink = self._kept.sink
@@ -296,6 +322,7 @@ class Session:
 
     def _running(self) -> Windrow:
         """The engine, if it runs; what has ended it is told with the other problems."""
+        self._await_start()
         engine = self._engine
         if engine is None or not engine.is_running:
             failed = engine is not None and engine.exception is not None
@@ -312,12 +339,13 @@ class Session:
         print("\n".join(answer_lines(name, answers, _ANSWERS_SHOWN)) if answers else "no answers yet")
 
     def _watch(self, name: str, seconds: str | None = None) -> None:
-        kept, engine = self._kept.get(self._kept_name(name)), self._running()
+        known = self._kept_name(name)
+        engine, kept = self._running(), self._kept.get(known)
         assert kept is not None
         if seconds is not None and not seconds.replace(".", "", 1).isdigit():
             raise QueryError(f"`{seconds}` is no number of seconds", code="bad-command", hint="see .help")
         most = float(seconds) if seconds else None if self._is_typed else _PIPE_SECONDS
-        watch(name, kept, most, lambda: engine.is_running, most_rows=_ANSWERS_SHOWN)
+        watch(name, kept, most, lambda: engine.is_running, is_live=self._is_typed)
 
     # ------------------------------------------------------------ names and problems
 

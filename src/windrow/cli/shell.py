@@ -30,18 +30,21 @@ def shell(
     metrics: MetricsOption = None,
 ) -> None:
     """Type statements, run them, watch their answers."""
-    from windrow.cli.session import Lines, Session, remembered
+    from windrow.cli.session import Session, is_ended, piped
 
     is_typed = sys.stdin.isatty()
     observed = Observed(log, level, metrics)
     observed.set_up()
     session = Session(state, SparkChoice(master, conf), observed, is_typed=is_typed)
+    lines = piped()
     if is_typed:
-        print("Statements end with `;`. `.help` lists the commands, Ctrl-D ends.")
+        from windrow.cli.prompt import Typed
+
+        print("Statements end with `;`. Tab completes, `help` lists the commands, Ctrl-D ends.")
+        lines = iter(Typed(lambda: session.catalog, session.commands, is_ended))
     try:
-        with remembered(is_typed=is_typed):
-            for text in Lines(is_typed=is_typed):
-                if not session.take(text):
-                    break
+        for text in lines:
+            if not session.take(text):
+                break
     finally:
         session.close()
