@@ -234,7 +234,6 @@ REFUSALS: list[tuple[dict[str, Any], str, str]] = [
     ({"kind": "SESSION", "range": "1 s", "slide": "1 s"}, "window-part", "SESSION window takes no SLIDE"),
     ({"kind": "ROWS", "range": "1", "sattr": ROW_NUM}, "window-part", "ROWS window takes no SATTR"),
     ({"kind": "LANDMARK", "partition_by": ("k",)}, "window-part", r"LANDMARK takes SLIDE, ORIGIN, FROM"),
-    ({"kind": "RANGE", "range": "1 s", "partition_by": ("k",)}, "window-part", "write GROUP BY"),
     ({"kind": "RANGES"}, "window-part", "did you mean `RANGE`"),
     # origin
     ({"kind": "RANGE", "range": "1 s", "origin": 5}, "window-origin", "there is no SLIDE"),
