@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.support.effort import EFFORT, apply_effort, chosen, forbid_java, load_profile, log_search
+from tests.support.object_stores import s3  # noqa: F401  a fixture
 from tests.support.workers import OneSpark, uses_spark
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from windrow.state.manifest import SourceState
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Mapping
-    from pathlib import Path
 
 STREAM = f"CREATE STREAM s ({COLUMNS}) {OPTIONS}"
 
@@ -23,7 +22,7 @@ STREAM = f"CREATE STREAM s ({COLUMNS}) {OPTIONS}"
 class Driven(Windrow):
     """`push` is a micro-batch, `end` the end of the stream, `vanish` what a crash leaves of a process."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Any) -> None:
         context = SimpleNamespace(environment={}, master="local", defaultParallelism=2)
         no_spark: Any = SimpleNamespace(sparkContext=context)
         super().__init__(no_spark, state)

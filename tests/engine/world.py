@@ -27,7 +27,7 @@ from windrow.language.compile import compile_query, compile_script
 from windrow.sinks import Callback, MemorySink
 from windrow.state.log import CommitLog
 from windrow.state.manifest import SourceState
-from windrow.state.store import LocalStore
+from windrow.state.store import LocalStore, Store
 from windrow.testing import Harness
 
 COLUMNS, OPTIONS = "k BIGINT, v BIGINT, t BIGINT", "WATTR t SLACK 3"
@@ -84,6 +84,8 @@ class World:
     folder: Path
     queries: dict[str, str] = field(default_factory=lambda: dict(QUERIES))
     options: str = OPTIONS
+    #: where the state is, if not in the folder
+    place: Store | None = None
     #: by sink, and by commit: every time the rows of that commit came
     heard: dict[str, dict[int, list[Any]]] = field(default_factory=dict)
     printed: StringIO = field(default_factory=StringIO)
@@ -112,7 +114,8 @@ class World:
 
     def open(self) -> Engine:
         """An engine with everything declared."""
-        engine = Engine(HereJobs(), CommitLog.open(LocalStore(self.state)), shards=2, now=lambda: 0)
+        log = CommitLog.open(self.place or LocalStore(self.state))
+        engine = Engine(HereJobs(), log, shards=2, now=lambda: 0)
         catalog = Catalog()
         compile_script(f"CREATE STREAM s ({COLUMNS}) {self.options}", catalog)
         engine.add_stream(catalog.streams["s"])

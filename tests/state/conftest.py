@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.support.object_stores import KINDS, S3Server, s3_server
+from tests.support.object_stores import KINDS, S3Server
 
 from windrow.state.object_store import ObjectStore
 from windrow.state.store import LocalStore
@@ -42,13 +42,6 @@ def objects(directory: Path) -> ObjectStore:
     """An empty object store: the library's own, over files, for which it makes the same promises."""
     (directory / "bucket").mkdir()
     return ObjectStore(f"file://{directory}/bucket?lease=0.5&cache={directory}/cache")
-
-
-@pytest.fixture(scope="session")
-def s3() -> Iterator[S3Server]:
-    """A real S3 server."""
-    with s3_server() as server:
-        yield server
 
 
 @pytest.fixture(params=KINDS)

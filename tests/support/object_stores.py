@@ -80,6 +80,13 @@ def s3_server() -> Iterator[S3Server]:
                 os.environ.update({name: value} if value is not None else {})
 
 
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """A real S3 server, for all tests that ask."""
+    with s3_server() as server:
+        yield server
+
+
 def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     ends = time.monotonic() + 60
     while time.monotonic() < ends and process.poll() is None:
