@@ -173,6 +173,11 @@ class Windrow:
         self._clear_checkpoints(statements)
         return [each for each in shown if each is not None]
 
+    @property
+    def catalog(self) -> Catalog:
+        """What is declared, as statements see it: a copy."""
+        return self._catalog.copy()
+
     @checked
     def check(self, text: str) -> list[tuple[BoundStatement, Explanation | None]]:
         """What statements mean among all that is declared, and how those that ask would run; none is done."""

@@ -32,6 +32,7 @@ ROUTES = [
     ("GET", "/api/queries/sums/results", None, "read"),
     ("POST", "/api/select", {"sql": "SELECT k FROM s [RANGE 5]"}, "read"),
     ("POST", "/api/explain", {"sql": "SELECT k FROM s [RANGE 5]"}, "read"),
+    ("POST", "/api/complete", {"sql": "SELECT ", "offset": 7}, "read"),
     ("POST", "/api/statements", {"sql": "SHOW STREAMS"}, "write"),
     ("POST", "/api/shed", {"share": None}, "write"),
     ("POST", "/api/streams/s/rate", {"times": 3}, "write"),

@@ -289,6 +289,39 @@ def test_answers_with_a_sink_of_their_own_are_served_too(server: Server, tmp_pat
     assert list((tmp_path / "out").rglob("*.parquet"))
 
 
+def test_a_query_tells_what_its_plan_is_about(server: Server) -> None:
+    twin = "CREATE QUERY twin AS SELECT k, MAX(v) AS top FROM s [RANGE 20 SLIDE 10] GROUP BY k"
+    other = (
+        "CREATE QUERY other AS SELECT ISTREAM(a.k) FROM s [RANGE 5] AS a, s [RANGE 5] AS b WHERE a.k = b.k"
+    )
+    server.http.post("/api/statements", json={"sql": f"{twin}; {other}"}).raise_for_status()
+    found = {each["name"]: each for each in server.http.get("/api/queries").json()}
+    assert (found["sums"]["keys"], found["other"]["keys"]) == (["k"], None)
+    assert found["sums"]["summary"] == "SUM(v), COUNT(*) by k · past 20 every 10"
+    window = {"stream": "s", "text": "s [RANGE 20 SLIDE 10]", "range": 20, "slide": 10, "origin": 0}
+    assert found["sums"]["windows"] == [window]
+    assert (found["sums"]["shared_with"], found["other"]["shared_with"]) == (1, 0)
+    assert server.http.get("/api/queries/sums").json()["partners"] == ["twin"]
+
+
+def test_what_is_typed_is_completed(server: Server) -> None:
+    body = {"sql": "SELECT k, na FROM s [RANGE 5]", "offset": 12}
+    found = server.http.post("/api/complete", json=body).json()
+    assert (found["start"], found["items"][0]["text"]) == (10, "name")
+    assert server.http.post("/api/complete", json={**body, "offset": -1}).status_code == 422
+    assert server.http.post("/api/complete", json={"sql": "SELECT ", "offset": 10**9}).status_code == 200
+
+
+def test_recent_rows_are_those_that_are_kept(tmp_path: Path) -> None:
+    stream = "CREATE STREAM s (k BIGINT, v DOUBLE, name STRING, t BIGINT) WATTR t SLACK 3 KEEP 200"
+    with serving(tmp_path, f"{stream};\n{SUMS};") as server:
+        for number in range(100):
+            server.windrow.rows((1, 1.0, "a", 10 * number))
+        found = server.http.get("/api/streams/s/recent?span=100000").json()
+        assert 0 < found["total"] < 60  # those of 200 ticks and of what was not let go of yet
+        assert server.http.get("/api/streams/s/recent?span=100000").json() == found
+
+
 def test_recent_rows_are_a_sample(server: Server) -> None:
     server.windrow.rows(*((k, float(k), "a", k) for k in range(1000)))
     found = server.http.get("/api/streams/s/recent?span=500&rows=100&column=v").json()

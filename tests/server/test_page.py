@@ -167,7 +167,7 @@ def test_the_console_completes_explains_and_runs_once(server: Server, opened: Ca
     page.locator(".CodeMirror").click()
     page.keyboard.type("SELECT COUNT(*) AS n FROM traf")
     page.wait_for_selector(".CodeMirror-hint")
-    assert page.locator(".CodeMirror-hint").first.inner_text() == "traffic"
+    assert page.locator(".CodeMirror-hint b").first.inner_text() == "traffic"
     page.keyboard.press("Enter")
     page.keyboard.type(" [RANGE 1 MINUTE SLIDE 10 SECONDS]")
     page.wait_for_selector(".plan .node")

@@ -29,6 +29,7 @@ from windrow.cli.bench import PASSED_ON, bench
 from windrow.cli.check import check
 from windrow.cli.demo import demo
 from windrow.cli.explain import explain
+from windrow.cli.lsp import lsp
 from windrow.cli.run import run
 from windrow.cli.run_loop import TRACEBACK_VARIABLE
 from windrow.cli.serve import serve
@@ -38,7 +39,7 @@ from windrow.errors import WindrowError
 ENGINE_FAILED = 3
 
 #: every command, in the order of the help text
-COMMANDS: tuple[Callable[..., None], ...] = (demo, run, explain, check, shell, serve)
+COMMANDS: tuple[Callable[..., None], ...] = (demo, run, explain, check, shell, serve, lsp)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -9,6 +9,7 @@ they keep them for that, is read: a few numbers in the index of each shard.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar
@@ -340,6 +341,18 @@ class Query:
         return published_schema(self._record.query.plan)
 
     @property
+    def shared_with(self) -> int:
+        """With how many queries it has something in common."""
+        return self._record.physical.sharing.others
+
+    @property
+    def partners(self) -> list[str]:
+        """The queries that are answered from the same state, but for itself."""
+        shares, common = self._record.shares, self._engine.common
+        alike = set(common.members(common.ledger_of(shares))) if shares else set()
+        return [name for name, each in self._engine.queries.items() if each.id in alike and name != self.name]
+
+    @property
     def sink(self) -> str | None:
         """What stands after INTO, if anything does."""
         return self._record.query.sink
@@ -576,6 +589,12 @@ class StreamView:
     def wattr(self) -> str:
         """The attribute that windows of the stream are about."""
         return self._record.stream.wattr
+
+    @property
+    def kept_for(self) -> int | None:
+        """For how many ticks below its watermark it has all rows; None: all there were, or none."""
+        kept, reached = self._record.kept_from, self.progress.progress
+        return None if kept is None or math.isinf(kept) or math.isinf(reached) else int(reached - kept)
 
     @property
     def progress(self) -> StreamProgress:

@@ -79,6 +79,11 @@ class Sharing:
         return found + (more if self.counts_values else "")
 
     @property
+    def others(self) -> int:
+        """With how many other queries it has something in common, at most."""
+        return max((each.others for each in (*self.synopses, *self.parts)), default=0)
+
+    @property
     def brief(self) -> str | None:
         """In a few words, for SHOW QUERIES; None if a query is alone.
 

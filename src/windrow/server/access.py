@@ -39,7 +39,7 @@ _LINE = re.compile(r"(?:(read|write)[ \t]+)?([\x21-\x7e]+)")
 #: what may be asked without a token
 OPEN = frozenset({"/healthz", "/login"})
 #: what changes nothing, though it is posted
-_ASKING = frozenset({"/api/select", "/api/explain", "/login", "/logout"})
+_ASKING = frozenset({"/api/select", "/api/explain", "/api/complete", "/login", "/logout"})
 #: what a browser needs to show that a token is needed
 _LOGIN_ASSETS = frozenset({"/page/page.css", "/page/login.css", "/favicon.svg"})
 _BODY_SECONDS = 60.0
@@ -185,6 +185,8 @@ class Guard:
     hosts: frozenset[str] | None = None
     #: the page that asks for a token
     login_page: bytes = b""
+    #: ends what would never end by itself
+    close: Callable[[], None] = lambda: None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
@@ -56,6 +57,12 @@ class Statements(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     sql: str = Field(min_length=1, examples=["SHOW QUERIES"])
+
+
+class Unfinished(Statements):
+    """Statements that are being written, and where."""
+
+    offset: int = Field(ge=0, examples=[12])
 
 
 class Share(BaseModel):
@@ -195,7 +202,7 @@ def create_app(
     _add_queries(app, service, feeds)
     _add_rows(app, service)
     _add_page(app, pages, known)
-    return Guard(app, service.limits, known, hosts, pages.login)
+    return Guard(app, service.limits, known, hosts, pages.login, feeds.close)
 
 
 # ------------------------------------------------------------ errors
@@ -287,18 +294,19 @@ def _add_statements(app: FastAPI, service: Service) -> None:
 
     async def answered(query: str | Once, request: Request) -> pa.Table:
         """A SELECT when its turn has come; given up when the client has left."""
+        began, outcome = time.perf_counter(), "done"
         try:
             async with gate.turn(request):
-                asked = await asyncio.to_thread(service.ask, query, _caller(request))
-                found = await _waited(asked, request)
+                asked = await asyncio.to_thread(service.ask, query)
+                return await _waited(asked, request)
         except BusyError:
-            service.count("select_refused")
+            outcome = "busy"
             raise
-        except WindrowError:
-            service.count("select_failed")
+        except WindrowError as error:
+            outcome = error.code
             raise
-        service.count("select")
-        return found
+        finally:
+            service.note_select(query, _caller(request), began, outcome)
 
     @app.post("/api/statements", tags=["statements"])
     async def statements(body: Statements, request: Request) -> list[dict[str, Any]]:
@@ -311,6 +319,11 @@ def _add_statements(app: FastAPI, service: Service) -> None:
     async def explain(body: Statements) -> list[dict[str, Any]]:
         """What statements mean and how they would run. None of them is done."""
         return await asyncio.to_thread(service.explain, body.sql)
+
+    @app.post("/api/complete", tags=["statements"])
+    async def complete(body: Unfinished) -> dict[str, Any]:
+        """What can be typed at a place: names, columns, functions, window forms, the likeliest first."""
+        return await asyncio.to_thread(service.complete, body.sql, body.offset)
 
     @app.post(
         "/api/select", tags=["statements"], response_model=Selected, responses={200: {"content": _FORMS}}
@@ -405,7 +418,7 @@ def _add_queries(app: FastAPI, service: Service, feeds: Feeds) -> None:
         def end() -> None:
             feeds.clients -= 1
 
-        return EventStream(events, limits.follower_seconds, begin, end)
+        return EventStream(events, limits.follower_seconds, feeds.closed, begin, end)
 
     @app.get("/api/queries/{name}/events", tags=["queries"], response_class=Response)
     async def events(

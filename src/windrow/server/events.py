@@ -95,7 +95,12 @@ class Feeds:
         self._texts: OrderedDict[tuple[str, int, int, int], bytes] = OrderedDict()
         #: how many follow now
         self.clients = 0
-        self.resumed = 0
+        #: set when the server ends
+        self.closed = asyncio.Event()
+
+    def close(self) -> None:
+        """No more events: who follows may come back, to this server or to the next."""
+        self.closed.set()
 
     def belong_to(self, loop: AbstractEventLoop) -> None:
         """The loop all clients are served in."""
@@ -197,16 +202,19 @@ class EventStream(Response):
         self,
         events: AsyncIterator[bytes],
         seconds: float,
+        closed: asyncio.Event,
         begin: Callable[[], None] = lambda: None,
         end: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(media_type="text/event-stream", headers={"x-accel-buffering": "no"})
-        self._events, self._seconds, self._begin, self._end = events, seconds, begin, end
+        self._events, self._seconds, self._closed = events, seconds, closed
+        self._begin, self._end = begin, end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._begin()
         headers = [each for each in self.raw_headers if each[0] != b"content-length"]
-        tasks = {asyncio.create_task(self._send(headers, send)), asyncio.create_task(_left(receive))}
+        whiles = self._send(headers, send), _left(receive), self._closed.wait()
+        tasks = {asyncio.ensure_future(each) for each in whiles}
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:

@@ -16,6 +16,7 @@ from windrow.server.app import create_app
 from windrow.server.service import Service
 
 if TYPE_CHECKING:
+    from windrow.server.access import Guard
     from windrow.server.service import Limits
     from windrow.session import Windrow
 
@@ -44,8 +45,9 @@ class Listener:
         self.port: int = self._socket.getsockname()[1]
         self.host = host
         hosts = frozenset(each.lower() for each in (host, *names)) if is_loopback(host) else None
+        app = create_app(service, tokens, hosts)
         config = uvicorn.Config(
-            create_app(service, tokens, hosts),
+            app,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -54,7 +56,7 @@ class Listener:
             h11_max_incomplete_event_size=64 << 10,
             ws="none",
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config, app)
 
     @property
     def url(self) -> str:
@@ -74,6 +76,18 @@ class Listener:
     def is_started(self) -> bool:
         """Whether it answers."""
         return self._server.started
+
+
+class _Server(uvicorn.Server):
+    """Ends event streams before it waits for what is under way."""
+
+    def __init__(self, config: uvicorn.Config, app: Guard) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.close()
+        await super().shutdown(sockets)
 
 
 def _bound(host: str, port: int) -> socket.socket:

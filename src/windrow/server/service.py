@@ -9,7 +9,7 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +29,7 @@ from windrow.language.binder.bound_statements import (
     RunOnce,
     ShowAll,
 )
+from windrow.language.editor import suggestions
 from windrow.language.once import Once
 from windrow.language.parse import parse_script
 from windrow.redaction import redacted
@@ -47,8 +48,14 @@ if TYPE_CHECKING:
 
 _View = TypeVar("_View")
 _audit = logging.getLogger("windrow.audit")
+#: how a statement that was done is told from one that failed, which has the code of its error
+_DONE = "done"
 #: so much of a statement stands in an audit line
 _SHOWN = 2000
+#: so long a picture of recent rows is good for others who want the same
+_PICTURE_SECONDS = 1.0
+#: some of the kept rows may go while one looks at them
+_KEPT_SHARE = 0.98
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,8 @@ class Service:
         windrow.default_sink = lambda query: LoggedSink(self.answers, flushes=False)
         windrow.beside_sink = lambda query, sink: LoggedSink(self.answers, sink, flushes=False)
         windrow.flushes.append(self.answers.flush)
-        self._statements = Lock()
+        self._statements, self._pictures = Lock(), Lock()
+        self._recent: dict[tuple[str, int, int, str | None], tuple[float, dict[str, Any]]] = {}
         #: called after each epoch and each statement, from any thread
         self.listeners: list[Any] = []
         self.runner = Runner(windrow, trigger, self._tell)
@@ -141,7 +149,7 @@ class Service:
 
     def statements(self, text: str, caller: Caller) -> list[Any]:
         """Do what statements say. Gives what they show; a SELECT is given as it is, for `ask`."""
-        began, failed = time.perf_counter(), None
+        began, outcome = time.perf_counter(), _DONE
         try:
             with self._statements:
                 bound = [statement for statement, _ in self.windrow.check(text)]
@@ -154,10 +162,10 @@ class Service:
             self._tell()
             return shown
         except WindrowError as error:
-            failed = error.located(text)
+            outcome = error.located(text).code
             raise
         finally:
-            self._write_audit("statement", text, caller, began, failed)
+            self._write_audit("statement", text, caller, began, outcome)
 
     def _check_sources(self, text: str, bound: Sequence[BoundStatement]) -> None:
         """Refuse a stream without a source: a run would end with it, and all others too."""
@@ -228,21 +236,19 @@ class Service:
             with self._statements:
                 self.windrow.drop(name)
                 self._keep_answers()
-            self._write_audit("forget", f"DROP QUERY {quoted(name)}", caller, began, None)
+            self._write_audit("forget", f"DROP QUERY {quoted(name)}", caller, began)
             self.runner.changed(streams=False)
             return
         self.statements(f"DROP QUERY {quoted(self.query(name).name)}", caller)
 
-    def _write_audit(
-        self, what: str, text: str, caller: Caller, began: float, failed: WindrowError | None
-    ) -> None:
+    def _write_audit(self, what: str, text: str, caller: Caller, began: float, outcome: str = _DONE) -> None:
         _audit.info(
             what,
             extra={
                 "role": caller.role,
                 "client": caller.address,
                 "statement": redacted(" ".join(text.split()))[:_SHOWN],
-                "outcome": "done" if failed is None else failed.code,
+                "outcome": outcome,
                 "commit": self.windrow.commit,
                 "seconds": round(time.perf_counter() - began, 4),
             },
@@ -260,22 +266,23 @@ class Service:
         spans = [{"start": each.span.start, "end": each.span.end} for each in written]
         return [{**each, "span": span} for each, span in zip(found, spans, strict=True)]
 
-    def ask(self, query: str | Once, caller: Caller) -> Asked:
+    def complete(self, text: str, offset: int) -> dict[str, Any]:
+        """What can be typed at a place, as editors are told."""
+        start, found = suggestions(text, min(offset, len(text)), self.windrow.catalog)
+        return {"start": start, "items": [asdict(each) for each in found]}
+
+    def ask(self, query: str | Once) -> Asked:
         """Begin to answer a SELECT, within the limits."""
-        began, limits, failed = time.perf_counter(), self.limits, None
-        text = query if isinstance(query, str) else "SELECT …"
-        try:
-            return self.windrow.ask(
-                query,
-                timeout=limits.select_seconds,
-                max_rows=limits.select_rows,
-                max_bytes=limits.select_bytes,
-            )
-        except WindrowError as error:
-            failed = error.located(text)
-            raise
-        finally:
-            self._write_audit("select", text, caller, began, failed)
+        limits = self.limits
+        return self.windrow.ask(
+            query, timeout=limits.select_seconds, max_rows=limits.select_rows, max_bytes=limits.select_bytes
+        )
+
+    def note_select(self, query: str | Once, caller: Caller, began: float, outcome: str) -> None:
+        """A SELECT is over: its line in the audit, and one more in the metrics."""
+        known = {"done": "select", "busy": "select_refused"}
+        self.count(known.get(outcome, "select_failed"))
+        self._write_audit("select", query if isinstance(query, str) else "SELECT …", caller, began, outcome)
 
     # ------------------------------------------------------------ looking
 
@@ -304,6 +311,7 @@ class Service:
             "text": render(explained),
             "gaps": self.gaps(query),
             "keeps_all": query.keeps_all,
+            "partners": query.partners,
             "state_bytes": owned,
             "log_bytes": self.answers.size(query.name),
             "log_from": self.answers.gone(query.name),
@@ -328,11 +336,30 @@ class Service:
         return query, parts, bool(parts and self.answers.after(query.name, parts[-1].place, 1))
 
     def recent(self, name: str, span: int, rows: int, column: str | None) -> dict[str, Any]:
-        """A sample of a stream's rows below its watermark, for a picture: how many, and some of them."""
+        """A sample of a stream's rows below its watermark, for a picture: how many, and some of them.
+
+        Those who look at the same picture at the same time get the same one, made once; two are never made at
+        once.
+        """
         view = self.stream(name)
+        key = view.name, span, rows, column
+        with self._pictures:
+            made, found = self._recent.get(key, (-_PICTURE_SECONDS, {}))
+            if time.monotonic() - made < _PICTURE_SECONDS:
+                return found
+            found = self._sample(view, span, rows, column)
+            now = time.monotonic()
+            fresh = {known: each for known, each in self._recent.items() if now - each[0] < _PICTURE_SECONDS}
+            self._recent = {**fresh, key: (now, found)}
+            return found
+
+    def _sample(self, view: StreamView, span: int, rows: int, column: str | None) -> dict[str, Any]:
+        """Rows of the last `span` ticks, or of as many as are kept."""
         wanted = [view.wattr, *([_column(view, column)] if column else [])]
         columns = ", ".join(quoted(each) for each in dict.fromkeys(wanted))
         unit = " MICROSECONDS" if view.columns.get(view.wattr, "TIMESTAMP") in ("TIMESTAMP", "DATE") else ""
+        kept = view.kept_for
+        span = span if kept is None else max(1, min(span, int(kept * _KEPT_SHARE)))
         text = f"SELECT {columns} FROM {quoted(view.name)} [RANGE {span}{unit}]"
         found = self.windrow.select(text, timeout=5.0, max_bytes=self.limits.select_bytes)
         step = max(1, -(-found.num_rows // rows))
@@ -360,14 +387,14 @@ class Service:
         """A bundled stream comes at its declared rate so many times."""
         began, view = time.perf_counter(), self.stream(name)
         rate = self.windrow.quicken(view.name, times)
-        self._write_audit("rate", f"{view.name} x {times:g}", caller, began, None)
+        self._write_audit("rate", f"{view.name} x {times:g}", caller, began)
         return {"stream": view.name, "times": times, "rate": rate}
 
     def shed(self, share: float | None, caller: Caller) -> None:
         """Leave out this share of windows of all queries with MAX GAP; None: as the load demands."""
         began = time.perf_counter()
         self.windrow.shed(share)
-        self._write_audit("shed", f"share {share}", caller, began, None)
+        self._write_audit("shed", f"share {share}", caller, began)
         self._tell()
 
 

@@ -15,9 +15,15 @@ from dataclasses import asdict, dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from windrow.algebra.explain.brackets import quantity
+from windrow.algebra.explain.operators import Spelling, call_text, operator_text, window_text
+from windrow.algebra.expressions import Column
+from windrow.algebra.operators import Aggregate, Except, Exists, Filter, Join, Limit, Project, TableJoin
+from windrow.algebra.plan import Emit, Window
 from windrow.engine import explain_plan
 from windrow.errors import QueryError
 from windrow.redaction import redacted
+from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
     from windrow.engine.statistics import EpochTimes
@@ -220,6 +226,7 @@ class Watch:
             "rows": progress.rows,
             "complete_from": progress.complete_from,
             "shares": progress.shares,
+            "shared_with": query.shared_with,
             "cost": round(progress.cost, 4),
             "missing": progress.missing,
             "losing": query.losing,
@@ -235,14 +242,73 @@ class Watch:
         if query.id not in self._facts:
             known = set(self._windrow.queries)
             self._facts = {key: each for key, each in self._facts.items() if each["name"] in known}
-            plan, columns = explain_plan(query.standing.plan).plan, query.columns
+            emit, columns = query.standing.plan, query.columns
+            plan = explain_plan(emit).plan
             self._facts[query.id] = {
                 "name": query.name,
                 "pattern": plan.pattern.name if plan.pattern is not None else None,
                 "columns": [{"name": each.name, "type": str(each.type)} for each in columns],
                 "is_time": str(columns.field("at").type).startswith("timestamp"),
+                "keys": _keys(emit) if emit.is_by_extent else None,
+                "summary": _summary(emit),
+                "windows": _windows(emit),
             }
         return self._facts[query.id]
+
+
+def _keys(emit: Emit) -> list[str] | None:
+    """The columns that tell groups apart, if there is one answer for each group and instant."""
+    node, given = emit.input, {name: name for name in emit.schema.names}
+    while not isinstance(node, Aggregate):
+        if isinstance(node, Project):
+            named = {name: value.name for name, value in node.outputs if isinstance(value, Column)}
+            given = {name: named[below] for name, below in given.items() if below in named}
+        elif not isinstance(node, Filter | Limit):
+            return None
+        node = node.children[0]
+    keys = {name for name, _ in node.keys}
+    return [name for name, below in given.items() if below in keys]
+
+
+def _windows(emit: Emit) -> list[dict[str, Any]]:
+    """The windows on streams whose rows stay for a fixed time, for pictures of what they hold."""
+    found = []
+    for node in emit.walk():
+        if isinstance(node, Window) and isinstance(node.spec, RangeWindow) and node.streams:
+            stream, spec = node.streams[0], node.spec
+            if (spec.wattr or stream.wattr) == stream.wattr:
+                text = window_text(node, Spelling())
+                sizes = {"range": spec.range, "slide": spec.slide, "origin": spec.origin}
+                found.append({"stream": stream.name, "text": text, **sizes})
+    return found
+
+
+def _summary(emit: Emit) -> str:
+    """A query in one line: what is computed, and over which windows."""
+    spelling, nodes = Spelling.of(emit), [node for node in emit.walk() if not isinstance(node, Emit)]
+    what = next((_computed(node, spelling) for node in nodes if isinstance(node, Aggregate)), None)
+    if what is None:
+        told = next(
+            (node for node in nodes if isinstance(node, Join | TableJoin | Exists | Except)), nodes[0]
+        )
+        what = operator_text(told, spelling)
+    windows = (_bracket(leaf, spelling) for leaf in emit.leaves)
+    return f"{what} · {' and '.join(dict.fromkeys(windows))}"
+
+
+def _computed(node: Aggregate, spelling: Spelling) -> str:
+    calls = ", ".join(call_text(call, spelling) for _, call in node.aggregates) or "groups"
+    keys = ", ".join(spelling.sql(value) for _, value in node.keys)
+    return f"{calls} by {keys}" if keys else calls
+
+
+def _bracket(leaf: Window, spelling: Spelling) -> str:
+    """A window in words, if it is one that most have."""
+    spec = leaf.spec
+    if not isinstance(spec, RangeWindow):
+        return window_text(leaf, spelling).rpartition(" [")[2].removesuffix("]")
+    past = quantity(spec.range, leaf.domain).lower()
+    return f"past {past} every {quantity(spec.slide, leaf.domain).lower()}" if spec.slide else f"past {past}"
 
 
 def _epoch(times: EpochTimes) -> dict[str, Any]:

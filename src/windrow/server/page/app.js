@@ -38,8 +38,10 @@ function route() {
 
 const dot = h("i", { class: "live" });
 const state = h("span", {}, dot, h("span", {}));
-const known = Object.fromEntries(["commit", "epoch", "lag", "queries"].map((name) => [name, h("span", {}, name === "queries" ? "" : `${name} `, h("b", {}))]));
-facts.append(state, ...Object.values(known));
+const FACTS = { commit: "What is answered up to here is on disk", epoch: "What the last epoch took", lag: "From the watermark to the newest row, of the slowest stream" };
+const known = Object.fromEntries(Object.entries(FACTS).map(([name, title]) => [name, h("span", { title }, `${name} `, h("b", {}))]));
+const asked = h("span", {}, h("b", {}), h("span", {}));
+facts.append(state, ...Object.values(known), asked);
 
 function header() {
   const look = store.look;
@@ -52,8 +54,9 @@ function header() {
   say(known.epoch.lastChild, last ? seconds(last.read + last.close + last.commit_seconds + last.deliver) : "–");
   const lags = look.streams.filter((each) => each.lag !== null && each.is_time).map((each) => each.lag);
   say(known.lag.lastChild, lags.length ? span(Math.max(...lags), true) : "–");
-  const shared = look.queries.filter((each) => each.shares).length;
-  say(known.queries.lastChild, `${look.queries.length} ${look.queries.length === 1 ? "query" : "queries"}${shared > 1 ? `, ${shared} share state` : ""}`);
+  const shared = look.queries.filter((each) => each.shared_with).length;
+  say(asked.firstChild, count(look.queries.length));
+  say(asked.lastChild, ` ${look.queries.length === 1 ? "query" : "queries"}${shared ? `, ${count(shared)} share state` : ""}`);
   trouble(look);
 }
 
@@ -68,8 +71,9 @@ function trouble(look) {
   told = key;
   const found = [];
   if (losing.length) {
-    const most = Math.max(...losing.map((each) => each.max_gap ?? 0));
-    found.push(h("div", { class: "banner", role: "status" }, h("b", {}, "Whole windows are being left out. "), h("span", {}, `${losing.map((each) => each.name).join(", ")}: about ${Math.round(Math.max(...losing.map((each) => each.losing)) * 100)} % of their windows, at most ${most} in a row. Every answer that is shown is exact.${share}`)));
+    const most = Math.max(...losing.map((each) => each.max_gap ?? 0)), part = Math.round(Math.max(...losing.map((each) => each.losing)) * 100);
+    const names = losing.length > 4 ? `${losing.slice(0, 3).map((each) => each.name).join(", ")} and ${losing.length - 3} more queries` : losing.map((each) => each.name).join(", ");
+    found.push(h("div", { class: "banner", role: "status" }, h("b", {}, "More rows than there is time for: whole windows are being left out. "), h("span", {}, `${names}: about ${part} % of their windows, at most ${most} in a row. Every answer that is shown is exact.${share}`)));
   }
   for (const problem of look.problems) {
     found.push(h("div", { class: "banner bad", role: "alert" }, h("b", {}, `${problem.message} `), problem.hint ? h("span", { class: "dim" }, problem.hint) : null));
@@ -78,6 +82,7 @@ function trouble(look) {
 }
 
 addEventListener("hashchange", () => { route(); main.focus({ preventScroll: true }); scrollTo(0, 0); });
+document.querySelector("a.skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 document.getElementById("theme").addEventListener("click", () => theme(other()));
 addEventListener("keydown", (event) => {
   if (event.target.closest("input, textarea, select, .CodeMirror") || event.metaKey || event.ctrlKey || event.altKey) return;

@@ -1,9 +1,23 @@
 // Charts: lines with axes, units and hover by uPlot; small lines and bars drawn here.
 
 import uPlot from "./vendor/uplot.js";
-import { colour, count, h, seconds, short } from "./format.js";
+import { colour, count, h, hideTip, seconds, short, showTip, tipRow } from "./format.js";
 
-const COLOURS = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => `--s${n}`);
+const COLOURS = 8;
+
+/** Which of the colours a name has: the same one for as long as it is shown. */
+class Palette {
+  #slots = new Map();
+  choose(names) {
+    for (const name of [...this.#slots.keys()]) if (!names.includes(name)) this.#slots.delete(name);
+    for (const name of names) {
+      if (this.#slots.has(name)) continue;
+      const taken = new Set(this.#slots.values());
+      this.#slots.set(name, [...Array(COLOURS).keys()].find((n) => !taken.has(n)) ?? names.indexOf(name) % COLOURS);
+    }
+  }
+  of(name) { return (this.#slots.get(name) ?? 0) + 1; }
+}
 
 /** A chart of lines in a box. `update` gives it other data without drawing it anew. */
 export class LineChart {
@@ -11,35 +25,44 @@ export class LineChart {
   #shape = "";
   #data = null;
   #gaps = [];
+  #palette = new Palette();
 
   constructor(box, { isTime, tall = false, onZoom = null }) {
     Object.assign(this, { box, isTime, tall, onZoom });
     this.tip = h("div", { class: "tip", hidden: true });
-    this.empty = h("div", { class: "empty" }, "no answers yet");
-    box.append(this.empty, this.tip);
+    this.unit = h("span", { class: "unit" });
+    this.empty = h("div", { class: "empty" }, "No answers yet: the first comes when the first window is complete.");
+    this.legend = h("div", { class: "legend" });
+    box.append(this.empty, this.unit, this.tip);
     this.watcher = new ResizeObserver(() => this.#resize());
     this.watcher.observe(box);
   }
 
   close() { this.watcher.disconnect(); this.#plot?.destroy(); }
 
-  restyle() { this.#shape = ""; if (this.#data) this.update(this.#data, this.#gaps); }
+  restyle() { this.#shape = ""; if (this.#data) this.update(this.#data, this.#gaps, this.what, this.by); }
 
-  update(data, gaps = []) {
+  /** `what` is the column that is drawn, `by` those that tell lines apart. */
+  update(data, gaps = [], what = "", by = []) {
     this.#data = data;
     this.#gaps = gaps;
+    Object.assign(this, { what, by });
     const { xs, lines } = data;
     this.empty.hidden = xs.length > 0;
+    this.unit.textContent = xs.length ? what : "";
     if (!xs.length) return;
-    const shape = JSON.stringify(lines.map((each) => each.name));
+    const names = lines.map((each) => each.name);
+    const shape = JSON.stringify([names, data.others, what]);
     const table = [xs, ...lines.map((each) => each.ys)];
     if (this.#plot && shape === this.#shape) {
       this.#plot.setData(table, !this.isZoomed);
       return;
     }
     this.#shape = shape;
+    this.#palette.choose(names);
     this.#plot?.destroy();
     this.#plot = new uPlot(this.#options(lines), table, this.box);
+    this.#name(names, data.others);
   }
 
   get isZoomed() { return this.zoomed ?? false; }
@@ -50,26 +73,32 @@ export class LineChart {
     this.onZoom?.(false);
   }
 
+  #name(names, others) {
+    if (!this.by.length) { this.legend.replaceChildren(); return; }
+    const shown = names.map((name) => h("span", {}, h("i", { class: `k${this.#palette.of(name)}` }), name));
+    this.legend.replaceChildren(h("span", {}, `${this.by.join(", ")}:`), ...shown, others > 0 ? h("span", {}, `and ${others} more`) : "");
+  }
+
   #resize() {
     const { clientWidth: width, clientHeight: height } = this.box;
     if (this.#plot && width) this.#plot.setSize({ width, height });
   }
 
   #options(lines) {
-    const axis = { stroke: colour("--dim"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui", size: 26 };
-    const single = lines.every((each) => each.ys.filter((y) => y !== null).length < 2);
+    const axis = { stroke: colour("--dim"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui", size: 18, gap: 4 };
     return {
       width: this.box.clientWidth || 300,
       height: this.box.clientHeight || 150,
-      padding: [8, 20, 0, 0],
+      padding: [18, 28, 0, 0],
       tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), "UTC"),
       scales: { x: { time: this.isTime, range: (u, lo, hi) => (lo === hi ? [lo - 1, hi + 1] : [lo, hi]) }, y: { range: (u, lo, hi) => padded(lo, hi) } },
       axes: [
-        { ...axis, space: 56, values: this.isTime ? [[3600, "{HH}:{mm}", null, null, null, null, null, null, 1], [60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] : null },
-        { ...axis, size: 46, space: this.tall ? 40 : 28, values: (u, splits) => splits.map(short) },
+        { ...axis, space: 56, values: this.isTime ? [[86400, "{YYYY}-{MM}-{DD}", null, null, null, null, null, null, 1], [3600, "{HH}:{mm}", null, null, null, null, null, null, 1], [60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] : null },
+        { ...axis, size: 46, space: this.tall ? 40 : 28, values: (u, splits) => evenly(splits) },
       ],
-      series: [{}, ...lines.map((each, n) => ({ label: each.name, stroke: colour(COLOURS[n % 8]), width: 1.7, points: { show: single, size: 5 }, spanGaps: false }))],
-      cursor: { drag: { x: this.tall, y: false, setScale: this.tall }, points: { size: 6 }, y: false },
+      focus: { alpha: lines.length > 1 ? 0.3 : 1 },
+      series: [{}, ...lines.map((each) => ({ label: each.name, stroke: colour(`--s${this.#palette.of(each.name)}`), width: 1.7, points: { show: true, size: 5, filter: lonely }, spanGaps: false }))],
+      cursor: { drag: { x: this.tall, y: false, setScale: this.tall }, points: { size: 6 }, y: false, focus: { prox: 28 } },
       legend: { show: false },
       hooks: {
         drawClear: [(u) => this.#drawGaps(u)],
@@ -94,16 +123,24 @@ export class LineChart {
     const { idx, left } = u.cursor;
     if (idx === null || idx === undefined || left < 0) { this.tip.hidden = true; return; }
     const x = u.data[0][idx];
-    const rows = lines.map((each, n) => [each.name, u.data[n + 1][idx], n]).filter(([, y]) => y !== null);
+    const rows = lines.map((each, n) => [each.name, u.data[n + 1][idx]]).filter(([, y]) => y !== null && y !== undefined).sort((a, b) => b[1] - a[1]);
     const gap = this.#gaps.find((each) => x >= each.from && x <= each.to);
-    const when = this.isTime ? new Date(x * 1000).toISOString().slice(11, 19) : count(x);
-    this.tip.replaceChildren(h("div", {}, h("b", {}, `at ${when}`)), ...(rows.length ? rows.map(([name, y, n]) => h("div", {}, h("span", {}, h("i", { class: `k${n % 8 + 1}` }), name), h("span", { class: "num" }, short(y)))) : [h("div", {}, gap ? "left out under overload" : "nothing")]));
+    const at = this.isTime ? new Date(x * 1000).toISOString() : "";
+    const when = this.isTime ? `at ${at.slice(11, 19)}` : `at ${count(x)}`;
+    const named = ([name, y]) => tipRow(this.by.length ? `${this.by.join(", ")} ${name}` : name, short(y), `k${this.#palette.of(name)}`);
+    this.tip.replaceChildren(h("div", {}, h("b", {}, when), h("span", { class: "dim" }, this.isTime ? `${at.slice(0, 10)} UTC` : "")), ...(rows.length ? rows.map(named) : [h("div", {}, gap ? "this window was left out under overload" : "no answer")]));
     this.tip.hidden = false;
     const room = this.box.clientWidth - this.tip.offsetWidth - 4;
     const spot = u.bbox.left / devicePixelRatio + left + 14;
     this.tip.style.left = `${Math.max(0, spot > room ? spot - this.tip.offsetWidth - 28 : spot)}px`;
     this.tip.style.top = "6px";
   }
+}
+
+/** Points that have no neighbour would not be seen as a line: they are drawn as points. */
+function lonely(u, n) {
+  const ys = u.data[n], is = (i) => ys[i] !== null && ys[i] !== undefined;
+  return ys.map((_, i) => i).filter((i) => is(i) && !is(i - 1) && !is(i + 1));
 }
 
 function padded(lo, hi) {
@@ -113,63 +150,82 @@ function padded(lo, hi) {
   return [least, hi + room];
 }
 
-/** The names of lines, each with its colour. */
-export function legend(lines, others) {
-  const shown = lines.map((each, n) => h("span", {}, h("i", { class: `k${n % 8 + 1}` }), each.name));
-  return [...shown, others > 0 ? h("span", {}, `and ${others} more`) : null].filter(Boolean);
+/** Figures of an axis, all with as many decimals and the same unit. */
+function evenly(splits) {
+  const most = Math.max(...splits.map(Math.abs)), step = splits.length > 1 ? Math.abs(splits[1] - splits[0]) : most || 1;
+  const [size, unit] = most >= 1e9 ? [1e9, "G"] : most >= 1e6 ? [1e6, "M"] : most >= 1e4 ? [1e3, "k"] : [1, ""];
+  const places = Math.min(6, Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9)));
+  return splits.map((y) => (y === 0 ? "0" : (y / size).toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }) + unit));
 }
 
-/** A small line without axes; what it says is in its label. */
+/** A small line without axes: point at it to read it. */
 export class Spark {
-  constructor(label) {
+  constructor(label, say, height = 34) {
+    Object.assign(this, { say, height, values: [], times: [] });
     this.area = h("path", { class: "area" });
     this.line = h("path", { class: "line" });
-    this.svg = h("svg", { class: "spark", viewBox: "0 0 240 36", preserveAspectRatio: "none", height: 36, role: "img", "aria-label": label }, this.area, this.line);
+    this.svg = h("svg", { class: "spark", viewBox: `0 0 240 ${height}`, preserveAspectRatio: "none", height, role: "img", "aria-label": label, onmousemove: (event) => this.#tell(event), onmouseleave: hideTip }, this.area, this.line);
   }
 
-  update(values) {
-    const top = Math.max(...values, 1e-9), step = 240 / Math.max(values.length - 1, 1);
-    const points = values.map((y, n) => `${(n * step).toFixed(1)} ${(34 - (y / top) * 31).toFixed(1)}`);
+  update(values, times) {
+    Object.assign(this, { values, times });
+    const floor = this.height - 1.5, top = Math.max(...values, 1e-9), step = 240 / Math.max(values.length - 1, 1);
+    const points = values.map((y, n) => `${(n * step).toFixed(1)} ${(floor - (y / top) * (floor - 2)).toFixed(1)}`);
     const d = points.length > 1 ? `M${points.join("L")}` : "";
     this.line.setAttribute("d", d);
-    this.area.setAttribute("d", d ? `${d}L240 36L0 36Z` : "");
+    this.area.setAttribute("d", d ? `${d}L240 ${this.height}L0 ${this.height}Z` : "");
+  }
+
+  #tell(event) {
+    const { left, width } = this.svg.getBoundingClientRect(), last = this.values.length - 1;
+    if (last < 1) return;
+    const n = Math.min(last, Math.max(0, Math.round(((event.clientX - left) / width) * last)));
+    const ago = Math.round((this.times.at(-1) ?? 0) - (this.times[n] ?? 0));
+    showTip(event, h("div", {}, h("b", {}, this.say(this.values[n])), h("span", { class: "dim" }, ago > 0 ? `${seconds(ago)} ago` : "now")));
   }
 }
 
-const PARTS = [["read", "read"], ["close", "close"], ["commit_seconds", "commit"], ["deliver", "deliver"]];
+const PARTS = [["read", "read", "new rows into panes and state"], ["close", "close", "windows that are complete"], ["commit_seconds", "commit", "state and answers on disk"], ["deliver", "deliver", "answers to sinks"]];
+const GUTTER = 46;
 
 /** Epochs as bars of their parts. */
 export class EpochBars {
   constructor() {
-    this.svg = h("svg", { class: "parts", height: 84, role: "img", "aria-label": "What the last epochs took, by part" });
-    this.said = h("div", { class: "dim num" });
-    this.root = h("div", {}, this.svg, h("div", { class: "keys" }, PARTS.map(([, name]) => h("span", {}, h("i", { class: name }), name))), this.said);
+    this.svg = h("svg", { class: "parts", height: 92, role: "img", "aria-label": "What the last epochs took, by part", onmousemove: (event) => this.#tell(event), onmouseleave: hideTip });
+    this.said = h("div", { class: "dim num" }, "no epoch yet");
+    this.root = h("div", {}, this.svg, h("div", { class: "keys" }, PARTS.map(([, name, what]) => h("span", { title: what }, h("i", { class: name }), name))), this.said);
+    this.shown = [];
   }
 
   update(epochs) {
-    const width = this.svg.clientWidth || 270, tall = 78, wide = 6;
-    const shown = epochs.slice(-Math.floor(width / wide));
+    const width = this.svg.clientWidth || 270, tall = 86, wide = 6;
+    const shown = (this.shown = epochs.slice(-Math.floor((width - GUTTER) / wide)));
     const total = (each) => PARTS.reduce((sum, [key]) => sum + Math.max(0, each[key]), 0);
     const sorted = shown.map(total).sort((a, b) => a - b);
     const top = Math.max((sorted[Math.floor(sorted.length * 0.97)] ?? 0) * 1.08, 0.01);
     const bars = [];
-    for (const share of [0.5, 1]) {
-      const y = tall - (tall - 14) * share;
-      bars.push(h("line", { class: "scale", x1: 0, x2: width, y1: y, y2: y }), h("text", { x: 0, y: y - 3 }, seconds(top * share)));
+    for (const share of [0, 0.5, 1]) {
+      const y = tall - (tall - 10) * share;
+      bars.push(h("line", { class: "scale", x1: GUTTER, x2: width, y1: y, y2: y }), h("text", { x: GUTTER - 6, y: y + 4, "text-anchor": "end" }, share ? seconds(top * share) : "0"));
     }
     shown.forEach((each, n) => {
       let y = tall;
       const x = width - (shown.length - n) * wide;
-      const title = h("title", {}, `commit ${each.commit}: ${seconds(total(each))}, ${count(each.rows)} rows; ${PARTS.map(([key, name]) => `${name} ${seconds(each[key])}`).join(", ")}`);
-      const rects = PARTS.map(([key, name]) => {
-        const high = Math.min((Math.max(0, each[key]) / top) * (tall - 14), y);
+      bars.push(...PARTS.map(([key, name]) => {
+        const high = Math.min((Math.max(0, each[key]) / top) * (tall - 10), y);
         y -= high;
         return h("rect", { class: name, x, y, width: wide - 1.5, height: Math.max(high, 0) });
-      });
-      bars.push(h("g", {}, title, rects));
+      }));
     });
     this.svg.replaceChildren(...bars);
     const last = epochs.at(-1);
-    this.said.textContent = last ? `last ${seconds(total(last))}, ${count(last.rows)} rows` : "no epoch yet";
+    if (last) this.said.textContent = `last ${seconds(total(last))}, ${count(last.rows)} rows${last.shed ? `, ${count(last.shed)} shed` : ""}`;
+  }
+
+  #tell(event) {
+    const { right } = this.svg.getBoundingClientRect();
+    const each = this.shown[this.shown.length - 1 - Math.floor((right - event.clientX) / 6)];
+    if (!each) { hideTip(); return; }
+    showTip(event, h("div", {}, h("b", {}, `commit ${count(each.commit)}`), h("span", { class: "dim" }, `${count(each.rows)} rows`)), PARTS.map(([key, name]) => tipRow(name, seconds(each[key]), `p-${name}`)));
   }
 }

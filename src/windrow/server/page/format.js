@@ -11,7 +11,7 @@ export function h(tag, attributes = {}, ...children) {
   made.append(...children.flat().filter((each) => each !== null && each !== undefined && each !== false));
   return made;
 }
-const SVG = new Set(["svg", "path", "rect", "line", "text", "g", "circle", "title"]);
+const SVG = new Set(["svg", "path", "rect", "line", "text", "tspan", "g", "circle", "title"]);
 
 /** Set the text of an element only if it differs: what does not change does not flicker. */
 export function say(element, text) {
@@ -42,8 +42,9 @@ export function seconds(s) {
   if (s < 0.001) return `${Math.round(s * 1e6)} µs`;
   if (s < 1) return `${Math.round(s * 1000)} ms`;
   if (s < 60) return `${s.toFixed(1)} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
-  return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
+  const [size, unit, small, part] = s < 3600 ? [60, "min", 1, "s"] : [3600, "h", 60, "min"];
+  const more = Math.round((s % size) / small);
+  return `${Math.floor(s / size)} ${unit}${more ? ` ${more} ${part}` : ""}`;
 }
 
 const pad = (n) => String(n).padStart(2, "0");
@@ -76,12 +77,39 @@ export const place = (at, isTime) => (isTime ? Date.parse(at) / 1000 : Number(at
 
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+/** Rows as a table: numbers to the right, all else to the left. */
 export function rowsTable(columns, rows, most = 1000) {
-  const numeric = new Set(columns.filter((each) => /int|float|double|decimal/.test(each.type)).map((each) => each.name));
-  const body = rows.slice(0, most).map((row) => h("tr", {}, columns.map(({ name }) => {
+  const kinds = columns.map(({ type }) => (/^(u?int|float|double|decimal)/.test(type) ? "n" : ""));
+  const body = rows.slice(0, most).map((row) => h("tr", {}, columns.map(({ name }, n) => {
     const cell = row[name];
-    const kind = cell === null ? "null" : name === "op" && cell === "-" ? "minus" : null;
-    return h("td", { class: kind }, numeric.has(name) && typeof cell === "number" ? value(cell) : value(cell));
+    const kind = cell === null ? "null" : name === "op" ? (cell === "-" ? "minus" : "plus") : "";
+    return h("td", { class: `${kinds[n]} ${kind}`.trim() || null }, value(cell));
   })));
-  return h("table", {}, h("thead", {}, h("tr", {}, columns.map((each) => h("th", { scope: "col" }, each.name)))), h("tbody", {}, body));
+  return h("table", {}, h("thead", {}, h("tr", {}, columns.map((each, n) => h("th", { scope: "col", class: kinds[n] || null }, each.name)))), h("tbody", {}, body));
+}
+
+const tip = h("div", { class: "tip float", hidden: true });
+
+/** What is said beside the pointer; `hideTip` when it has gone on. */
+export function showTip(event, ...children) {
+  if (!tip.isConnected) document.body.append(tip);
+  tip.replaceChildren(...children.flat().filter(Boolean));
+  tip.hidden = false;
+  const { clientX: x, clientY: y } = event, { offsetWidth: wide, offsetHeight: high } = tip;
+  tip.style.left = `${Math.max(4, x + 14 + wide > innerWidth ? x - wide - 14 : x + 14)}px`;
+  tip.style.top = `${Math.max(4, y + 16 + high > innerHeight ? y - high - 10 : y + 16)}px`;
+}
+
+export function hideTip() { tip.hidden = true; }
+
+/** A line of a tip: a name, with its colour if it has one, and a figure. */
+export const tipRow = (name, figure, key = null) => h("div", {}, h("span", {}, key ? h("i", { class: key }) : null, name), h("span", { class: "num" }, figure));
+
+/** Buttons of which one is pressed. */
+export function tabs(label, names, chosen, choose) {
+  const made = names.map((name) => h("button", { type: "button", "aria-pressed": String(name === chosen), onclick: () => {
+    for (const each of made) each.setAttribute("aria-pressed", each.textContent === name);
+    choose(name);
+  } }, name));
+  return h("div", { class: "tabs", role: "group", "aria-label": label }, made);
 }

@@ -1,9 +1,9 @@
 // One query: its chart with zoom and pause, its answers page by page, its plan, its window, its costs.
 
-import { bytes, count, h, instant, place, rowsTable, say, seconds, span } from "./format.js";
+import { bytes, count, h, instant, place, rowsTable, say, seconds, tabs } from "./format.js";
 import { api, on, path, store } from "./store.js";
-import { LineChart, legend } from "./charts.js";
-import { lines, shape } from "./series.js";
+import { LineChart } from "./charts.js";
+import { lines, shape, stretches } from "./series.js";
 import { chips } from "./home.js";
 import { planGraph } from "./plan.js";
 import { WindowPicture, windowOf } from "./picture.js";
@@ -45,8 +45,7 @@ class QueryPage {
     this.fresh = h("span", { class: "dim num" });
     this.chips = h("div", { class: "chips" });
     this.facts = h("dl", {});
-    this.cost = h("pre", { class: "dim" });
-    this.legend = h("div", { class: "legend" });
+    this.cost = h("ul", { class: "plainlist num" });
     this.plan = h("div", { class: "plan" });
     this.text = h("pre", { class: "plain" });
     this.chartBox = h("div", { class: "chart tall" });
@@ -58,10 +57,10 @@ class QueryPage {
     this.#begin(query);
     this.details();
     this.page("end");
-    this.timer = setInterval(() => { if (!document.hidden) { this.details(); this.picture?.read(); } }, 4000);
+    this.timer = setInterval(() => { if (!document.hidden) this.details(); }, 4000);
   }
 
-  close() { clearInterval(this.timer); this.chart?.close(); }
+  close() { clearInterval(this.timer); this.chart?.close(); this.picture?.close(); }
   restyle() { this.chart?.restyle(); this.picture?.draw(); }
 
   /** The plan as it is known without waiting for the epoch under way, as all that `details` tells does. */
@@ -72,18 +71,20 @@ class QueryPage {
 
   #title(query) {
     const drop = h("button", { type: "button", onclick: () => this.drop(drop) }, "Drop");
-    return h("div", { class: "stack" }, h("div", { class: "title" }, h("h1", {}, query.name), this.fresh, h("span", { class: "push" }), drop), h("pre", { class: "sql" }, query.sql), this.chips);
+    const edit = h("a", { class: "button", href: "#/console", onclick: () => sessionStorage.setItem("statement", query.sql) }, "Open in the console");
+    return h("div", { class: "stack" }, h("div", { class: "title" }, this.dot, h("h1", {}, query.name), this.fresh, h("span", { class: "push" }), edit, drop), h("pre", { class: "sql" }, query.sql), this.chips);
   }
 
   #chart(query) {
-    if (this.how.kind !== "lines") return h("span", {});
+    if (this.how.kind !== "lines") return h("span", { hidden: true });
     this.value = this.how.values[0];
-    const choose = h("select", { "aria-label": "Column to draw", onchange: () => { this.value = choose.value; this.draw(); } }, this.how.values.map((each) => h("option", {}, each)));
-    const pause = h("button", { type: "button", "aria-pressed": "false", onclick: () => { this.isPaused = !this.isPaused; pause.setAttribute("aria-pressed", this.isPaused); pause.textContent = this.isPaused ? "Go on" : "Pause"; this.draw(); } }, "Pause");
+    const choose = (name) => { this.value = name; this.chart.unzoom(); this.isPaused = false; said(); this.draw(); };
+    const said = () => { pause.setAttribute("aria-pressed", this.isPaused); pause.textContent = this.isPaused ? "Go on" : "Pause"; };
+    const pause = h("button", { type: "button", "aria-pressed": "false", onclick: () => { this.isPaused = !this.isPaused; said(); this.draw(); } }, "Pause");
     const whole = h("button", { type: "button", hidden: true, onclick: () => this.chart.unzoom() }, "Whole");
-    const card = h("section", { class: "card stack", "aria-label": "Chart" }, h("div", { class: "tools" }, h("h2", {}, "Answers over time"), choose, h("span", { class: "dim" }, "drag to zoom"), h("span", { class: "push" }), whole, pause), this.chartBox, this.legend);
     this.chart = new LineChart(this.chartBox, { isTime: query.is_time, tall: true, onZoom: (is) => { whole.hidden = !is; } });
-    return card;
+    const columns = this.how.values.length > 1 ? tabs("Column to draw", this.how.values, this.value, choose) : null;
+    return h("section", { class: "card stack", "aria-label": "Chart" }, h("div", { class: "tools" }, h("h2", {}, "Answers over time"), columns, h("span", { class: "dim small hide" }, "drag to zoom"), h("span", { class: "push" }), whole, pause), this.chartBox, this.chart.legend);
   }
 
   #planCard() {
@@ -92,17 +93,14 @@ class QueryPage {
   }
 
   #picture(query) {
-    const over = store.look.streams.filter((each) => query.reads.includes(each.name));
-    const window = windowOf(query.sql, over);
-    if (!window) return null;
+    const found = windowOf(query, store.look.streams);
+    if (!found) return null;
     const body = h("div", {});
-    const stream = over.find((each) => each.name === window.stream);
-    this.picture = new WindowPicture(body, window, stream);
-    queueMicrotask(() => this.picture.read());
-    return h("section", { class: "card", "aria-label": "Window" }, h("h2", {}, "What the window holds now"), body);
+    this.picture = new WindowPicture(body, found);
+    return h("section", { class: "card", "aria-label": "Window" }, h("div", { class: "tools spaced" }, h("h2", {}, "What the window holds now"), h("span", { class: "push" }), h("code", { class: "dim" }, found.window.text)), body);
   }
 
-  #facts() { return h("section", { class: "card stack", "aria-label": "State and cost" }, h("h2", {}, "State and cost"), this.facts, this.cost); }
+  #facts() { return h("section", { class: "card stack", "aria-label": "State and cost" }, h("h2", {}, "State and cost"), this.facts, h("h2", {}, "By operator"), this.cost); }
 
   #table(query) {
     const link = (kind, text) => h("a", { href: "#", onclick: (event) => { event.preventDefault(); download(query.name, kind); } }, text);
@@ -117,37 +115,45 @@ class QueryPage {
     if (drawn !== this.drawn) { this.drawn = drawn; planGraph(this.plan, found.plan); }
     say(this.text, found.text);
     const late = store.look.streams.filter((each) => this.query.reads.includes(each.name)).map((each) => each.late).reduce((a, b) => a + b, 0);
-    const facts = [["answers", count(found.rows)], ["answered up to", instant(found.clock, found.is_time)], ["complete from", found.complete_from === null ? "the beginning" : instant(found.complete_from, found.is_time)], ["state of its own", bytes(found.state_bytes)], ["part of all cost", `${(found.cost * 100).toFixed(1)} %`], ["shares", found.shares ?? "nothing"], ["late rows of its streams", count(late)], ["windows left out", found.missing ? count(found.missing) : found.keeps_all ? `none: ${found.keeps_all}` : "none so far"], ["into", found.sink ?? "the log of answers"], ["answers kept", bytes(found.log_bytes)]];
-    const key = JSON.stringify(facts);
-    if (key !== this.told) { this.told = key; this.facts.replaceChildren(...facts.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])); }
-    say(this.cost, found.plan.observed.join("\n"));
+    const link = (name) => h("a", { href: `#/query/${encodeURIComponent(name)}` }, name);
+    const partners = found.partners.slice(0, 12), more = found.partners.length - partners.length;
+    const shares = partners.length ? [...partners.flatMap((name, n) => [n ? ", " : "", link(name)]), more > 0 ? ` and ${count(more)} more` : ""] : [found.shares && found.shared_with ? found.shares : "nothing"];
+    const facts = [["answers", count(found.rows)], ["answered up to", instant(found.clock, found.is_time)], ["complete from", found.complete_from === null ? "the beginning" : instant(found.complete_from, found.is_time)], ["state of its own", bytes(found.state_bytes)], ["part of all time", `${(found.cost * 100).toFixed(1)} %`], ["shares its state with", ...shares], ["late rows of its streams", count(late)], ["windows left out", found.missing ? count(found.missing) : found.keeps_all ? `none: ${found.keeps_all}` : "none so far"], ["answers go to", found.sink ?? "the log of answers"], ["answers kept", bytes(found.log_bytes)]];
+    const key = JSON.stringify([facts.map((each) => each.map(String)), found.partners]);
+    if (key !== this.told) { this.told = key; this.facts.replaceChildren(...facts.flatMap(([name, ...text]) => [h("dt", {}, name), h("dd", {}, text)])); }
+    const seen = found.plan.observed.map(plainly);
+    if (JSON.stringify(seen) !== this.seen) { this.seen = JSON.stringify(seen); this.cost.replaceChildren(...seen.map((each) => h("li", {}, each))); }
   }
 
   look(query) {
     this.query = query;
-    say(this.fresh, query.status === "running" ? `running, at ${instant(query.clock, query.is_time)}` : query.status);
+    this.dot.className = `dot ${query.status}`;
+    say(this.fresh, query.status === "running" ? `at ${instant(query.clock, query.is_time)}` : query.status);
     const key = JSON.stringify([query.rows, query.missing, query.error]);
     if (key !== this.chipped) { this.chipped = key; this.chips.replaceChildren(...chips(query)); }
     this.draw();
   }
 
   draw() {
-    if (!this.chart || this.isPaused) { store.answers(this.query.name); return; }
     const rows = store.answers(this.query.name);
-    const data = lines(this.query, rows, this.how, this.value, this.gaps);
-    const step = data.xs.length > 1 ? Math.min(...data.xs.slice(1, 50).map((x, n) => x - data.xs[n])) : 1;
-    this.chart.update(data, this.gaps.map((gap) => ({ from: gap.first - step, to: gap.last })));
-    const names = JSON.stringify([data.lines.map((each) => each.name), data.others]);
-    if (names !== this.named) { this.named = names; this.legend.replaceChildren(...legend(data.lines.map((each) => ({ name: this.how.keys.length ? `${this.how.keys.join(", ")} ${each.name}` : each.name })), data.others)); }
+    if (this.isPaused) return;
+    if (this.chart) {
+      const data = lines(rows, this.how, this.value, this.gaps);
+      this.chart.update(data, stretches(this.gaps, data.xs), this.value, this.how.keys);
+    }
+    if (this.isNewest && rows.length && rows.at(-1).$x !== this.last && !this.answers.scrollTop) { this.last = rows.at(-1).$x; this.page("end"); }
   }
 
   async page(before) {
     const found = await api(`${path(this.query.name)}/results?before=${encodeURIComponent(before)}&limit=${PAGE}`).catch(() => null);
     if (!found) return;
     this.next = found.next;
+    this.isNewest = before === "end";
     this.older.disabled = !found.more;
-    say(this.place, before === "end" ? `the newest ${found.rows.length}` : `before ${before}`);
-    this.answers.replaceChildren(found.rows.length ? rowsTable(found.columns, found.rows) : h("p", { class: "dim" }, "no answers yet"));
+    this.newest.disabled = this.isNewest;
+    say(this.place, this.isNewest ? `the newest ${count(found.rows.length)}, as they come` : `${count(found.rows.length)} before commit ${before.split(".")[0]}`);
+    this.answers.replaceChildren(found.rows.length ? rowsTable(found.columns, found.rows) : h("p", { class: "dim padded" }, "No answers yet: the first comes when the first window is complete."));
+    if (!this.isNewest) this.answers.scrollTop = 0;
   }
 
   async drop(button) {
@@ -167,4 +173,5 @@ async function download(name, kind) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
-export { seconds, span };
+/** Times of operators in the unit that suits them. */
+function plainly(line) { return line.replace(/([\d.]+) µs per row/, (_, micros) => `${seconds(Number(micros) / 1e6)} per row`); }

@@ -32,13 +32,18 @@ class Store extends EventTarget {
   epochs = [];
   isLive = false;
   #answers = new Map();
+  #heard = new Map();
   #source = null;
 
   start() {
     this.#source = new EventSource("/api/events");
     this.#source.addEventListener("hello", (e) => this.#hello(JSON.parse(e.data)));
     this.#source.addEventListener("look", (e) => this.#looked(JSON.parse(e.data)));
-    this.#source.addEventListener("answers", (e) => this.#add(JSON.parse(e.data)));
+    this.#source.addEventListener("answers", (e) => {
+      const found = JSON.parse(e.data);
+      this.#heard.set(found.query, performance.now());
+      this.#add(found);
+    });
     this.#source.addEventListener("open", () => this.#live(true));
     this.#source.addEventListener("error", () => {
       this.#live(false);
@@ -77,6 +82,9 @@ class Store extends EventTarget {
     this.look = look;
     this.#tell("look");
   }
+
+  /** How many seconds ago a query answered, if it has since the page is open. */
+  age(name) { return this.#heard.has(name) ? (performance.now() - this.#heard.get(name)) / 1000 : null; }
 
   query(name) { return this.look?.queries.find((each) => each.name === name) ?? null; }
 
