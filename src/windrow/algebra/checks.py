@@ -286,10 +286,10 @@ def _restore_is_defined(emit: Emit) -> None:
     slides = {leaf.spec.period for leaf in emit.leaves}
     if any(not leaf.spec.is_refreshable for leaf in emit.leaves):
         raise QueryError(
-            f"{emit.word.value} needs [RANGE … SLIDE …] windows: SLIDE is the period in which results"
-            " could be missed",
+            f"{emit.word.value} needs [RANGE … SLIDE …] or [ROWS n SLIDE …] windows that slide in time: SLIDE"
+            " is the period in which results could be missed",
             code="restore",
-            hint="give every window RANGE and SLIDE, or use ISTREAM or RSTREAM",
+            hint="give every window such a SLIDE, or use ISTREAM or RSTREAM",
         )
     if len({(slide, origin) for _, slide, origin in slides}) > 1:
         raise QueryError(

@@ -29,13 +29,12 @@ from windrow.reference.rows import LeafRows, RowsBelow
 from windrow.reference.scopes import moving_values
 from windrow.reference.snapshot import Snapshot
 from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from windrow.reference.world import Values, World
     from windrow.windows.element import Report
@@ -73,28 +72,37 @@ def continuous(plan: Plan) -> Plan:
 
 
 def _moving(leaf: Window) -> Window:
-    assert isinstance(leaf.spec, RangeWindow)
-    return replace(leaf, spec=replace(leaf.spec, slide=None))
+    return replace(leaf, spec=leaf.spec.moving())
 
 
-def changes(emit: Emit, leaves: Mapping[Window, LeafRows], world: World) -> Iterator[Change]:
+def changes(
+    emit: Emit, leaves: Mapping[Window, LeafRows], world: World, last: Callable[[int], int]
+) -> Iterator[Change]:
     """What each refresh reports: results born since the last one; with RSTREAM also those alive before E.
 
     Results not made of certain rows, and those that negative rows take back, are told apart by their values.
     """
     moving = {_moving(leaf): rows for leaf, rows in leaves.items()}
     pieces = Pieces(moving, world, uniting=True).of(continuous(emit.input))
+    ends = [end for leaf, rows in moving.items() for end in _finite_ends(leaf, rows)]
+    until = last(max(ends)) if ends else 0
     for piece in counted(pieces) if emit.restores_by_value else pieces:
-        for end in _refreshes(emit, piece):
+        for end in _refreshes(emit, piece, until):
             yield Change("+", piece.fact.values, end)
 
 
-def _refreshes(emit: Emit, piece: Piece) -> Sequence[int]:
+def _finite_ends(leaf: Window, rows: LeafRows) -> Iterator[int]:
+    for interval in filter(None, leaf.spec.intervals(rows.elements)):
+        yield from (int(end) for end in (interval.vs, interval.ve) if end != INFINITY)
+
+
+def _refreshes(emit: Emit, piece: Piece, until: int) -> Sequence[int]:
+    """`until` is the last refresh of results that stay."""
     spec = emit.leaves[0].spec
     born = spec.first_after(int(piece.vs))
     if emit.word is StreamWord.ISTREAM_RESTORE:
         return [born]
-    return spec.slide_instants(int(piece.vs), int(piece.ve)) or [born]
+    return spec.slide_instants(int(piece.vs), int(min(piece.ve, until))) or [born]
 
 
 Relation = Counter["Values"]
@@ -130,7 +138,7 @@ class Evaluation:
             return []
         word = self.emit.meaning
         if word.restores:
-            found: Iterable[Change] = changes(self.emit, self.leaves, self.world)
+            found: Iterable[Change] = changes(self.emit, self.leaves, self.world, self._last_refresh)
         elif word is StreamWord.RSTREAM and self._reported() is not None:
             found = self._each_report()
         else:
@@ -245,6 +253,17 @@ class Evaluation:
             return [w for w in moving_values(spec, rows) if after < w <= until]
         assert isinstance(spec, RowsWindow)
         return [report.at for report in spec.reports(rows) if after < report.at <= until]
+
+    def _last_refresh(self, last_end: int) -> int:
+        """Up to the clock; at the end of input, the first after the last endpoint, and no earlier than the
+        clock had come before."""
+        tables = [join.table.table.name for join in self.emit.walk() if isinstance(join, TableJoin)]
+        changed = [change.at for name in tables for change in self.world.tables.get(name, ())]
+        ends = [last_end, *(int(at) + 1 for at in changed if at > -INFINITY)]
+        if self.clock != INFINITY:
+            return int(self.clock)
+        first = self.emit.leaves[0].spec.first_after(max(ends))
+        return first if self.reached == -INFINITY else max(first, int(self.reached))
 
     def _last_report(self, last_end: int) -> int:
         """Up to the clock; at the end of input, the first reporting instant at or after the last endpoint,

@@ -13,7 +13,7 @@ whose extent begins after it:
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windrow.errors import QueryError
 from windrow.windows.domain import FOREVER, INFINITY, Instant
@@ -52,6 +52,9 @@ class RangeWindow(OwnInterval):
     @property
     def is_refreshable(self) -> bool:
         return self.slide is not None
+
+    def moving(self) -> RangeWindow:
+        return replace(self, slide=None)
 
     @property
     def has_bounds(self) -> bool:

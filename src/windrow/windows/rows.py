@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -114,6 +114,13 @@ class RowsWindow(WindowSpec):
     @property
     def grid(self) -> SlideGrid | None:
         return SlideGrid(self.slide_time, self.origin) if self.slide_time else None
+
+    @property
+    def is_refreshable(self) -> bool:
+        return self.slide_time is not None
+
+    def moving(self) -> RowsWindow:
+        return replace(self, slide_time=None, origin=0)
 
     @property
     def is_periodic(self) -> bool:

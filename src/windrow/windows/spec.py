@@ -79,6 +79,10 @@ class WindowSpec(ABC):
         """SLIDE can be taken for a mere refresh period of the window [t, t+r)."""
         return False
 
+    def moving(self) -> WindowSpec:
+        """The window without its refresh period: it moves at every instant."""
+        raise TypeError(f"{type(self).__name__} has no refresh period")
+
     @property
     def has_bounds(self) -> bool:
         """What is reported has a window_start and a window_end."""

@@ -44,6 +44,13 @@ QUERIES = {
     "NOT EXISTS outside": "SELECT s.a FROM s [RANGE 6 INTERNAL], (SELECT b FROM r [RANGE 5] WHERE NOT EXISTS"
     " (SELECT 1 FROM s [ROWS 1] z WHERE z.a = b)) x WHERE s.a = x.b",
     "an NRR": "SELECT a, n FROM (SELECT a FROM s [RANGE 6 INTERNAL], r [NOW] WHERE a = b), u WHERE a = k",
+    "restored, counted": "SELECT ISTREAM_RESTORE(a, v) FROM s [ROWS 2 SLIDE 5]",
+    "restored, of counted rows": "SELECT RSTREAM_RESTORE(a, w) FROM s [ROWS 2 SLIDE 5], r [ROWS 3 SLIDE 5]"
+    " WHERE a = b",
+    "restored, counted and not": "SELECT RSTREAM_RESTORE(a, w) FROM s [ROWS 2 SLIDE 5 PARTITION BY a],"
+    " r [RANGE 7 SLIDE 5] WHERE a = b",
+    "restored, counted values": "SELECT RSTREAM_RESTORE(n) FROM (SELECT a, COUNT(*) AS n"
+    " FROM s [ROWS 3 SLIDE 5] GROUP BY a)",
     "restored values": "SELECT ISTREAM_RESTORE(n) FROM (SELECT a, COUNT(*) AS n FROM s [RANGE 3 SLIDE 5]"
     " GROUP BY a)",
     "restored and alive": "SELECT RSTREAM_RESTORE(n) FROM (SELECT a, COUNT(*) AS n FROM s [RANGE 7 SLIDE 5]"

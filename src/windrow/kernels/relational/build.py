@@ -271,7 +271,7 @@ class Builder:
 
     def _moving(self, plan: Window) -> Window:
         """RESTORE takes SLIDE for a refresh period of a window that moves at every instant."""
-        return replace(plan, spec=replace(plan.spec, slide=None)) if self.restores else plan  # type: ignore[call-arg]
+        return replace(plan, spec=plan.spec.moving()) if self.restores else plan
 
     @_build.register
     def _(self, plan: Filter) -> Operator:

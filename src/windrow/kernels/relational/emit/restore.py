@@ -102,6 +102,10 @@ class Restored(Emission):
         missed = born > end
         last = np.where(missed | (self.emit.word is StreamWord.ISTREAM_RESTORE), born, end)
         low = np.maximum(born, first_after(grid, np.full(len(vs), step.slice.before)))
+        stop = step.slice.now
+        if step.slice.ended:  # results that stay are told once more after the last endpoint
+            stop = max(grid.first_after(step.last_end), step.clock.reached)
+            last = np.where(last < FOREVER, np.maximum(last, born), stop)
         row, at = grid.within(low, np.minimum(last, step.slice.now) + 1)
         return row, at
 
