@@ -43,7 +43,9 @@ def run_benchmark(
     extra: Annotated[
         list[str] | None,
         typer.Option(
-            "--with", metavar="NAME", help="A contestant to include: pyflink, which is installed; spark."
+            "--with",
+            metavar="NAME",
+            help="A contestant to include: pyflink, which is installed; spark; engine.",
         ),
     ] = None,
     patience: Annotated[
@@ -111,8 +113,10 @@ def show(report: Report) -> None:
 
 
 def _extras(names: list[str]) -> frozenset[str]:
-    if unknown := set(names) - {"pyflink", "spark"}:
-        raise typer.BadParameter(f"no contestant {', '.join(sorted(unknown))}; there are pyflink and spark")
+    if unknown := set(names) - {"pyflink", "spark", "engine"}:
+        raise typer.BadParameter(
+            f"no contestant {', '.join(sorted(unknown))}; there are pyflink, spark and engine"
+        )
     return frozenset(names)
 
 

@@ -12,15 +12,18 @@ from benchmarks.plot import svg
 from benchmarks.report import Report, measurements_of, targets_of
 from benchmarks.table import Table
 from benchmarks.targets import target_table
+from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
-    from benchmarks.benchmark import Benchmark
+    from benchmarks.benchmark import Benchmark, Findings
     from benchmarks.setting import Setting
 
 
 def run(benchmark: Benchmark, options: Any, setting: Setting, *, is_quick: bool) -> Report:
     """Run it."""
     findings = benchmark.run(setting, options)
+    if "engine" in setting.extras:
+        findings = _on_engine(benchmark.name, findings, setting, options)
     targets = [target_table(findings.targets)] if findings.targets else []
     return Report(
         benchmark=benchmark.name,
@@ -37,6 +40,15 @@ def run(benchmark: Benchmark, options: Any, setting: Setting, *, is_quick: bool)
         tables=[*findings.tables, *targets],
         charts=findings.charts,
     )
+
+
+def _on_engine(benchmark: str, findings: Findings, setting: Setting, options: Any) -> Findings:
+    from benchmarks.studies.on_engine import STUDIES, on_engine
+
+    if benchmark not in STUDIES:
+        names = ", ".join(STUDIES)
+        raise WindrowError(f"`{benchmark}` runs on the engine anyway", code="usage", hint=f"for {names}")
+    return on_engine(benchmark, findings, setting, options)
 
 
 def settings_table(report: Report) -> Table:

@@ -28,7 +28,7 @@ from benchmarks.studies.arrivals import (
     told,
     truth,
 )
-from benchmarks.studies.costs import compared
+from benchmarks.studies.costs import STATE_ROWS, compared, state_table
 from benchmarks.studies.extents import Buffered, Paned, batches_of, greatest_by_key, readings, scanned
 from benchmarks.table import Table
 from benchmarks.targets import Target
@@ -178,7 +178,14 @@ def _in_order(setting: Setting, options: Options) -> tuple[Measured, list[Table]
         )
         for slide in options.slides
     ]
-    return measured, [table], [chart], claims
+    kept = state_table(
+        f"Experiment 1, memory: what is kept for MAX over {options.range_rows:,} rows",
+        measured,
+        (PANED, BUFFERING),
+        [{"slide": slide} for slide in options.slides],
+        STATE_ROWS,
+    )
+    return measured, [table, kept], [chart], claims
 
 
 def tried(trial: Trial) -> Measured:

@@ -27,6 +27,8 @@ from windrow.windows.domain import INFINITY
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
 
+#: the most rows of state that were kept after a batch
+STATE_ROWS = "state rows"
 _ANSWER: dict[str, pl.DataType] = {
     "at": pl.Int64(),
     "k": pl.Int64(),
@@ -49,7 +51,7 @@ class Paned:
         level = program.bottom
         state, clock = State(), PaneClock(-INFINITY, -INFINITY)
         tables: list[pl.DataFrame] = []
-        seconds = 0.0
+        seconds, kept = 0.0, 0
         for batch in batches:
             ((_, rows),) = batch.rows.items()
             stamped = rows.with_columns(
@@ -63,7 +65,8 @@ class Paned:
             found = [to_frame(table) for table in answers]
             seconds += time.process_time() - began
             tables += found
-        return Outcome(seconds, answered(tables))
+            kept = max(kept, sum(c.table.num_rows for each in state.chunks.values() for c in each))
+        return Outcome(seconds, answered(tables), {STATE_ROWS: float(kept)})
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Buffered:
         kept: pl.DataFrame | None = None
         next_end: int | None = None
         tables: list[pl.DataFrame] = []
-        began = time.process_time()
+        most, began = 0, time.process_time()
         for batch in batches:
             ((_, rows),) = batch.rows.items()
             kept = rows if kept is None else pl.concat([kept, rows], rechunk=True)
@@ -92,7 +95,8 @@ class Buffered:
                 tables.append(extent.with_columns(pl.lit(end).alias("#at")))
             next_end = int(ends[-1]) + self.slide if len(ends) else next_end
             kept = kept.slice(int(np.searchsorted(times, next_end - self.range)))
-        return Outcome(time.process_time() - began, answered(tables))
+            most = max(most, kept.height)
+        return Outcome(time.process_time() - began, answered(tables), {STATE_ROWS: float(most)})
 
 
 def scanned(batches: Sequence[Batch]) -> Outcome:

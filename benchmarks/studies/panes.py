@@ -7,6 +7,7 @@ through for every extent. What counts is the ratio of times with panes to times 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ from windrow.optimizer.use_panes import use_panes
 from windrow.windows.panes import Panes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from benchmarks.setting import Setting
     from benchmarks.statistics import Summary
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 PANED, WINDOWED, KERNELS, BUFFERING = "paned plan", "windowed plan", "pane kernels", "buffering"
 WHO = (PANED, WINDOWED, KERNELS, BUFFERING)
-ROWS_PER_PANE, PANES_PER_WINDOW = "rows per pane", "panes per window"
+ROWS_PER_PANE, PANES_PER_WINDOW, GROUPS = "rows per pane", "panes per window", "groups"
 _ABOUT = {
     PANED: "the plan after the rule `use_panes`, on the kernels for any plan",
     WINDOWED: "the plan as it was written, on the kernels for any plan: rows come and go one by one",
@@ -58,6 +59,7 @@ def run(setting: Setting, options: Options) -> Findings:
         for case in _cases(width, count, batches)
     ]
     measured = measure(cases, setting.rounds, setting.say)
+    by_groups = measure(list(_by_groups(options)), setting.rounds, setting.say)
     settings = {name: {"what": about} for name, about in _ABOUT.items()}
     settings["all"] = {
         "query": "MAX by key over [RANGE r SLIDE s]",
@@ -67,10 +69,11 @@ def run(setting: Setting, options: Options) -> Findings:
     pairs = ((PANED, WINDOWED), (KERNELS, WINDOWED), (KERNELS, BUFFERING))
     return Findings(
         settings,
-        measured.measurements,
+        [*measured.measurements, *by_groups.measurements],
         [
             times_table("Processor time of all rows", measured, WHO, variants),
             *(_ratios(of, to, measured, options) for of, to in pairs),
+            _groups_table(by_groups, options),
             _predicted(options),
         ],
         [_chart(of, to, measured, options) for of, to in pairs],
@@ -89,6 +92,44 @@ def _cases(width: int, count: int, batches: Sequence[Batch]) -> list[Case]:
     }
     variant = {ROWS_PER_PANE: width, PANES_PER_WINDOW: count}
     return [Case(name, variant, way) for name, way in ways.items()]
+
+
+def _middle(options: Options) -> tuple[int, int]:
+    width, count = sorted(options.rows_per_pane), sorted(options.panes_per_window)
+    return width[len(width) // 2], count[len(count) // 2]
+
+
+def _by_groups(options: Options) -> Iterator[Case]:
+    """The plan with panes and the one without, by the number of keys: the more there are, the less a pane
+    makes of its rows (No Pane, No Gain, 3.3.1)."""
+    width, count = _middle(options)
+    for keys in options.groups:
+        batches = batches_of(readings(options.rows, keys), options.rows_per_batch)
+        yield from (replace(case, variant={GROUPS: keys}) for case in _cases(width, count, batches))
+
+
+def _groups_table(measured: Measured, options: Options) -> Table:
+    width, count = _middle(options)
+    rows = []
+    for keys in options.groups:
+        pairs = ((PANED, WINDOWED), (KERNELS, WINDOWED), (KERNELS, BUFFERING))
+        found = (compared(measured, of, to, **{GROUPS: keys}) for of, to in pairs)
+        work = SlidingWork(
+            Panes(range=width * count, slide=width), rows=width * count, groups=min(width, keys)
+        )
+        model = work.paned(differential=False) / work.windowed(differential=False)
+        cells = (ABSENT if each is None else each.text(2) for each in found)
+        rows.append((f"{keys:,}", *cells, f"{model:.2f}"))
+    columns = (
+        GROUPS,
+        f"{PANED} / {WINDOWED}",
+        f"{KERNELS} / {WINDOWED}",
+        f"{KERNELS} / {BUFFERING}",
+        "model",
+    )
+    return Table(
+        f"By number of groups, {width:,} rows per pane, {count} panes per window", columns, tuple(rows)
+    )
 
 
 def _general(emit: Emit, batches: Sequence[Batch]) -> Outcome:

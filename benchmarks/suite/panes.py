@@ -25,9 +25,18 @@ class Options:
     rows_per_batch: Annotated[int, "How many of them come at once."] = 20_000
     rows_per_pane: Annotated[tuple[int, ...], "SLIDE in rows."] = (20, 100, 500, 2000)
     panes_per_window: Annotated[tuple[int, ...], "RANGE / SLIDE."] = (2, 5, 10, 50)
+    groups: Annotated[tuple[int, ...], "Keys, at the middle of both: from how many on panes do not pay."] = (
+        1,
+        10,
+        100,
+        1000,
+        10_000,
+    )
 
 
-QUICK = Options(rows=4000, rows_per_batch=1000, rows_per_pane=(5, 20), panes_per_window=(2, 10))
+QUICK = Options(
+    rows=4000, rows_per_batch=1000, rows_per_pane=(5, 20), panes_per_window=(2, 10), groups=(1, 50)
+)
 
 
 def run(setting: Setting, options: Options) -> Findings:

@@ -31,10 +31,17 @@ def _answers(outcome: Outcome) -> list[tuple[int, ...]]:
 
 
 def test_a_run_compares_every_way_at_every_shape(tmp_path: Path) -> None:
-    options = Options(rows=200, keys=2, rows_per_batch=100, rows_per_pane=(5, 10), panes_per_window=(2, 3))
+    small = {"rows_per_pane": (5, 10), "panes_per_window": (2, 3), "groups": (1, 40)}
+    options = Options(rows=200, keys=2, rows_per_batch=100, **small)
     findings = run(Setting(data=tmp_path, scratch=tmp_path, rounds=1), options)
     assert {each.contestant for each in findings.measurements} == set(WHO)
-    assert len(findings.measurements) == len(WHO) * 4
-    assert len({each.answers for each in findings.measurements if each.variant["rows per pane"] == 5}) <= 2
+    assert len(findings.measurements) == len(WHO) * (4 + 2)
+    shaped = [each for each in findings.measurements if each.variant.get("rows per pane") == 5]
+    assert len({each.answers for each in shaped}) <= 2
+    by_groups = findings.tables[-2]
+    assert [row[0] for row in by_groups.rows] == ["1", "40"]
+    assert float(by_groups.rows[0][-1]) < float(by_groups.rows[1][-1])  # more groups, less gain
+    kept = {each.contestant: each.figures["state rows"] for each in shaped if "state rows" in each.figures}
+    assert set(kept) == {"pane kernels", "buffering"}
     predicted = findings.tables[-1]
     assert float(predicted.rows[0][1]) > float(predicted.rows[0][2])  # more panes, more gain

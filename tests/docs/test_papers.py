@@ -15,6 +15,7 @@ from tests.engine.driven import Driven
 from tests.support.sample_rows import sample
 
 from benchmarks.registry import all_benchmarks
+from benchmarks.studies.on_engine import STUDIES
 from windrow.cli.main import COMMANDS
 from windrow.engine.engine import Arrival
 from windrow.engine.output.schema import rows_schema
@@ -141,4 +142,6 @@ def test_every_command_and_call_exists(told: str) -> None:
         return
     benchmark = all_benchmarks()[rest[0]]
     options = {f"--{name.replace('_', '-')}" for name in benchmark.options.__dataclass_fields__}
-    assert {each for each in rest[1:] if each.startswith("--")} <= options
+    given = [each for each in rest[1:] if each.startswith("--")]
+    assert set(given) <= options | {"--with"}
+    assert "--with" not in given or (rest[0] in STUDIES and "engine" in rest)

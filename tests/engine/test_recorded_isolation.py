@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 READS = int(os.environ.get("WINDROW_READS", "80"))
 READERS = 4
+#: seconds between epochs: none, unless so much is read that readers should come to their turn
+PAUSE = 0.0 if READS < 1000 else 0.2
 #: sub-windows of the window, their length, and how many rows each has
 N, STEP, ROWS = 6, 10, 5
 LEVELS = {"LATEST": is_latest_window_serialisable, "WINDOW": is_window_serialisable}
@@ -143,7 +145,7 @@ def test_what_a_loaded_engine_does_is_on_the_level_that_is_asked_for(tmp_path: P
                 answers.append(sorted(rows_of(asker.ask(once, {}))))
 
     def slide() -> None:
-        while not stop.is_set():
+        while not stop.wait(PAUSE):
             loaded.slide()
 
     sliding = threading.Thread(target=run, args=(slide,))
