@@ -20,6 +20,7 @@ from windrow.engine.sharing.report import shared_parts
 from windrow.engine.sharing.shared_state import Common
 from windrow.kernels.clock import FOREVER
 from windrow.physical.sharing import Sharing
+from windrow.physical.units import GeneralUnit
 from windrow.state.names import DRIVER
 from windrow.windows.domain import INFINITY
 
@@ -88,8 +89,9 @@ class Arranging:
     def _admit(self, late: QueryRecord) -> None:
         """Let a query begin over a join that runs, if there is one that fits."""
         engine = self._engine
-        for host in list(engine.queries.values()):
-            if not host.is_running or host.is_fresh or host.shares:
+        hosts = [each for each in engine.queries.values() if each.is_running and not each.is_fresh]
+        for host in sorted(hosts, key=_complete):
+            if host.shares or _complete(host) > _complete(late):
                 continue
             if (found := admission(late, host)) is not None:
                 if host.member is None:
@@ -192,6 +194,13 @@ class Arranging:
         record = self._engine.streams[name]
         clock = record.known.progress_on(record.stream, record.stream.wattr)
         return record.greatest is not None or clock != -INFINITY
+
+
+def _complete(record: QueryRecord) -> float:
+    """From when on the answers of a query over rows are complete."""
+    unit, begin = record.bundle.unit, record.complete_from
+    memory = unit.memory if isinstance(unit, GeneralUnit) else None
+    return -INFINITY if begin is None else begin + (memory or 0)
 
 
 def joined(

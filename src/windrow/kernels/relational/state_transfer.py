@@ -140,9 +140,16 @@ def begun_over(
     ran = states[WAITING].meta.get(RAN, now) if WAITING in states else now
     clock, lag = Clock(-FOREVER, ran), lag_of(program.emit)
     step = Step(clock, Slice.of(clock, lag))
+    # the last instant at which anything can have begun
+    grids = program.grids if program.emit.is_periodic else []
+    last = max(
+        (grid.end(grid.last_ending(step.slice.stop - 1)) for grid in grids), default=step.slice.stop - 1
+    )
     held = states.get(theirs, State())
     sides = [frame_of(held.of(str(side)), columns) for side, columns in enumerate(operator.sides)]
-    rows = [_begun(frame, below.columns, step) for frame, below in zip(sides, operator.inputs, strict=True)]
+    rows = [
+        _begun(frame, below.columns, step, last) for frame, below in zip(sides, operator.inputs, strict=True)
+    ]
     _, results = operator.advance(State(), rows, step)
     told = replace(step, entered=rows, last_end=max(map(greatest_end, rows), default=-FOREVER))
     part = Part.of(results, {}, 0.0, told).as_seen(view, operator)
@@ -171,10 +178,10 @@ def _run(
     return pieces
 
 
-def _begun(held: pl.DataFrame, columns: Columns, step: Step) -> pl.DataFrame:
-    """Held rows that are not over, as if they had been there from the beginning."""
+def _begun(held: pl.DataFrame, columns: Columns, step: Step, since: int = -FOREVER) -> pl.DataFrame:
+    """Held rows that are not over, as if they had been there since an instant, or from the beginning."""
     alive = held.filter(pl.col(VE) >= step.slice.stop)
-    return alive.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS)).select(list(columns))
+    return alive.with_columns(pl.lit(since, pl.Int64).alias(VS)).select(list(columns))
 
 
 def _right_side(state: State) -> State:
