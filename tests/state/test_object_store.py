@@ -20,7 +20,7 @@ from hypothesis.stateful import invariant
 from obstore.store import MemoryStore as ObjectsInMemory
 from tests.state.support import commit_values, overwrite, values_of, write_next
 from tests.state.test_machine import StateMachine
-from tests.support.object_stores import AlreadyExistsError, FaultyClient, RequestError
+from tests.support.object_stores import AlreadyExistsError, FaultyClient, RequestError, S3Server, faulty_proxy
 
 from windrow.credentials import Resolved
 from windrow.errors import StateError
@@ -432,6 +432,29 @@ def test_a_prefix_of_other_things_is_refused(objects: ObjectStore) -> None:
     objects._client.put("thesis.tex", b"")
     with pytest.raises(StateError, match=r"holds `thesis\.tex`"):
         objects.prepare()
+
+
+# ---------------------------------------------------------------- a real server, behind a network that fails
+
+
+@pytest.mark.integration
+@pytest.mark.skipif("WINDROW_INTEGRATION" not in os.environ, reason="run by make test-integration")
+@pytest.mark.parametrize("seed", range(2))
+def test_requests_to_a_server_are_lost_refused_delayed_and_cut_off(
+    tmp_path: Path, s3: S3Server, seed: int
+) -> None:
+    with faulty_proxy(s3, seed) as proxy:
+        store = ObjectStore(proxy.new_prefix(cache=tmp_path / "cache", patience=60))
+        for begin in range(0, 24, 8):
+            with CommitLog.open(store) as log:
+                for value in range(begin, begin + 8):
+                    commit_values(log, [value])
+                    store.cache.drop([*log.last.files])
+                    assert values_of(store, log.last) == list(range(value + 1))
+                sweep(log, keep=2)
+        with CommitLog.open(store) as log:
+            sweep(log, keep=1)
+            assert set(store.list("chunks")) == set(log.last.files)
 
 
 # ---------------------------------------------------------------- anything, in any order

@@ -15,9 +15,12 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -101,6 +104,64 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@contextmanager
+def faulty_proxy(server: S3Server, seed: int, often: int = 15) -> Iterator[S3Server]:
+    """Stands before a server: of 100 requests it loses, refuses, delays and cuts off so many."""
+    chance, host = random.Random(seed), server.endpoint.removeprefix("http://")
+
+    class Proxy(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            fault = chance.choice(_FAULTS) if chance.randrange(100) < often else ""
+            if fault == "503":
+                self.send_xml(503, "SlowDown")
+                return
+            if fault == "409" and "If-None-Match" in self.headers:
+                self.send_xml(409, "ConditionalRequestConflict")
+                return
+            behind = HTTPConnection(host)
+            behind.request(self.command, self.path, body, dict(self.headers))
+            found = behind.getresponse()
+            data = found.read()
+            behind.close()
+            if fault == "lost":  # the deed is done, and nobody hears of it
+                self.close_connection = True
+                return
+            if fault == "slow":
+                time.sleep(0.05)
+            self.send_response(found.status)
+            for name, value in found.getheaders():
+                if name.lower() not in ("connection", "transfer-encoding", "date", "server"):
+                    self.send_header(name, value)
+            if found.getheader("Content-Length") is None:
+                self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data[: len(data) // 2] if fault == "cut" else data)
+            self.close_connection = fault == "cut"
+
+        def send_xml(self, status: int, code: str) -> None:
+            data = f"<Error><Code>{code}</Code></Error>".encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = answer  # noqa: N815
+
+        def log_message(self, *_: Any) -> None:
+            """Nobody reads it."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        Thread(target=proxy.serve_forever, daemon=True).start()
+        yield S3Server(f"http://127.0.0.1:{proxy.server_address[1]}")
+        proxy.shutdown()
+
+
+_FAULTS = ("503", "409", "lost", "slow", "cut")
 
 
 class RequestError(Exception):
