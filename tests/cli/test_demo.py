@@ -9,7 +9,7 @@ import pytest
 from tests.cli.support import run
 
 from windrow.cli.declarations import Declared
-from windrow.cli.demo import Source, script, summary
+from windrow.cli.demo import Source, script, summary, try_next
 from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
 
 if TYPE_CHECKING:
@@ -41,6 +41,22 @@ def test_the_summary() -> None:
     )
 
 
+def test_what_to_try_next_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that is not on the PATH is named by its place, and no file that is not here is named."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("windrow.cli.demo.which", lambda _: None)
+    bin_ = tmp_path / ".venv" / "bin"
+    bin_.mkdir(parents=True)
+    (bin_ / "windrow").touch()
+    monkeypatch.setattr("sys.executable", str(bin_ / "python"))
+    shown = try_next(Source.traffic)
+    assert "  .venv/bin/windrow demo auction " in shown
+    assert "examples/" not in shown
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "speeds.cql").touch()
+    assert ".venv/bin/windrow run examples/speeds.cql --flush" in try_next(Source.traffic)
+
+
 def test_it_runs_and_ends_by_itself(
     spark: SparkSession,
     tmp_path: Path,
@@ -51,7 +67,8 @@ def test_it_runs_and_ends_by_itself(
     code, out, err = run(capsys, "demo", "traffic", "--seconds", "5")
     assert code == 0, err
     assert "error" not in err
-    assert "CREATE QUERY average_speed" in out
+    assert "average_speed  The average speed on each segment" in out
+    assert "CREATE QUERY" not in out
     assert "average_speed at 2026-01-01 00:0" in out
     assert "\n  segment  speed" in out
     assert " rows in, " in out

@@ -44,14 +44,15 @@ def test_a_stream_and_a_query() -> None:
         "",
         "● average_speed  40 rows  at 2026-01-01 12:00:00",
         "segment  speed",
-        "0        60.5",
-        "1        61.5",
+        "      0   60.5",
+        "      1   61.5",
     ]
 
 
 def test_before_the_first_row() -> None:
     stream = StreamNow("s", 0, 0.0, 0, -math.inf, None)
     lines = drawn(Snapshot(1, (stream,), (QueryNow("q", "running", 0),)))
+    assert lines[1] == "warming up: first rows …"
     assert lines[3].split() == ["s", "0", "0", "–", "–", "0"]
     assert lines[5] == "● q  0 rows"
 

@@ -100,9 +100,9 @@ def test_what_a_run_prints_is_above_the_picture(width: int, height: int) -> None
         "",
         "● q  3 rows  at 2026-01-01 12:00:00",
         "segment  speed",
-        "0        60.5",
-        "1        61.5",
-        "2        62.5",
+        "      0   60.5",
+        "      1   61.5",
+        "      2   62.5",
         "and the rest",
     ]
 
@@ -170,4 +170,4 @@ def test_many_queries_and_streams_are_counted(width: int, height: int) -> None:
 
 def test_what_is_all_shown_needs_no_remark() -> None:
     lines = shown([snapshot(QueryNow("q", "running", 3, answers=averages(3)))], 80, 24).lines
-    assert lines[-1] == "2        62.5"
+    assert lines[-1] == "      2   62.5"

@@ -39,6 +39,25 @@ class Kept(dict[str, "LastAnswers"]):
         self[query] = LastAnswers()
         return self[query]
 
+    def beside(self, query: str, sink: Sink) -> Sink:
+        """The sink that a query names; what it has taken is kept here, too."""
+        return _Beside(sink, self.sink(query))
+
+
+class _Beside(Sink):
+    """A sink whose last answers are kept once it has taken them."""
+
+    def __init__(self, sink: Sink, kept: LastAnswers) -> None:
+        self._sink, self._kept = sink, kept
+        self.guarantee, self.is_slow = sink.guarantee, getattr(sink, "is_slow", False)
+
+    def deliver(self, delivery: Delivery) -> None:
+        self._sink.deliver(delivery)
+        self._kept.deliver(delivery)
+
+    def close(self) -> None:
+        self._sink.close()
+
 
 class LastAnswers(Sink):
     """Keeps the answers of the last instants. Delivering and asking may happen in different threads.

@@ -7,6 +7,8 @@ import sys
 import time
 from enum import StrEnum
 from importlib.resources import files
+from pathlib import Path
+from shutil import get_terminal_size, which
 from string import Template
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,11 +37,6 @@ _PIPE_SECONDS = 30
 #: the time counts from the first rows; if none come in this time, it is up
 _PATIENCE = 60
 _ANSWERS_SHOWN = 4
-_TRY = """\
-try next:
-  windrow explain examples/traffic.cql       how queries are run, and why
-  windrow run examples/speeds.cql --flush    a script over files
-  windrow shell                              your own queries"""
 
 
 class Source(StrEnum):
@@ -58,6 +55,7 @@ def demo(
     rate: Annotated[int, typer.Option(min=30, help="Rows per second.")] = 3000,
     serve: Annotated[bool, typer.Option("--serve", help="With an HTTP API and a live page.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the page.")] = PORT,
+    sql: Annotated[bool, typer.Option("--sql", help="Print the queries as they are written.")] = False,
     master: MasterOption = None,
     conf: ConfOption = None,
     log: LogOption = None,
@@ -77,16 +75,16 @@ def demo(
     is_live = sys.stdout.isatty()
     most = seconds if seconds is not None else None if is_live else _PIPE_SECONDS
     text = script(source, rate)
-    print(queries_of(text), flush=True)
+    print(queries_of(text) if sql else asked(text), end="\n\n", flush=True)
     began = time.monotonic()
     with Signals() as signals, started(None, signals, spark, observed) as engine:
         kept = Kept()
-        engine.default_sink = kept.sink
+        engine.default_sink, engine.beside_sink = kept.sink, kept.beside
         engine.sql(text)
         watcher = Watcher(engine, kept)
         view = LiveView(f"windrow demo {source}") if is_live else PlainView(answers=_ANSWERS_SHOWN)
         told = run_watched(engine, watcher, view, signals, trigger="1 second", until=Deadline(most))
-    print(f"\n{summary(watcher.newest, time.monotonic() - began)}\n\n{_TRY}")
+    print(f"\n{summary(watcher.newest, time.monotonic() - began)}\n\n{try_next(source)}")
     if told is not None:
         raise typer.Exit(told.exit_code)
 
@@ -128,6 +126,49 @@ def queries_of(text: str) -> str:
     CREATE QUERY q AS …;
     """
     return "\n\n".join(part.strip() for part in re.split(r"\n\s*\n", text) if "CREATE QUERY" in part)
+
+
+def asked(text: str) -> str:
+    """What each query of a script asks, by the comment above it.
+
+    >>> print(asked("CREATE STREAM s;\\n\\n-- A query.\\nCREATE QUERY q AS …;\\n\\nCREATE QUERY other AS …;"))
+    q      A query.
+    other
+    """
+    found = []
+    for part in queries_of(text).split("\n\n"):
+        above = " ".join(
+            line.removeprefix("--").strip() for line in part.splitlines() if line.startswith("--")
+        )
+        found.append((part.split("CREATE QUERY ")[1].split()[0], above))
+    width = max(len(name) for name, _ in found) + 2
+    most = get_terminal_size().columns
+    lines = [f"{name:<{width}}{above}".rstrip() for name, above in found]
+    return "\n".join(line if len(line) <= most else f"{line[: most - 1]}…" for line in lines)
+
+
+def try_next(source: str) -> str:
+    """What to do next, as commands that work when they are pasted here."""
+    command = here()
+    other = "auction" if source != "auction" else "network"
+    tries = [(f"demo {other}", "another stream"), ("demo --serve", "the same with a live page")]
+    if Path("examples/speeds.cql").is_file():
+        tries += [
+            ("run examples/speeds.cql --flush", "a script over a file"),
+            ("explain examples/traffic.cql", "how queries are run, and why"),
+        ]
+    tries += [(f"demo {source} --sql", "the queries of this one"), ("shell", "your own queries")]
+    width = max(len(words) for words, _ in tries) + 2
+    return "\n".join(["try next:", *(f"  {command} {words:<{width}}{what}" for words, what in tries)])
+
+
+def here() -> str:
+    """The command as it is called from here: by its name if that is on the PATH, else where it is."""
+    own = Path(sys.executable).with_name("windrow")
+    found = which("windrow")
+    if found is not None or not own.exists():
+        return "windrow" if found is not None else f"{Path(sys.executable).name} -m windrow"
+    return str(own.relative_to(Path.cwd())) if own.is_relative_to(Path.cwd()) else str(own)
 
 
 class Deadline:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import io
 import sys
 from dataclasses import dataclass
+from decimal import Decimal
 from threading import Lock
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, Literal, Self, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -141,7 +142,7 @@ def drawing(
     head.no_wrap, head.overflow = True, "ellipsis"
     queries = snapshot.queries if answers else ()
     streams = _fitting(snapshot.streams, height - 4 if not queries else max(2, height // 2 - 4))
-    parts: list[RenderableType] = [head, Text(), _streams(streams)]
+    parts: list[RenderableType] = [head, _pending(snapshot), _streams(streams)]
     left_out = len(snapshot.streams) - len(streams)
     parts += [_more(left_out, "stream")] if left_out else []
     if not queries:
@@ -154,6 +155,16 @@ def drawing(
     seen = sum(rows_shown(query, layout.lines) for query in shown)
     there = sum(query.answers.total for query in queries if query.answers is not None)
     return Drawing(Group(*parts), there - seen)
+
+
+def _pending(snapshot: Snapshot) -> Text:
+    """Why there is nothing to be seen yet; an empty line if there is."""
+    if snapshot.rows_out or not snapshot.queries:
+        return Text()
+    reason = (
+        "the first answers come when a window has closed" if snapshot.rows_in else "warming up: first rows"
+    )
+    return Text(f"{reason} …", style="dim", no_wrap=True, overflow="ellipsis")
 
 
 def _fitting(streams: tuple[StreamNow, ...], height: int) -> tuple[StreamNow, ...]:
@@ -257,8 +268,10 @@ def _query(query: QueryNow, lines: int) -> RenderableType:
     if not shown:
         return head
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in answers.columns:
-        table.add_column(Text(value(column)), no_wrap=True, overflow="ellipsis")
+    for place, column in enumerate(answers.columns):
+        is_number = all(isinstance(row[place], int | float | Decimal) for row in answers.rows[:shown])
+        justify: Literal["right", "left"] = "right" if is_number else "left"
+        table.add_column(Text(value(column)), justify=justify, no_wrap=True, overflow="ellipsis")
     for row in answers.rows[:shown]:
         table.add_row(*(Text(value(cell)) for cell in row))
     return Group(head, table, more) if more and lines > _LEAST else Group(head, table)

@@ -78,6 +78,7 @@ def run(
             engine.drop(query)
         kept, is_live = Kept(), sys.stdout.isatty()
         engine.default_sink = kept.sink if is_live and not once else _console
+        engine.beside_sink = kept.beside if is_live and not once else None
         with within(name):
             shown = engine.declare(text)
         asked = [each for each in shown if isinstance(each, Once)]

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -89,17 +89,19 @@ def started(
     takeover: bool = False,
 ) -> Iterator[Windrow]:
     """An engine over a state directory, on a Spark of its own. Interrupted before it runs, it just ends."""
-    from windrow.session import Windrow
-    from windrow.spark.warmup import warm
-
-    say("starting Spark …")
     try:
-        with Windrow(None, state, takeover=takeover, start=spark.start) as engine:
+        with ExitStack() as open_:
+            with Waiting("starting Spark …"):  # and loading the engine, which takes a second or two
+                from windrow.session import Windrow
+                from windrow.spark.warmup import warm
+
+                engine = Windrow(None, state, takeover=takeover, start=spark.start)
+                open_.enter_context(engine)
             signals.take()
             _quiet(engine)
             warm(engine.spark)
-            with observed.serving(engine) if observed is not None else nullcontext():
-                yield engine
+            open_.enter_context(observed.serving(engine) if observed is not None else nullcontext())
+            yield engine
     except KeyboardInterrupt:
         say("stopped before anything ran")
         raise typer.Exit from None
@@ -180,6 +182,31 @@ class _Told:
 
     def knows(self, problem: WindrowError) -> bool:
         return problem.render() in self._known
+
+
+class Waiting:
+    """A line on the terminal while something takes its time, with the seconds it has taken so far."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._over = text, threading.Event()
+        self._thread = threading.Thread(target=self._count, daemon=True)
+
+    def __enter__(self) -> None:
+        if sys.stderr.isatty():
+            print(self._text, end="", file=sys.stderr, flush=True)
+            self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+            print(file=sys.stderr, flush=True)
+
+    def _count(self) -> None:
+        began = time.monotonic()
+        while not self._over.wait(1.0):
+            taken = f"\r{self._text} {time.monotonic() - began:.0f} s"
+            print(taken, end="", file=sys.stderr, flush=True)
 
 
 def say(text: str) -> None:
