@@ -175,8 +175,12 @@ _NAMES = {
     "TIMESTAMP_NTZ": TIMESTAMP,
     "DATE": DATE,
     "TIMESTAMP": TIMESTAMP,
+    "DATETIME": TIMESTAMP,
     "INTERVAL": INTERVAL,
+    "JSON": STRING,
+    "JSONB": STRING,
 }
+_INTERVAL = re.compile(r"INTERVAL DAY\s*(?:\(\s*\d\s*\))? TO SECOND\s*(?:\(\s*\d\s*\))?")
 _DECIMAL = re.compile(r"(?:DECIMAL|NUMERIC|DEC)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 _SIZED_TEXT = re.compile(r"(?:VARCHAR|CHAR|CHARACTER|CHARACTER VARYING|CHAR VARYING)\s*\(\s*\d+\s*\)")
 _SIZED_BYTES = re.compile(r"(?:BINARY|VARBINARY|BINARY VARYING|BYTES)\s*\(\s*\d+\s*\)")
@@ -221,8 +225,12 @@ def parse_type(text: str) -> DataType:
     """The type a name such as `bigint`, `DECIMAL(10,2)` or `ARRAY<STRUCT<a: INT, b: STRING>>` stands for.
 
     >>> parse_type("map<string, array<int>>"), parse_type("ROW(a INT, `b c` STRING)")
-    (MAP<STRING, ARRAY<INT>>, STRUCT<a: INT, b c: STRING>)
+    (MAP<STRING, ARRAY<INT>>, STRUCT<a: INT, `b c`: STRING>)
+    >>> parse_type("varchar[]"), parse_type("INT ARRAY"), parse_type("INTERVAL DAY(3) TO SECOND(6)")
+    (ARRAY<STRING>, ARRAY<INT>, INTERVAL)
     """
+    if listed := _LISTED.fullmatch(text.strip()):
+        return array(parse_type(listed[1]))
     if nested := _NESTED.fullmatch(text.strip()):
         return _nested_type(nested[1].upper(), nested[2][1:-1], text.strip())
     name = " ".join(text.upper().split())
@@ -236,9 +244,13 @@ def parse_type(text: str) -> DataType:
         return BINARY
     if _TIMESTAMP.fullmatch(name):
         return TIMESTAMP
+    if _INTERVAL.fullmatch(name):
+        return INTERVAL
     raise QueryError(f"no type `{text.strip()}`", code="bad-type", hint=nearest(name, [*_NAMES, "DECIMAL"]))
 
 
+#: an array as Flink and PostgreSQL write it
+_LISTED = re.compile(r"(.*\S)\s*(?:\[\s*\]|\bARRAY)", re.IGNORECASE | re.DOTALL)
 _NESTED = re.compile(r"(ARRAY|MAP|STRUCT|ROW)\s*(<.*>|\(.*\))", re.IGNORECASE | re.DOTALL)
 _FIELD = re.compile(r"\s*(?:`([^`]+)`|([A-Za-z_]\w*))(?:\s*:\s*|\s+)(\S.*?)\s*", re.DOTALL)
 

@@ -133,6 +133,8 @@ def _column(cursor: Cursor) -> ColumnDef:
         _angle_brackets(cursor)
     elif cursor.tokens.word(typed) == "INTERVAL":
         _interval_fields(cursor)
+    while cursor.word == "ARRAY" or cursor.next_is("[", "]"):
+        cursor.index += 1 + (cursor.word == "[")
     span = cursor.span_since(typed)
     if cursor.take("AS"):
         text = cursor.tokens.text[span.start : span.end]
@@ -140,15 +142,27 @@ def _column(cursor: Cursor) -> ColumnDef:
     form = cursor.string("a form, as in FORMAT 'epoch_ms',") if cursor.take("FORMAT") else None
     zone = cursor.string("a zone, as in ZONE 'Europe/Berlin',") if cursor.take("ZONE") else None
     if cursor.word not in ("", ","):
+        text = cursor.tokens.text[span.start : span.end]
         raise QueryError(
             f"unexpected `{cursor.word}` after the type of `{name}`",
             code="syntax",
             span=cursor.here.span,
-            hint="a column is a name, a type and perhaps FORMAT, ZONE or AS expression;"
-            " every column may hold NULL",
+            hint=_instead(cursor.word, f"{name} {text}"),
         )
     text = cursor.tokens.text[span.start : span.end]
     return ColumnDef(cursor.span_since(begin), name, text, form, zone=zone)
+
+
+def _instead(word: str, column: str) -> str:
+    """What to write for words that others have behind a column."""
+    if word in ("PRIMARY", "KEY"):
+        return f"write {column}, KEY ({column.split()[0]}); a stream has no KEY"
+    if word in ("NOT", "NULL", "DEFAULT", "UNIQUE", "COMMENT"):
+        return f"write {column}; every column may hold NULL, and nothing else is said of it"
+    if word == "WATERMARK":
+        name = column.split()[0]
+        return f"write {column}, WATERMARK FOR {name} AS {name} - INTERVAL '5' SECOND"
+    return f"write {column}; FORMAT, ZONE or AS expression may follow, and every column may hold NULL"
 
 
 def _computed(cursor: Cursor) -> Node:
@@ -173,6 +187,8 @@ def _interval_fields(cursor: Cursor) -> None:
         if cursor.done or cursor.here.kind is not Kind.WORD or (words == 1 and cursor.word != "TO"):
             return
         cursor.index += 1
+        if words != 1 and cursor.word == "(":
+            cursor.parenthesis()
 
 
 def _angle_brackets(cursor: Cursor) -> None:

@@ -164,9 +164,13 @@ class _Reader:
             yield name, part
 
     def _data(self, part: Tokens) -> tuple[str, tuple[str, ...]]:
+        if part.words(0, 2) == ("TABLE", "(") and part.word(3) == ")":
+            part = part.cut(2, 3)
         at = int(part.word(0) == "TABLE" and len(part) > 1)
         if not len(part) or not part[at].is_name:
-            wanted = "window a stream, and put conditions into WHERE, which is about its rows"
+            inner = part.text[part[0].span.start : part[len(part) - 1].span.end] if len(part) else ""
+            inner = inner[inner.find("(") :] if "(" in inner else "(SELECT …)"
+            wanted = f"name it first: WITH x AS {inner} SELECT … FROM {self.word}(TABLE x, …)"
             raise self.refusal("a window function is over one stream, by its name", "s", "ts", wanted)
         name, rest = part[at].name, part.cut(at + 1, len(part))
         if not len(rest):
@@ -196,6 +200,8 @@ class _Reader:
         found = interval_at(part, 0)
         if found is not None and found[1] == len(part) - 1:
             return sign * found[0], True
+        if len(part) == 1 and part[0].kind is Kind.STRING:
+            return sign * interval(part[0].text[1:-1], (), part.span), True
         if len(part) == 1 and part[0].kind is Kind.NUMBER and part[0].text.isdecimal():
             return sign * int(part[0].text), False
         hint = "write INTERVAL '10' MINUTE, or a bare number where the attribute is a number"
@@ -348,12 +354,55 @@ def _named(select: Select, key: Apply) -> Select:
             and node.parts[0].lower() not in called
         ):
             return _field(node, key)
+        if isinstance(node, Apply) and _written(node) == _written(key):
+            return _bounds(node)
+        if (
+            isinstance(node, Apply)
+            and node.function == "get_field"
+            and _written(node.args[0]) == _written(key)
+        ):
+            return _field(Name(node.span, (key.function, str(getattr(node.args[1], "value", "")))), key)
         if isinstance(node, Apply) and (bound := _bound_call(node)):
-            return Name(node.span, (bound,))
+            return _last(node, key) if bound == "window_time" else Name(node.span, (bound,))
         return None
 
     parts = ("items", "having", "group_by", "order_by")
+    select = replace(select, items=tuple(each for item in select.items for each in _spread(item, key)))
     return replace(select, **{part: _mapped(getattr(select, part), rename) for part in parts})
+
+
+def _spread(item: SelectItem, key: Apply) -> Iterator[SelectItem]:
+    """`window.*` as its bounds, and a window that is a value under its name."""
+    if item.alias is None and _written(item.expression) in ((key.function,), _written(key)):
+        item = replace(item, alias=key.function)
+    if not isinstance(item.expression, Star) or (item.expression.qualifier or "").lower() != key.function:
+        yield item
+        return
+    for name, bound in _FIELDS.items():
+        yield replace(item, expression=Name(item.span, (bound,)), alias=name)
+
+
+def _written(node: Node) -> Any:
+    """What a window in GROUP BY is told by, wherever it is written again."""
+    if not isinstance(node, Apply):
+        return node.parts if isinstance(node, Name) else getattr(node, "value", node)
+    return node.function, tuple(map(_written, node.args))
+
+
+def _bounds(node: Node) -> Apply:
+    """The bounds of a window as a struct."""
+    pairs = [
+        (Constant(node.span, name, "STRING"), Name(node.span, (bound,))) for name, bound in _FIELDS.items()
+    ]
+    return Apply(node.span, "named_struct", tuple(part for pair in pairs for part in pair))
+
+
+def _last(node: Node, key: Apply) -> Apply:
+    """The last instant of a window."""
+    tick = (
+        Constant(node.span, 1, "INTERVAL") if _length(key.args[1])[1] else Constant(node.span, "1", "NUMBER")
+    )
+    return Apply(node.span, "-", (Name(node.span, ("window_end",)), tick))
 
 
 def _field(node: Name, key: Apply) -> Node | None:
@@ -361,6 +410,8 @@ def _field(node: Name, key: Apply) -> Node | None:
         return None
     if len(node.parts) == 2 and node.parts[1].lower() in _FIELDS:
         return Name(node.span, (_FIELDS[node.parts[1].lower()],))
+    if len(node.parts) == 1:
+        return _bounds(node)
     name = node.parts[0]
     raise QueryError(
         f"`{'.'.join(node.parts)}` is no value here",
@@ -374,6 +425,8 @@ def _bound_call(node: Apply) -> str | None:
     word, _, which = node.function.partition("_")
     if word in ("tumble", "hop", "session") and which in _FIELDS:
         return _FIELDS[which]
+    if word in ("tumble", "hop", "session") and which == "rowtime":
+        return "window_time"
     return "window_time" if node.function == "window_time" and len(node.args) == 1 else None
 
 

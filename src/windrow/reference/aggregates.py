@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 Rows = list[tuple[Any, ...]]
 
 _ALIASES = {
+    "ARG_MAX": "MAX_BY",
+    "ARG_MIN": "MIN_BY",
     "COLLECT_LIST": "ARRAY_AGG",
+    "LATEST_BY_OFFSET": "LAST",
+    "EARLIEST_BY_OFFSET": "FIRST",
     "EVERY": "BOOL_AND",
     "FIRST_VALUE": "FIRST",
     "LAST_VALUE": "LAST",

@@ -103,11 +103,9 @@ def whole_number(node: Node) -> int | None:
     return None
 
 
-def _interval_type(fields: list[str]) -> DataType:
-    if fields == ["DAY", "TO", "SECOND"]:
-        return INTERVAL
+def _no_interval(fields: list[str]) -> QueryError:
     calendar = next((field for field in fields if field in CALENDAR), None)
-    raise QueryError(
+    return QueryError(
         f"no type `INTERVAL {' '.join(fields)}`" + (f": {calendar} has no fixed length" if calendar else ""),
         code="bad-type",
         hint="all intervals are of one type, INTERVAL or INTERVAL DAY TO SECOND",
@@ -124,10 +122,10 @@ def written_type(text: str) -> DataType:
     windrow.errors.QueryError: no type `money` (types are BIGINT, DOUBLE, DECIMAL(10,2), STRING, TIMESTAMP, …)
     """
     words = text.upper().split()
-    if words[:1] == ["INTERVAL"] and len(words) > 1:
-        return _interval_type(words[1:])
     try:
         return parse_type(text)
     except QueryError as error:
+        if words[:1] == ["INTERVAL"] and len(words) > 1:
+            raise _no_interval(words[1:]) from None
         error.hint = error.hint or "types are BIGINT, DOUBLE, DECIMAL(10,2), STRING, TIMESTAMP, …"
         raise

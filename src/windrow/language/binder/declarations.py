@@ -38,10 +38,10 @@ from windrow.algebra.types import BIGINT, TIMESTAMP, DataType, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import written_type
 from windrow.language.binder.expressions import Values
-from windrow.language.binder.places import at, refuse
+from windrow.language.binder.places import at, refuse, walk
 from windrow.language.binder.scope import Entry, Scope
 from windrow.language.catalog import StandingArchive, StandingQuery
-from windrow.language.syntax import ColumnDef, CreateStream
+from windrow.language.syntax import ColumnDef, CreateStream, Name
 from windrow.windows.domain import ROW_NUM, Domain
 from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
 
@@ -136,6 +136,7 @@ def bind_stream(statement: CreateStream, inference: Inference | None = None) -> 
     schema = _schema(columns := _source_columns(statement, inference))
     with at(statement):
         named = _declared(statement.wattr, schema) if statement.wattr else None
+        _refuse_computed(statement, columns)
         wattr = named or _default_wattr(statement.name, schema)
         plain = Stream(statement.name, schema, wattr)
     return Stream(
@@ -184,6 +185,26 @@ def bind_table(statement: CreateTable, inference: Inference | None = None) -> Ta
         computed = _computed(columns, schema)
         kind = TableKind(statement.kind)
         return Table(statement.name, schema, kind, key, statement.source, forms, computed)
+
+
+def _refuse_computed(statement: CreateStream, columns: tuple[ColumnDef, ...]) -> None:
+    """The WATTR is a column of the source: lateness is judged before anything is computed."""
+    wanted = (statement.wattr or "").lower()
+    found = next((c for c in columns if c.computed is not None and c.name.lower() == wanted), None)
+    if found is None or found.computed is None:
+        return
+    names = {column.name.lower(): column for column in columns if column.computed is None}
+    read = [part.parts[-1] for part in walk(found.computed) if isinstance(part, Name)]
+    source = names.get(read[0].lower()) if read else None
+    name = source.name if source else "ts"
+    numeric = source is not None and written_type(source.type_text).is_numeric
+    form = "epoch_ms" if numeric else "yyyy-MM-dd HH:mm:ss"
+    refuse(
+        statement,
+        f"`{found.name}` is computed, and a WATTR is a column of the source",
+        "computed-wattr",
+        f"read it as a time: {name} TIMESTAMP FORMAT '{form}', and WATTR {name} instead of `{found.name}`",
+    )
 
 
 def _source_columns(
