@@ -42,11 +42,20 @@ S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 
 # The driver is Playwright's, the browser the system's: installed from Debian's packages where that is allowed.
 test-integration: setup ## the live page in a browser, and state on a real S3 server
-	@$(INSTALL); install --quiet 'playwright>=1.49' 'axe-playwright-python>=0.1.4' 'schemathesis>=4'
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	  apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || echo "no Chromium: its tests are skipped"
+	@$(INSTALL); $(THRICE); thrice install --quiet 'playwright>=1.49' 'axe-playwright-python>=0.1.4' 'schemathesis>=4' \
+	  || echo "skipped: Playwright, axe and schemathesis cannot be downloaded"
+	@$(THRICE); command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  thrice apt-get update -qq && thrice apt-get install -y -qq chromium >/dev/null; } \
+	  || echo "skipped: there is no Chromium, and none can be installed"
 	@$(INSTALL); $(INSTALL_S3_SERVER)
-	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -m integration tests/server tests/state tests/engine
+	@began=$$(date +%s); \
+	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -m integration --durations=5 tests/server tests/state tests/engine; failed=$$?; \
+	echo "integration tests: $$(( $$(date +%s) - began )) s"; exit $$failed
+
+# A download that fails is tried again, twice.
+define THRICE
+thrice() { for pause in 2 5 0; do "$$@" && return 0; sleep $$pause; done; return 1; }
+endef
 
 search: setup ## new examples for the property tests: MINUTES=10 of them, over PATHS=tests
 	$(PY) tools/search.py --minutes $(or $(MINUTES),10) --processes 2 $(or $(PATHS),tests)

@@ -37,6 +37,14 @@ def picture(browser: Any, url: str, name: str, *, scheme: str, width: int, heigh
     print(f"docs/images/{name}.png")
 
 
+def until_left_out(server: Any, query: str, windows: int) -> None:
+    """Until so many windows of a query are missing, and there are answers after them."""
+    ends = time.monotonic() + 300
+    while server.http.get(f"/api/queries/{query}").json()["missing"] < windows and time.monotonic() < ends:
+        time.sleep(1)
+    time.sleep(WARM / 10)
+
+
 def main() -> None:
     """All pictures."""
     sys.path.insert(0, str(ROOT))
@@ -50,14 +58,14 @@ def main() -> None:
         feeder.start()
         time.sleep(WARM)
         browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        picture(browser, f"{server.url}/#/", "home", scheme="light", width=1280, height=860)
+        picture(browser, f"{server.url}/#/", "home", scheme="light", width=1280, height=1040)
         where = f"{server.url}/#/query/average_speed"
-        picture(browser, where, "query", scheme="light", width=1280, height=1180)
-        picture(browser, f"{server.url}/#/console", "console", scheme="dark", width=1280, height=640)
+        picture(browser, where, "query", scheme="light", width=1280, height=1240)
+        picture(browser, f"{server.url}/#/console", "console", scheme="dark", width=1280, height=760)
         server.http.post("/api/statements", json={"sql": TUMBLING}).raise_for_status()
         server.http.post("/api/shed", json={"share": 0.6}).raise_for_status()
-        time.sleep(WARM / 2)
-        picture(browser, f"{server.url}/#/", "overload", scheme="dark", width=1280, height=860)
+        until_left_out(server, "readings_per_minute", 4)
+        picture(browser, f"{server.url}/#/", "overload", scheme="dark", width=1280, height=1040)
         browser.close()
         feeder.is_over = True
         feeder.join(10)
