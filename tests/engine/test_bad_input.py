@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import time
+from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,10 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.spark_world import Files
+from tests.engine.test_loop import Script
 from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, oracle, rows_of, table_of
+from tests.support.crashes import Crash, crashing_at
 from tests.support.patience import PATIENCE
 
-from windrow.errors import DataError, SourceError, WindrowError
+from windrow.errors import DataError, QueryError, SourceError, WindrowError
+from windrow.execution import local
+from windrow.execution.malformed_rows import MALFORMED as MALFORMED_COLUMN
+from windrow.execution.malformed_rows import MARK, Shape
 from windrow.session import Windrow
 
 if TYPE_CHECKING:
@@ -105,6 +114,114 @@ def test_bad_rows_of_a_csv_file(tmp_path: Path, spark: SparkSession, malformed: 
         assert sorted(tuple(row.values()) for row in w.queries["q"].results().to_pylist()) == as_rows(
             expected
         )
+
+
+#: which way rows take: here in this process, aggregated by Spark, or one by one through workers
+WAYS = {"here": SUMS, "native": SUMS, "rows": "SELECT ISTREAM(k, v) FROM s [RANGE 30]"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_bad_rows_are_counted_and_go_to_a_sink(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    if way != "here":
+        monkeypatch.setattr(local, "SMALL_NATIVE", 0)
+        monkeypatch.setattr(local, "SMALL_ROWS", 0)
+    good = "".join(f'{{"k": {k}, "v": {v}, "t": {t}}}\n' for batch in BATCHES for k, v, t in batch)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.json").write_text(MALFORMED + good)
+    bad = f"files://{tmp_path}/bad%3Fformat=json"
+
+    def run(more: str) -> None:
+        with Windrow(spark, tmp_path / "state") as w:
+            source = f"files://{tmp_path}/in/*.json?files_per_batch=1&malformed={more}"
+            w.sql(f"CREATE STREAM s ({COLUMNS}) {OPTIONS} FROM '{source}'")
+            w.query("q", WAYS[way], sink=f"files://{tmp_path}/out")
+            w.run(once=True)
+            counts.append(w.streams["s"].progress.malformed)
+            (streams,) = w.sql("SHOW STREAMS")
+            assert streams["malformed"].to_pylist() == counts[-1:]
+
+    counts: list[int] = []
+    run(f"to&malformed_sink={bad}")
+    (tmp_path / "in" / "1.json").write_text('{"k": 1} {}\n' + MALFORMED)
+    run(f"to&malformed_sink={bad}")
+    (tmp_path / "in" / "2.json").write_text(MALFORMED)
+    run("drop")
+    assert counts == [1, 3, 4]
+    lines = [line for path in (tmp_path / "bad").glob("*.json") for line in path.read_text().splitlines()]
+    letters = [json.loads(line) for line in lines]
+    assert Counter(tuple(letter.values()) for letter in letters) == {
+        (f"{tmp_path}/in/0.json", "v", "`many` is no BIGINT", MALFORMED.strip()): 1,
+        (f"{tmp_path}/in/1.json", "v", "`many` is no BIGINT", MALFORMED.strip()): 1,
+        (f"{tmp_path}/in/1.json", None, "after the object there is more: `{}`", '{"k": 1} {}'): 1,
+    }
+    found = [row for path in (tmp_path / "out").glob("*.parquet") for row in rows_of(pq.read_table(path))]
+    expected = oracle(WAYS[way], [[row for batch in BATCHES for row in batch]])
+    assert found
+    assert not Counter(found) - expected
+
+
+@pytest.mark.parametrize("point", ["before-commit", "after-commit", "sink-after-rename", "sink-delivered"])
+def test_bad_rows_reach_their_sink_once_whatever_happens(tmp_path: Path, point: str) -> None:
+    """Without Spark: rows come with the column that tells of those that are none."""
+    (tmp_path / "now").mkdir()
+    shape = json.dumps(vars(Shape("stream `s`", "csv", (("k", "k", "BIGINT", None),))))
+    told = f"{MARK} " + ":".join(text.encode().hex().upper() for text in (shape, "f", "x", ""))
+
+    class Dirty(Script):
+        hands_on_malformed = True
+
+        def frame(self, start: Any, end: Any) -> Any:
+            rows = super().frame(start, end)
+            bad = rows.slice(0, 1).append_column(MALFORMED_COLUMN, pa.array([told]))
+            return pa.concat_tables(
+                [rows.append_column(MALFORMED_COLUMN, pa.nulls(len(rows), pa.string())), bad]
+            )
+
+    def live() -> None:
+        w = Driven(tmp_path / "now" / "state")
+        w.sql(STREAM + f" FROM 'files:///x.csv?malformed=to&malformed_sink=files://{tmp_path}/now/bad'")
+        w.query("q", SUMS)
+        w._sources["s"] = Dirty(*BATCHES)
+        try:
+            w.run(once=True)
+            assert w.streams["s"].progress.malformed == len(BATCHES)
+            w.close()
+        finally:
+            if w._engine is not None:
+                w.engine.log._lock.release()
+
+    def copy() -> None:
+        shutil.copytree(tmp_path / "now", tmp_path / "then")
+
+    with crashing_at(point, 2, copy) as crash, suppress(Crash):
+        live()
+    assert crash.happened
+    shutil.rmtree(tmp_path / "now")
+    (tmp_path / "then").rename(tmp_path / "now")
+    live()
+    found = [
+        row for path in (tmp_path / "now" / "bad").glob("*.parquet") for row in rows_of(pq.read_table(path))
+    ]
+    assert found == [("f", "k", "`x` is no BIGINT", "x")] * len(BATCHES)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ("malformed=to", "bad-option"),
+        ("malformed_sink=memory:", "bad-option"),
+        ("malformed=drop&malformed_sink=memory:", "bad-option"),
+        ("malformed=to&malformed_sink=nowhere:", "unknown-sink"),
+        ("malformed=to&malformed_sink=kafka://b/t%3Fkafka.sasl.password=x", "literal-secret"),
+    ],
+)
+def test_where_bad_rows_go_is_checked_when_it_is_declared(tmp_path: Path, options: str, code: str) -> None:
+    with Driven(tmp_path / "state") as w, pytest.raises(QueryError) as refused:
+        w.sql(f"{STREAM} FROM 'files:///x.csv?{options}'")
+    assert refused.value.code == code
+    assert refused.value.hint
 
 
 def test_a_file_of_another_type_is_refused(tmp_path: Path, spark: SparkSession) -> None:

@@ -12,15 +12,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark import SparkContext, java_gateway
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import windrow as wr
-from windrow.errors import StateError, WindrowError
+from windrow.engine.loop import PASSING
+from windrow.errors import SourceError, StateError, WindrowError
+from windrow.spark import failures
 from windrow.spark import session as module
-from windrow.spark.failures import job_failed, translated
+from windrow.spark.failures import Cause, job_failed, translated
 from windrow.spark.java import JavaHome
+from windrow.spark.sources.ranges import told_to_driver
 
 #: how long anything may take on a busy machine
 PATIENCE = 240
@@ -50,10 +55,67 @@ def test_another_connection_that_is_refused_says_nothing_of_spark() -> None:
     ],
 )
 def test_what_workers_lack(text: str, code: str, part: str) -> None:
-    error = translated(text, "reading stream `s`")
+    error = translated(RuntimeError(text), "reading stream `s`")
     assert error.code == code
     assert part in error.message
     assert code != "other-python" or f"PYSPARK_PYTHON={sys.executable}" in str(error.hint)
+
+
+def _killed(batches: Any) -> Any:
+    os._exit(9)
+    yield from batches
+
+
+def _lost(batches: Any) -> Any:
+    with told_to_driver("s"):
+        raise SourceError("rows 3 to 5 are gone", code="lost-rows", hint="none")
+    yield from batches
+
+
+def test_failures_are_told_by_sparks_conditions(spark: SparkSession, tmp_path: Path) -> None:
+    """The rows' fault, a source's facts, and everything else, which is tried again."""
+    (tmp_path / "no.parquet").write_text("no parquet")
+    pq.write_table(pa.table({"a": ["x"]}), tmp_path / "text.parquet")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "gone.parquet")
+    (tmp_path / "no.csv").write_text("1\nx\n")
+    read = spark.read.schema("a BIGINT")
+    gone = read.parquet(str(tmp_path / "gone.parquet"))
+    (tmp_path / "gone.parquet").unlink()
+    cases = {
+        "file-missing": [gone, lambda: spark.read.parquet(str(tmp_path / "nowhere"))],
+        "malformed-row": [
+            read.parquet(str(tmp_path / "no.parquet")),
+            read.parquet(str(tmp_path / "text.parquet")),
+            read.option("mode", "FAILFAST").csv(str(tmp_path / "no.csv")),
+            spark.sql("SELECT CAST(a AS INT) AS a FROM VALUES ('x') AS t(a)"),
+        ],
+        "lost-rows": [spark.range(3).mapInArrow(_lost, "id BIGINT")],
+        "worker-died": [spark.range(3).mapInArrow(_killed, "id BIGINT")],
+        "job-failed": [lambda: spark.sql("SELECT * FROM nowhere")],
+    }
+    for code, frames in cases.items():
+        for frame in frames:
+            with pytest.raises(WindrowError) as told, job_failed("reading stream `s`"):  # noqa: PT012
+                made: Any = frame if isinstance(frame, DataFrame) else frame()
+                made.toArrow()
+            assert told.value.code == code, told.value.message
+            assert (told.value.code in PASSING) == (code in ("worker-died", "job-failed"))
+
+
+@pytest.mark.parametrize(
+    ("innermost", "code"),
+    [
+        ("java.net.SocketTimeoutException", "source-away"),
+        ("java.io.IOException", "source-away"),
+        ("java.lang.RuntimeException", "malformed-row"),
+    ],
+)
+def test_a_store_that_does_not_answer_is_no_fault_of_the_file(
+    monkeypatch: pytest.MonkeyPatch, innermost: str, code: str
+) -> None:
+    found = [Cause("org.apache.spark.SparkException", "FAILED_READ_FILE.NO_HINT", "KD001"), Cause(innermost)]
+    monkeypatch.setattr(failures, "causes", lambda _: found)
+    assert translated(RuntimeError("while reading file s3a://b/1.parquet."), "reading").code == code
 
 
 @pytest.mark.parametrize("sent", [KeyboardInterrupt, RuntimeError])

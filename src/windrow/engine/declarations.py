@@ -42,6 +42,7 @@ from windrow.language.compile import declare_stream, declare_table
 from windrow.sinks import check_sink
 from windrow.spark.sources import check_url
 from windrow.spark.sources.table_source import table_url
+from windrow.spark.sources.urls import malformed_sink
 from windrow.windows.domain import Domain
 from windrow.windows.units import Quantity
 
@@ -282,6 +283,8 @@ def register(engine: Engine, statement: BoundStatement, sink: Sink | None = None
                 check_url(stream.source)
             if stream.late_sink is not None:
                 check_sink(stream.late_sink)
+            if (sink_url := malformed_sink(stream.source)) is not None:
+                check_sink(sink_url)
             engine.add_stream(stream, sink)
         case DeclareTable(table):
             if table.source is not None:

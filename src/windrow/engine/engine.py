@@ -22,7 +22,8 @@ from windrow.engine.epoch import Draft
 from windrow.engine.history import read_contents, read_keys
 from windrow.engine.load_monitor import Effort
 from windrow.engine.load_shedding import Shedding
-from windrow.engine.output.dispatch import Delivering
+from windrow.engine.output.dispatch import Delivering, RowSink
+from windrow.engine.output.schema import rows_schema
 from windrow.engine.query_start import Basis, Planner, begun, check_clock, check_stream
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.refresh_scheduler import Refreshes, both, check_every
@@ -36,9 +37,12 @@ from windrow.errors import DataError, QueryError, WindrowError
 from windrow.execution.arrivals import Arrived
 from windrow.execution.delta_file import Place
 from windrow.execution.ingest import archived_section, stream_source
+from windrow.execution.malformed_rows import LETTERS, malformed_section
+from windrow.execution.reports import late_section
 from windrow.physical import plan_query
 from windrow.sinks import MemorySink, open_sink
 from windrow.spark.sources import infer_columns
+from windrow.spark.sources.urls import malformed_sink
 from windrow.state.crash import crash_point
 from windrow.state.log import CommitLog
 from windrow.state.names import DRIVER, KEYS
@@ -67,7 +71,10 @@ if TYPE_CHECKING:
     from windrow.state.store import Store
 
 #: what an epoch replaces before it is committed
-_OF_AN_EPOCH = ("streams", "tables", "queries", "shedding", "_panes", "_together", "_began", "_effort")
+_OF_AN_EPOCH = (
+    *("streams", "tables", "queries", "shedding", "observed"),
+    *("_panes", "_together", "_began", "_effort"),
+)
 #: so many states of several groupings at once are few, however few rows there were
 FEW_STATES = 20_000
 #: commits between two sweeps, and commits that are kept
@@ -220,17 +227,27 @@ class Engine:
             record = StreamRecord.from_state(stream, stored, place) if stored else fresh
             check_stream(record)
             self.streams[stream.name] = record
-            if stream.late_sink is not None:
-                late = late_sink or self.opened(stream.late_sink, f"late_{stream.name}")
-                self.delivering.late_sinks[stream.name] = late
+            self._open_row_sinks(stream, late_sink)
             self._registered = True
             return record
+
+    def _open_row_sinks(self, stream: Stream, late_sink: Sink | None) -> None:
+        """Where late and malformed rows of a stream go."""
+        name, sinks = stream.name, self.delivering.row_sinks
+        if stream.late_sink is not None:
+            late = late_sink or self.opened(stream.late_sink, f"late_{name}")
+            sinks[late_section(name)] = RowSink(name, late, rows_schema(stream.schema))
+        malformed = malformed_sink(stream.source)
+        if malformed is not None:
+            opened = self.opened(malformed, f"malformed_{name}")
+            sinks[malformed_section(name)] = RowSink(f"malformed_{name}", opened, LETTERS)
 
     def drop_stream(self, name: str) -> None:
         """Forget a stream."""
         with self.lock:
             del self.streams[name]
-            self.delivering.late_sinks.pop(name, None)
+            for section in (late_section(name), malformed_section(name)):
+                self.delivering.row_sinks.pop(section, None)
             self._dropped_streams.add(name)
             self._registered = True
 
@@ -263,7 +280,7 @@ class Engine:
 
     def change(self, updates: Sequence[TableUpdate]) -> None:
         """Change tables. On return a commit holds it; queries see it when their clocks move on."""
-        with self.lock:
+        with self.lock, self._nothing_if_it_fails():
             draft = self._draft()
             for update in updates:
                 draft.change(update, self._place())
@@ -410,7 +427,7 @@ class Engine:
                 dict(self.streams),
                 dict(self.tables),
                 dict(self.queries),
-                dict(self.delivering.late_sinks),
+                dict(self.delivering.row_sinks),
             )
             dropped = set(self._dropped), set(self._dropped_streams), set(self._dropped_tables)
             closing, common = list(self._closing), self.common.copy()
@@ -418,7 +435,7 @@ class Engine:
                 with self.archives.all_or_nothing():
                     yield
             except BaseException:
-                self.streams, self.tables, self.queries, self.delivering.late_sinks = before
+                self.streams, self.tables, self.queries, self.delivering.row_sinks = before
                 self._dropped, self._dropped_streams, self._dropped_tables = dropped
                 self._closing, self.common = closing, common
                 raise
@@ -439,7 +456,7 @@ class Engine:
 
     def shed(self, p: float | None) -> None:
         """Drop this share of the windows of all who agreed, whatever the load; None: as the load demands."""
-        with self.lock:
+        with self.lock, self._nothing_if_it_fails():
             self.shedding = replace(self.shedding, forced=p)
             self._commit(self._draft())
 
@@ -611,7 +628,11 @@ class Engine:
         known = record.known, bundles, order, others, panes, held, shed, own
         archived = archived_section(stream_source(arrival.stream)) in draft.archived
         together = self._together.get(arrival.stream, True)
-        return Arrived(record.stream, arrival.frame, *known, archived, ledgers, together)
+        section = malformed_section(arrival.stream)
+        malformed = section if section in self.delivering.row_sinks else None
+        hands_on = record.source is not None and record.source.hands_on_malformed
+        more = archived, ledgers, together, hands_on, malformed
+        return Arrived(record.stream, arrival.frame, *known, *more)
 
     def _close(self, draft: Draft, began: float) -> None:
         wants, drops = self.archives.wants_lifetimes, self.shedding.drops
@@ -699,7 +720,7 @@ class Engine:
         Archives get theirs too; `only_due`: those that should not wait any longer.
         """
         with self.lock:
-            self.delivering.deliver(self.store, self.last.outbox, list(self.queries.values()), self.streams)
+            self.delivering.deliver(self.store, self.last.outbox, list(self.queries.values()))
             self.archives.deliver(only_due=only_due)
 
     def mark_delivered(self, entries: Sequence[OutboxEntry], section: str) -> None:
@@ -734,8 +755,8 @@ class Engine:
                 for name, record in self.queries.items():
                     if record.sink is not None and not isinstance(record.sink, MemorySink):
                         self.delivering.let_go(name, record.sink)
-                for name, sink in self.delivering.late_sinks.items():
-                    self.delivering.let_go(name, sink)
+                for each in self.delivering.row_sinks.values():
+                    self.delivering.let_go(each.name, each.sink)
                 self.archives.close()
                 self.log.close()
 

@@ -28,6 +28,7 @@ from windrow.engine.tables import BEGINNING, check_clock, instant_of
 from windrow.errors import StateError
 from windrow.execution.close import CloseTask, Work
 from windrow.execution.ingest import archived_section, is_archived
+from windrow.execution.malformed_rows import malformed_section
 from windrow.execution.reports import late_section
 from windrow.execution.shared import SharedWork
 from windrow.kernels.clock import PaneClock
@@ -124,7 +125,9 @@ class Draft:
         greatest = max([*moments, *([record.greatest] if record.greatest is not None else [])], default=None)
         late = record.late + sum(piece.late for piece in pieces)
         shed = record.shed + sum(report.shed for report in found)
-        self.streams[name] = replace(record, known=known, greatest=greatest, late=late, shed=shed)
+        malformed = record.malformed + sum(report.malformed for report in found)
+        record = replace(record, late=late, shed=shed, malformed=malformed)
+        self.streams[name] = replace(record, known=known, greatest=greatest)
         self._deltas += [report.chunk for report in found if report.chunk is not None]
         self._outbox += [report.outbox for report in found if report.outbox is not None]
         self._kept += [report.kept for report in found if report.kept is not None]
@@ -555,9 +558,10 @@ class Draft:
 
     def _entries(self) -> Iterable[OutboxEntry]:
         wanted = {record.id for record in self.queries.values() if record.is_running}
-        wanted |= {late_section(name) for name in self.streams} | self.archived
+        sections = late_section, malformed_section
+        wanted |= {of(name) for name in self.streams for of in sections} | self.archived
         gone = {state.options["id"] for name, state in self.last.queries.items() if name in self.dropped}
-        gone |= {late_section(name) for name in self.dropped_streams}
+        gone |= {of(name) for name in self.dropped_streams for of in sections}
         gone |= {s for e in self.last.outbox for s in e.pending if is_archived(s)} - self.archived
         for entry in self.last.outbox:
             left = entry.delivered(self.delivered.get(entry.ref.name, set()) | gone)
@@ -565,8 +569,8 @@ class Draft:
                 yield left
         for ref in self._outgoing:
             found = [each for section in ref.operators for each in asking(ref, section)]
-            sections = dict.fromkeys([*found, *map(archived_section, found)])
-            pending = tuple(section for section in sections if section in wanted)
+            known = dict.fromkeys([*found, *map(archived_section, found)])
+            pending = tuple(section for section in known if section in wanted)
             if pending:
                 yield OutboxEntry(self.last.number + 1, ref, pending)
 

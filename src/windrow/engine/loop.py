@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from windrow.engine.engine import Arrival, Engine, Promise, SourceChanged, sealed
 from windrow.engine.engine import Event as Told
-from windrow.errors import SourceError, StateError, WindrowError
+from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.spark.sources.source import Begun
 from windrow.state.crash import crash_point
 from windrow.state.manifest import SourceState
@@ -79,7 +79,9 @@ ATTEMPTS = 4
 #: how often a source that is away is asked by a run that takes what is there and ends
 ASKED_ONCE = 3
 #: the codes of errors that pass by themselves: nothing is wrong with rows, queries or the state
-PASSING = frozenset({"job-failed", "worker-late", "source-away", "kafka"})
+PASSING = frozenset({"job-failed", "worker-late", "worker-died", "source-away", "kafka"})
+#: how often workers may die of one range, before it is read in halves
+DEATHS = 2
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ class Loop:
         self._looks: list[Look] = []
         #: for a run that takes what is there: how far that was for each source when it began
         self._targets: dict[str, Any] = {}
+        #: for sources of which workers have died, the end of the range that has the row in it
+        self._suspects: dict[str, Offsets] = {}
         self._watched = Watched(self.engine)
         self._next = self._delivered = 0.0
 
@@ -203,7 +207,8 @@ class Loop:
         """What the next epoch reads. Among sources that are behind and are read by the same queries, those
         whose watermark is ahead wait for the others: what they give would only lie in the state."""
         is_full = self.engine.delivering.is_full
-        found = [taken for name in self.sources if not is_full and (taken := self._new(name)) is not None]
+        names = [] if is_full else list(self._suspects) or list(self.sources)
+        found = [taken for name in names if (taken := self._new(name)) is not None]
         behind = {each.stream for each in found if each.end.has_more}
         self._watched.look(self.sources, found, self.board)
         return [each for each in found if each.stream not in behind or not self._waits(each.stream, behind)]
@@ -212,6 +217,8 @@ class Loop:
         source, record = self.sources[name], self.engine.streams[name]
         if source.is_bounded and record.known.sealed:
             return None
+        if (suspect := self._suspects.get(name)) is not None:
+            return Taken(name, source, source.half(record.read.offsets, suspect) or suspect)
         latest = self._latest(name, source)
         if latest is None:
             return None
@@ -264,7 +271,9 @@ class Loop:
                 self.stopping.wait(pause)
                 taken = self._left_out(taken, changed.stream)
             except WindrowError as error:
-                taken = self._after(error, taken, attempt, pause)
+                before, taken = taken, self._after(error, taken, attempt, pause)
+                if taken != before:
+                    attempt, pause = 0, PAUSE
             pause = min(pause * 4, LONGEST_PAUSE)
         else:
             return
@@ -273,6 +282,9 @@ class Loop:
         crash_point("before-source-told")
         for each in taken:
             each.source.committed(each.end, self.engine.last.number)
+            suspect = self._suspects.get(each.stream)
+            if suspect is not None and suspect.at == each.end.at:
+                del self._suspects[each.stream]
         self.engine.calm()
         self.watch()
 
@@ -293,12 +305,31 @@ class Loop:
         if error.code not in PASSING or attempt >= ATTEMPTS:
             raise error
         self.engine.tell(Told("retried", "epoch", error))
+        if error.code == "worker-died" and attempt >= DEATHS and taken:
+            return self._halved(taken, error)
         away = error.stream if isinstance(error, SourceError) else None
         if isinstance(error, SourceError) and away is not None and not self.once:
             self.board.away(away, error)
             return self._left_out(taken, away)
         self.stopping.wait(pause)
         return taken
+
+    def _halved(self, taken: list[Taken], error: WindrowError) -> list[Taken]:
+        """Less than what workers died of: first half of the streams, then half of the one's rows. What is
+        left is looked at in the next epochs, so that at last the row is known by itself."""
+        if len(taken) > 1:
+            return taken[: len(taken) // 2]
+        ((name, source, end),) = ((each.stream, each.source, each.end) for each in taken)
+        start = self.engine.streams[name].read.offsets
+        half = source.half(start, end)
+        if half is None:
+            raise DataError(
+                f"workers die of {source.piece(start, end)} of stream `{name}`: {error.message}",
+                code="poison-row",
+                hint="take it out of the source, or mend the function that the queries call for it",
+            )
+        self._suspects[name] = end
+        return [Taken(name, source, half)]
 
     def _is_settled(self, taken: Taken, error: WindrowError) -> bool:
         """Whether a source has what it had: a file that is being written is no file with a fault."""
@@ -310,6 +341,7 @@ class Loop:
         """The others; what is left out is looked at anew."""
         for name in streams:
             self.board.forget(name)
+            self._suspects.pop(name, None)
             if self.once and name in self._targets:
                 self._targets[name] = self._asked(name, self.sources[name])
         return [each for each in taken if each.stream not in streams]

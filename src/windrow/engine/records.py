@@ -38,6 +38,8 @@ class StreamRecord:
     late: int = 0
     #: of the accepted rows, those that no query needed under overload
     shed: int = 0
+    #: texts of the source that were no rows, and were left out
+    malformed: int = 0
     #: the greatest value of WATTR that was ever seen
     greatest: int | None = None
     read: SourceState = field(default_factory=SourceState)
@@ -78,6 +80,7 @@ class StreamRecord:
                 **({} if self.kept_from is None else {"kept_from": write_instant(self.kept_from)}),
                 **({"unwatched": self.unwatched} if self.unwatched else {}),
                 **({"also": {a: p.to_json() for a, p in known.also.items()}} if known.also else {}),
+                **({"malformed": self.malformed} if self.malformed else {}),
             },
         )
 
@@ -95,7 +98,8 @@ class StreamRecord:
             state.sealed,
             {name: Progress.from_json(each) for name, each in state.options.get("also", {}).items()},
         )
-        found = cls(stream, known, state.late, state.shed, state.options["greatest"], state.source)
+        counts = state.late, state.shed, state.options.get("malformed", 0)
+        found = cls(stream, known, *counts, state.options["greatest"], state.source)
         found = replace(found, unwatched=state.options.get("unwatched", 0))
         return found if stream.keep is None else replace(found, kept_from=_kept_from(found, state))
 

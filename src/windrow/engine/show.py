@@ -44,6 +44,7 @@ _STREAMS = pa.schema(
         ("rows", pa.int64()),
         ("late", pa.int64()),
         ("shed", pa.int64()),
+        ("malformed", pa.int64()),
         ("source", pa.string()),
     ]
 )
@@ -137,6 +138,7 @@ def show_streams(streams: Mapping[str, StreamView], catalog: Catalog) -> pa.Tabl
             "rows": stream.progress.accepted,
             "late": stream.progress.late,
             "shed": stream.progress.shed,
+            "malformed": stream.progress.malformed,
             "source": catalog.streams[name].source,
         }
         for name, stream in streams.items()

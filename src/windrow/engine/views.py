@@ -232,6 +232,8 @@ class StreamProgress:
     sealed: bool
     #: of the accepted rows, those that no query needed under overload
     shed: int = 0
+    #: texts of the source that were no rows, and were left out
+    malformed: int = 0
 
 
 _Record = TypeVar("_Record")
@@ -602,4 +604,5 @@ class StreamView:
         record = self._record
         p = record.known.progress_on(record.stream, record.stream.wattr)
         known = record.known
-        return StreamProgress(p, known.accepted, record.late, record.greatest, known.sealed, record.shed)
+        counts = record.shed, record.malformed
+        return StreamProgress(p, known.accepted, record.late, record.greatest, known.sealed, *counts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from windrow.execution.malformed_rows import MALFORMED
 from windrow.windows.domain import ROW_NUM
 
 if TYPE_CHECKING:
@@ -23,6 +24,15 @@ def plain_names(schema: Schema) -> list[str]:
     """What columns are called on their way to a worker: Spark looks them up by name there, and takes a name
     with a dot in it for a field of a struct."""
     return [f"c{place}" for place in range(len(schema))]
+
+
+def parted(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
+    """Rows, and what is told of those among them that are none; None if nothing is."""
+    place = rows.schema.get_field_index(MALFORMED)
+    if place < 0:
+        return rows, None
+    told, rest = rows.column(place), rows.remove_column(place)
+    return (rest, None) if told.null_count == len(told) else (rest.filter(told.is_null()), told.drop_null())
 
 
 def as_declared(rows: pa.RecordBatch, schema: Schema) -> pa.Table:
@@ -68,6 +78,9 @@ class Arrived:
     ledgers: tuple[Ledger, ...] = ()
     #: whether several groupings may be aggregated at once: as far as is known, they have few groups in common
     together: bool = True
+    #: whether the frame hands on malformed rows, and what they are filed under if a sink is to have them
+    hands_on: bool = False
+    malformed_sink: str | None = None
 
     @property
     def numbers_rows(self) -> bool:

@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from windrow.algebra.expressions import Field, Schema
 from windrow.errors import DataError, WindrowError
-from windrow.execution.arrivals import as_declared
+from windrow.execution.arrivals import as_declared, parted
 from windrow.execution.delta_file import FEED, Spool, put_tables
 from windrow.execution.kept_rows import KeptWriter
+from windrow.execution.malformed_rows import MALFORMED, letters
 from windrow.execution.relational import RowsGathering
 from windrow.execution.reports import DONE, Fault, Ingested, fault_of, message, timed, undisturbed
 from windrow.execution.shared import LedgerGathering
@@ -29,7 +30,7 @@ from windrow.kernels.columnar.hashing import split
 from windrow.kernels.intake import Intake, Observed
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.relational.signed_rows import VE, VS, N
-from windrow.physical.native_sql import BEGIN, COUNT, GREATEST, SHED, Feed, native_query
+from windrow.physical.native_sql import BEGIN, COUNT, GREATEST, NO_ROW, SHED, Feed, native_query
 from windrow.physical.units import SlidingUnit
 from windrow.state.names import OUTBOX, RESERVED
 from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, too_far
@@ -178,6 +179,8 @@ class RowsTask:
     ledgers: tuple[Ledger, ...] = ()
     #: whether the rows that no query needs have been dropped, and counted, before
     thinned: bool = False
+    #: what malformed rows are filed under, if a sink is to have them
+    malformed_sink: str | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         undisturbed()
@@ -195,10 +198,15 @@ class RowsTask:
         gathering = [self._gathering(queries) for queries in _filed_together(self.queries)]
         common = [LedgerGathering(ledger) for ledger in self.ledgers]
         observed: list[Observed] = []
-        place, shed = self.place, 0
+        place, shed, malformed = self.place, 0, 0
         spent: dict[str, float] = {}
         with Spool(place, folder=OUTBOX) as outbox, KeptWriter(place, self.stream) as kept:
-            for batch in batches:
+            for rows in batches:
+                batch, told = parted(rows)
+                if told is not None:
+                    malformed += len(told)
+                    if self.malformed_sink is not None:
+                        outbox.writer.add(self.malformed_sink, letters(told.to_pylist()))
                 frame = frame_from_arrow(as_declared(batch, self.stream.schema), self.stream.schema)
                 judged = intake.judge(known, frame, self.now)
                 # numbers go on where this piece's rows ended; pieces with numbers are judged one by one
@@ -216,8 +224,8 @@ class RowsTask:
                 for ledger in common:
                     ledger.take(needed)
                 if self.archived and judged.accepted.height:
-                    rows = stream_rows(self.stream, judged.accepted)
-                    outbox.writer.add(archived_section(stream_source(self.stream.name)), rows.to_arrow())
+                    accepted = stream_rows(self.stream, judged.accepted)
+                    outbox.writer.add(archived_section(stream_source(self.stream.name)), accepted.to_arrow())
                 if self.late_sink is not None and judged.late.height:
                     outbox.writer.add(self.late_sink, judged.late.to_arrow())
         with Spool(place, stream=self.stream.name) as spool:
@@ -240,6 +248,7 @@ class RowsTask:
             shed,
             kept.ref,
             seconds=spent,
+            malformed=malformed,
         )
 
     def _own(self, needed: pl.DataFrame, query: str) -> pl.DataFrame:
@@ -331,6 +340,8 @@ class FeedTask:
             return Ingested(self.stream.name)
         table = pa.Table.from_batches(batches)
         frame = self._frame(table)
+        malformed = frame[BEGIN].eq(NO_ROW).fill_null(False)
+        refused, frame = int(frame.filter(malformed)[COUNT].sum()), frame.filter(~malformed)
         late, shed = frame[BEGIN].is_null(), frame[BEGIN].eq(SHED).fill_null(False)
         refusal = self._refusal(frame.filter(late)) or self._out_of_reach(frame.filter(~shed))
         if refusal is not None:
@@ -350,6 +361,7 @@ class FeedTask:
             latest=self._latest(panes),
             shed=int(frame.filter(shed)[COUNT].sum()) if self.observes else 0,
             together=bool(self.feed.parts),
+            malformed=refused if self.observes else 0,
         )
 
     def _frame(self, table: pa.Table) -> pl.DataFrame:
@@ -392,6 +404,22 @@ class FeedTask:
             if isinstance(greatest, int):
                 found[query.name] = (greatest - native.cut.origin) // native.cut.slide
         return found
+
+
+@dataclass(frozen=True)
+class LettersTask:
+    """Malformed rows that Spark has only counted, on their way to a sink."""
+
+    stream: str
+    section: str
+    place: Place
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        undisturbed()
+        with Spool(self.place, folder=OUTBOX) as outbox:
+            for batch in batches:
+                outbox.writer.add(self.section, letters(batch.column(MALFORMED).to_pylist()))
+        yield message(DONE, Ingested(self.stream, outbox=outbox.ref))
 
 
 # ------------------------------------------------------------ archive rows

@@ -65,7 +65,8 @@ def rows_task(batch: Arrived, place: Place, now: int, *, thinned: bool = False) 
     """The task that takes the rows of a batch."""
     sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
     more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
-    return RowsTask(batch.stream, batch.known, now, place, batch.queries, sink, *more, thinned=thinned)
+    known = batch.stream, batch.known, now, place, batch.queries, sink, *more
+    return RowsTask(*known, thinned=thinned, malformed_sink=batch.malformed_sink)
 
 
 def ingest_here(batch: Arrived, rows: pa.Table, place: Place, now: int) -> Ingested:

@@ -70,7 +70,7 @@ class Ingested:
     stream: str
     observed: Observed | None = None
     chunk: ChunkRef | None = None
-    #: late rows on their way to a sink
+    #: late and malformed rows on their way to a sink
     outbox: ChunkRef | None = None
     #: how many pane states Spark has aggregated
     panes: int = 0
@@ -87,6 +87,8 @@ class Ingested:
     seconds: Mapping[str, float] = field(default_factory=dict)
     #: whether these were states of several groupings at once
     together: bool = False
+    #: rows that were none, and are left out
+    malformed: int = 0
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from windrow.windows.domain import Instant
 
 BEGIN, MOMENT, COUNT, GREATEST, IS_SHED = "__begin", "__t", "__rows", "__greatest", "__shed"
-#: stands for the pane of rows that no query needs
-SHED = -(2**63) + 1
+#: stand for the panes of rows that no query needs, and of those that are none
+SHED, NO_ROW = -(2**63) + 1, -(2**63) + 2
 #: more grids than these are replaced by their common divisor
 MOST_GRIDS = 8
 #: this many groupings of one stream are aggregated natively; each reads the batch once more
@@ -423,17 +423,22 @@ def promised_sql(progress: Instant) -> str:
     return f"element_at(array({promised}L, 0L), IF({MOMENT} IS NULL, 2, 1))"
 
 
-def aggregation_sql(feed: Feed, view: str, moment: str, promised: str, shed: str = "") -> str:
+def aggregation_sql(
+    feed: Feed, view: str, moment: str, promised: str, shed: str = "", malformed: str = ""
+) -> str:
     """The aggregation of a feed over a view of the new rows. Rows before the promise are in no pane; those
     for which the condition `shed` holds are only counted, all together: it is looked at once for each row,
-    before anything else is computed from it."""
+    before anything else is computed from it. So are rows that are none, where the column `malformed` has
+    something."""
     rows = f"(SELECT *, {moment} AS {MOMENT} FROM {view})"
     if shed:
         rows = f"(SELECT *, {shed} AS {IS_SHED} FROM {rows})"
     pane = f"CASE WHEN {IS_SHED} THEN {SHED}L ELSE {feed.begin} END" if shed else feed.begin
-    begin = f"CASE WHEN {MOMENT} >= {promised} THEN {pane} END"
+    no_row = f"WHEN {malformed} IS NOT NULL THEN {NO_ROW}L " if malformed else ""
+    begin = f"CASE {no_row}WHEN {MOMENT} >= {promised} THEN {pane} END"
+    counted = " OR ".join(([IS_SHED] if shed else []) + ([f"{malformed} IS NOT NULL"] if malformed else []))
     inner = {
-        f"__key{place}": f"CASE WHEN {IS_SHED} THEN NULL ELSE {text} END" if shed else text
+        f"__key{place}": f"CASE WHEN {counted} THEN NULL ELSE {text} END" if counted else text
         for place, text in enumerate(feed.key_texts)
     }
     keys = "".join(f", {text} AS {name}" for name, text in inner.items())

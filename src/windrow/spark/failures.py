@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from traceback import walk_tb
+from typing import Any
 
+from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from windrow.errors import SourceError, WindrowError
@@ -35,13 +39,52 @@ def reason(error: BaseException) -> str:
 #: the class and text of an exception in a Java stack trace
 _CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Exception|Error)): (.*)$", re.MULTILINE)
 _READING = re.compile(r"while reading file (?:file://)?(\S+\w)")
-_MALFORMED = re.compile(r"MALFORMED_RECORD|MALFORMED_CSV_RECORD|FAILED_READ_FILE|BadRecordException")
 #: of the lines that Spark writes about it, one says what is wrong and one names the file
 _OTHER_HEADER = re.compile(
     r"CSV header[^\n]*\n(?:[^\n]*\n){0,2}? *(Expected[^\n]*|Header length[^\n]*)\nCSV file: (?:file://)?([^\n]*)"
 )
 _MISSING = re.compile(r"No module named '([\w.]+)'")
-_OTHER_VERSION = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version")
+#: Spark's conditions, and what is Java's where Spark has none: a source is not what it was
+_GONE = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND", "java.io.FileNotFoundException")
+#: rows are not what they should be; so is all that SQL calls a data exception
+_OF_ROWS = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "MALFORMED_CSV_RECORD")
+_DATA_EXCEPTION = "22"
+#: what stands between here and there has failed, while a file was read: it is not the file's fault
+_ON_THE_WAY = re.compile(
+    r"java\.net\.|javax\.net\.|java\.io\.(IO|InterruptedIO)Exception$|.*Timeout|.*amazonaws|.*azure"
+)
+#: a process that a task talks to is gone
+_HUNG_UP = ("java.io.EOFException", "java.net.SocketException")
+_MOST_CAUSES = 20
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One of the exceptions that led to a failure: its class, and Spark's condition and SQL state for it."""
+
+    kind: str
+    condition: str = ""
+    state: str = ""
+
+    def is_one_of(self, names: Sequence[str]) -> bool:
+        """Whether it is of one of these conditions, which may have parts, or classes."""
+        return self.kind in names or any(f"{self.condition}.".startswith(f"{name}.") for name in names)
+
+
+def causes(error: BaseException) -> list[Cause]:
+    """Why something failed in the JVM, the innermost last; nothing if it cannot be asked any more."""
+    found: list[Cause] = []
+    try:
+        each: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+        while each is not None and len(found) < _MOST_CAUSES:
+            kind = str(each.getClass().getName())
+            tells = is_instance_of(SparkContext._gateway, each, "org.apache.spark.SparkThrowable")
+            known = (each.getCondition(), each.getSqlState()) if tells else ("", "")
+            found.append(Cause(kind, *(str(part or "") for part in known)))
+            each = each.getCause()
+    except (Py4JError, OSError, AttributeError):
+        return found
+    return found
 
 
 @contextmanager
@@ -50,7 +93,7 @@ def job_failed(what: str) -> Iterator[None]:
     try:
         yield
     except SPARK_ERRORS as error:
-        raise translated(str(error), what) from error
+        raise translated(error, what) from error
     except Py4JError as error:
         raise _gone(error, what) from error
     except (OSError, EOFError) as error:  # py4j lets some errors of its sockets through as they are
@@ -73,26 +116,32 @@ def _is_of_py4j(error: BaseException) -> bool:
     return any(module.partition(".")[0] == "py4j" for module in modules)
 
 
-def translated(text: str, what: str) -> WindrowError:
-    """What a failed job means to a user."""
+def translated(error: BaseException, what: str) -> WindrowError:
+    """What a failed job means to a user. Of three classes: what rows are at fault for, and what is so about
+    their source, is told; all else is `job-failed` or the like, and may pass."""
+    text, known = str(error), causes(error)
     if "No space left on device" in text or "disk-full" in text:
         return WindrowError(
             f"the disk is full while {what}",
             code="disk-full",
             hint="make room and start again: nothing that was committed is lost",
         )
-    if "FileNotFoundException" in text or "FILE_NOT_EXIST" in text or "PATH_NOT_FOUND" in text:
+    if any(cause.is_one_of(_GONE) for cause in known):
         return SourceError(
             f"{what}: {_cause(text, 'File')}",
             code="file-missing",
             hint="put the file back, or start with a new state directory",
         )
-    by_source = told_by_task(text)
-    if by_source is not None:
-        return by_source
-    malformed = told(text, what)
-    if malformed is not None:
-        return malformed
+    return (
+        told_by_task(text)
+        or told(text, what)
+        or _of_files(text, known, what)
+        or _of_workers(text, known, what)
+    )
+
+
+def _of_files(text: str, known: Sequence[Cause], what: str) -> WindrowError | None:
+    """What is wrong with the files that were read, or with the way to them."""
     header = _OTHER_HEADER.search(text)
     if header is not None:
         return SourceError(
@@ -100,12 +149,19 @@ def translated(text: str, what: str) -> WindrowError:
             code="other-header",
             hint="give all files the same columns in the same order, or read them as streams of their own",
         )
-    if _MALFORMED.search(text):
+    if any(cause.is_one_of(("FAILED_READ_FILE",)) for cause in known) and _ON_THE_WAY.match(known[-1].kind):
+        return SourceError(f"{what}: {_cause(text)}{_file(text)}", code="source-away", hint=_GO_ON)
+    if any(cause.is_one_of(_OF_ROWS) or cause.state.startswith(_DATA_EXCEPTION) for cause in known):
         return SourceError(
             f"{what}: {_cause(text, 'Malformed')}{_file(text)}",
             code="malformed-row",
             hint="mend or remove the file and start again, or let such rows be dropped with `malformed=drop`",
         )
+    return None
+
+
+def _of_workers(text: str, known: Sequence[Cause], what: str) -> WindrowError:
+    """What is wrong with the processes that run tasks."""
     if is_late_worker(text):
         return WindrowError(
             f"{what}: Spark has started a Python process that was not there within ten seconds",
@@ -113,12 +169,18 @@ def translated(text: str, what: str) -> WindrowError:
             hint=f"the machine is very busy; {_GO_ON}",
         )
     missing = _MISSING.search(text)
-    if missing or _OTHER_VERSION.search(text):
+    if missing or "PYTHON_VERSION_MISMATCH" in text:
         found = f"have no module `{missing[1]}`" if missing else "are of another version"
         return WindrowError(
             f"{what}: Spark's Python workers run another Python than this program, and {found}",
             code="other-python",
             hint=f"set PYSPARK_PYTHON={sys.executable} before the session is made, or install windrow there",
+        )
+    if "Python worker exited unexpectedly" in text or any(cause.kind in _HUNG_UP for cause in known):
+        return WindrowError(
+            f"{what}: a Python worker has died",
+            code="worker-died",
+            hint=f"it may have had too little memory, or a library in it has crashed; {_GO_ON}",
         )
     return WindrowError(f"{what} failed: {_cause(text)}", code="job-failed", hint=_GO_ON)
 

@@ -25,7 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.errors import QueryError
 from windrow.execution.arrivals import Arrived, Few, plain_names
-from windrow.execution.ingest import FeedTask, shed_sql
+from windrow.execution.ingest import FeedTask, LettersTask, shed_sql
 from windrow.execution.kept_rows import KeepTask
 from windrow.execution.local import (
     SMALL_FEED,
@@ -36,6 +36,7 @@ from windrow.execution.local import (
     is_small,
     rows_task,
 )
+from windrow.execution.malformed_rows import MALFORMED
 from windrow.execution.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
 from windrow.kernels.intake import Observed
 from windrow.physical.native_sql import (
@@ -66,13 +67,13 @@ def thinned(batch: Arrived) -> DataFrame:
     columns = [quoted(name) for name in batch.stream.schema.names]
     promised, shed = promised_sql(batch.known.progress.progress), shed_sql(batch.shed, MOMENT)
     dropped = f"CASE WHEN {MOMENT} >= {promised} AND {shed} THEN {MOMENT} END AS {DROPPED}"
-    rows = batch.frame.selectExpr(*columns, f"{moment_sql(batch.stream)} AS {MOMENT}")
-    seen = rows.selectExpr(*columns, dropped).observe(
+    told = [MALFORMED] if batch.hands_on else []
+    rows = batch.frame.selectExpr(*columns, f"{moment_sql(batch.stream)} AS {MOMENT}", *told)
+    seen = rows.selectExpr(*columns, dropped, *told).observe(
         _name(batch), F.expr(f"count({DROPPED})"), F.expr(f"max({DROPPED})")
     )
-    sent = [
-        f"{name} AS {plain}" for name, plain in zip(columns, plain_names(batch.stream.schema), strict=True)
-    ]
+    plain = plain_names(batch.stream.schema)
+    sent = [f"{name} AS {sent}" for name, sent in zip(columns, plain, strict=True)] + told
     needed: DataFrame = seen.filter(f"{DROPPED} IS NULL").selectExpr(*sent)
     return needed
 
@@ -134,7 +135,7 @@ class SparkJobs:
 
     def _fetched(self, batch: Arrived, rows: DataFrame) -> pa.Table:
         """Rows that Spark has read."""
-        names = batch.stream.schema.names
+        names = (*batch.stream.schema.names, *([MALFORMED] if batch.hands_on else ()))
         if names not in self._columns:
             self._columns[names] = Fitting([F.col(quoted(name)) for name in names])
         with job_failed(f"reading {_listed([batch.stream.name])}"):
@@ -157,7 +158,20 @@ class SparkJobs:
 
 
 def ingest(batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
-    """Run the ingest job: all batches together."""
+    """Run the ingest job: all batches together. Where Spark has met malformed rows that it only counted, and
+    a sink is to have them, another job fetches them: they are few, as a rule none."""
+    reports = _ingested(batches, place, now)
+    counted = {report.stream for report in reports if report.malformed and report.outbox is None}
+    wanted = [(b, b.malformed_sink) for b in batches if b.stream.name in counted and b.malformed_sink]
+    for batch, section in wanted:
+        rows = batch.frame.where(f"{MALFORMED} IS NOT NULL").select(MALFORMED)
+        job = rows.mapInArrow(LettersTask(batch.stream.name, section, place), SCHEMA)
+        with job_failed(f"reading {_listed([batch.stream.name])}"):
+            reports += contents(job.toArrow(), DONE)
+    return reports
+
+
+def _ingested(batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
     if len(batches) == 1 and (batches[0].panes or SMALL_FEED) < SMALL_FEED and not batches[0].stream.keep:
         found = _fetched(batches[0], place)
         if found is not None:
@@ -202,7 +216,9 @@ def _parts(batch: Arrived, place: Place, now: int) -> Iterator[DataFrame]:
         task = FeedTask(batch.stream, feed, place, batch.queries, observes=number == 0)
         yield _aggregated(batch, feed).mapInArrow(task, SCHEMA)
     if batch.stream.keep is not None:
-        yield _columns(batch).mapInArrow(KeepTask(batch.stream, batch.known, now, place), SCHEMA)
+        yield _columns(batch, is_whole=False).mapInArrow(
+            KeepTask(batch.stream, batch.known, now, place), SCHEMA
+        )
 
 
 def _fetched(batch: Arrived, place: Place) -> Ingested | None:
@@ -247,11 +263,15 @@ def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
     return ingested
 
 
-def _columns(batch: Arrived, frame: DataFrame | None = None) -> DataFrame:
-    """The columns of the stream, and no others, as workers are sent them."""
+def _columns(batch: Arrived, frame: DataFrame | None = None, *, is_whole: bool = True) -> DataFrame:
+    """The columns of the stream, and no others, as workers are sent them; malformed rows come along if it is
+    to be the whole batch."""
     plain = zip(batch.stream.schema.names, plain_names(batch.stream.schema), strict=True)
     rows = batch.frame if frame is None else frame
-    return rows.select(*(F.col(quoted(name)).alias(sent) for name, sent in plain))
+    sent = [F.col(quoted(name)).alias(sent) for name, sent in plain]
+    if not batch.hands_on:
+        return rows.select(*sent)
+    return rows.select(*sent, MALFORMED) if is_whole else rows.where(f"{MALFORMED} IS NULL").select(*sent)
 
 
 def _no_order(stream: str) -> QueryError:
@@ -274,7 +294,14 @@ def _aggregated(batch: Arrived, feed: Feed) -> DataFrame:
     batch.frame.createTempView(view)
     try:
         panes: DataFrame = session.sql(
-            aggregation_sql(feed, view, moment_sql(batch.stream), known, shed_sql(batch.shed, MOMENT))
+            aggregation_sql(
+                feed,
+                view,
+                moment_sql(batch.stream),
+                known,
+                shed_sql(batch.shed, MOMENT),
+                MALFORMED if batch.hands_on else "",
+            )
         )
     finally:
         session.catalog.dropTempView(view)

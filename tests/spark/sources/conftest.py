@@ -11,6 +11,7 @@ from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.types import parse_type
 from windrow.execution.arrivals import Few
+from windrow.execution.malformed_rows import MALFORMED
 from windrow.spark.sources.source import Begun, Position, Source
 
 if TYPE_CHECKING:
@@ -57,10 +58,10 @@ def drain() -> Drain:
 
 
 def on_spark(rows: Any) -> Any:
-    """Rows as Spark reads them; if they can be had without it, they are the same."""
+    """Rows as Spark reads them, but for malformed ones; if they can be had without it, they are the same."""
     if not isinstance(rows, Few):
-        return rows
-    frame, table = rows.frame(), rows.table()
+        return rows.where(f"{MALFORMED} IS NULL").drop(MALFORMED) if MALFORMED in rows.columns else rows
+    frame, table = on_spark(rows.frame()), rows.table()
     if table is not None:
         same = frame.toArrow()
         names = [name for name in same.column_names if not name.startswith("__")]

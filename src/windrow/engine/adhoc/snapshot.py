@@ -9,7 +9,7 @@ answers), or the bounds of windows are asked for, the plan stays as it is, and r
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.catalog import Late, ProgressRule, Stream
 from windrow.algebra.operators import Limit, Project, TableJoin
@@ -87,9 +87,8 @@ def snapshot_of(asked: Emit) -> Snapshot:
         assert isinstance(scan, Scan)
         leaf = Leaf(f"{scan.stream.name}#{len(leaves)}", scan.stream, node.spec, scan.alias)
         leaves.append(leaf)
-        plain = replace(
-            scan.stream, name=leaf.name, progress=ProgressRule(), late=Late.DROP, late_sink=None, keep=None
-        )
+        nothing: dict[str, Any] = {"late_sink": None, "keep": None, "source": None}
+        plain = replace(scan.stream, name=leaf.name, progress=ProgressRule(), late=Late.DROP, **nothing)
         return Window(replace(scan, stream=plain), EVERYTHING)
 
     plan = top.rewrite(change)

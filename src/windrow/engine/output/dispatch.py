@@ -10,15 +10,14 @@ failure of a sink is one of the run. What was delivered is told to the next comm
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from windrow.engine.output.outbox import Outgoing
-from windrow.engine.output.schema import published_schema, rows_schema
+from windrow.engine.output.schema import published_schema
 from windrow.engine.output.workers import Acknowledged, SinkWorker
-from windrow.execution.reports import late_section
 from windrow.sinks.failures import is_failure, sink_failed
 from windrow.state.crash import crash_point
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windrow.engine.records import QueryRecord, StreamRecord
+    from windrow.engine.records import QueryRecord
     from windrow.errors import SinkError
     from windrow.sinks import Delivery, Sink
     from windrow.state.manifest import OutboxEntry
@@ -37,13 +36,23 @@ if TYPE_CHECKING:
 MOST_WAITING = 1 << 30
 
 
+@dataclass(frozen=True)
+class RowSink:
+    """Where late or malformed rows of a stream go."""
+
+    name: str
+    sink: Sink
+    schema: pa.Schema
+
+
 @dataclass
 class Delivering:
-    """What has been delivered since the last commit, and the sinks of late rows."""
+    """What has been delivered since the last commit, and the sinks of late and malformed rows."""
 
     #: told of each sink that fails, and with None of each that works
     tell: Callable[[str, SinkError | None], None]
-    late_sinks: dict[str, Sink] = field(default_factory=dict)
+    #: by section
+    row_sinks: dict[str, RowSink] = field(default_factory=dict)
     #: which sections of which outbox files the sinks have, since the last commit
     done: dict[str, set[str]] = field(default_factory=dict)
     #: called when all have got theirs, before what was delivered is let go of
@@ -102,7 +111,6 @@ class Delivering:
         store: Store,
         outbox: Sequence[OutboxEntry],
         queries: Iterable[QueryRecord],
-        streams: Mapping[str, StreamRecord],
     ) -> None:
         """All that waits, to all who wait."""
         self._failed = False
@@ -113,8 +121,8 @@ class Delivering:
             for record in queries:
                 if record.sink is not None and outgoing.pending(record.id):
                     self._give(record.query.name, record.id, record.sink, self._schema(record), outgoing)
-            for name, sink in self.late_sinks.items():
-                self._give(name, late_section(name), sink, rows_schema(streams[name].stream.schema), outgoing)
+            for section, rows in self.row_sinks.items():
+                self._give(rows.name, section, rows.sink, rows.schema, outgoing)
         finally:
             self._flush(before)
 

@@ -25,8 +25,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
+from windrow.algebra.catalog import Stream
 from windrow.errors import SourceError, nearest
 from windrow.execution.arrivals import Few
+from windrow.execution.malformed_rows import MALFORMED
 from windrow.kernels.columnar.columns import rows_schema
 from windrow.spark.failures import SPARK_ERRORS, reason
 from windrow.spark.sources.fit import Fitting, check_order_names, check_types, fitting, match_names
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import DataType as SparkType
 
-    from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.catalog import Table
     from windrow.algebra.types import DataType
     from windrow.spark.sources.urls import SourceUrl
     from windrow.state.manifest import SourceFile
@@ -81,9 +83,13 @@ class FilesSource(Source):
         files = [file for file in found if file.size]
         kind = wanted.format or _common_format(files, wanted)
         order_key = _order_key(kind, wanted)
-        check_order_names(stream, order_key)
+        self.hands_on_malformed = (
+            kind != "parquet" and wanted.malformed != "fail" and isinstance(stream, Stream)
+        )
+        check_order_names(stream, [*order_key, *([MALFORMED] if self.hands_on_malformed else ())])
         self.order_key, self.fingerprint = tuple(order_key), wanted.fingerprint(kind)
         self._reader = _Reader(spark, stream, wanted, kind, list(order_key.values()), self.order_key)
+        self._reader.hands_on = self.hands_on_malformed
         self._files = found if wanted.bounded else files
         self._read = _Read()
         if files:
@@ -141,6 +147,16 @@ class FilesSource(Source):
     def frame(self, start: Position, end: Offsets) -> DataFrame | Few:
         make = partial(self._reader.frame, end.items)
         return make() if end.rows is None else Few(end.rows, partial(self._reader.table, end.items), make)
+
+    def half(self, start: Position, end: Offsets) -> Offsets | None:
+        taken = end.items[: len(end.items) // 2]
+        if not taken or self.is_bounded:
+            return None
+        at = {**end.at, "files": int(start.get("files", 0)) + len(taken)}
+        return Offsets(at, taken, has_more=True, rows=self._reader.count(taken))
+
+    def piece(self, start: Position, end: Offsets) -> str:
+        return f"file {end.items[0].path}" if len(end.items) == 1 else self.describe()
 
     def check(self, end: Offsets) -> bool:
         """Whether the files are as they were when they were listed; of those elsewhere Spark makes sure."""
@@ -309,6 +325,8 @@ class _Reader:
     order_names: tuple[str, ...] = ()
     columns: dict[str, Any] | None = None
     where: str = ""
+    #: whether lines that are no rows come along
+    hands_on: bool = False
 
     def __post_init__(self) -> None:
         self.where = f"`{self.wanted.place}`"
@@ -445,7 +463,7 @@ class _Reader:
         header = None if self.columns is None else self.columns["header"]
         schema = csv_schema(self.stream, header, self.where)
         frame = self._load("csv", schema, paths, **self._csv_options())
-        how = TextFormat("csv", self.wanted.malformed, self.wanted.delimiter)
+        how = TextFormat("csv", self.wanted.malformed, self.wanted.delimiter, self.hands_on)
         return parse_csv(frame, how, self.stream, self.order, file_of(frame), self.where)
 
     # JSON.
@@ -453,7 +471,7 @@ class _Reader:
     def _json(self, paths: Sequence[str]) -> DataFrame:
         keys = {} if self.columns is None else self.columns["keys"]
         lines = self._load("text", StructType([StructField("value", StringType())]), paths)
-        how = TextFormat("json", self.wanted.malformed)
+        how = TextFormat("json", self.wanted.malformed, hands_on=self.hands_on)
         rows = lines.where(F.trim("value") != "")
         place = file_of(lines)
         return parse(rows, F.col("value"), how, self.stream, keys, self.order, place, in_files=True)

@@ -18,7 +18,8 @@ from windrow.algebra.catalog import EPOCHS, form_text, split_form
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, SourceError, nearest
-from windrow.spark.sources.malformed_rows import TIME, Shape, raised
+from windrow.execution.malformed_rows import TIME, Shape
+from windrow.spark.sources.malformed_rows import raised
 from windrow.spark.sources.spark_types import from_spark, to_spark, without_maps
 from windrow.spark.sources.wider_types import holds
 

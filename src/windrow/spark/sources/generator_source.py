@@ -156,6 +156,14 @@ class GeneratorSource(Source):
         make = partial(self._frame, first, last)
         return Few(last - first, partial(self._table, first, last), make) if self._is_plain else make()
 
+    def half(self, start: Position, end: Offsets) -> Offsets | None:
+        first, last = int(start.get("row", 0)), int(end.at["row"])
+        is_whole = self.is_bounded or last - first < 2
+        return None if is_whole else Offsets({"row": (first + last) // 2}, has_more=True)
+
+    def piece(self, start: Position, end: Offsets) -> str:
+        return f"row {start.get('row', 0)}"
+
     def _frame(self, first: int, last: int) -> DataFrame:
         parts = in_parts(first, last, self._spark.sparkContext.defaultParallelism)
         frame = frame_of_parts(self._spark, parts, self._read, self._schema)

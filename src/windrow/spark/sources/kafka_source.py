@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
+from windrow.algebra.catalog import Stream
+from windrow.execution.malformed_rows import MALFORMED
 from windrow.spark.sources.fit import check_order_names
 from windrow.spark.sources.kafka_client import Topic
 from windrow.spark.sources.kafka_offsets import check_still_there, limited
@@ -25,7 +27,7 @@ from windrow.spark.sources.urls import KafkaUrl, read_kafka_url
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.catalog import Table
     from windrow.spark.sources.kafka_offsets import Bounds
     from windrow.spark.sources.urls import SourceUrl
 
@@ -67,7 +69,8 @@ class KafkaSource(Source):
         self._spark, self._stream, self._wanted = spark, stream, wanted
         #: whether messages without a value mean nothing, as those that compaction goes by
         self._skips_empty = skips_empty
-        check_order_names(stream, self.order_key)
+        self.hands_on_malformed = wanted.malformed != "fail" and isinstance(stream, Stream)
+        check_order_names(stream, [*self.order_key, *([MALFORMED] if self.hands_on_malformed else ())])
         if wanted.format == "csv":
             check_flat(stream, "a csv message")
         self._topic: Topic | None = None
@@ -122,11 +125,28 @@ class KafkaSource(Source):
         messages = frame_of_parts(self._spark, parts, ReadMessages(self._stream.name, self._wanted), SCHEMA)
         if self._skips_empty:
             messages = messages.filter(F.col(VALUE).isNotNull())
-        how = TextFormat(self._wanted.format, self._wanted.malformed, self._wanted.delimiter)
+        wanted = self._wanted
+        how = TextFormat(wanted.format, wanted.malformed, wanted.delimiter, self.hands_on_malformed)
         order = [F.col(name) for name in self.order_key]
         topic = F.lit(f"topic `{self._wanted.topic}`, partition ")
         place = F.concat(topic, order[0], F.lit(", offset "), order[1])
         return parse(messages, F.col(VALUE).cast("string"), how, self._stream, order=order, place=place)
+
+    def half(self, start: Position, end: Offsets) -> Offsets | None:
+        """Partition by partition, so that at last one message is left."""
+        parts, taken = self._parts(start, end), dict(self._begun(start, ({}, {})))
+        left = sum(last - first for _, first, last in parts) // 2
+        if not left:
+            return None
+        for number, first, last in parts:
+            taken[number] = first + min(last - first, left)
+            left -= taken[number] - first
+        return Offsets(_position(taken), has_more=True)
+
+    def piece(self, start: Position, end: Offsets) -> str:
+        return " and ".join(
+            f"partition {number}, offset {first}" for number, first, _ in self._parts(start, end)
+        )
 
     def _parts(self, start: Position, end: Offsets) -> list[tuple[int, int, int]]:
         begun = self._begun(start, ({}, {}))

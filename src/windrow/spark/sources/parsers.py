@@ -30,12 +30,13 @@ from pyspark.sql.types import (
 
 from windrow.algebra.types import Kind
 from windrow.errors import SourceError
+from windrow.execution.malformed_rows import MALFORMED, TIME, Shape
 from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, quoted, timed
-from windrow.spark.sources.malformed_rows import TIME, Shape, raised
+from windrow.spark.sources.malformed_rows import raised, telling
 from windrow.spark.sources.spark_types import to_spark, without_maps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType as SparkType
@@ -64,6 +65,8 @@ class TextFormat:
     kind: str
     malformed: str = "fail"
     delimiter: str = ","
+    #: whether texts that are no rows are handed on, told of in a column of their own
+    hands_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,16 @@ class _Values:
 
     columns: list[Column]
     faults: list[Column]
+
+
+@dataclass(frozen=True)
+class _Telling:
+    """What is told of a row that is none."""
+
+    shape: Shape
+    place: Column | None
+    text: Column
+    values: Sequence[Column] = ()
 
 
 def parse(
@@ -99,9 +112,9 @@ def parse(
     values = _converted(frame, stream, [row.getField(name) for name in _fields(stream, names, how)])
     in_lines = place is not None and in_files
     shape = Shape.of(stream, how.kind, names, delimiter=how.delimiter, in_lines=in_lines)
-    error = raised(shape, F.col(_PLACE), F.col(_TEXT))
-    found = _sound(values.columns, [*broken, *values.faults], how, error)
-    return _unpacked(rows.select(found.alias(_ROW), *map(F.col, kept)), stream)
+    checked = _Values(values.columns, [*broken, *values.faults])
+    found = _sound(checked, how, stream, _Telling(shape, F.col(_PLACE), F.col(_TEXT)))
+    return _unpacked(rows.select(found.alias(_ROW), *map(F.col, kept)), stream, how)
 
 
 def _fields(stream: Stream | Table, names: Mapping[str, str], how: TextFormat) -> list[str]:
@@ -204,9 +217,9 @@ def parse_csv(
     broken = [F.col(_CORRUPT).isNotNull(), *(F.coalesce(fault, F.lit(False)) for fault in faults)]
     header = tuple(given)
     shape = Shape.of(stream, "csv", names, delimiter=how.delimiter, in_lines=True, header=header)
-    error = raised(shape, place, line, raw)
-    found = _sound(values.columns, [*broken, *values.faults], how, error)
-    return _unpacked(frame.select(found.alias(_ROW), *order), stream)
+    checked = _Values(values.columns, [*broken, *values.faults])
+    found = _sound(checked, how, stream, _Telling(shape, place, line, raw))
+    return _unpacked(frame.select(found.alias(_ROW), *order), stream, how)
 
 
 def _as_bytes(text: str) -> str:
@@ -303,23 +316,33 @@ def _instant(text: Column, *, is_utc: bool) -> Column:
     return F.when(text.rlike(TIME) & parsed.getField(_CORRUPT).isNull(), parsed.getField("t"))
 
 
-def _sound(columns: Sequence[Column], faults: Iterable[Column], how: TextFormat, error: Column) -> Column:
-    """The columns as one struct; under a fault an error, or, where such rows are left out, NULL.
+def _sound(values: _Values, how: TextFormat, stream: Stream | Table, told: _Telling) -> Column:
+    """The columns as one struct; under a fault an error, or, where such rows are left out, NULL, or, where
+    they are handed on, a struct without values that tells of the row.
 
     It is one expression, so that no column can be had without the check. It looks as if it could change:
     otherwise Spark would parse a text once more for every condition that it moves below.
     """
-    row = F.struct(*(column.alias(f"c{place}") for place, column in enumerate(columns)))
-    faulty = reduce(or_, faults) | (F.rand(0) < 0)
+    known = (told.shape, told.place, told.text, told.values)
+    columns = [column.alias(f"c{place}") for place, column in enumerate(values.columns)]
+    faulty = reduce(or_, values.faults) | (F.rand(0) < 0)
+    if how.hands_on:
+        kinds = enumerate(to_spark(field.type) for field in stream.schema)
+        nothing = [F.lit(None).cast(kind).alias(f"c{place}") for place, kind in kinds]
+        text = telling(*known) if how.malformed == "to" else F.lit("")
+        bad = F.struct(*nothing, text.alias(MALFORMED))
+        return F.when(faulty, bad).otherwise(F.struct(*columns, F.lit(None).cast("string").alias(MALFORMED)))
+    row = F.struct(*columns)
     if how.malformed == "drop":
         return F.when(~faulty, row)
-    return F.when(faulty, error).otherwise(row)
+    return F.when(faulty, raised(*known)).otherwise(row)
 
 
-def _unpacked(rows: DataFrame, stream: Stream | Table) -> DataFrame:
+def _unpacked(rows: DataFrame, stream: Stream | Table, how: TextFormat) -> DataFrame:
     names = stream.schema.names
     chosen = [F.col(_ROW).getField(f"c{place}").alias(name) for place, name in enumerate(names)]
-    return rows.where(F.col(_ROW).isNotNull()).select(*chosen, *map(F.col, rows.columns[1:]))
+    last = [F.col(_ROW).getField(MALFORMED).alias(MALFORMED)] if how.hands_on else []
+    return rows.where(F.col(_ROW).isNotNull()).select(*chosen, *map(F.col, rows.columns[1:]), *last)
 
 
 def schema_text(schema: StructType) -> str:

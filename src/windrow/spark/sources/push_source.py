@@ -133,6 +133,14 @@ class PushSource(Source):
         first = int(start.get("row", 0))
         return table.append_column(ROW, pa.array(np.arange(first, first + table.num_rows)))
 
+    def half(self, start: Position, end: Offsets) -> Offsets | None:
+        taken = end.items[: len(end.items) // 2]
+        rows = sum(push.rows.num_rows for push in taken)
+        return Offsets({"row": int(start.get("row", 0)) + rows}, taken, has_more=True) if taken else None
+
+    def piece(self, start: Position, end: Offsets) -> str:
+        return f"a push of {end.at['row'] - int(start.get('row', 0)):,} rows"
+
     def keys(self, end: Offsets) -> pa.Table | None:
         keys = [push.key for push in end.items]
         none = pa.array([0] * len(keys), pa.int64())

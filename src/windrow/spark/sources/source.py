@@ -44,6 +44,8 @@ class Source:
     is_bounded: bool = False
     #: columns that give each row its place in arrival order within an epoch; () if there is none
     order_key: tuple[str, ...] = ()
+    #: whether rows that are none come along, told of in a last column `__malformed`
+    hands_on_malformed: bool = False
     #: whether looking how far it is takes time: then a thread of its own looks
     is_slow: bool = False
     #: whether it calls `wake` when there is something new, so that nobody need look
@@ -78,6 +80,14 @@ class Source:
     def frame(self, start: Position, end: Offsets) -> Any:
         """The rows after `start` up to `end`: a Spark frame, an Arrow table, or `Few`."""
         raise NotImplementedError
+
+    def half(self, start: Position, end: Offsets) -> Offsets | None:
+        """Where the first half of a range ends; None if it is in one piece."""
+        return None
+
+    def piece(self, start: Position, end: Offsets) -> str:
+        """A range that is in one piece, for people."""
+        return self.describe()
 
     def check(self, end: Offsets) -> bool:
         """Whether what was read is still what it was, before a commit says so."""

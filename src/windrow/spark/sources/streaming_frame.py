@@ -186,7 +186,7 @@ class StreamingFrame(Source):
         if is_late_worker(str(found)) and self._starts_left:
             self._start()
             return True
-        raise translated(str(found), self._what)
+        raise translated(found, self._what)
 
     def _is_active(self) -> bool:
         with self._reading():

@@ -331,6 +331,12 @@ def table_url(table: Table) -> tuple[FilesUrl | KafkaUrl, str | None]:
     asked = {name: value for name, value in url.options.items() if name == _CHANGELOG}
     form = read_options(asked, {_CHANGELOG: choice(*CHANGELOGS)}, f"{url.scheme}:").get(_CHANGELOG)
     plain = replace(url, options={n: v for n, v in url.options.items() if n != _CHANGELOG})
+    if plain.options.get("malformed") == "to":
+        raise QueryError(
+            f"malformed rows of {table.title} cannot go to a sink: all of it is read at every change",
+            code="bad-option",
+            hint="say `malformed=drop`, or mend them",
+        )
     if form is not None:
         changes_of(table, form)
     if url.scheme == "files":

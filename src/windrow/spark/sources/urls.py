@@ -186,11 +186,12 @@ def single_character(text: str) -> str:
 #: what the name of a file ends in, for each format
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 _COMPRESSED = (".gz", ".bz2", ".zst", ".snappy")
-_OPTIONS = {
+_OPTIONS: dict[str, Reader] = {
     "format": choice("parquet", "csv", "json"),
     "header": flag,
     "delimiter": single_character,
-    "malformed": choice("fail", "drop"),
+    "malformed": choice("fail", "drop", "to"),
+    "malformed_sink": str,
     "absent": choice("fail", "null"),
     "files_per_batch": count,
     "bytes_per_batch": count,
@@ -201,6 +202,7 @@ _FORMATS_OF = {
     "header": {"csv"},
     "delimiter": {"csv"},
     "malformed": {"csv", "json"},
+    "malformed_sink": {"csv", "json"},
     "absent": {"json", "parquet"},
 }
 #: what an epoch takes at most, unless it is told: a long backlog is read in portions that fit in memory
@@ -216,6 +218,7 @@ class FilesUrl:
     header: bool = True
     delimiter: str = ","
     malformed: str = "fail"
+    malformed_sink: str | None = None
     absent: str = "fail"
     files_per_batch: int = _FILES_PER_BATCH
     bytes_per_batch: int = _BYTES_PER_BATCH
@@ -251,7 +254,34 @@ def read_files_url(url: SourceUrl) -> FilesUrl:
             code="bad-option",
             hint="leave out one of them",
         )
+    _check_malformed(options)
     return FilesUrl(url.place, **options)
+
+
+def _check_malformed(options: Mapping[str, Any]) -> None:
+    """`malformed=to` and a sink belong together."""
+    is_told, sink = options.get("malformed") == "to", options.get("malformed_sink")
+    if is_told and not sink:
+        raise QueryError(
+            "`malformed=to` does not say where malformed rows go",
+            code="bad-option",
+            hint="add a sink, as in `malformed=to&malformed_sink=files:///data/malformed`",
+        )
+    if sink is not None and not is_told:
+        raise QueryError(
+            "`malformed_sink` says nothing without `malformed=to`",
+            code="bad-option",
+            hint="say `malformed=to`",
+        )
+
+
+def malformed_sink(source: str | None) -> str | None:
+    """The sink that a source's text names for its malformed rows.
+
+    >>> malformed_sink("kafka://host:9092/topic?malformed=to&malformed_sink=files:///bad%3Fformat=json")
+    'files:///bad?format=json'
+    """
+    return None if source is None else parse_url(source).options.get("malformed_sink")
 
 
 def format_of(name: str) -> str | None:
@@ -267,11 +297,12 @@ def format_of(name: str) -> str | None:
 
 
 _PREFIX = "kafka."
-_KAFKA_URL_OPTIONS = {
+_KAFKA_URL_OPTIONS: dict[str, Reader] = {
     "starting": choice("earliest", "latest"),
     "format": choice("json", "csv"),
     "delimiter": single_character,
-    "malformed": choice("fail", "drop"),
+    "malformed": choice("fail", "drop", "to"),
+    "malformed_sink": str,
     "rows_per_batch": count,
     "timeout": seconds,
 }
@@ -295,6 +326,7 @@ class KafkaUrl:
     format: str = "json"
     delimiter: str = ","
     malformed: str = "fail"
+    malformed_sink: str | None = None
     rows_per_batch: int | None = None
     timeout: int = 10_000_000
     client: dict[str, str] = field(default_factory=dict, repr=False)
@@ -344,4 +376,5 @@ def read_kafka_url(url: SourceUrl) -> KafkaUrl:
             code="bad-option",
             hint="say `format=csv`",
         )
+    _check_malformed(options)
     return KafkaUrl(servers, topic, client=client, **options)
