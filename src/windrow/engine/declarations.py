@@ -281,10 +281,8 @@ def register(engine: Engine, statement: BoundStatement, sink: Sink | None = None
         case DeclareStream(stream):
             if stream.source is not None:
                 check_url(stream.source)
-            if stream.late_sink is not None:
-                check_sink(stream.late_sink)
-            if (sink_url := malformed_sink(stream.source)) is not None:
-                check_sink(sink_url)
+            for url in filter(None, (stream.late_sink, malformed_sink(stream.source))):
+                check_sink(url)
             engine.add_stream(stream, sink)
         case DeclareTable(table):
             if table.source is not None:

@@ -169,7 +169,11 @@ class Refreshes:
 
     def copy(self) -> Refreshes:
         """The same, to go back to if an epoch fails."""
-        return deepcopy(self) if self._schedules else copy(self)
+        if self._schedules:
+            return deepcopy(self)
+        found = copy(self)  # what was measured is only for groups that have schedules
+        found._schedules, found._measured = {}, dict(self._measured)
+        return found
 
     def decisions(self, known: Collection[str]) -> dict[str, Any]:
         """For the manifest: what is known of these queries."""
