@@ -6,6 +6,7 @@ has begun threads; so a life costs no start, and many of them can be ended.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -13,27 +14,70 @@ import sys
 from collections import Counter
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import pyarrow.parquet as pq
 import pytest
+from confluent_kafka import Producer
+from pyspark.sql.types import LongType, StructField, StructType
 from tests.engine.driven import STREAM, Driven
 from tests.engine.test_loop import Script
-from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, oracle, rows_of
+from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, oracle, rows_of, table_of
+from tests.support.patience import PATIENCE
 
+from windrow.algebra.catalog import Stream
 from windrow.session import Windrow
+from windrow.spark.sources import Source, files_source
+from windrow.spark.sources.kafka_source import KafkaSource, ReadMessages
+from windrow.spark.sources.source import Offsets, Position
+from windrow.spark.sources.urls import FilesUrl, KafkaUrl
 
 #: seconds after which a life is ended, at most; what a life needs is about half of it
 LONGEST = 0.6
 PUSHED = f"CREATE STREAM s ({COLUMNS}) {OPTIONS} FROM 'push:'"
 
 
+#: seconds in which a client of Kafka finds its brokers
+TO_FIND_BROKERS = 1.5
+
+
+def parquet_files(stream: Stream, folder: Path) -> Source:
+    """The source of files itself; what it would ask Spark for is known."""
+    known = StructType([StructField(name, LongType()) for name in stream.schema.names]).jsonValue()
+    files_source._order_key = lambda *_: {}
+    files_source._Reader.look_at = lambda self, _: setattr(self, "columns", {"schema": known})  # type: ignore[method-assign]
+    wanted = FilesUrl(f"{folder}/in/*.parquet", format="parquet", files_per_batch=1)
+    return files_source.FilesSource(cast("Any", None), stream, wanted)
+
+
+class Messages(KafkaSource):
+    """The source of Kafka itself; messages of one batch each are read as tasks read them, and parsed here."""
+
+    def frame(self, start: Position, end: Offsets) -> Any:
+        read = ReadMessages("s", self._wanted)
+        batches = [batch for part in self._parts(start, end) for batch in read(part)]
+        return table_of(
+            [row for batch in batches for text in batch.column(0).to_pylist() for row in json.loads(text)]
+        )
+
+
+def source_of(kind: str, stream: Stream, folder: Path) -> Source:
+    """What a life reads."""
+    if kind == "files":
+        return parquet_files(stream, folder)
+    if kind == "kafka":
+        url = KafkaUrl((folder / "server").read_text(), folder.name, rows_per_batch=1)
+        return Messages(cast("Any", None), stream, url)
+    return Script(*BATCHES)
+
+
 def live(kind: str, folder: str) -> None:
     """A life that takes everything, and ends in order if nobody ends it."""
     w = Driven(Path(folder) / "state")
-    w.sql(STREAM if kind == "read" else PUSHED)
+    w.sql(PUSHED if kind == "push" else STREAM)
     w.query("q", SUMS, sink=f"files://{folder}/out")
-    if kind == "read":
-        w._sources["s"] = Script(*BATCHES)
+    if kind != "push":
+        w._sources["s"] = source_of(kind, w.engine.streams["s"].stream, Path(folder))
         w.run(once=True)
     else:
         w.start()
@@ -46,22 +90,44 @@ def live(kind: str, folder: str) -> None:
 
 def judge(folder: str) -> None:
     """Ends with 0 if the sink has what the oracle says."""
-    import pyarrow.parquet as pq
-
     rows: Counter[Any] = Counter()
     for file in sorted((Path(folder) / "out").glob("*.parquet")):
         rows += Counter(rows_of(pq.read_table(file)))
     sys.exit(0 if rows == oracle(SUMS) else 1)
 
 
-def kill_lives(kind: str, folder: Path, seed: int, kills: int) -> int:
+@pytest.fixture(scope="module")
+def cluster() -> Producer:
+    """A broker of Kafka in this process."""
+    return Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 2})
+
+
+def prepare(kind: str, folder: Path, cluster: Producer) -> None:
+    """What lives are to read."""
+    if kind == "files":
+        (folder / "in").mkdir()
+    for number, batch in enumerate(BATCHES):
+        if kind == "files":
+            pq.write_table(table_of(batch), folder / "in" / f"{number}.parquet")
+            os.utime(folder / "in" / f"{number}.parquet", (1_700_000_000 + number,) * 2)
+        elif kind == "kafka":
+            cluster.produce(folder.name, value=json.dumps(batch), partition=0)
+    if kind == "kafka":
+        assert cluster.flush(PATIENCE) == 0
+        (metadata,) = cluster.list_topics(timeout=PATIENCE).brokers.values()
+        (folder / "server").write_text(f"{metadata.host}:{metadata.port}")
+
+
+def kill_lives(kind: str, folder: Path, seed: int, kills: int, cluster: Producer) -> int:
     """End lives one after the other at random moments; the last is let be. How many were really ended."""
     chance, fork, ended = random.Random(seed), get_context("forkserver"), 0
+    longest = LONGEST + (TO_FIND_BROKERS if kind == "kafka" else 0)
+    prepare(kind, folder, cluster)
     fork.set_forkserver_preload(["tests.engine.test_killed_anywhere", "windrow.session"])
     for _ in range(kills):
         child = fork.Process(target=live, args=(kind, str(folder)), daemon=True)
         child.start()
-        child.join(chance.uniform(0.02, LONGEST))
+        child.join(chance.uniform(0.02, longest))
         if child.is_alive():
             os.kill(int(child.pid or 0), signal.SIGKILL)
             ended += 1
@@ -79,16 +145,23 @@ def kill_lives(kind: str, folder: Path, seed: int, kills: int) -> int:
     return ended
 
 
-@pytest.mark.parametrize("kind", ["read", "push"])
-def test_killed_at_random_moments_nothing_is_lost_or_doubled(kind: str, tmp_path: Path) -> None:
-    assert kill_lives(kind, tmp_path, seed=1, kills=6)
+KINDS = ("read", "push", "files", "kafka")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_at_random_moments_nothing_is_lost_or_doubled(
+    kind: str, tmp_path: Path, cluster: Producer
+) -> None:
+    assert kill_lives(kind, tmp_path, 1, 6, cluster)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", ["read", "push"])
-def test_killed_at_many_random_moments_nothing_is_lost_or_doubled(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_at_many_random_moments_nothing_is_lost_or_doubled(
+    kind: str, tmp_path: Path, cluster: Producer
+) -> None:
     ended = seed = 0
     while ended < 100:
         (tmp_path / str(seed)).mkdir()
-        ended += kill_lives(kind, tmp_path / str(seed), seed, kills=10)
+        ended += kill_lives(kind, tmp_path / str(seed), seed, 10, cluster)
         seed += 1

@@ -159,7 +159,7 @@ def test_a_broker_that_is_away_is_told_with_its_stream() -> None:
     error = SourceError("no answer", code="source-away", hint="wait")
     with pytest.raises(RuntimeError) as raised, told_to_driver("bids"):
         raise error
-    told = translated(f"org.apache.spark.SparkException: {raised.value}", "reading")
+    told = translated(RuntimeError(f"SparkException: {raised.value}"), "reading")
     assert isinstance(told, SourceError)
     assert (told.stream, told.code, told.message, told.hint) == ("bids", "source-away", "no answer", "wait")
 
