@@ -8,6 +8,7 @@ or all it tells, before and after its last rows, is what a life with undamaged f
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 from collections import Counter
@@ -218,6 +219,22 @@ def test_damage_anywhere_is_told_or_harmless(left: Left, draws: st.DataObject) -
     damage, at = draws.draw(st.sampled_from(DAMAGES)), draws.draw(st.floats(0, 1))
     ended = left.goes_on(file, damage, at)
     assert not ended.startswith("wrong"), (file, ended)
+
+
+#: of each of the two endings of a first life
+FLIPS = 250
+
+
+@pytest.mark.thorough
+def test_five_hundred_bytes_changed_one_by_one_are_told_or_harmless(left: Left) -> None:
+    """Files are chosen evenly by kind, since most are chunks; what comes of all is counted."""
+    chance, kinds, endings = random.Random(FLIPS), sorted(left.files), Counter[str]()
+    for _ in range(FLIPS):
+        file = chance.choice(left.files[chance.choice(kinds)])
+        ended = left.goes_on(file, "flip", chance.random())
+        assert not ended.startswith("wrong"), (file, ended)
+        endings[ended] += 1
+    assert endings["refused: damaged"] > FLIPS // 4, endings
 
 
 def _archive(left: Left, name: str) -> Path:
