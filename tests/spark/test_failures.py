@@ -20,12 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 import windrow as wr
 from windrow.engine.loop import PASSING
-from windrow.errors import SourceError, StateError, WindrowError
+from windrow.errors import StateError, WindrowError
 from windrow.spark import failures
 from windrow.spark import session as module
 from windrow.spark.failures import Cause, job_failed, translated
 from windrow.spark.java import JavaHome
-from windrow.spark.sources.ranges import told_to_driver
 
 #: how long anything may take on a busy machine
 PATIENCE = 240
@@ -61,17 +60,6 @@ def test_what_workers_lack(text: str, code: str, part: str) -> None:
     assert code != "other-python" or f"PYSPARK_PYTHON={sys.executable}" in str(error.hint)
 
 
-def _killed(batches: Any) -> Any:
-    os._exit(9)
-    yield from batches
-
-
-def _lost(batches: Any) -> Any:
-    with told_to_driver("s"):
-        raise SourceError("rows 3 to 5 are gone", code="lost-rows", hint="none")
-    yield from batches
-
-
 def test_failures_are_told_by_sparks_conditions(spark: SparkSession, tmp_path: Path) -> None:
     """The rows' fault, a source's facts, and everything else, which is tried again."""
     (tmp_path / "no.parquet").write_text("no parquet")
@@ -89,8 +77,6 @@ def test_failures_are_told_by_sparks_conditions(spark: SparkSession, tmp_path: P
             read.option("mode", "FAILFAST").csv(str(tmp_path / "no.csv")),
             spark.sql("SELECT CAST(a AS INT) AS a FROM VALUES ('x') AS t(a)"),
         ],
-        "lost-rows": [spark.range(3).mapInArrow(_lost, "id BIGINT")],
-        "worker-died": [spark.range(3).mapInArrow(_killed, "id BIGINT")],
         "job-failed": [lambda: spark.sql("SELECT * FROM nowhere")],
     }
     for code, frames in cases.items():
@@ -99,7 +85,7 @@ def test_failures_are_told_by_sparks_conditions(spark: SparkSession, tmp_path: P
                 made: Any = frame if isinstance(frame, DataFrame) else frame()
                 made.toArrow()
             assert told.value.code == code, told.value.message
-            assert (told.value.code in PASSING) == (code in ("worker-died", "job-failed"))
+            assert (told.value.code in PASSING) == (code == "job-failed")
 
 
 @pytest.mark.parametrize(
@@ -116,6 +102,13 @@ def test_a_store_that_does_not_answer_is_no_fault_of_the_file(
     found = [Cause("org.apache.spark.SparkException", "FAILED_READ_FILE.NO_HINT", "KD001"), Cause(innermost)]
     monkeypatch.setattr(failures, "causes", lambda _: found)
     assert translated(RuntimeError("while reading file s3a://b/1.parquet."), "reading").code == code
+
+
+def test_a_worker_that_hung_up_has_died(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Cause("org.apache.spark.SparkException"), Cause("java.io.EOFException")]
+    monkeypatch.setattr(failures, "causes", lambda _: found)
+    error = translated(RuntimeError("Job aborted due to stage failure"), "reading stream `s`")
+    assert (error.code, error.code in PASSING) == ("worker-died", True)
 
 
 @pytest.mark.parametrize("sent", [KeyboardInterrupt, RuntimeError])
