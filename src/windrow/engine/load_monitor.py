@@ -195,7 +195,7 @@ def _bill(
             member.name,
             group.drop.most,
             member.priority,
-            answers * parts[member.name] + more[member.name],
+            answers * parts[member.name] + more.get(member.name, 0.0),
         )
         for member in group.members
     )
