@@ -20,7 +20,6 @@ from tests.cli.support import run
 from tests.engine.driven import STREAM, Driven
 from tests.engine.world import BATCHES, COLUMNS, SUMS, table_of
 
-from windrow.cli.session import _forget_secrets
 from windrow.credentials import refuse_literals, resolve
 from windrow.engine.explain import explain_plan
 from windrow.errors import QueryError, SinkError, SourceError, WindrowError
@@ -473,17 +472,6 @@ def test_what_is_no_secret_stays_readable() -> None:
     assert KafkaTarget.of(SinkUrl.parse(url)).settings["sasl.password"] == "${env:P}"
     for path in ("files:///data/a:b@c/x.csv", "abfss://box@shop.dfs.core.windows.net/x", "data/12:30@x.csv"):
         refuse_literals(path)
-
-
-def test_the_history_of_a_shell_has_no_secrets() -> None:
-    lines = [f"CREATE … FROM 'kafka://h/t?kafka.sasl.password={CANARY}';", "SHOW STREAMS;"]
-    history = SimpleNamespace(
-        get_current_history_length=lambda: len(lines),
-        get_history_item=lambda place: lines[place - 1],
-        replace_history_item=lines.__setitem__,
-    )
-    _forget_secrets(history)
-    assert lines == ["CREATE … FROM 'kafka://h/t?kafka.sasl.password=…';", "SHOW STREAMS;"]
 
 
 def test_an_error_about_a_secret_is_shown_like_this() -> None:
