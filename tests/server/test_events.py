@@ -7,7 +7,8 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +133,78 @@ def test_a_dropped_query_ends_its_events(server: Server) -> None:
         stream = events(response)
         next(stream)
         server.http.delete("/api/queries/sums").raise_for_status()
-        server.service.answers.listeners[0]("sums")
         assert next(stream)["event"] == "end"
         assert list(stream) == []
+
+
+def test_answers_are_read_once_for_all_who_follow(server: Server) -> None:
+    read, log = [], server.service.answers
+    real = log.after
+    log.after = lambda *given: read.append(given) or real(*given)  # type: ignore[method-assign, func-returns-value]
+    with ExitStack() as stack:
+        path = "/api/queries/sums/events"
+        responses = [stack.enter_context(server.http.stream("GET", path)) for _ in range(20)]
+        streams = [events(each) for each in responses]
+        assert {next(each)["event"] for each in streams} == {"open"}
+        for number in range(5):
+            _push(server, number)
+        last = str(log.last("sums"))
+        found = [list(_up_to(each, last)) for each in streams]
+    assert all(each == found[0] for each in found)
+    assert len(_answers(found[0])) >= 4
+    assert len(read) < 20  # one or two for each commit, not for each client
+
+
+def _only_answers(response: httpx.Response) -> Iterator[dict[str, Any]]:
+    return (each for each in events(response) if each["event"] == "answers")
+
+
+def _up_to(stream: Iterator[dict[str, Any]], id_: str) -> Iterator[dict[str, Any]]:
+    for each in stream:
+        yield each
+        if each["id"] == id_:
+            return
+
+
+def test_clients_further_back_than_what_is_held_for_all_miss_nothing(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windrow.server.events._TAIL_BYTES", 300)
+    monkeypatch.setattr("windrow.server.events._CHUNK_BYTES", 200)
+    paths = ["/api/queries/sums/events?after=0", "/api/queries/sums/events?after=0-5"]
+    with server.http.stream("GET", paths[0]) as one, server.http.stream("GET", paths[1]) as two:
+        for number in range(25):
+            _push(server, number)
+        last = str(server.service.answers.last("sums"))
+        found = [list(_up_to(_only_answers(each), last)) for each in (one, two)]
+    everything = server.http.get("/api/queries/sums/results?limit=10000").json()["rows"]
+    assert [_answers(each) for each in found] == [everything, everything]
+
+
+def test_who_follows_a_query_whose_answers_cannot_be_read_is_let_go(server: Server) -> None:
+    text = "CREATE QUERY counts AS SELECT COUNT(*) AS n FROM s [RANGE 10 SLIDE 10]"
+    server.http.post("/api/statements", json={"sql": text}).raise_for_status()
+    log = server.service.answers
+    real = log.after
+
+    def failing(query: str, *given: Any) -> Any:
+        if query == "counts":
+            raise StateError("the disk is gone", code="answers-lost")
+        return real(query, *given)
+
+    log.after = failing  # type: ignore[method-assign]
+    with (
+        server.http.stream("GET", "/api/queries/counts/events") as broken,
+        server.http.stream("GET", "/api/queries/sums/events") as good,
+    ):
+        for number in range(3):
+            _push(server, number)
+        with suppress(httpx.RemoteProtocolError):
+            assert [each["event"] for each in events(broken)] == ["open"]
+        assert [each["event"] for each in events(good, 2)] == ["open", "answers"]
+    log.after = real  # type: ignore[method-assign]
+    with server.http.stream("GET", "/api/queries/counts/events?after=0") as again:
+        assert [each["event"] for each in events(again, 2)] == ["open", "answers"]
 
 
 @pytest.mark.slow
@@ -220,6 +290,18 @@ def test_the_page_gets_looks_and_the_answers_of_all_queries(server: Server) -> N
     assert looked["streams"][0]["name"] == "s"
     assert looked["epochs"][-1]["rows"] == 2
     assert seen["counts"][0]["n"] == 2
+
+
+def test_a_page_that_comes_back_gets_the_answers_it_has_not_seen(server: Server) -> None:
+    for number in range(8):
+        _push(server, number)
+    pages = server.http.get("/api/queries/sums/results?limit=10000").json()["rows"]
+    commits = [part.commit for part in server.service.answers.after("sums", Place(0), 10_000)]
+    for after in (0, commits[2]):
+        with server.http.stream("GET", f"/api/events?after={after}") as response:
+            found = list(islice(_only_answers(response), sum(each > after for each in commits)))
+        assert [each["data"]["commit"] for each in found] == [each for each in commits if each > after]
+        assert _answers(found) == pages[len(pages) - len(_answers(found)) :]
 
 
 # ------------------------------------------------------------ the log

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import threading
+import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from tests.server.world import Server, serving
@@ -55,55 +56,122 @@ def _try(requests: Any) -> None:
     answered()
 
 
-def _epochs(server: Server, number: int) -> float:
-    """Seconds that an epoch takes, the middle one of many."""
-    base = server.windrow.streams["s"].progress.greatest or 0
-    took = []
-    for each in range(number):
+# ------------------------------------------------------------ a crowd
+
+#: a process of clients: followers of a query, and readers who ask again and again, as Retry-After allows.
+#: Given the id of an event, it ends when every follower has had that
+_CROWD = """
+import asyncio, json, re, sys
+
+host, port, followers, readers = "127.0.0.1", *map(int, sys.argv[1:])
+sql = json.dumps({"sql": "SELECT k, COUNT(*) AS n FROM s [RANGE 100] GROUP BY k"}).encode()
+
+async def opened(head, body=b""):
+    reader, writer = await asyncio.open_connection(host, port)
+    size = f"Content-Length: {len(body)}\\r\\nContent-Type: application/json\\r\\n" if body else ""
+    lines = f"{head} HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n{size}\\r\\n"
+    writer.write(lines.encode() + body)
+    return reader, writer
+
+had = {}
+
+async def follow(number):
+    reader, _ = await opened("GET /api/queries/sums/events")
+    text = b""
+    while more := await reader.read(1 << 16):
+        text += more
+        if found := re.findall(rb"\\nid: ([0-9-]+)\\n", text):
+            had[number] = found[-1].decode()
+        text = text[-60:]
+    raise EOFError("no more events")
+
+async def ask():
+    while True:
+        reader, writer = await opened("POST /api/select", sql)
+        answer = await reader.read()
+        writer.close()
+        code = int(answer.split()[1])
+        assert code in (200, 429), answer
+        await asyncio.sleep(3 if code == 429 else 0)
+
+async def main():
+    clients = [follow(each) for each in range(followers)] + [ask() for _ in range(readers)]
+    tasks = [asyncio.create_task(each) for each in clients]
+    last = asyncio.create_task(asyncio.to_thread(sys.stdin.readline))
+    done, _ = await asyncio.wait([*tasks, last], return_when=asyncio.FIRST_COMPLETED)
+    while set(had.values()) != {last.result().strip()} or len(had) < followers:
+        if not followers:
+            break
+        await asyncio.sleep(0.1)
+    assert not any(task.done() for task in tasks), [task for task in tasks if task.done()]
+    [task.cancel() for task in tasks]
+
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def _crowd(server: Server, followers: int, readers: int) -> Iterator[None]:
+    """Clients in a process of their own, which gives way to the engine's."""
+    given = map(str, (server.listener.port, followers, readers))
+    crowd = subprocess.Popen(
+        ["nice", "-n", "15", sys.executable, "-c", _CROWD, *given], stdin=subprocess.PIPE, text=True
+    )
+    try:
+        _wait(server, "windrow_clients", followers)
+        asked = _figure(server, 'windrow_selects_total{outcome="done"}')
+        _wait(server, 'windrow_selects_total{outcome="done"}', asked + bool(readers))
+        yield
+        crowd.communicate(f"{server.service.answers.last('sums')}\n", timeout=60)
+        assert crowd.returncode == 0, "not all followers have got everything, or a reader neither 200 nor 429"
+    finally:
+        crowd.kill()
+        crowd.wait()
+        _wait(server, "windrow_clients", 0, at_most=True)
+
+
+def _figure(server: Server, name: str) -> float:
+    lines = server.http.get("/metrics").text.splitlines()
+    return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} "))
+
+
+def _wait(server: Server, name: str, wanted: float, *, at_most: bool = False) -> None:
+    ends = time.monotonic() + 60
+    while (found := _figure(server, name)) > wanted if at_most else (found := _figure(server, name)) < wanted:
+        assert time.monotonic() < ends, f"{name} is {found}"
+        time.sleep(0.05)
+
+
+def _epochs(server: Server, number: int) -> list[float]:
+    """Seconds that epochs take, one right after the other."""
+    base, took = server.windrow.streams["s"].progress.greatest or 0, []
+    for each in range(1, number + 1):
         began = time.perf_counter()
-        server.windrow.rows(*((k, 1.0, "a", base + 10 * each) for k in range(50)))
+        server.windrow.rows(*((k, 1.0, "a", base + 10 * each) for k in range(2000)))
         took.append(time.perf_counter() - began)
-    return sorted(took)[number // 2]
+    return took
 
 
-def test_two_hundred_followers_and_fifty_readers_leave_the_server_standing(server: Server) -> None:
-    """What they cost is written down; on a busy machine it is no measure, so only that all are served."""
-    alone = _epochs(server, 15)
-    over, heard, codes = threading.Event(), [], []
+def _times(server: Server) -> float:
+    """How many times as long an epoch takes beside all as beside one who asks: the middle ones of many."""
+    one: list[float] = []
+    many: list[float] = []
+    for _ in range(4):  # in turns, so that what else the machine does is in both
+        with _crowd(server, 0, 1):
+            one += _epochs(server, 10)
+        with _crowd(server, 200, 50):
+            many += _epochs(server, 10)
+    alone, crowded = statistics.median(one), statistics.median(many)
+    told = f"beside one reader {alone:.4f} s, beside all {crowded:.4f} s: {crowded / alone:.2f} times"
+    sys.stdout.write(f"\nan epoch of 2000 rows and answers {told}\n")
+    return crowded / alone
 
-    def follow() -> None:
-        with (
-            httpx.Client(base_url=server.url, timeout=60, trust_env=False) as client,
-            client.stream("GET", "/api/queries/sums/events") as response,
-        ):
-            count = 0
-            for line in response.iter_lines():
-                count += line.startswith("event: answers")
-                if over.is_set() and count:
-                    break
-        heard.append(count)
 
-    def ask() -> None:
-        with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as client:
-            while not over.is_set():
-                sql = {"sql": "SELECT k, COUNT(*) AS n FROM s [RANGE 100] GROUP BY k"}
-                code = client.post("/api/select", json=sql).status_code
-                codes.append(code)
-                time.sleep(0.2 if code == 429 else 0)
+def test_followers_and_readers_do_not_hold_up_epochs(server: Server) -> None:
+    """200 who follow and 50 who ask, of whom one is answered at a time, against one who asks.
 
-    with ThreadPoolExecutor(250) as threads:
-        work = [threads.submit(follow) for _ in range(200)] + [threads.submit(ask) for _ in range(50)]
-        time.sleep(2)
-        among = _epochs(server, 15)
-        over.set()
-        for _ in range(5):
-            _epochs(server, 1)
-            time.sleep(0.5)
-        for each in work:
-            each.result(60)
-    assert len(heard) == 200
-    assert min(heard) > 0
-    assert set(codes) <= {200, 429}
-    assert codes.count(200) > 0
+    What else runs on the machine may come down on one side: then it is measured again.
+    """
+    _epochs(server, 5)
+    assert any(_times(server) <= 1.2 for _ in range(3))
     assert server.http.get("/healthz").status_code == 200
-    assert among < 20 * max(alone, 0.05)

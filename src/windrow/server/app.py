@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any
@@ -180,11 +180,11 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         feeds.belong_to(asyncio.get_running_loop())
-        looking = asyncio.create_task(feeds.keep_looking())
+        tasks = [asyncio.create_task(each) for each in (feeds.keep_looking(), feeds.keep_reading())]
         yield
-        looking.cancel()
-        with suppress(asyncio.CancelledError):
-            await looking
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     app = FastAPI(
         title="Windrow",
@@ -408,7 +408,7 @@ def _add_queries(app: FastAPI, service: Service, feeds: Feeds) -> None:
         back = None if before is None else Place(1 << 50) if before == "end" else Place.parse(before)
         return await asyncio.to_thread(_page, service, form, name, Place.parse(after), back, limit)
 
-    def following(events: AsyncIterator[bytes]) -> EventStream:
+    def following(events: AsyncGenerator[bytes, None]) -> EventStream:
         if feeds.clients >= limits.followers:
             raise BusyError(f"{feeds.clients} clients follow answers, and no more may", 5)
 

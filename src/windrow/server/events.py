@@ -1,26 +1,32 @@
 """Server-sent events: answers as they are committed, to clients that each go at their own pace.
 
-A client is a place in the log of answers. When a query has new answers, a bell rings; the client's task reads
-on from its place, sends, and waits for the bell again. What is sent goes through the connection's own bounded
-buffer; a client that takes nothing for a while is let go, and resumes by `Last-Event-ID` where it was.
+A client is a place in the log of answers. The newest answers of each query that somebody follows are read,
+and written as events, once for all: its tail. A client takes what comes after its place from there; one that
+is further behind reads the log until it has caught up. However many they are, sending takes a small share of
+the time: after each round there is a rest, and the next has all that was committed meanwhile. What is sent
+goes through the connection's own bounded buffer; a client that takes nothing for a while is let go, and
+resumes by `Last-Event-ID` where it was.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from asyncio import AbstractEventLoop
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from asyncio import AbstractEventLoop, Future
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
 from windrow.server.answers import Place
 from windrow.server.formats import as_json, as_json_rows, columns_of
+from windrow.server.watch import steady
 
 if TYPE_CHECKING:
+    from windrow.engine.views import Query
     from windrow.server.access import Receive, Scope, Send
     from windrow.server.answers import Part
     from windrow.server.service import Service
@@ -31,8 +37,12 @@ _ALIVE = 15.0
 LOOK, _IDLE = 0.25, 2.0
 #: a look that takes long, since there are many queries, is followed by so many times as long without one
 _SPARE = 15
-#: texts of events that are kept for the next who wants the same
-_CACHED = 256
+#: the same for rounds of sending, and so many seconds at most
+_REST, _LONGEST_REST = 9, 1.0
+#: bytes of the newest events of all queries that are held for those who follow, and that one gets at a time
+_TAIL_BYTES, _CHUNK_BYTES = 32 << 20, 256 << 10
+#: so many places of clients have what comes after them made already
+_PLACES = 8
 #: rows of one query and commit that a page gets, which draws lines and no tables
 _PAGE_ROWS = 300
 
@@ -66,7 +76,8 @@ class Bell:
         if self.count != heard:
             return True
         try:
-            await asyncio.wait_for(self._rung.wait(), timeout)
+            async with asyncio.timeout(timeout):
+                await self._rung.wait()
         except TimeoutError:
             return False
         return True
@@ -82,17 +93,78 @@ def event(name: str, data: Any, id_: str | None = None) -> bytes:
     return f"{head}event: {name}\ndata: ".encode() + as_json(data) + b"\n\n"
 
 
+class Tail:
+    """The newest events of a query, for all who follow it; of each commit the first `most` rows, if not 0.
+
+    >>> tail = Tail("top", "top@1", Place(3))
+    >>> tail.add([(Place(4), b"four"), (Place(5), b"five")])
+    >>> tail.after(Place(3)), tail.after(Place(5))
+    ((Place(commit=5, part=2147483647), b'fourfive'), (Place(commit=5, part=2147483647), b''))
+    """
+
+    def __init__(self, name: str, id_: str, start: Place, most: int = 0) -> None:
+        self.name, self.id, self.most = name, id_, most
+        #: it has all events after `start`, up to `last`
+        self.start = self.last = start
+        self._events: deque[tuple[Place, bytes]] = deque()
+        self._bytes = 0
+        self._next: dict[Place, tuple[Place, bytes]] = {}
+        self.bell = Bell()
+        self.followers = 0
+        #: no more comes, since the query is gone, or since its answers cannot be read
+        self.is_over = False
+        self.error: Exception | None = None
+
+    def add(self, written: Iterable[tuple[Place, bytes]], most_bytes: int = _TAIL_BYTES) -> None:
+        """What was answered since, each with the place of who has it. The newest of so many bytes stay."""
+        for self.last, text in written:
+            self._events.append((self.last, text))
+            self._bytes += len(text)
+        while self._bytes > most_bytes and len(self._events) > 1:
+            self.start, gone = self._events.popleft()
+            self._bytes -= len(gone)
+        self._next.clear()
+        self.bell.strike()
+
+    def after(self, place: Place) -> tuple[Place, bytes]:
+        """What comes after a place that is not before `start`, and the place of who has it. Most who follow
+        are at the same place, and get the same bytes."""
+        if place >= self.last:
+            return place, b""
+        if place not in self._next:
+            end, texts = place, bytearray()
+            for each, text in self._events:
+                if each > place:
+                    if texts and len(texts) + len(text) > _CHUNK_BYTES:
+                        break
+                    end = each
+                    texts += text
+            if len(self._next) >= _PLACES:
+                self._next.clear()
+            self._next[place] = end, bytes(texts)
+        return self._next[place]
+
+    def end(self, error: Exception | None = None) -> None:
+        """No more comes."""
+        self.is_over, self.error = True, error
+        self.bell.strike()
+
+
 class Feeds:
     """The event streams of one server."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        #: a query has new answers; something has changed; there is a new look at the engine
-        self.answers, self.changes, self.looks = Bell(), Bell(), Bell()
+        #: a query may have new answers, or be gone; something has changed; pages have something new to show
+        self.answers, self.changes, self.pages = Bell(), Bell(), Bell()
         self._look = b""
-        service.answers.listeners.append(self.answers.ring)
-        service.listeners.append(self.changes.ring)
-        self._texts: OrderedDict[tuple[str, int, int, int], bytes] = OrderedDict()
+        service.answers.listeners.append(self._ring)
+        service.listeners.extend((self.answers.ring, self.changes.ring))
+        self._tails: dict[tuple[str, int], Tail] = {}
+        #: queries that have answers their tails may not have yet
+        self._fresh: set[str] = set()
+        self._behind: dict[tuple[Tail, Place], Future[list[tuple[Place, bytes]]]] = {}
+        self._catching_up = asyncio.Semaphore(1)
         #: how many follow now
         self.clients = 0
         #: set when the server ends
@@ -114,76 +186,164 @@ class Feeds:
             heard, began = self.changes.count, time.monotonic()
             look = await asyncio.to_thread(service.watch.look)
             self._look = event("look", {**look, "run": service.runner.status}, str(look["commit"]))
-            self.looks.strike()
+            self.pages.strike()
             await asyncio.sleep(max(LOOK, _SPARE * (time.monotonic() - began)))
             await self.changes.wait(heard, _IDLE)
 
-    async def of_query(self, name: str, after: Place | None) -> AsyncIterator[bytes]:
-        """The answers of one query after a place; without one, those to come."""
-        service, log = self._service, self._service.answers
-        query = service.query(name)
-        id_, known = query.id, query.name
-        place = after if after is not None else await asyncio.to_thread(log.last, known)
-        yield b"retry: 2000\n" + event(
-            "open", {"query": known, "columns": columns_of(query.columns), "after": str(place)}
-        )
+    # ------------------------------------------------------------ tails
+
+    def _ring(self, name: str) -> None:
+        """A query has new answers; called in the thread that delivers them."""
+        self._fresh.add(name)
+        self.answers.ring()
+
+    async def keep_reading(self) -> None:
+        """Read what queries answer, once for all who follow them."""
         while True:
-            heard = self.answers.count
-            gone = await asyncio.to_thread(log.gone, known)
-            if place < Place(gone):
-                yield event("lost", {"query": known, "after": str(place), "gone": gone}, str(Place(gone)))
-                place = Place(gone)
-            parts = await asyncio.to_thread(log.after, known, place)
-            for part in parts:
-                yield await self._text(part)
-                place = part.place
-            if not parts:
-                found = service.windrow.queries.get(known)
-                if found is None or found.id != id_:
-                    yield event("end", {"query": known, "reason": "dropped"})
+            heard, began, worked = self.answers.count, time.monotonic(), time.thread_time()
+            fresh = {self._fresh.pop() for _ in range(len(self._fresh))}  # others may be added meanwhile
+            queries = steady(lambda: dict(self._service.windrow.queries))
+            for tail in list(self._tails.values()):
+                if tail.name in fresh:
+                    await self._read(tail)
+                if (found := queries.get(tail.name)) is None or found.id != tail.id:
+                    self._end(tail)
+            # those who were woken send now; as long as that takes, and some times as long, nobody is woken
+            while (passed := time.monotonic() - began) < _rest(time.thread_time() - worked):
+                await asyncio.sleep(_rest(time.thread_time() - worked) - passed)
+            await self.answers.wait(heard, _IDLE)
+
+    async def _read(self, tail: Tail) -> None:
+        try:
+            while written := await asyncio.to_thread(self._written, tail, tail.last):
+                tail.add(written, _TAIL_BYTES // len(self._tails or (tail,)))
+                if tail.most:
+                    self.pages.strike()
+        except Exception as error:  # noqa: BLE001  those who follow this one are told, the others go on
+            self._end(tail, error)
+
+    def _written(self, tail: Tail, place: Place) -> list[tuple[Place, bytes]]:
+        """Some of the events after a place, each with the place of who has it."""
+        log, name, told = self._service.answers, tail.name, []
+        if place < (gone := Place(log.gone(name))):
+            lost = {"query": name, "after": str(place), "gone": gone.commit}
+            told, place = [(gone, b"" if tail.most else event("lost", lost, str(gone)))], gone
+        parts = log.after(name, place)
+        if tail.most:
+            return told + [
+                (Place(each.commit), _text_of(each, tail.most)) for each in parts if not each.number
+            ]
+        return told + [(each.place, _text_of(each, 0)) for each in parts]
+
+    def _end(self, tail: Tail, error: Exception | None = None) -> None:
+        if self._tails.get((tail.name, tail.most)) is tail:
+            del self._tails[tail.name, tail.most]
+        tail.end(error)
+
+    async def _follow(self, query: Query, most: int = 0) -> tuple[Tail, Place]:
+        """The tail of a query, until `_leave`; and the place of who has everything."""
+        last = await asyncio.to_thread(self._service.answers.last, query.name)
+        tail = self._tails.get((query.name, most))
+        if tail is None or tail.id != query.id:
+            if tail is not None:
+                self._end(tail)
+            tail = self._tails[query.name, most] = Tail(query.name, query.id, last, most)
+            self._fresh.add(query.name)  # what came since `last` was read
+            self.answers.strike()
+        tail.followers += 1
+        return tail, last
+
+    def _leave(self, tail: Tail) -> None:
+        tail.followers -= 1
+        if not tail.followers:
+            self._end(tail)
+
+    async def _next(self, tail: Tail, place: Place) -> tuple[Place, bytes]:
+        """Some of the events after a place, and the place of who has them; no bytes if there are none yet."""
+        while place < tail.start:
+            key = tail, place
+            if key not in self._behind:  # those who come back after a restart are at the same place
+                self._behind[key] = asyncio.ensure_future(self._catch_up(tail, place))
+                self._behind[key].add_done_callback(partial(self._behind.pop, key))
+            written = await asyncio.shield(self._behind[key])
+            place = written[-1][0]
+            if text := b"".join(each for _, each in written):
+                return place, text
+        return tail.after(place)
+
+    async def _catch_up(self, tail: Tail, place: Place) -> list[tuple[Place, bytes]]:
+        """The same for one that is before the tail; if the log has nothing there, where the tail began."""
+        async with self._catching_up:  # one at a time: epochs need the machine too
+            start = tail.start
+            return await asyncio.to_thread(self._written, tail, place) or [(start, b"")]
+
+    # ------------------------------------------------------------ clients
+
+    async def of_query(self, name: str, after: Place | None) -> AsyncGenerator[bytes, None]:
+        """The answers of one query after a place; without one, those to come."""
+        query = self._service.query(name)
+        columns = columns_of(query.columns)
+        tail, last = await self._follow(query)
+        try:
+            place = after if after is not None else last
+            opened = {"query": tail.name, "columns": columns, "after": str(place)}
+            yield b"retry: 2000\n" + event("open", opened)
+            while True:
+                heard = tail.bell.count
+                place, text = await self._next(tail, place)
+                if text:
+                    yield text
+                elif tail.error is not None:
+                    raise tail.error
+                elif tail.is_over:
+                    yield event("end", {"query": tail.name, "reason": "dropped"})
                     return
-                if not await self.answers.wait(heard, _ALIVE):
+                elif not await tail.bell.wait(heard, _ALIVE):
                     yield b": alive\n\n"
+        finally:
+            self._leave(tail)
 
-    async def _text(self, part: Part, most: int = 0) -> bytes:
-        """The event of a part, for the first `most` rows if that is not 0; made once for all clients."""
-        key = part.query, part.commit, part.number, most
-        if key not in self._texts:
-            self._texts[key] = await asyncio.to_thread(_text_of, part, most)
-            while len(self._texts) > _CACHED:
-                self._texts.popitem(last=False)
-        return self._texts[key]
-
-    async def of_all(self, after: Place | None) -> AsyncIterator[bytes]:
+    async def of_all(self, after: Place | None) -> AsyncGenerator[bytes, None]:
         """What a page shows: looks at the engine, and of every query's new answers the first rows.
 
         The ids of its events are commits: a page that comes back begins with the answers it has not seen.
         """
         service = self._service
         yield b"retry: 1000\n" + event("hello", await asyncio.to_thread(service.watch.history))
+        tails: dict[str, Tail] = {}
         places: dict[str, Place] = {}
-        looked = -1
-        while True:
-            heard = self.answers.count
-            if self.looks.count != looked:
-                looked = self.looks.count
-                yield self._look
-            for name in list(service.windrow.queries):
-                if name not in places:
-                    last = await asyncio.to_thread(service.answers.last, name)
-                    places[name] = after if after is not None else last
-                async for text in self._new(name, places):
-                    yield text
-            await asyncio.sleep(LOOK)
-            if self.answers.count == heard and not await self.looks.wait(looked, _ALIVE):
-                yield b": alive\n\n"
+        shown = b""
+        try:
+            while True:
+                heard = self.pages.count
+                if self._look != shown:
+                    shown = self._look
+                    yield shown
+                for name, query in steady(lambda: dict(service.windrow.queries)).items():
+                    if name not in tails:
+                        tails[name], last = await self._follow(query, _PAGE_ROWS)
+                        places.setdefault(name, Place(after.commit) if after is not None else last)
+                    text = b"?"
+                    while text:
+                        places[name], text = await self._next(tails[name], places[name])
+                        if text:
+                            yield text
+                for name, tail in list(tails.items()):
+                    if tail.error is not None:
+                        raise tail.error
+                    if tail.is_over:
+                        self._leave(tails.pop(name))
+                await asyncio.sleep(LOOK)
+                if not await self.pages.wait(heard, _ALIVE):
+                    yield b": alive\n\n"
+        finally:
+            for tail in tails.values():
+                self._leave(tail)
 
-    async def _new(self, name: str, places: dict[str, Place]) -> AsyncIterator[bytes]:
-        """What a query has answered since; of a commit of many rows only the first."""
-        for part in await asyncio.to_thread(self._service.answers.after, name, places[name], 5000):
-            if part.number == 0:
-                yield await self._text(part, _PAGE_ROWS)
-            places[name] = Place(part.commit) if part.number == 0 else part.place
+
+def _rest(worked: float) -> float:
+    """Seconds of a round of sending with the rest after it, if it has kept this thread busy for so long."""
+    return min((1 + _REST) * worked, _LONGEST_REST)
 
 
 def _text_of(part: Part, most: int) -> bytes:
@@ -200,7 +360,7 @@ class EventStream(Response):
 
     def __init__(
         self,
-        events: AsyncIterator[bytes],
+        events: AsyncGenerator[bytes, None],
         seconds: float,
         closed: asyncio.Event,
         begin: Callable[[], None] = lambda: None,
@@ -228,9 +388,10 @@ class EventStream(Response):
 
     async def _send(self, headers: list[tuple[bytes, bytes]], send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        async for text in self._events:
-            async with asyncio.timeout(self._seconds):
-                await send({"type": "http.response.body", "body": text, "more_body": True})
+        async with aclosing(self._events) as events:
+            async for text in events:
+                async with asyncio.timeout(self._seconds):
+                    await send({"type": "http.response.body", "body": text, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-_LOOK = 0.1
+#: seconds between looks at whether one who waits has left
+_LOOK = 0.5
 
 
 class BusyError(Exception):
@@ -46,7 +47,8 @@ class Gate:
     async def _enter(self, request: Request) -> None:
         while True:
             try:
-                await asyncio.wait_for(self._places.acquire(), _LOOK)
+                async with asyncio.timeout(_LOOK):
+                    await self._places.acquire()
             except TimeoutError:
                 if await request.is_disconnected():
                     raise BusyError("the client has left") from None
