@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from windrow.algebra.explain.warnings import Warned, query_warnings
 from windrow.algebra.values import instant
 from windrow.engine.adhoc.limits import Limits, Watch
 from windrow.engine.adhoc.on_spark import OnSpark
@@ -555,6 +556,12 @@ class Windrow:
         failing = [event.error for event in self._engine.events if event.kind != "query-failed"]
         absent = [] if self._loop is None else list(self._loop.board.absent.values())
         return [*ended, *stopped, *failing, *absent]
+
+    @property
+    def warnings(self) -> list[Warned]:
+        """What is legal and rarely meant, in the queries as they are written and in the rows that came."""
+        asked = [each for name, q in self._catalog.queries.items() for each in query_warnings(q.plan, name)]
+        return asked + [each for stream in self.streams.values() for each in stream.warnings]
 
     def _do(self, statement: BoundStatement) -> Any:
         sink: Sink | None = None

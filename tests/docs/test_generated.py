@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tools import function_tables, implementation_table, pattern_table
+from tools import error_table, function_tables, implementation_table, pattern_table, window_picture
 
 ROOT = Path(__file__).parents[2]
 GENERATED = {
     "pattern-table": (ROOT / "docs" / "semantics.md", pattern_table.markdown),
     "implementation-table": (ROOT / "docs" / "semantics.md", implementation_table.markdown),
+    "errors": (ROOT / "docs" / "errors.md", error_table.errors_markdown),
     "functions": (ROOT / "docs" / "language.md", function_tables.functions_markdown),
     "aggregates": (ROOT / "docs" / "language.md", function_tables.aggregates_markdown),
 }
@@ -36,3 +37,17 @@ def test_a_generated_table_is_up_to_date(name: str) -> None:
         page.write_text(fresh, encoding="utf-8")
     assert f"<!-- generated: {name} -->" in text
     assert fresh == page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("theme", window_picture.COLOURS)
+def test_the_picture_of_a_window_is_what_the_oracle_answers(theme: str) -> None:
+    picture = ROOT / "docs" / "images" / f"window-{theme}.svg"
+    if os.environ.get("WINDROW_UPDATE_SNAPSHOTS"):
+        picture.write_text(window_picture.svg(theme), encoding="utf-8")
+    assert picture.read_text(encoding="utf-8") == window_picture.svg(theme)
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")} - {"index.md"}
+    assert pages == set(re.findall(r"\]\(([\w/-]+\.md)", index))

@@ -6,6 +6,7 @@ the same way as the one that will run them, and is never run.
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
@@ -13,6 +14,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
+from windrow.algebra.explain.warnings import query_warnings
 from windrow.engine import explain_plan
 from windrow.engine.adhoc.snapshot import snapshot_of
 from windrow.engine.declarations import register
@@ -96,6 +98,9 @@ class Declared:
         for statement, source in zip(bound, written, strict=True):
             if not isinstance(statement, _ASK_ONLY):
                 self._texts.append(text[source.span.start : source.span.end] + ";")
+            if isinstance(statement, RegisterQuery):
+                for each in query_warnings(statement.query.plan, statement.query.name):
+                    print(each.render(), file=sys.stderr)
 
     def _take(self, statement: BoundStatement) -> None:
         """Refuse what an engine would refuse. Where answers and late rows go to is looked at, not opened."""

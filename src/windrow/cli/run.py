@@ -88,6 +88,9 @@ def run(
         told = run_watched(engine, watcher, view, signals, trigger=trigger, once=once, flush=flush)
         with within(name):
             print_shown([engine.select(each) for each in asked])
+        for stream in engine.streams.values():
+            for warning in stream.warnings:
+                say(warning.render())
         say("done" if once else f"stopped at commit {engine.commit}; the same command goes on from there")
     if told is not None:
         raise typer.Exit(told.exit_code)

@@ -46,6 +46,7 @@ _STREAMS = pa.schema(
         ("shed", pa.int64()),
         ("malformed", pa.int64()),
         ("source", pa.string()),
+        ("warnings", pa.string()),
     ]
 )
 
@@ -140,6 +141,7 @@ def show_streams(streams: Mapping[str, StreamView], catalog: Catalog) -> pa.Tabl
             "shed": stream.progress.shed,
             "malformed": stream.progress.malformed,
             "source": catalog.streams[name].source,
+            "warnings": "; ".join(f"{each.code}: {each.message}" for each in stream.warnings) or None,
         }
         for name, stream in streams.items()
     ]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar
 
 from windrow.algebra.canonical import canonical_text
 from windrow.algebra.explain.operators import Spelling
+from windrow.algebra.explain.warnings import Warned, stream_warnings
 from windrow.engine.declarations import checked
 from windrow.engine.display import facts_html, plot, table_html, watch
 from windrow.engine.explain import described
@@ -591,6 +592,13 @@ class StreamView:
     def wattr(self) -> str:
         """The attribute that windows of the stream are about."""
         return self._record.stream.wattr
+
+    @property
+    def warnings(self) -> tuple[Warned, ...]:
+        """What its rows have shown of its declaration."""
+        record = self._record
+        known = record.known
+        return stream_warnings(record.stream, known.accepted, record.late, known.progress)
 
     @property
     def kept_for(self) -> int | None:

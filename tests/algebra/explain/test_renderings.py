@@ -58,6 +58,7 @@ def test_json_has_these_keys() -> None:
         "runs",
         "observed",
         "sink",
+        "warnings",
     ]
     assert found["answers"]["word"] == "RSTREAM"
     assert found["windows"] == [

@@ -40,6 +40,7 @@ from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.explain.brackets import policy, quantity
 from windrow.algebra.explain.formats import as_text
 from windrow.algebra.explain.operators import Spelling, call_text, window_text, word_text
+from windrow.algebra.explain.warnings import Warned, query_warnings
 from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.patterns import Pattern
@@ -278,6 +279,8 @@ class Explanation:
     runs: tuple[str, ...] = ()
     #: what an engine that runs it has seen of it
     observed: tuple[str, ...] = ()
+    #: what is legal and rarely meant
+    warnings: tuple[Warned, ...] = ()
 
     def __str__(self) -> str:
         return as_text(self)
@@ -318,6 +321,7 @@ def gather(
         errors=tuple(_errors(emit)),
         runs=tuple(runs),
         observed=tuple(observed),
+        warnings=query_warnings(emit),
     )
 
 

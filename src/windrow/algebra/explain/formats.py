@@ -71,6 +71,9 @@ def _sections(explanation: Explanation) -> Iterator[str]:
     yield from _list("observed", list(explanation.observed))
     sink = [explanation.sink, "  " + explanation.guarantee] if explanation.sink else [explanation.guarantee]
     yield from _list("sink", sink)
+    yield from _list(
+        "warnings", [f"{each.code}: {each.message}; {each.hint}" for each in explanation.warnings]
+    )
 
 
 def _window(fact: WindowFact) -> Iterator[str]:
@@ -155,6 +158,9 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
         "runs": list(explanation.runs),
         "observed": list(explanation.observed),
         "sink": {"to": explanation.sink, "guarantee": explanation.guarantee},
+        "warnings": [
+            {"code": each.code, "message": each.message, "hint": each.hint} for each in explanation.warnings
+        ],
     }
 
 

@@ -1,0 +1,193 @@
+"""Warnings: what is legal and rarely meant, told by `windrow check`, EXPLAIN, the shell and `w.warnings`.
+
+A query is looked at as it is written; a stream as it was seen while it runs.
+
+>>> from windrow.engine import declared
+>>> from windrow.language.compile import compile_query
+>>> catalog = declared({"s": ("k BIGINT, ts TIMESTAMP", "WATTR ts ORDERED")}, {})
+>>> for found in query_warnings(compile_query("SELECT k, COUNT(*) FROM s GROUP BY k", catalog)):
+...     print(found.render())
+warning[unbounded-group]: every k that ever came is kept: s has no window
+  = write a window, as in `s [RANGE 1 HOUR]`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+from windrow.algebra.explain.brackets import quantity
+from windrow.algebra.operators import Aggregate, Distinct, Except, Exists, Join
+from windrow.algebra.plan import Emit, Scan, Subquery, Window
+from windrow.windows.domain import Domain
+from windrow.windows.landmark import LandmarkWindow
+from windrow.windows.punctuation import NoPolicy, OrderedPer, Slack
+from windrow.windows.ranges import RangeWindow, UnboundedWindow
+from windrow.windows.session import SessionWindow
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream
+    from windrow.algebra.plan import Plan
+    from windrow.windows.progress import Progress
+
+#: microseconds of silence after which a source that others wait for is told
+SILENCE = 60_000_000
+
+
+@dataclass(frozen=True)
+class Warned:
+    """Something to look at, by its code, with the way out. `about` is the query or stream it is about."""
+
+    code: str
+    message: str
+    hint: str
+    about: str = ""
+
+    def render(self) -> str:
+        """As errors are written."""
+        of = f" {self.about}:" if self.about else ""
+        return f"warning[{self.code}]:{of} {self.message}\n  = {self.hint}"
+
+
+def query_warnings(emit: Emit, name: str = "") -> tuple[Warned, ...]:
+    """What is rarely meant in a query, nested ones included; each once."""
+    found = [each for node in emit.walk() for each in _of_node(node)]
+    return tuple(dict.fromkeys(Warned(*each, name) for each in found))
+
+
+def _of_node(node: Plan) -> Iterator[tuple[str, str, str]]:
+    match node:
+        case Aggregate():
+            yield from _unbounded_groups(node)
+            yield from _odd_slides(node)
+            yield from _one_session(node)
+        case Distinct():
+            for leaf in _for_ever(node):
+                yield (
+                    "unbounded-distinct",
+                    f"every different row that ever came is kept: {_source(leaf)} has no window",
+                    _bounded(leaf),
+                )
+        case Join() | Exists() | Except():
+            for leaf in _for_ever(node):
+                yield (
+                    "unbounded-join",
+                    f"every row of {_source(leaf)} is kept for ever, to meet rows of the other side",
+                    _bounded(leaf),
+                )
+
+
+def _unbounded_groups(node: Aggregate) -> Iterator[tuple[str, str, str]]:
+    if not node.keys or any(isinstance(below, Aggregate | Join) for below in _below(node)):
+        return
+    for leaf in _for_ever(node):
+        if isinstance(leaf.spec, UnboundedWindow):
+            names = ", ".join(_plain(name) for name, _ in node.keys)
+            yield (
+                "unbounded-group",
+                f"every {names} that ever came is kept: {_source(leaf)} has no window",
+                _bounded(leaf),
+            )
+
+
+def _odd_slides(node: Aggregate) -> Iterator[tuple[str, str, str]]:
+    for leaf in node.leaves:
+        spec = leaf.spec
+        if not isinstance(spec, RangeWindow) or spec.slide is None or spec.range % spec.slide == 0:
+            continue
+        if spec.slide > spec.range:
+            continue
+        pane, longer = gcd(spec.range, spec.slide), -(-spec.range // spec.slide)
+        whole, step = quantity(spec.range, leaf.domain), quantity(spec.slide, leaf.domain)
+        yield (
+            "odd-slide",
+            f"SLIDE {step} does not divide RANGE {whole}: each window is put together from"
+            f" {spec.range // pane} panes of {quantity(pane, leaf.domain)} instead of {longer}",
+            f"write RANGE {quantity(longer * spec.slide, leaf.domain)}, or a SLIDE that divides RANGE",
+        )
+
+
+def _one_session(node: Aggregate) -> Iterator[tuple[str, str, str]]:
+    for leaf in node.leaves:
+        if isinstance(leaf.spec, SessionWindow) and not leaf.spec.partition_by and node.keys:
+            yield (
+                "endless-session",
+                f"rows of all groups belong to one session, which ends only when nothing comes for"
+                f" {quantity(leaf.spec.gap, leaf.domain)}: it may never close",
+                f"write PARTITION BY {_plain(node.keys[0][0])} in the window",
+            )
+
+
+def _below(node: Plan) -> Iterator[Plan]:
+    """What is below a node, of the same query."""
+    for child in node.children:
+        if not isinstance(child, Window | Subquery):
+            yield child
+            yield from _below(child)
+
+
+def _for_ever(node: Plan) -> Iterator[Window]:
+    """The windows below, of streams that do not end, from which rows never leave."""
+    for leaf in node.leaves:
+        spec, stream = leaf.spec, _stream(leaf)
+        forever = isinstance(spec, UnboundedWindow) or (
+            isinstance(spec, LandmarkWindow) and spec.until is None
+        )
+        if forever and stream is not None and not isinstance(stream.progress.policy, NoPolicy):
+            yield leaf
+
+
+def _plain(name: str) -> str:
+    """A column as people write it: without the stream it is of."""
+    return name.rpartition(".")[2]
+
+
+def _stream(leaf: Window) -> Stream | None:
+    return leaf.input.stream if isinstance(leaf.input, Scan) else None
+
+
+def _source(leaf: Window) -> str:
+    found = _stream(leaf)
+    return found.name if found is not None else "a nested query"
+
+
+def _bounded(leaf: Window) -> str:
+    length = "RANGE 1 HOUR" if leaf.domain is Domain.TIME else "RANGE 1000"
+    return f"write a window, as in `{_source(leaf)} [{length}]`"
+
+
+def stream_warnings(stream: Stream, accepted: int, late: int, known: Progress) -> tuple[Warned, ...]:
+    """What the rows of a stream have shown of its declaration."""
+    return (*_slack(stream, accepted, late), *_idle(stream, known))
+
+
+def _slack(stream: Stream, accepted: int, late: int) -> Iterator[Warned]:
+    rule = stream.progress.policy
+    if late and isinstance(rule, Slack):
+        written = f"SLACK {quantity(rule.ticks, stream.domain)}" if rule.ticks else "ORDERED"
+        share = 100 * late / (accepted + late)
+        yield Warned(
+            "small-slack",
+            f"{late} of {accepted + late} rows ({share:.2g} %) came later than {written} allows for",
+            "declare a longer SLACK, or LATE TO a sink to see which they are",
+            stream.name,
+        )
+
+
+def _idle(stream: Stream, known: Progress) -> Iterator[Warned]:
+    rule = stream.progress.policy
+    heard = {source: seen.at for source, seen in known.sources.items() if seen.at is not None}
+    if not isinstance(rule, OrderedPer) or rule.idle is not None or len(heard) < 2:
+        return
+    last = min(known.sources, key=lambda source: known.sources[source].progress)
+    silent = max(heard.values()) - heard.get(last, 0)
+    if last in heard and silent >= SILENCE:
+        yield Warned(
+            "idle-source",
+            f"all windows wait for {stream.progress.per} {last}, of which nothing was heard for"
+            f" {quantity(silent // 1_000_000 * 1_000_000, Domain.TIME)}",
+            f"declare ORDERED PER {stream.progress.per} IDLE 1 MINUTE",
+            stream.name,
+        )
