@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.server.world import SCRIPT, STREAM, SUMS, Server, serving
 
+from windrow.server.gate import BusyError, Gate
 from windrow.server.service import Limits
 
 
@@ -131,6 +134,40 @@ def test_one_select_runs_at_a_time_and_too_many_are_sent_away(tmp_path: Path) ->
         assert most == [1]
         assert set(codes) == {200, 429}
         assert codes.count(200) >= 4
+
+
+def test_turns_are_given_in_the_order_in_which_one_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("windrow.server.gate._LOOK", 0.001)
+
+    class Client:
+        def __init__(self, patience: int) -> None:
+            self.looks, self.has_left, self._patience = 0, False, patience
+
+        async def is_disconnected(self) -> bool:
+            for _ in range(self._patience):  # it takes longest to see whether the first has left
+                await asyncio.sleep(0.001)
+            self.looks += 1
+            return self.has_left
+
+    async def all_of_them() -> list[int]:
+        gate, turns = Gate(1, 8), []
+        clients: list[Any] = [Client(6 - number) for number in range(6)]
+
+        async def ask(number: int) -> None:
+            async with gate.turn(clients[number]):
+                turns.append(number)
+                while number == 0 and any(each.looks < 5 for each in clients[1:]):
+                    await asyncio.sleep(0.001)
+
+        clients[3].has_left = True
+        clients[3].looks = 5
+        tasks = [asyncio.create_task(ask(number)) for number in range(6)]
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [isinstance(each, BusyError) for each in found] == [number == 3 for number in range(6)]
+        assert gate.waiting == 0
+        return turns
+
+    assert asyncio.run(all_of_them()) == [0, 1, 2, 4, 5]
 
 
 def test_a_client_that_leaves_takes_its_select_along(server: Server) -> None:

@@ -45,12 +45,13 @@ class Gate:
             self._places.release()
 
     async def _enter(self, request: Request) -> None:
-        while True:
-            try:
-                async with asyncio.timeout(_LOOK):
-                    await self._places.acquire()
-            except TimeoutError:
+        """First come, first served."""
+        entering = asyncio.ensure_future(self._places.acquire())
+        try:
+            while not (await asyncio.wait({entering}, timeout=_LOOK))[0]:
                 if await request.is_disconnected():
-                    raise BusyError("the client has left") from None
-            else:
-                return
+                    raise BusyError("the client has left")
+        except BaseException:
+            if not entering.cancel():
+                self._places.release()
+            raise
