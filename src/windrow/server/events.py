@@ -38,7 +38,7 @@ LOOK, _IDLE = 0.25, 2.0
 #: a look that takes long, since there are many queries, is followed by so many times as long without one
 _SPARE = 15
 #: the same for rounds of sending, and so many seconds at most
-_REST, _LONGEST_REST = 9, 1.0
+_REST, _LONGEST_REST = 19, 1.0
 #: bytes of the newest events of all queries that are held for those who follow, and that one gets at a time
 _TAIL_BYTES, _CHUNK_BYTES = 32 << 20, 256 << 10
 #: so many places of clients have what comes after them made already
