@@ -37,10 +37,10 @@ def test_the_engine_gives_as_many_answers_as_the_kernels(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Held against each other at every instant; otherwise the run fails."""
-    panes = all_benchmarks()["panes"].quick
+    panes, study = all_benchmarks()["panes"].quick, STUDIES["panes"]
 
     def first(options: object) -> Iterator[on_engine.Asked]:
-        yield next(STUDIES["panes"](options))
+        yield next(study(options))
         yield from list(STUDIES["shedding"](all_benchmarks()["shedding"].quick))[2:3]
 
     monkeypatch.setitem(STUDIES, "panes", first)  # type: ignore[arg-type]

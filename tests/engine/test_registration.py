@@ -106,7 +106,8 @@ def test_queries_of_the_corpus(market: Both, number: int, query: str) -> None:
 @pytest.mark.parametrize("query", PAPER_QUERIES, ids=lambda query: query.name)
 def test_queries_of_the_papers(empty: Both, query: PaperQuery) -> None:
     for name, columns in query.streams.items():
-        assert empty.declare(f"CREATE STREAM {name} ({columns}) WATTR ts ORDERED") is None
+        wattr = "timestamp" if "timestamp TIMESTAMP" in columns else "ts"
+        assert empty.declare(f"CREATE STREAM {name} ({columns}) WATTR {wattr} ORDERED") is None
     for name, table in query.tables.items():
         columns, kind = (table, "NRR") if isinstance(table, str) else table
         assert empty.declare(f"CREATE TABLE {name} ({columns}) {kind}") is None
