@@ -88,6 +88,8 @@ from windrow.state.object_store import open_store
 from windrow.state.store import LocalStore, remove_folder
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.explain import Explanation
     from windrow.algebra.plan import Emit
@@ -98,6 +100,7 @@ if TYPE_CHECKING:
     from windrow.spark.sources import Source
     from windrow.spark.sources.table_source import TableSource
     from windrow.state.store import Store
+    from windrow.windows.domain import Domain
 
 #: a bundled stream is not made faster than that
 _MOST_TIMES = 1000
@@ -254,6 +257,7 @@ class Windrow:
         data: Any,
         wattr: str | None = None,
         *,
+        resolution: str | float | Decimal | None = None,
         slack: str | float | None = None,
         ordered: bool = False,
         ordered_per: str | None = None,
@@ -267,13 +271,14 @@ class Windrow:
     ) -> StreamView:
         """A stream of rows: a Spark DataFrame, streaming or not, or a pandas, Polars or Arrow table.
 
-        The other arguments are the options of CREATE STREAM: slack="5 seconds", ordered=True,
-        ordered_per="bidder", idle="30 seconds", punctuated_by="expr", per="column", when="condition",
-        late="drop", "keep" or a sink, keep="1 hour" or "1000 rows" for `select`. If the stream is declared
-        already, this is where its rows come from.
+        The other arguments are the options of CREATE STREAM: resolution=0.25, slack="5 seconds",
+        ordered=True, ordered_per="bidder", idle="30 seconds", punctuated_by="expr", per="column",
+        when="condition", late="drop", "keep" or a sink, keep="1 hour" or "1000 rows" for `select`. If the
+        stream is declared already, this is where its rows come from.
         """
         text = options(
             wattr=wattr,
+            resolution=resolution,
             slack=slack,
             ordered=ordered,
             ordered_per=ordered_per,
@@ -377,7 +382,15 @@ class Windrow:
         if self._loop is None:
             self._refreshing.look_at(table)
         new, gone = rows_to_change(record.table, insert), rows_to_change(record.table, delete)
-        self._engine.change([TableUpdate(table, new, gone, None if at is None else instant(at))])
+        moment = None if at is None else instant(at, self._domain_of(table))
+        self._engine.change([TableUpdate(table, new, gone, moment)])
+
+    def _domain_of(self, name: str) -> Domain | None:
+        """The domain of a stream's instants, or of a table's, which is that of the queries that read it."""
+        if name in self._engine.streams:
+            return self._engine.streams[name].stream.domain
+        readers = (each for each in self._engine.queries.values() if name in each.tables)
+        return next((each.query.plan.leaves[0].domain for each in readers), None)
 
     @checked
     def push(self, stream: str, rows: Any, key: str | None = None, timeout: float | None = None) -> int:
@@ -752,7 +765,7 @@ class Windrow:
         if stream not in self._engine.streams and stream not in self._engine.tables:
             hint = nearest(stream, [*self._engine.streams, *self._engine.tables])
             raise QueryError(f"no stream `{stream}`", code="unknown-source", hint=hint)
-        promise = Promise(stream, instant(progress), where)
+        promise = Promise(stream, instant(progress, self._domain_of(stream)), where)
         if where is not None:
             self._engine.check_promise(promise)
         if self._loop is not None:

@@ -284,3 +284,32 @@ def test_a_row_without_a_moment_stops_the_batch_and_nothing_else(tmp_path: Path)
             w.push(*batch)
         w.end()
         assert w.rows("q") == as_rows(oracle(SUMS))
+
+
+@pytest.mark.parametrize("way", ["here", "rows"])
+def test_rows_off_their_resolution_are_malformed(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    if way != "here":
+        monkeypatch.setattr(local, "SMALL_ROWS", 0)
+    path = tmp_path / "rows.json"
+    path.write_text('{"x": 0.1}\n{"x": 0.25}\n{"x": 0.3}\n{"x": 1e300}\n')
+    for more in ("fail", f"to&malformed_sink=files://{tmp_path}/bad%3Fformat=json"):
+        with Windrow(spark, tmp_path / "state") as w:
+            source = f"files://{path}?bounded=true&malformed={more}"
+            w.sql(f"CREATE STREAM s (x DOUBLE) WATTR x RESOLUTION 0.1 ORDERED FROM '{source}'")
+            w.query("q", "SELECT COUNT(*) AS n, window_start FROM s [RANGE 0.2 SLIDE 0.2]")
+            if more == "fail":
+                with pytest.raises(DataError, match=r"0\.25.* no multiple of its RESOLUTION") as refused:
+                    w.run(once=True)
+                assert refused.value.code == "malformed-row"
+                continue
+            w.run(once=True)
+            answers = [tuple(row.values()) for row in w.queries["q"].results().to_pylist()]
+            assert answers == [(0.2, 1, 0.0), (0.4, 1, 0.2)]
+            assert w.streams["s"].progress.malformed == 2
+    lines = [line for each in (tmp_path / "bad").glob("*.json") for line in each.read_text().splitlines()]
+    assert sorted((letter["column"], letter["text"]) for letter in map(json.loads, lines)) == [
+        ("x", "0.25"),
+        ("x", "1e+300"),
+    ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from windrow.algebra.types import BIGINT, TIMESTAMP, DataType
+from windrow.algebra.types import BIGINT, DOUBLE, MAX_PRECISION, TIMESTAMP, DataType, Kind, decimal
 from windrow.errors import QueryError, nearest
 from windrow.windows.domain import ARRIVAL_TS, ROW_NUM, Domain
 from windrow.windows.punctuation import NoPolicy, Policy
@@ -68,6 +70,38 @@ def domain_of(kind: DataType) -> Domain | None:
     return Domain.NUMBER if kind.is_integer else None
 
 
+#: the greatest RESOLUTION, and the most digits that one has after the point
+_COARSEST, _FINEST = 10**9, 18
+
+
+def _digits(resolution: Decimal) -> int:
+    """How many digits a number has after the point.
+
+    >>> _digits(Decimal("0.250")), _digits(Decimal("10"))
+    (2, 0)
+    """
+    exponent = resolution.normalize().as_tuple().exponent
+    return max(0, -int(exponent))
+
+
+def _scaled(kind: DataType, resolution: Decimal | None) -> Domain | None:
+    """The domain of a DOUBLE or a DECIMAL by its resolution; None if it has none."""
+    if kind.kind is Kind.DOUBLE and resolution is not None:
+        return Domain("number", Fraction(resolution))
+    if kind.kind is Kind.DECIMAL and kind.scale <= _FINEST:
+        return Domain("number", Fraction(resolution or Decimal(1).scaleb(-kind.scale)), kind.scale)
+    return None
+
+
+def instant_type(domain: Domain) -> DataType:
+    """The type of the instants of a domain, as answers have them."""
+    if domain is Domain.TIME:
+        return TIMESTAMP
+    if domain.resolution is None:
+        return BIGINT
+    return DOUBLE if domain.scale is None else decimal(MAX_PRECISION, domain.scale)
+
+
 @dataclass(frozen=True)
 class ProgressRule:
     """How a stream knows that no more rows come below P.
@@ -120,6 +154,8 @@ class Stream:
     computed: Computed = ()
     #: further attributes that windows of a live stream may be on, each with a policy of its own (ALSO)
     also: tuple[tuple[str, Policy], ...] = ()
+    #: what one tick of the WATTR is, if that is a DOUBLE or a DECIMAL; of a DECIMAL its last digit, if None
+    resolution: Decimal | None = None
 
     def __post_init__(self) -> None:
         reserved = next((name for name in self.schema.names if name.lower() in PSEUDO_COLUMNS), None)
@@ -129,6 +165,8 @@ class Stream:
                 code="reserved-column",
                 hint="rename the column",
             )
+        if self.resolution is not None:
+            self._check_resolution(self.resolution)
         if self.wattr not in self.attributes:
             self._refuse_wattr()
         for name, _ in self.also:
@@ -137,7 +175,33 @@ class Stream:
         if self.progress.per is not None:
             self.schema.index(self.progress.per)
 
+    def _check_resolution(self, resolution: Decimal) -> None:
+        """Refuse a RESOLUTION that no tick of the attribute can be."""
+        if self.wattr not in self.schema:
+            return
+        kind = self.schema.column(self.wattr).type
+        reason, hint = None, f"write a number such as 0.001, as in WATTR {self.wattr} RESOLUTION 0.001"
+        if kind.kind not in (Kind.DOUBLE, Kind.DECIMAL):
+            reason = f"is for a DOUBLE or a DECIMAL, and `{self.wattr}` is {kind}"
+            hint = "leave RESOLUTION out"
+        elif not 0 < resolution <= _COARSEST:
+            reason = f"lies above 0 and is at most {_COARSEST}"
+        elif _digits(resolution) > _FINEST or Fraction(resolution).numerator > _COARSEST:
+            reason = f"has at most {_FINEST} digits after the point and {len(str(_COARSEST)) - 1} in all"
+        elif kind.kind is Kind.DECIMAL and _digits(resolution) > kind.scale:
+            reason = f"{resolution} is finer than `{self.wattr}`, which is {kind}"
+            hint = f"write at most {kind.scale} digits after the point, or leave RESOLUTION out"
+        if reason is not None:
+            raise QueryError(f"stream `{self.name}`: RESOLUTION {reason}", code="bad-resolution", hint=hint)
+
     def _refuse_wattr(self) -> None:
+        if self.wattr in self.schema and self.schema.column(self.wattr).type.kind is Kind.DOUBLE:
+            raise QueryError(
+                f"`{self.wattr}` is DOUBLE; to be a windowing attribute it needs a RESOLUTION, of which all"
+                " its values are multiples",
+                code="bad-wattr",
+                hint=f"write WATTR {self.wattr} RESOLUTION 0.001",
+            )
         if self.wattr in self.schema:
             raise QueryError(
                 f"`{self.wattr}` is {self.schema.column(self.wattr).type}; a windowing attribute must be a"
@@ -166,6 +230,8 @@ class Stream:
         """The attributes a window may be on, with their domains."""
         known = {column.name: domain_of(column.type) for column in self.schema}
         known |= {ROW_NUM: Domain.NUMBER, ARRIVAL_TS: Domain.TIME}
+        if self.wattr in self.schema and known[self.wattr] is None:
+            known[self.wattr] = _scaled(self.schema.column(self.wattr).type, self.resolution)
         return {name: domain for name, domain in known.items() if domain is not None}
 
     @property

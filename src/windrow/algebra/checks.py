@@ -267,6 +267,13 @@ def _reports_one_extent_at_a_time(emit: Emit) -> None:
 
 def _domains_agree(emit: Emit) -> None:
     domains = {leaf.domain for leaf in emit.leaves}
+    if len(domains) > 1 and any(domain.resolution for domain in domains):
+        raise QueryError(
+            "the windows of one query must be on one domain, and those of a DOUBLE or a DECIMAL on one type"
+            " and one RESOLUTION",
+            code="mixed-domains",
+            hint="declare the streams with the same type and RESOLUTION of their WATTR",
+        )
     if len(domains) > 1:
         raise QueryError(
             "the windows of one query must be on one domain: all on time, or all on numbers",

@@ -17,6 +17,7 @@ from windrow.errors import QueryError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from decimal import Decimal
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,8 @@ class WindowBound(Expression):
 
     which: str
     data_type: DataType
+    #: the value of one tick, if that is a RESOLUTION
+    step: Decimal | None = None
 
     @property
     def type(self) -> DataType:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windrow.algebra.expressions import Schema
+    from windrow.windows.domain import Domain
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -61,14 +62,28 @@ def canonical(value: Any, kind: DataType, where: str) -> Any:
     return result
 
 
-def instant(moment: Any) -> int:
-    """A point of time or a number a user wrote, as an instant."""
+def instant(moment: Any, domain: Domain | None = None) -> int:
+    """A point of time or a number a user wrote, as an instant (of a domain, if it may have a RESOLUTION)."""
+    if domain is not None and domain.resolution is not None:
+        return _tick(moment, domain)
     if isinstance(moment, date) and not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     found = _timestamp(moment, BIGINT)
     if found is None:
         raise DataError(
             f"{moment!r} is not an instant", code="bad-value", hint="give a datetime, a date or an integer"
+        )
+    return found
+
+
+def _tick(moment: Any, domain: Domain) -> int:
+    is_number = isinstance(moment, int | float | Decimal) and not isinstance(moment, bool)
+    found = domain.tick(float(moment) if domain.scale is None else moment) if is_number else None
+    if found is None:
+        raise DataError(
+            f"{moment!r} is not an instant of an attribute with the RESOLUTION {domain.at(1)}",
+            code="bad-value",
+            hint="give a multiple of it",
         )
     return found
 

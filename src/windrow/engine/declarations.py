@@ -165,6 +165,7 @@ _KINDS = ("nrr", "relation")
 def options(
     *,
     wattr: str | None = None,
+    resolution: str | float | Decimal | None = None,
     slack: str | float | None = None,
     ordered: bool = False,
     ordered_per: str | None = None,
@@ -180,6 +181,8 @@ def options(
     words: list[str] = []
     if wattr is not None:
         words.append(f"WATTR {_quoted(wattr)}")
+    if resolution is not None:
+        words.append(f"RESOLUTION {Decimal(str(resolution)):f}")
     chosen = {"slack": slack, "ordered": ordered, "ordered_per": ordered_per, "punctuated_by": punctuated_by}
     given = [name for name, value in chosen.items() if value not in (None, False)]
     if len(given) > 1:

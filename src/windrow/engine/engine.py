@@ -377,7 +377,7 @@ class Engine:
     def _join_domains(self, query: QueryRecord) -> None:
         """The instants of a table's changes are those of the streams it is read with."""
         for name in query.tables:
-            table, domain = self.tables[name], query.query.plan.leaves[0].domain.value
+            table, domain = self.tables[name], query.query.plan.leaves[0].domain.name
             if table.domain not in (None, domain):
                 raise _other_domain(query.query.name, name)
             self.tables[name] = replace(table, domain=domain)

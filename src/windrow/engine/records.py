@@ -119,6 +119,7 @@ def declaration(stream: Stream) -> dict[str, Any]:
         "progress": canonical_text(stream.progress),
         "late": stream.late.value,
         **({"also": [[a, canonical_text(policy)] for a, policy in stream.also]} if stream.also else {}),
+        **({"resolution": str(q)} if (q := stream.domain.resolution) is not None else {}),
         **({"forms": [list(form) for form in stream.forms]} if stream.forms else {}),
     }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from windrow.algebra.catalog import Stream, form_text
-from windrow.algebra.explain.brackets import policy
+from windrow.algebra.explain.brackets import policy, resolution_text
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.engine.gaps import all_gaps
 from windrow.errors import QueryError
@@ -83,7 +83,7 @@ def _columns_of(entry: Entry) -> Iterator[tuple[str, DataType, str]]:
     for field in entry.schema:
         notes = [form_text(forms[field.name])] if field.name in forms else []
         if isinstance(entry, Stream):
-            notes += ["WATTR"] if field.name == entry.wattr else []
+            notes += [f"WATTR{resolution_text(entry)}"] if field.name == entry.wattr else []
             notes += [found] if field.name == entry.wattr and (found := policy(entry)) else []
         else:
             notes += ["KEY"] if field.name in entry.key else []

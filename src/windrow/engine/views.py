@@ -39,6 +39,7 @@ from windrow.windows.domain import INFINITY, Domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from decimal import Decimal
 
     import pandas as pd
     import polars as pl
@@ -309,7 +310,7 @@ class Query:
         return WindrowError(error["message"], code=error["code"], hint=error["hint"])
 
     @property
-    def watermark(self) -> dt.datetime | int | None:
+    def watermark(self) -> dt.datetime | float | Decimal | None:
         """Answers up to this instant are final; None if nothing is known yet, or everything is."""
         return _shown_instant(self.progress.clock, self._record.query.plan)
 
@@ -501,12 +502,13 @@ def _several(names: str | Sequence[str] | None) -> list[str] | None:
     return [names] if isinstance(names, str) else None if names is None else list(names)
 
 
-def _shown_instant(instant: Instant, plan: Emit) -> dt.datetime | int | None:
+def _shown_instant(instant: Instant, plan: Emit) -> dt.datetime | float | Decimal | None:
     """An instant as people read it: a time where the query counts in time."""
     if abs(instant) == INFINITY:
         return None
     if plan.leaves[0].domain is not Domain.TIME:
-        return int(instant)
+        found: float | Decimal = plan.leaves[0].domain.at(int(instant))
+        return found
     return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=int(instant))
 
 

@@ -20,14 +20,14 @@ from windrow.errors import DataError, WindrowError
 from windrow.execution.arrivals import as_declared, parted
 from windrow.execution.delta_file import FEED, Spool, put_tables
 from windrow.execution.kept_rows import KeptWriter
-from windrow.execution.malformed_rows import MALFORMED, letters
+from windrow.execution.malformed_rows import MALFORMED, letters, stray_letters
 from windrow.execution.relational import RowsGathering
 from windrow.execution.reports import DONE, Fault, Ingested, fault_of, message, timed, undisturbed
 from windrow.execution.shared import LedgerGathering
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.kernels.columnar.hashing import split
-from windrow.kernels.intake import Intake, Observed
+from windrow.kernels.intake import Intake, Observed, moments_of
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.relational.signed_rows import VE, VS, N
 from windrow.physical.native_sql import BEGIN, COUNT, GREATEST, NO_ROW, SHED, Feed, native_query
@@ -69,7 +69,7 @@ def without(rows: pl.DataFrame, wattr: str, shed: Intervals) -> pl.DataFrame:
     if not shed or not rows.height:
         return rows
     bounds = np.array(shed, dtype=np.int64).ravel()
-    passed = np.searchsorted(bounds, rows[wattr].cast(pl.Int64).to_numpy(), side="right")
+    passed = np.searchsorted(bounds, moments_of(rows, wattr).to_numpy(), side="right")
     return rows.filter(pl.Series(passed % 2 == 0))
 
 
@@ -181,6 +181,8 @@ class RowsTask:
     thinned: bool = False
     #: what malformed rows are filed under, if a sink is to have them
     malformed_sink: str | None = None
+    #: whether malformed rows are left out, and counted
+    hands_on: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         undisturbed()
@@ -202,12 +204,8 @@ class RowsTask:
         spent: dict[str, float] = {}
         with Spool(place, folder=OUTBOX) as outbox, KeptWriter(place, self.stream) as kept:
             for rows in batches:
-                batch, told = parted(rows)
-                if told is not None:
-                    malformed += len(told)
-                    if self.malformed_sink is not None:
-                        outbox.writer.add(self.malformed_sink, letters(told.to_pylist()))
-                frame = frame_from_arrow(as_declared(batch, self.stream.schema), self.stream.schema)
+                frame, left_out = self._read(rows, intake, outbox)
+                malformed += left_out
                 judged = intake.judge(known, frame, self.now)
                 # numbers go on where this piece's rows ended; pieces with numbers are judged one by one
                 known = intake.counted(known, judged.observed)
@@ -250,6 +248,22 @@ class RowsTask:
             seconds=spent,
             malformed=malformed,
         )
+
+    def _read(self, rows: pa.RecordBatch, intake: Intake, outbox: Spool) -> tuple[pl.DataFrame, int]:
+        """The rows of a batch, and how many were malformed; these are put away, if a sink is to have them."""
+        batch, told = parted(rows)
+        left_out = 0
+        if told is not None:
+            left_out += len(told)
+            if self.malformed_sink is not None:
+                outbox.writer.add(self.malformed_sink, letters(told.to_pylist()))
+        frame = frame_from_arrow(as_declared(batch, self.stream.schema), self.stream.schema)
+        if self.hands_on and self.stream.domain.resolution is not None:
+            frame, stray = intake.sound(frame)
+            left_out += stray.height
+            if self.malformed_sink is not None and stray.height:
+                outbox.writer.add(self.malformed_sink, stray_letters(self.stream, stray))
+        return frame, left_out
 
     def _own(self, needed: pl.DataFrame, query: str) -> pl.DataFrame:
         """The rows that a query needs itself; where it needs all that anybody does, nothing is looked at."""

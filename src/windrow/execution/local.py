@@ -66,7 +66,7 @@ def rows_task(batch: Arrived, place: Place, now: int, *, thinned: bool = False) 
     sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
     more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
     known = batch.stream, batch.known, now, place, batch.queries, sink, *more
-    return RowsTask(*known, thinned=thinned, malformed_sink=batch.malformed_sink)
+    return RowsTask(*known, thinned=thinned, malformed_sink=batch.malformed_sink, hands_on=batch.hands_on)
 
 
 def ingest_here(batch: Arrived, rows: pa.Table, place: Place, now: int) -> Ingested:

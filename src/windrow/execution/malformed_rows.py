@@ -24,10 +24,13 @@ from windrow.algebra.catalog import EPOCHS, form_text, split_form
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind, parse_type
 from windrow.errors import WindrowError
+from windrow.kernels.intake import off_grid
 from windrow.state.names import RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import polars as pl
 
     from windrow.algebra.catalog import Stream, Table
 
@@ -118,6 +121,14 @@ class Told:
         written = io.StringIO()
         csv.writer(written, delimiter=self.shape.delimiter, lineterminator="").writerow(texts)
         return written.getvalue()
+
+
+def stray_letters(stream: Stream, rows: pl.DataFrame) -> pa.Table:
+    """The same of rows whose windowing attribute is no multiple of its RESOLUTION."""
+    texts = [",".join("" if value is None else str(value) for value in row) for row in rows.rows()]
+    reasons = [off_grid(stream, value).message for value in rows[stream.wattr].to_list()]
+    columns = [[""] * rows.height, [stream.wattr] * rows.height, reasons, texts]
+    return pa.table([pa.array(column, pa.string()) for column in columns], schema=LETTERS)
 
 
 def letters(told: Iterable[str | None]) -> pa.Table:

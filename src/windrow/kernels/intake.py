@@ -7,6 +7,7 @@ source its greatest values and marks. What is known after the batch follows from
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,18 @@ from windrow.algebra.values import canonical
 from windrow.errors import DataError
 from windrow.kernels.columnar.codes import looked_up
 from windrow.kernels.columnar.columns import plain
+from windrow.kernels.columnar.decimals import unscaled
 from windrow.kernels.columnar.expressions import compile_expression, holds
-from windrow.windows.domain import ARRIVAL_TS, FARTHEST, INFINITY, ROW_NUM, Instant, check_instant, too_far
+from windrow.windows.domain import (
+    ARRIVAL_TS,
+    FARTHEST,
+    INFINITY,
+    ROW_NUM,
+    Domain,
+    Instant,
+    check_instant,
+    too_far,
+)
 from windrow.windows.progress import Batch, Progress
 from windrow.windows.punctuation import Policy, SlackRows
 
@@ -35,7 +46,33 @@ ALSO = "#also."
 def moments_of(rows: pl.DataFrame, attribute: str) -> pl.Series:
     """The instants of accepted rows for windows on an attribute; NULL in those that are in none."""
     hidden = {ROW_NUM: f"#{ROW_NUM}", ARRIVAL_TS: f"#{ARRIVAL_TS}"}.get(attribute, ALSO + attribute)
-    return rows[hidden if hidden in rows.columns else attribute].cast(pl.Int64)
+    found = rows[hidden if hidden in rows.columns else attribute]
+    assert found.dtype.is_integer(), f"{attribute} has values and no instants"
+    return found.cast(pl.Int64)
+
+
+def ticks_of(values: pl.Series, domain: Domain) -> pl.Series:
+    """The ticks of an attribute's values, as `Domain.tick`: NULL where there is none.
+
+    Within reach, products and quotients of DOUBLEs are off by less than half a tick, so that rounding finds
+    the only tick it can be; whether it is, is one exact division.
+    """
+    if domain.resolution is None:
+        return values.cast(pl.Int64)
+    n, d = domain.resolution.as_integer_ratio()
+    if domain.scale is None:
+        with np.errstate(all="ignore"):
+            x = values.fill_null(math.nan).to_numpy()
+            near = np.rint(x * d / n)
+            known = (np.abs(near) <= domain.reach) & (near * n / d == x)
+        ticks = np.where(known, near, 0).astype(np.int64)
+    else:
+        whole = unscaled(values.fill_null(0)).astype(object) * d
+        step = n * 10**domain.scale
+        known = np.array([u % step == 0 and abs(u // step) <= domain.reach for u in whole], dtype=bool)
+        known &= values.is_not_null().to_numpy()
+        ticks = np.array([u // step if fits else 0 for u, fits in zip(whole, known, strict=True)], np.int64)
+    return pl.select(pl.when(pl.Series(known)).then(pl.Series(ticks))).to_series()
 
 
 @dataclass(frozen=True)
@@ -118,6 +155,12 @@ class Intake:
         judged = self.judge(known, batch, now)
         return self.learn(known, [judged.observed], now), judged.accepted, judged.late
 
+    def sound(self, batch: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The rows whose windowing attribute is a multiple of its RESOLUTION, or NULL, and the others."""
+        values = batch[self.stream.wattr]
+        stray = ticks_of(values, self.stream.domain).is_null() & values.is_not_null()
+        return batch.filter(~stray), batch.filter(stray)
+
     def judge(self, known: Known, batch: pl.DataFrame, now: int) -> Judged:
         """A piece of a batch, by what was known before the batch."""
         if known.sealed:
@@ -128,7 +171,7 @@ class Intake:
             )
         only = holds(self.when, batch) if self.when else pl.Series([False]).new_from_index(0, batch.height)
         moments = self._moments(known, batch, only, now)
-        self._refuse_null(moments.filter(~only))
+        self._refuse_null(moments.filter(~only), batch.filter(~only))
         check_instants(moments.filter(~only), f"`{self.stream.wattr}` of stream `{self.stream.name}`")
         late = self._late(known, batch, moments) & ~only
         kept = ~only if self.stream.late is Late.KEEP else ~only & ~late
@@ -188,12 +231,16 @@ class Intake:
             return pl.Series([now], dtype=pl.Int64).new_from_index(0, batch.height)
         if self.stream.wattr == ROW_NUM:
             return (~only).cast(pl.Int64).cum_sum() + known.accepted
-        return batch[self.stream.wattr].cast(pl.Int64)
+        return ticks_of(batch[self.stream.wattr], self.stream.domain)
 
-    def _refuse_null(self, moments: pl.Series) -> None:
-        if moments.null_count():
-            row = (moments.is_null().arg_max() or 0) + 1
-            raise self.no_moment(f"row {row} of the batch" if self.sees_all else "a row of the batch")
+    def _refuse_null(self, moments: pl.Series, rows: pl.DataFrame) -> None:
+        if not moments.null_count():
+            return
+        stray = moments.is_null() & rows[self.stream.wattr].is_not_null()
+        if stray.any():
+            raise off_grid(self.stream, rows[self.stream.wattr].filter(stray)[0])
+        row = (moments.is_null().arg_max() or 0) + 1
+        raise self.no_moment(f"row {row} of the batch" if self.sees_all else "a row of the batch")
 
     def no_moment(self, who: str) -> DataError:
         """A row without a windowing attribute is in no window, and must not vanish silently."""
@@ -223,6 +270,10 @@ class Intake:
         numbers = pl.int_range(first, first + rows.height, eager=True).alias(f"#{ROW_NUM}")
         stamps = pl.Series(f"#{ARRIVAL_TS}", [now], dtype=pl.Int64).new_from_index(0, rows.height)
         marks = []
+        if self.stream.domain.resolution is not None:
+            marks.append(
+                ticks_of(rows[self.stream.wattr], self.stream.domain).alias(ALSO + self.stream.wattr)
+            )
         for name in known.also:
             moments = rows[name].cast(pl.Int64)
             check_instants(moments, f"`{name}` of stream `{self.stream.name}`")
@@ -262,6 +313,16 @@ class Intake:
         marks = pl.DataFrame({"mark": self.mark(batch)}).with_columns(_source(batch, per))
         check_instants(marks["mark"].cast(pl.Int64), f"punctuation of stream `{self.stream.name}`")
         return marks.group_by("source").agg(pl.col("mark").max())
+
+
+def off_grid(stream: Stream, value: Any) -> DataError:
+    """The error about a value that is no multiple of the attribute's RESOLUTION."""
+    return DataError(
+        f"`{stream.wattr}` of stream `{stream.name}` is {value}, which is no multiple of its RESOLUTION"
+        f" {stream.domain.at(1)}, or out of reach",
+        code="malformed-row",
+        hint="declare a finer RESOLUTION, or round the values before",
+    )
 
 
 def check_instants(instants: pl.Series, whose: str) -> None:

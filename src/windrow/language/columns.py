@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from windrow.errors import QueryError, Span
@@ -205,6 +206,7 @@ class StreamOptions(Node):
     """The options of a stream; the fields are those of `CreateStream`."""
 
     wattr: str | None = None
+    resolution: Decimal | None = None
     progress: ProgressSyntax | None = None
     late: str = "DROP"
     late_sink: str | None = None
@@ -258,7 +260,20 @@ def with_watermark(options: StreamOptions, mark: Watermark | None) -> StreamOpti
 
 
 def _wattr(cursor: Cursor) -> dict[str, Any]:
-    return {"wattr": cursor.name("the windowing attribute")}
+    """WATTR ts, WATTR x RESOLUTION 0.25."""
+    found: dict[str, Any] = {"wattr": cursor.name("the windowing attribute")}
+    if cursor.take("RESOLUTION"):
+        begin = cursor.index
+        amount = cursor.quantity("a number, as in RESOLUTION 0.001,", _AFTER_EXPRESSION)
+        if amount.unit is not None:
+            raise QueryError(
+                f"RESOLUTION is a number, and {amount} is not",
+                code="bad-resolution",
+                span=cursor.span_since(begin),
+                hint=f"write RESOLUTION {amount.value}",
+            )
+        found["resolution"] = Decimal(amount.value)
+    return found
 
 
 def _also(cursor: Cursor) -> dict[str, Any]:

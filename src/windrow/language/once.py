@@ -21,12 +21,11 @@ from dataclasses import dataclass, field, fields, replace
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.catalog import Stream, Table, instant_type
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.functions.calendar import date_text, timestamp_text
 from windrow.algebra.functions.refusals import CLOCK_WORDS
 from windrow.algebra.plan import StreamWord
-from windrow.algebra.types import BIGINT, TIMESTAMP
 from windrow.errors import QueryError
 from windrow.language.binder.queries import bind_relation
 from windrow.language.lift_literals import Cursor
@@ -45,7 +44,7 @@ from windrow.language.syntax import (
 )
 from windrow.language.tokens import Kind, Tokens
 from windrow.windows.bracket import WindowClause
-from windrow.windows.domain import ARRIVAL_TS, Domain
+from windrow.windows.domain import ARRIVAL_TS
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
@@ -213,7 +212,7 @@ class _StandIns:
 
 def answers_of(query: StandingQuery) -> Stream:
     """The stream of a query's answers, as users get them."""
-    at = TIMESTAMP if query.plan.leaves[0].domain is Domain.TIME else BIGINT
+    at = instant_type(query.plan.leaves[0].domain)
     columns = [Field(f.name + "_" * (f.name == "at"), f.type) for f in query.plan.schema]
     return Stream(f"answers of {query.name}", Schema((Field("at", at), *columns)), "at")
 

@@ -298,6 +298,7 @@ def _create_stream(cursor: Cursor) -> Statement:
         name=name,
         columns=declared.columns,
         wattr=options.wattr,
+        resolution=options.resolution,
         progress=options.progress,
         late=options.late,
         late_sink=options.late_sink,

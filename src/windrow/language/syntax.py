@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from windrow.errors import QueryError, Span
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from windrow.algebra.plan import StreamWord
     from windrow.language.tokens import Tokens
     from windrow.windows.clause import WindowClause
@@ -343,6 +345,8 @@ class CreateStream(Statement):
     if_missing: bool = False
     #: ALSO: further attributes with their policies
     also: tuple[tuple[str, ProgressSyntax], ...] = ()
+    #: what one tick of a WATTR is that is a DOUBLE or a DECIMAL
+    resolution: Decimal | None = None
 
 
 @dataclass(frozen=True)

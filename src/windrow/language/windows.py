@@ -183,7 +183,7 @@ def _instants(times: dict[str, tuple[str, Span]], origin: Any) -> dict[str, int]
     day = 0
     if isinstance(origin, int):
         day = origin // DAY * DAY
-    elif origin is not None:
+    elif isinstance(origin, tuple):
         day = instant(*origin) // DAY * DAY
     return {name: instant(text, span, day) for name, (text, span) in times.items()}
 
@@ -254,14 +254,16 @@ def _quantity(part: Parsed) -> Quantity:
         return Quantity(-value if minus else value, _TUPLES.get(word.upper(), word) or None)
 
 
-def _point(part: Any) -> int | tuple[str, Span]:
+def _point(part: Any) -> int | Decimal | tuple[str, Span]:
     """A number, or the text of a point in time, which may still need a date."""
     if part.data == "point_number":
         quantity = _quantity(part)
         if quantity.unit:
             return quantity.ticks(Domain.TIME)
         value = int(quantity.value)
-        if value == quantity.value and abs(value) <= MAX_INT64:
+        if value != quantity.value:
+            return Decimal(quantity.value)
+        if abs(value) <= MAX_INT64:
             return value
         raise QueryError(f"{quantity} is not a 64-bit integer", code="window-overflow", span=_span(part))
     label = _window_part_labels(part, "STRING")[0]

@@ -101,6 +101,10 @@ def _native(program: PaneProgram) -> NativeQuery | str:
     """How a query shares a feed, or why it cannot."""
     stream, level = program.stream, program.bottom
     measures = level.answers.measures
+    if stream.domain.resolution is not None:
+        return (
+            f"`{stream.wattr}` is a {stream.schema.column(stream.wattr).type}: its ticks are found row by row"
+        )
     if not _is_simple(stream):
         return f"progress and late rows of `{stream.name}` are judged row by row"
     if level.query.attribute != stream.wattr or level.query.scan.pseudo:
@@ -149,7 +153,8 @@ def follows_greatest(stream: Stream) -> bool:
     """Whether the stream's progress follows from the greatest value of each batch."""
     rule = stream.progress
     simple = isinstance(rule.policy, NoPolicy | Ordered | Slack) and rule.mark is None and rule.per is None
-    return simple and stream.wattr in stream.schema and not stream.also
+    plain = stream.wattr in stream.schema and stream.domain.resolution is None
+    return simple and plain and not stream.also
 
 
 def _states(

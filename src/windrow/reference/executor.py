@@ -166,7 +166,13 @@ class StreamIntake:
             return [now] * len(values)
         if self.stream.wattr == ROW_NUM:
             return [*accumulate((not only for only in only_marks), initial=len(self.rows))][1:]
-        return [row[self.stream.schema.index(self.stream.wattr)] for row in values]
+        return [self._tick(self._of(row, self.stream.wattr)) for row in values]
+
+    def _tick(self, value: Any) -> int | None:
+        found = None if value is None else self.stream.domain.tick(value)
+        if found is None and value is not None:
+            raise DataError(f"{value} is no multiple of the RESOLUTION", code="malformed-row")
+        return found
 
     def _of(self, row: Values, name: str) -> Any:
         return row[self.stream.schema.index(name)]

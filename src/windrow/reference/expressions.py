@@ -12,12 +12,15 @@ An expression is compiled once, against the columns of its rows, to a closure.
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal, WindowBound
 from windrow.algebra.functions.values import STRICT
 from windrow.algebra.functions.values.base import Value
 from windrow.algebra.functions.values.casts import caster
+from windrow.algebra.types import DOUBLE, DataType
 from windrow.reference.functions import LAZY, Compiled, Row, WindowContext
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ def compile_expression(expression: Expression, columns: Sequence[str]) -> Compil
         case Column(name):
             index = list(columns).index(name)
             return lambda row, window: row[index]
+        case WindowBound(which, kind, Decimal() as step):
+            return _strict(lambda tick: _valued(tick, kind, step), (_bound(which),))
         case WindowBound(which):
             return _bound(which)
         case Cast(arg, kind, safe):
@@ -65,6 +70,12 @@ def _bound(which: str) -> Compiled:
         return getattr(window, field)
 
     return evaluate
+
+
+def _valued(tick: int, kind: DataType, step: Decimal) -> Value:
+    """The value of a tick of an attribute with a RESOLUTION."""
+    value = tick * Fraction(step)
+    return float(value) if kind == DOUBLE else Decimal(f"{value * 10**kind.scale}e-{kind.scale}")
 
 
 def _strict(function: Callable[..., Value], args: tuple[Compiled, ...]) -> Compiled:

@@ -104,10 +104,12 @@ class RowsBelow:
             known: dict[str, Any] = dict(zip(plan.stream.schema.names, arrival.values, strict=True))
             known |= {ROW_NUM: arrival.row_num, ARRIVAL_TS: arrival.arrival_ts}
             values = arrival.values + tuple(known[name] for name in PSEUDO_COLUMNS if name in plan.pseudo)
-            check_instant(known[attribute], f"`{attribute}` of stream `{plan.stream.name}`")
-            if known[attribute] is not None and attribute not in arrival.late_on:
+            domain = plan.stream.attributes[attribute]
+            moment = None if known[attribute] is None else domain.tick(known[attribute])
+            check_instant(moment, f"`{attribute}` of stream `{plan.stream.name}`")
+            if moment is not None and attribute not in arrival.late_on:
                 turn = arrival.row_num if self.window.spec.counts_arrivals else 0
-                fact = Fact(values, known[attribute], turn)
+                fact = Fact(values, moment, turn)
                 found.append(StreamRow(fact, arrival.values, arrival.row_num, arrival.clock + self.lag))
         return found
 

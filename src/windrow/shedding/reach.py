@@ -153,6 +153,8 @@ def _range(window: Window) -> int:
 
 def _on_wattr(window: Window, scan: Scan) -> None:
     attribute = window.attribute_of(scan)
+    if window.domain.resolution is not None:
+        raise CannotShed("resolution", f"`{attribute}` is a DOUBLE or a DECIMAL, counted by its RESOLUTION")
     if attribute != scan.stream.wattr or attribute not in scan.stream.schema:
         raise CannotShed(
             "other-attribute",

@@ -6,6 +6,7 @@ A union of streams under test: every branch runs by itself, and what they emit i
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.algebra.plan import Emit, Plan, Scan, TableScan
@@ -151,7 +152,8 @@ class Harness:
     """One standing query under test. One `push` is one micro-batch.
 
     TIMESTAMP and DATE values may be pushed as datetimes or as integer microseconds; rows and instants
-    that come out have them as integer microseconds, in UTC. The same script gives the same changes on every
+    that come out have them as integer microseconds, in UTC. Instants of a windowing attribute with a
+    RESOLUTION are its values. The same script gives the same changes on every
     executor that runs the query.
 
     >>> h = Harness("SELECT ISTREAM(a) FROM s [RANGE 5 SECONDS]", streams={"s": "a BIGINT, ts TIMESTAMP"})
@@ -184,7 +186,7 @@ class Harness:
 
     def punctuate(self, name: str, progress: int | datetime, where: Mapping[str, Any] | None = None) -> None:
         """No more rows of a stream with its windowing attribute below `progress` (and with these values)."""
-        self._executor.punctuate(name, instant(progress), where)
+        self._executor.punctuate(name, instant(progress, self.plan.leaves[0].domain), where)
 
     def update(
         self,
@@ -194,7 +196,7 @@ class Harness:
         delete: Sequence[Sequence[Any]] = (),
     ) -> None:
         """A table changes at an instant."""
-        self._executor.update(table, instant(at), insert, delete)
+        self._executor.update(table, instant(at, self.plan.leaves[0].domain), insert, delete)
 
     def advance(self, micros: int) -> None:
         """Wall-clock time passes; only idle timeouts and `arrival_ts` notice."""
@@ -206,11 +208,12 @@ class Harness:
 
     def take(self) -> list[Change]:
         """The changes that became final since the last take, by (at, op, row)."""
-        return self._executor.take()
+        domain, found = self.plan.leaves[0].domain, self._executor.take()
+        return found if domain.resolution is None else [replace(c, at=domain.at(c.at)) for c in found]
 
     def relation(self, at: int | datetime) -> Counter[tuple[Any, ...]]:
         """The answer relation at an instant, as a multiset; an error if it is not final yet."""
-        return self._executor.relation(instant(at))
+        return self._executor.relation(instant(at, self.plan.leaves[0].domain))
 
     def late(self, stream: str) -> list[tuple[Any, ...]]:
         """The rows that came too late and were not kept."""

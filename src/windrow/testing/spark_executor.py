@@ -12,12 +12,12 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from windrow.algebra.catalog import Late
+from windrow.algebra.catalog import Late, instant_type
 from windrow.algebra.changes import Change, not_final
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.plan import Scan, TableScan
-from windrow.algebra.types import BIGINT, STRING, TIMESTAMP, DataType
-from windrow.algebra.values import canonical_rows
+from windrow.algebra.types import STRING, DataType
+from windrow.algebra.values import canonical_rows, instant
 from windrow.engine.engine import Arrival, Engine, Promise, error_of
 from windrow.engine.output.schema import published, rows_schema
 from windrow.engine.tables import TableUpdate
@@ -34,7 +34,7 @@ from windrow.spark.sources import open_data
 from windrow.spark.sources.source import Offsets
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
-from windrow.windows.domain import INFINITY, Domain
+from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     import polars as pl
@@ -199,8 +199,9 @@ class SparkExecutor:
             rows = rows_of(frame_from_arrow(answers, self.emit.schema), self.emit.schema)
             ops = known["op"].to_list() if op else ["+"] * len(rows)
             for end, sign, row in zip(known["at"].to_list(), ops, rows, strict=True):
-                self._answered.setdefault(end, []).append(row)
-                self._ready.append(Change(sign, row, end))
+                moment = instant(end, self.emit.leaves[0].domain)
+                self._answered.setdefault(moment, []).append(row)
+                self._ready.append(Change(sign, row, moment))
 
     def _keep_late(self, stream: Stream, delivery: Delivery) -> None:
         for table in delivery.pieces():
@@ -226,4 +227,4 @@ class _Collected(Sink):
 
 
 def _instants(emit: Emit) -> DataType:
-    return TIMESTAMP if emit.leaves[0].domain is Domain.TIME else BIGINT
+    return instant_type(emit.leaves[0].domain)

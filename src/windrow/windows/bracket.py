@@ -30,9 +30,10 @@ class WindowClause:
     #: SATTR rank(sattr)
     sattr_rank: bool = False
     partition_by: tuple[str, ...] = ()
-    origin: int | None = None
-    start: int | None = None
-    until: int | None = None
+    #: points as written; once it is resolved, instants
+    origin: Any = None
+    start: Any = None
+    until: Any = None
     lifetime: object | None = None
     #: ticks per unit of the LIFETIME expression
     lifetime_scale: int = 1

@@ -12,6 +12,9 @@ RangeWindow(wattr=None, internal=False, range=300000000, slide=60000000, origin=
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 from windrow.errors import QueryError, nearest
 from windrow.windows.bracket import PARTS, Scope, WindowClause, refuse_strange_parts
@@ -35,7 +38,18 @@ def resolve(clause: WindowClause, attributes: Mapping[str, Domain], wattr: str) 
     if clause.kind not in PARTS:
         raise QueryError(f"no window `{clause.kind}`", code="window-part", hint=nearest(clause.kind, PARTS))
     refuse_strange_parts(clause)
-    return _KINDS[clause.kind](Scope(clause, {**IMPLICIT, **attributes}, wattr))
+    return _KINDS[clause.kind](_in_ticks(Scope(clause, {**IMPLICIT, **attributes}, wattr)))
+
+
+def _in_ticks(scope: Scope) -> Scope:
+    """With points as instants: numbers are values of the attribute."""
+    written = {name: getattr(scope.clause, name) for name in ("origin", "start", "until")}
+    points = {name: value for name, value in written.items() if value is not None}
+    domain = scope.attributes[scope.attribute] if points else Domain.NUMBER
+    if domain.resolution is None and not any(isinstance(value, Decimal) for value in points.values()):
+        return scope
+    instants: dict[str, Any] = {name: Quantity(value).ticks(domain) for name, value in points.items()}
+    return replace(scope, clause=replace(scope.clause, **instants))
 
 
 def _range(scope: Scope) -> WindowSpec:

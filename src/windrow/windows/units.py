@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 
 from windrow.errors import QueryError, nearest
 from windrow.windows.domain import MAX_INT64, Domain
@@ -120,6 +121,8 @@ class Quantity:
                 code="window-unit",
                 hint=f"write a bare number, as in `{self.value}`",
             )
+        if domain.resolution is not None:
+            return self._whole(1 / domain.resolution, f"steps of {domain.at(1)}, the attribute's RESOLUTION")
         return self._whole(1, "ticks of the attribute")
 
     def count(self) -> int:
@@ -130,9 +133,9 @@ class Quantity:
             )
         return self._whole(1, "rows")
 
-    def _whole(self, scale: int, what: str) -> int:
-        numerator, denominator = self.value.as_integer_ratio()
-        ticks, rest = divmod(numerator * scale, denominator)
+    def _whole(self, scale: int | Fraction, what: str) -> int:
+        numerator, denominator = (Fraction(self.value) * scale).as_integer_ratio()
+        ticks, rest = divmod(numerator, denominator)
         if rest:
             raise QueryError(
                 f"{self} is not a whole number of {what}", code="window-size", hint="use a multiple of one"

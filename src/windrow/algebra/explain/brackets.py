@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Context
 from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import ProgressRule
@@ -148,11 +149,21 @@ def quantity(ticks: int, domain: Domain) -> str:
     >>> quantity(90_000_000, Domain.TIME), quantity(60_000_000, Domain.TIME), quantity(90, Domain.NUMBER)
     ('90 SECONDS', '1 MINUTE', '90')
     """
-    if domain is Domain.NUMBER:
-        return str(ticks)
+    if domain is not Domain.TIME:
+        return _number(ticks, domain)
     size, unit = max((size, unit) for unit, size in MICROSECONDS.items() if ticks % size == 0)
     count = ticks // size
     return f"{count} {unit.removesuffix('S') if count == 1 else unit}"
+
+
+def _number(ticks: int, domain: Domain) -> str:
+    """So many ticks as a number of the attribute, with all its digits.
+
+    >>> _number(3, Domain("number", Fraction(1, 4))), _number(8, Domain("number", Fraction(1, 4), 2))
+    ('0.75', '2')
+    """
+    exact = Context(prec=99)
+    return f"{exact.multiply(ticks, domain.step or 1).normalize(exact):f}"
 
 
 def calendar_length(length: Length) -> str:
@@ -175,9 +186,14 @@ def point(instant: int, domain: Domain) -> str:
     >>> point(-3, Domain.NUMBER), point(-3_000_000, Domain.TIME), point(2**60, Domain.TIME)
     ('-3', "'1969-12-31 23:59:57'", '1152921504606846976 MICROSECONDS')
     """
-    if domain is Domain.NUMBER:
-        return str(instant)
+    if domain is not Domain.TIME:
+        return _number(instant, domain)
     return f"'{timestamp_text(instant)}'" if is_ordinary(instant) else f"{instant} MICROSECONDS"
+
+
+def resolution_text(stream: Stream) -> str:
+    """What follows the name of a WATTR that is a DOUBLE or a DECIMAL."""
+    return "" if stream.domain.resolution is None else f" RESOLUTION {_number(1, stream.domain)}"
 
 
 def policy(stream: Stream) -> str | None:

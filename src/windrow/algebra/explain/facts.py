@@ -151,8 +151,8 @@ def _repeated(emit: Emit) -> str:
     period = repetition(emit)
     if period is None:
         return ""
-    if emit.leaves[0].domain is Domain.NUMBER:
-        return f"; told again every {period}, also where no row came"
+    if (domain := emit.leaves[0].domain) is not Domain.TIME:
+        return f"; told again every {quantity(period, domain)}, also where no row came"
     often = 86_400_000_000 / period
     return f"; told again at every SLIDE, {often:,.0f} times a day, also where no row came"
 

@@ -14,19 +14,26 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.kernels.columnar.columns import INSTANT, arrow_type, published, rows_schema
-from windrow.windows.domain import Domain
+from windrow.algebra.catalog import instant_type
+from windrow.kernels.columnar.columns import INSTANT, RESOLUTION, arrow_type, published, rows_schema
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Schema
     from windrow.algebra.plan import Emit
+    from windrow.windows.domain import Domain
 
 
 def published_schema(emit: Emit) -> pa.Schema:
     """The columns of a query's answers."""
-    at = INSTANT if emit.leaves[0].domain is Domain.TIME else pa.int64()
+    at = instants(emit.leaves[0].domain)
     op = [pa.field("op", pa.string())] if emit.emits_deletions else []
-    return pa.schema([pa.field("at", at), *op, *_fields(emit.schema, "at")])
+    return pa.schema([at, *op, *_fields(emit.schema, "at")])
+
+
+def instants(domain: Domain) -> pa.Field:
+    """The column of instants. Where a tick is no value, it says what one is, which `published` reads."""
+    kind = arrow_type(instant_type(domain))
+    return pa.field("at", kind, metadata=domain.step and {RESOLUTION: str(domain.step)})
 
 
 def _fields(schema: Schema, *taken: str) -> list[pa.Field]:

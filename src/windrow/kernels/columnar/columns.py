@@ -10,6 +10,7 @@ Columns as users give and get them in Arrow tables: times as Arrow's times, deci
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 
 INSTANT = pa.timestamp("us", tz="UTC")
+#: what a column of ticks says of itself: the value of one of them
+RESOLUTION = b"windrow.resolution"
 
 _ARROW_TYPE_PLAIN = {
     Kind.NULL: pa.null(),
@@ -63,9 +66,23 @@ def rows_schema(schema: Schema) -> pa.Schema:
 def published(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """A kernel's table, column by column, with the types users see."""
     return pa.Table.from_arrays(
-        [_cast(column, field.type) for column, field in zip(table.columns, schema, strict=True)],
+        [_shown(column, field) for column, field in zip(table.columns, schema, strict=True)],
         schema=schema,
     )
+
+
+def _shown(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    step = (field.metadata or {}).get(RESOLUTION)
+    return _cast(column, field.type) if step is None else valued(column, Decimal(step.decode()), field.type)
+
+
+def valued(ticks: pa.ChunkedArray, step: Decimal, kind: pa.DataType) -> pa.ChunkedArray:
+    """Ticks as the values that are so many steps; of a DOUBLE the nearest ones, by one exact division."""
+    if pa.types.is_float64(kind):
+        n, d = step.as_integer_ratio()
+        return pa.compute.divide(pa.compute.multiply(ticks, n).cast(kind), float(d))
+    one = pa.scalar(step, pa.decimal128(18, kind.scale))
+    return pa.compute.multiply(ticks.cast(pa.decimal128(19, 0)), one).cast(kind)
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

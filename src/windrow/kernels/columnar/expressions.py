@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from windrow.algebra.functions.calendar import DAY
 from windrow.algebra.functions.values import STRICT as VALUES
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
-from windrow.kernels.columnar.columns import constant, polars_type
+from windrow.kernels.columnar.columns import arrow_type, constant, polars_type, valued
 from windrow.kernels.columnar.functions import LAZY, STRICT, WHOLE
 from windrow.kernels.columnar.functions import casts as casting
 from windrow.kernels.columnar.functions.base import (
@@ -128,6 +129,8 @@ def _build(expression: Expression) -> Evaluator:
             return _constant(value, kind)
         case Column(name):
             return lambda frame: frame[name]
+        case WindowBound(which, kind, Decimal() as step):
+            return lambda frame: pl.Series(valued(frame[f"#{which}"].to_arrow(), step, arrow_type(kind)))
         case WindowBound(which):
             return lambda frame: frame[f"#{which}"]
         case Cast(arg):

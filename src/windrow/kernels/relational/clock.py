@@ -27,8 +27,9 @@ import polars as pl
 from windrow.algebra.catalog import Late
 from windrow.algebra.plan import Scan, TableScan, Window
 from windrow.kernels.columnar.codes import looked_up
+from windrow.kernels.intake import moments_of
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE, finite
-from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
+from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -168,8 +169,7 @@ class Timing:
         if stream.late is not Late.KEEP or not rows.height:
             return [pl.Series(KEPT, [NEVER_LATE], dtype=pl.Int64).new_from_index(0, rows.height)]
         promised, clock = self._promised(name, known, held, rows)
-        moment = {ROW_NUM: f"#{ROW_NUM}", ARRIVAL_TS: f"#{ARRIVAL_TS}"}.get(stream.wattr, stream.wattr)
-        late = rows[moment].cast(pl.Int64).to_numpy() < promised
+        late = moments_of(rows, stream.wattr).to_numpy() < promised
         return [pl.Series(KEPT, np.where(late, clock, NEVER_LATE), dtype=pl.Int64)]
 
     def _promised(self, name: str, known: Knowns, held: Held, rows: pl.DataFrame) -> tuple[Any, Any]:

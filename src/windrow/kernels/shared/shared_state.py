@@ -43,6 +43,7 @@ from windrow.kernels.aggregates.partials import Part, Partial, Rows
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import subtract
 from windrow.kernels.columnar.expressions import compile_expression, holds
+from windrow.kernels.intake import moments_of
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, split_at
 from windrow.windows.domain import INFINITY
@@ -320,7 +321,7 @@ class Lifting:
         return {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
 
     def _tables(self, accepted: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        moments = accepted[self.ledger.stream.wattr].cast(pl.Int64)
+        moments = moments_of(accepted, self.ledger.stream.wattr)
         rows = accepted.with_columns(moments.alias("#t")).filter(moments.is_not_null())
         found: dict[str, pl.DataFrame] = {}
         if not rows.height:

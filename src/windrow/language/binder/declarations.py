@@ -29,12 +29,13 @@ from windrow.algebra.catalog import (
     Table,
     TableKind,
     domain_of,
+    instant_type,
 )
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.patterns import Pattern
-from windrow.algebra.types import BIGINT, TIMESTAMP, DataType, Kind
+from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import written_type
 from windrow.language.binder.expressions import Values
@@ -42,7 +43,7 @@ from windrow.language.binder.places import at, refuse, walk
 from windrow.language.binder.scope import Entry, Scope
 from windrow.language.catalog import StandingArchive, StandingQuery
 from windrow.language.syntax import ColumnDef, CreateStream, Name
-from windrow.windows.domain import ROW_NUM, Domain
+from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def bind_archive(statement: CreateArchive, catalog: Catalog) -> StandingArchive:
         key = _key(statement.key, source)
     with _about(statement.keep_at):
         domain = source.domain if isinstance(source, Stream) else source.plan.leaves[0].domain
+        refuse_resolution(domain, "an archive")
         keep = statement.ticks(domain)
     return StandingArchive(statement.name, source.name, key, keep, statement.layout)
 
@@ -117,8 +119,9 @@ def _key(written: str, source: Stream | StandingQuery) -> str:
 def _columns(source: Stream | StandingQuery) -> dict[str, DataType]:
     if isinstance(source, Stream):
         return {field.name: field.type for field in source.schema}
-    at = TIMESTAMP if source.plan.leaves[0].domain is Domain.TIME else BIGINT
-    return {AT: at} | {field.name + "_" * (field.name == AT): field.type for field in source.plan.schema}
+    return {AT: instant_type(source.plan.leaves[0].domain)} | {
+        field.name + "_" * (field.name == AT): field.type for field in source.plan.schema
+    }
 
 
 @contextmanager
@@ -138,7 +141,7 @@ def bind_stream(statement: CreateStream, inference: Inference | None = None) -> 
         named = _declared(statement.wattr, schema) if statement.wattr else None
         _refuse_computed(statement, columns)
         wattr = named or _default_wattr(statement.name, schema)
-        plain = Stream(statement.name, schema, wattr)
+        plain = Stream(statement.name, schema, wattr, resolution=statement.resolution)
     return Stream(
         statement.name,
         schema,
@@ -153,6 +156,7 @@ def bind_stream(statement: CreateStream, inference: Inference | None = None) -> 
         _expected(statement, plain),
         _computed(columns, schema),
         _also(statement, plain),
+        statement.resolution,
     )
 
 
@@ -362,6 +366,7 @@ def _keep(statement: CreateStream, stream: Stream) -> Keep | None:
         keep = Keep(rows=amount.count()) if amount.in_rows else Keep(amount.ticks(stream.domain))
         if (keep.rows or keep.ticks or 0) < 1:
             raise QueryError(f"KEEP {amount} keeps nothing", code="bad-keep", hint="leave KEEP out")
+        refuse_resolution(stream.domain, "KEEP")
         if stream.wattr == ROW_NUM:
             raise QueryError(
                 "rows are kept by their place in time, and this stream has none of its own",
@@ -393,6 +398,7 @@ def _per(written: ProgressSyntax, stream: Stream) -> str | None:
 
 
 def _mark(node: Node, values: Values, stream: Stream) -> Expression:
+    refuse_resolution(stream.domain, "PUNCTUATED BY")
     mark = values.bind(node)
     if domain_of(mark.type) is not stream.domain:
         wanted = "a TIMESTAMP or a DATE" if stream.domain is Domain.TIME else "an integer"

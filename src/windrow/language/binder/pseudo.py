@@ -14,10 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeAlias
 
-from windrow.algebra.catalog import PSEUDO_COLUMNS
+from windrow.algebra.catalog import PSEUDO_COLUMNS, instant_type
 from windrow.algebra.checks import window_bounds_are_defined
 from windrow.algebra.expressions import WindowBound
-from windrow.algebra.types import BIGINT, TIMESTAMP
 from windrow.language.binder.places import walk
 from windrow.language.syntax import (
     ExistsTest,
@@ -51,8 +50,9 @@ def bounds_over(plan: Plan | Leaves) -> Callable[[str], WindowBound]:
     def make(which: str) -> WindowBound:
         leaves = plan.leaves
         counted = any(leaf.spec.reports_positions for leaf in leaves)
-        timed = not counted and all(leaf.domain is Domain.TIME for leaf in leaves)
-        bound = WindowBound(which, TIMESTAMP if timed else BIGINT)
+        domains = {leaf.domain for leaf in leaves}
+        domain = domains.pop() if len(domains) == 1 and not counted else Domain.NUMBER
+        bound = WindowBound(which, instant_type(domain), domain.step)
         window_bounds_are_defined(plan, [bound])
         return bound
 

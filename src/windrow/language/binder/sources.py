@@ -137,7 +137,9 @@ def _with_bounds(item: FromItem, together: bool) -> FromItem:
     made = bounds_over(item.plan)
     start, end = made("window_start"), made("window_end")
     tick = Literal(1, INTERVAL if end.type == TIMESTAMP else BIGINT)
-    bounds = {"window_start": start, "window_end": end, "window_time": call("-", [end, tick])}
+    bounds: dict[str, Expression] = {"window_start": start, "window_end": end}
+    if end.step is None:
+        bounds["window_time"] = call("-", [end, tick])
     bounds = {name: bound for name, bound in bounds.items() if name not in known}
     if together:
         entries = tuple(Entry(item.alias, name, bound) for name, bound in bounds.items())

@@ -16,7 +16,7 @@ from windrow.errors import QueryError, nearest
 from windrow.language.binder.expressions import Values
 from windrow.language.binder.places import at, refuse
 from windrow.windows.clause import resolve
-from windrow.windows.domain import ROW_NUM, Domain
+from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.ranges import UnboundedWindow
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def window(input: Scan | Subquery | Union, written: WindowSyntax | None, scope: 
 
 def _check_point(point: PointSyntax, window: Window) -> None:
     """A time is no point of a number, and a number none of time."""
-    if point.is_time and window.domain is Domain.NUMBER:
+    if point.is_time and window.domain is not Domain.TIME:
         message = f"{point.word} is a time, but the window is on a number"
         refuse(point, message, "window-origin", f"write a number, as in {point.word} 100")
     if not point.is_time and window.domain is Domain.TIME:
@@ -93,6 +93,7 @@ def _with_columns(clause: WindowClause, schema: Schema, owner: str) -> WindowCla
 def _lifetime(written: WindowSyntax, scope: Scope, domain: Domain) -> Expression | None:
     if written.lifetime is None:
         return None
+    refuse_resolution(domain, "LIFETIME")
     bound = Values(scope, "LIFETIME").bind(written.lifetime)
     timed = bound.type == INTERVAL and domain is Domain.TIME
     if not (timed or bound.type.is_integer):

@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, StateError
-from windrow.kernels.columnar.columns import frame_of, published, rows_schema
+from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, published, rows_schema
+from windrow.kernels.intake import Intake, off_grid
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.tables import as_table
 from windrow.spark.sources.urls import count, read_options
@@ -76,6 +77,10 @@ class PushSource(Source):
     def give(self, rows: Any, key: str | None = None) -> Push:
         """Let rows wait for the next epoch. One whose key is known is done already."""
         table = self._table(rows)
+        if self._stream.domain.resolution is not None:
+            _, stray = Intake(self._stream).sound(frame_from_arrow(table, self._stream.schema))
+            if stray.height:
+                raise off_grid(self._stream, stray[self._stream.wattr][0])
         name = key.encode() if key is not None else secrets.token_bytes(32)
         push = Push(table, blake2b(name, digest_size=16).digest())
         with self._lock:
