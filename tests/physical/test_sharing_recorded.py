@@ -127,3 +127,30 @@ def _shared(found: Explanation) -> list[str]:
     """What is shared; who reads whose answers is known only while it runs, and labels are the engine's."""
     lines = [line for line in found.runs if line.startswith("share   ") and "reads the answers" not in line]
     return [re.sub(r"synopsis p\d+", "synopsis", line) for line in lines]
+
+
+def test_the_manifest_has_where_shedding_drops_and_explain_prints_it(tmp_path: Path) -> None:
+    places = {
+        "panes": "SELECT k, SUM(v) AS v FROM s [RANGE 20 SLIDE 10] GROUP BY k",
+        "spark": "SELECT k, MEDIAN(v) AS v FROM s [RANGE 20 SLIDE 10] GROUP BY k",
+        "workers": "SELECT k, MEDIAN(v) AS v FROM kept [RANGE 20 SLIDE 10] GROUP BY k",
+    }
+    words = {"panes": "in no pane", "spark": "before they go to workers", "workers": "`kept` are kept"}
+    with Driven(tmp_path) as w:
+        w.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED SHEDDABLE")
+        w.sql("CREATE STREAM kept (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED LATE DROP SHEDDABLE KEEP 50")
+        w.sql("CREATE STREAM whole (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED")
+        w.sql("CREATE QUERY all_of_it AS SELECT SUM(v) AS v FROM whole [RANGE 20 SLIDE 10]")
+        for name, text in places.items():
+            w.sql(f"CREATE QUERY {name} AS {text} MAX GAP 9")
+        w.push((1, 5, 1))
+        plans = {name: w.engine.last.queries[name].options["plan"] for name in (*places, "all_of_it")}
+        assert "drops" not in plans["all_of_it"]
+        for name in places:
+            found = RecordedPlan.from_json(plans[name]).drops
+            running = w.engine.queries[name].running.drops
+            assert found is not None
+            assert running is not None
+            assert found == (running.place, running.reason)
+            assert found[0] == name
+            assert words[name] in " ".join(str(w.queries[name].explain()).split())

@@ -22,7 +22,7 @@ from windrow.execution.local import HereJobs
 from windrow.kernels.intake import Intake, Observed
 from windrow.session import Windrow
 from windrow.spark import jobs
-from windrow.spark.place_of_drop import drops_early
+from windrow.spark.jobs import drops_early
 from windrow.state.reader import open_chunk
 
 if TYPE_CHECKING:

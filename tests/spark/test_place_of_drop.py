@@ -10,7 +10,7 @@ from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS
 
 from windrow.engine.engine import Arrival
-from windrow.spark.place_of_drop import drops_early
+from windrow.spark.jobs import drops_early
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,11 +22,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import quantity
-from windrow.physical.native_sql import why_from_rows
-from windrow.physical.units import SlidingUnit
 from windrow.shedding.agreement import Candidate, agree
 from windrow.shedding.rules import RDROP, ROW_DROP, WINDROP, CannotShed
-from windrow.spark.place_of_drop import why_in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +64,7 @@ def _told(plan: PhysicalPlan, max_gap: int) -> str:
     return (
         f"WinDrop(window {window}, slide {slide}, B {drop.batch}): {WINDROP.text(drop.batch)};"
         f" a gap of {drop.batch} makes {rows} needless{''.join(inner)}."
-        f" {_where(plan) if drop.early_ticks else ''}{_OTHERS}"
+        f" {f'{plan.drops} ' if drop.early_ticks and plan.drops else ''}{_OTHERS}"
     )
 
 
@@ -78,14 +75,3 @@ def what_it_saves(agreed: Agreed | None, seconds: Sequence[float]) -> list[str]:
         return []
     where = "rows" if place == 0 else f"answers of level {place}"
     return [f"gaps of {agreed.max_gap} save most by {where} that nobody needs: {share:.0%} of this work"]
-
-
-def _where(plan: PhysicalPlan) -> str:
-    """Where needless rows are dropped, if it is up to this query and its streams."""
-    unit = plan.unit
-    if isinstance(unit, SlidingUnit) and why_from_rows(unit.program) is None:
-        return "Shed rows are counted by Spark as it aggregates, in no pane. "
-    reasons = [why_in_workers(stream, [unit]) for stream in unit.streams.values() if stream.sheddable]
-    told = "; ".join(reason for reason in reasons if reason is not None)
-    where = f"after they came to workers: {told}" if told else "in Spark, before they go to workers"
-    return f"Shed rows are dropped {where}. "

@@ -23,7 +23,7 @@ from windrow.kernels.relational.durable_names import kind_of, parts_of
 from windrow.kernels.relational.implementations import placed
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
-from windrow.physical.plan import PhysicalPlan
+from windrow.physical.plan import Drops, PhysicalPlan
 from windrow.physical.sharing import Sharing
 from windrow.physical.units import GeneralUnit, UnionUnit
 
@@ -53,13 +53,16 @@ class RecordedPlan:
     changed: str = ""
     #: what the query has in common with others
     sharing: Sharing = field(default_factory=Sharing)
+    #: where shedding drops its rows, and why not before; None if it never does
+    drops: tuple[str, str] | None = None
     format: int = FORMAT
 
     @classmethod
     def of(cls, plan: PhysicalPlan, unit: Unit) -> RecordedPlan:
         """A plan, as it runs in this unit."""
-        text, sharing = canonical_text(plan.emit), plan.sharing
-        return cls(text, identities(unit), plan.fired, plan.considered, plan.changed, sharing)
+        text, dropped = canonical_text(plan.emit), Drops.of(unit)
+        drops = None if dropped is None else (dropped.place, dropped.reason)
+        return cls(text, identities(unit), plan.fired, plan.considered, plan.changed, plan.sharing, drops)
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
@@ -71,6 +74,7 @@ class RecordedPlan:
             "considered": [[each.name, each.cost, each.chosen] for each in self.considered],
             **({"changed": self.changed} if self.changed else {}),
             **({"sharing": known} if (known := self.sharing.to_json()) else {}),
+            **({"drops": list(self.drops)} if self.drops is not None else {}),
         }
 
     @classmethod
@@ -83,6 +87,7 @@ class RecordedPlan:
             tuple(Alternative(name, cost, chosen) for name, cost, chosen in stored["considered"]),
             stored.get("changed", ""),
             Sharing.from_json(stored.get("sharing", {})),
+            (drops[0], drops[1]) if (drops := stored.get("drops")) else None,
             stored["format"],
         )
 

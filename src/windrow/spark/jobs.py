@@ -7,7 +7,8 @@ Rows that no query needs, dropped by Spark before they are sent to workers.
 
 All that such rows tell of a stream is how many they are and the greatest moment among them. Spark observes
 both as the rows pass, in the one reading that there is. Late rows, and rows without a moment, are not dropped
-here: they are judged as ever, by what was known before the batch. `place_of_drop` says where this is enough.
+here: they are judged as ever, by what was known before the batch. `why_in_workers` says where that is not
+enough.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from windrow.execution.malformed_rows import MALFORMED
 from windrow.execution.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
 from windrow.kernels.intake import Observed
 from windrow.physical.native_sql import (
+    DROPPED,
     MOMENT,
     MOST_FEEDS,
     aggregation_sql,
@@ -48,9 +50,9 @@ from windrow.physical.native_sql import (
     promised_sql,
     quoted,
     together,
+    why_in_workers,
 )
 from windrow.spark.failures import job_failed
-from windrow.spark.place_of_drop import DROPPED, drops_early
 from windrow.spark.sources.fit import Fitting
 from windrow.windows.progress import Batch
 
@@ -60,6 +62,13 @@ if TYPE_CHECKING:
     from windrow.execution.close import CloseTask
     from windrow.execution.delta_file import Place
     from windrow.physical.native_sql import Feed
+
+
+def drops_early(batch: Arrived) -> bool:
+    """Whether Spark may drop the needless rows of a batch; not if there are none."""
+    if not batch.shed or batch.archived or batch.known.per is not None:
+        return False
+    return why_in_workers(batch.stream, (query.unit for query in batch.queries)) is None
 
 
 def thinned(batch: Arrived) -> DataFrame:
