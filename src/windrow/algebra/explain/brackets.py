@@ -159,6 +159,7 @@ def quantity(ticks: int, domain: Domain) -> str:
 def _number(ticks: int, domain: Domain) -> str:
     """So many ticks as a number of the attribute, with all its digits.
 
+    >>> from fractions import Fraction
     >>> _number(3, Domain("number", Fraction(1, 4))), _number(8, Domain("number", Fraction(1, 4), 2))
     ('0.75', '2')
     """
