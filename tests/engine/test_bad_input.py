@@ -8,6 +8,8 @@ import shutil
 import time
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +22,7 @@ from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, oracle, rows_of,
 from tests.support.crashes import Crash, crashing_at
 from tests.support.patience import PATIENCE
 
+from windrow.engine.engine import Arrival
 from windrow.errors import DataError, QueryError, SourceError, WindrowError
 from windrow.execution import local
 from windrow.execution.malformed_rows import MALFORMED as MALFORMED_COLUMN
@@ -286,30 +289,18 @@ def test_a_row_without_a_moment_stops_the_batch_and_nothing_else(tmp_path: Path)
         assert w.rows("q") == as_rows(oracle(SUMS))
 
 
-@pytest.mark.parametrize("way", ["here", "rows"])
-def test_rows_off_their_resolution_are_malformed(
-    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    if way != "here":
-        monkeypatch.setattr(local, "SMALL_ROWS", 0)
-    path = tmp_path / "rows.json"
-    path.write_text('{"x": 0.1}\n{"x": 0.25}\n{"x": 0.3}\n{"x": 1e300}\n')
-    for more in ("fail", f"to&malformed_sink=files://{tmp_path}/bad%3Fformat=json"):
-        with Windrow(spark, tmp_path / "state") as w:
-            source = f"files://{path}?bounded=true&malformed={more}"
-            w.sql(f"CREATE STREAM s (x DOUBLE) WATTR x RESOLUTION 0.1 ORDERED FROM '{source}'")
-            w.query("q", "SELECT COUNT(*) AS n, window_start FROM s [RANGE 0.2 SLIDE 0.2]")
-            if more == "fail":
-                with pytest.raises(DataError, match=r"0\.25.* no multiple of its RESOLUTION") as refused:
-                    w.run(once=True)
-                assert refused.value.code == "malformed-row"
-                continue
-            w.run(once=True)
-            answers = [tuple(row.values()) for row in w.queries["q"].results().to_pylist()]
-            assert answers == [(0.2, 1, 0.0), (0.4, 1, 0.2)]
-            assert w.streams["s"].progress.malformed == 2
-    lines = [line for each in (tmp_path / "bad").glob("*.json") for line in each.read_text().splitlines()]
-    assert sorted((letter["column"], letter["text"]) for letter in map(json.loads, lines)) == [
-        ("x", "0.25"),
-        ("x", "1e+300"),
-    ]
+def test_rows_off_their_resolution_are_malformed(tmp_path: Path) -> None:
+    values = pa.table({"x": [0.1, 0.25, 0.3, 1e300]})
+    with Driven(tmp_path) as w:
+        w.sql("CREATE STREAM s (x DOUBLE) WATTR x RESOLUTION 0.1 ORDERED")
+        w.query("q", "SELECT COUNT(*) AS n, window_start FROM s [RANGE 0.2 SLIDE 0.2]")
+        with pytest.raises(DataError, match=r"0\.25.* no multiple of its RESOLUTION") as refused:
+            w.engine.epoch([Arrival("s", values)])
+        assert refused.value.code == "malformed-row"
+        dropping: Any = SimpleNamespace(hands_on_malformed=True, order_key=())
+        w.engine.streams["s"] = replace(w.engine.streams["s"], source=dropping)
+        told = values.append_column(MALFORMED_COLUMN, pa.nulls(4, pa.string()))
+        w.engine.epoch([Arrival("s", told)])
+        w.engine.epoch(seals=["s"])
+        assert w.rows("q") == [(0.2, 1, 0.0), (0.4, 1, 0.2)]
+        assert w.streams["s"].progress.malformed == 2
