@@ -11,7 +11,7 @@ UV := uv==0.13.7
 # Two workers; tests of one file stay together, and so do all that share the one Spark session.
 PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo serve test test-all test-fast test-integration search bench-quick docs lock format clean
+.PHONY: help setup demo serve test test-all test-fast test-integration test-cluster search bench-quick docs lock format clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -41,7 +41,7 @@ test-fast: setup ## what needs no JVM, with few examples: a look after each chan
 S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 
 # The driver is Playwright's, the browser the system's: installed from Debian's packages where that is allowed.
-test-integration: setup ## the live page in a browser, and state on a real S3 server
+test-integration: setup ## the live page in a browser, state on a real S3 server, and a Spark cluster
 	@$(INSTALL); $(THRICE); thrice install --quiet 'playwright>=1.49' 'axe-playwright-python>=0.1.4' 'schemathesis>=4' \
 	  || echo "skipped: Playwright, axe and schemathesis cannot be downloaded"
 	@$(THRICE); command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
@@ -49,8 +49,11 @@ test-integration: setup ## the live page in a browser, and state on a real S3 se
 	  || echo "skipped: there is no Chromium, and none can be installed"
 	@$(INSTALL); $(INSTALL_S3_SERVER)
 	@began=$$(date +%s); \
-	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -m integration --durations=5 tests/server tests/state tests/engine; failed=$$?; \
+	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -m integration --durations=5 tests/server tests/state tests/engine tests/spark; failed=$$?; \
 	echo "integration tests: $$(( $$(date +%s) - began )) s"; exit $$failed
+
+test-cluster: setup ## a Spark cluster of two workers on this machine, whose processes are killed
+	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -o log_cli=true -o log_cli_level=INFO --durations=5 tests/spark/test_cluster.py
 
 # A download that fails is tried again, twice.
 define THRICE

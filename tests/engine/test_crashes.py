@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.engine import world as worlds
 from tests.engine.world import World
 
 from windrow.engine import engine as core
 from windrow.engine import epoch as draft
+from windrow.execution.local import HereJobs
 from windrow.state import shard
 from windrow.state.crash import POINTS
 
@@ -35,6 +37,25 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_crash_every_sink_has_what_the_oracle_says(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.live()
+    world.check()
+
+
+class Attempts(HereJobs):
+    """Tasks that run thrice, as speculative ones do: one attempt tells what it has made, all write files."""
+
+    def ingest(self, *batches: Any) -> Any:
+        return [super(Attempts, self).ingest(*batches) for _ in range(3)][1]
+
+    def close(self, tasks: Any) -> Any:
+        return [super(Attempts, self).close(tasks) for _ in range(3)][1]
+
+
+def test_of_several_attempts_of_a_task_one_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worlds, "HereJobs", Attempts)
     world = World(tmp_path)
     world.live()
     world.check()

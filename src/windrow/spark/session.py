@@ -28,10 +28,17 @@ if TYPE_CHECKING:
 
 _THIS_MACHINE = "127.0.0.1"
 #: the host's own name need not resolve, as in many containers; on a cluster others have to find it
-_ON_THIS_MACHINE = {"spark.driver.host": _THIS_MACHINE, "spark.driver.bindAddress": _THIS_MACHINE}
+_ON_THIS_MACHINE = {
+    "spark.driver.host": _THIS_MACHINE,
+    "spark.driver.bindAddress": _THIS_MACHINE,
+    # On a busy machine everything takes longer, and nothing is wrong: a process on this machine that is
+    # really gone is noticed at once, by its sockets. A machine that is gone is noticed by its silence alone.
+    "spark.network.timeout": "600s",
+}
 _SHIP = (
-    "ship it: --conf spark.submit.pyFiles=windrow.whl where they have its dependencies, --conf"
-    " spark.archives=environment.tar.gz with --conf spark.pyspark.python, or an image that has it"
+    "ship it: its wheel, renamed to windrow.zip, with --conf spark.submit.pyFiles=windrow.zip where they have"
+    " what it needs (of spark-submit: --py-files); a packed environment with --conf"
+    " spark.archives=env.tar.gz#env --conf spark.pyspark.python=./env/bin/python; or an image that has it"
 )
 #: half a minute is over before the better compiler, or the collector with threads of its own, has paid off
 _BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -122,14 +129,16 @@ def prepared(spark: SparkSession) -> SparkSession:
 
 def check_workers(spark: SparkSession) -> None:
     """The workers of a cluster have this version of Windrow; one small task tells."""
+    what = "looking for Windrow on the workers"
     try:
-        with job_failed("looking for Windrow on the workers"):
+        with job_failed(what):
             (found,) = spark.sparkContext.parallelize([0], 1).map(_version).collect()
     except WindrowError as error:
+        reason = error.message.removeprefix(what).removeprefix(": ").strip()
         raise StateError(
-            f"the cluster's workers cannot run a task of Windrow: {error.message}",
+            f"the cluster's workers cannot run a task of Windrow: {reason}",
             code="bad-workers",
-            hint=error.hint or _SHIP,
+            hint=_SHIP if error.code == "other-python" else error.hint,
         ) from error
     if found != _version():
         raise StateError(
@@ -159,10 +168,7 @@ def _settings(java_options: Sequence[str]) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "2",
         # A folder with more files than this is listed by a job, which takes longer than looking at them here.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-        # On a busy machine everything takes longer, and nothing is wrong: a process on this machine that is
-        # really gone is noticed at once, by its sockets.
-        "spark.python.authenticate.socketTimeout": "300s",
-        "spark.network.timeout": "600s",
+        "spark.python.authenticate.socketTimeout": "300s",  # on a busy machine everything takes longer
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # Every call that builds a column would tell the JVM where it comes from, by four calls more.
