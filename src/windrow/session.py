@@ -41,6 +41,7 @@ from windrow.engine.declarations import (
 from windrow.engine.engine import Engine, Promise, error_of, why_ended
 from windrow.engine.explain import explain_plan
 from windrow.engine.loop import Loop, StandingHere
+from windrow.engine.rescale import check_shards, rescale
 from windrow.engine.show import (
     describe,
     explain_archive,
@@ -108,15 +109,20 @@ _MOST_TIMES = 1000
 
 @checked
 def connect(
-    spark: SparkSession | None = None, state: str | Path | None = "./state", *, takeover: bool = False
+    spark: SparkSession | None = None,
+    state: str | Path | None = "./state",
+    *,
+    takeover: bool = False,
+    shards: int | None = None,
 ) -> Windrow:
     """An engine over a state directory: it goes on where that is. Without one (None) nothing outlives it.
 
     `state` is a path, or the URL of a prefix in an object store: "s3://bucket/prefix", "gs://…" or "az://…".
     `spark` is your session, or a local one is made. `takeover` is your word that an engine of another machine
-    that seems to own the state is gone.
+    that seems to own the state is gone. `shards` is how many shards the state has from now on: it is routed
+    anew if it has others. Without it they stay, and a new state has as many as Spark has cores.
     """
-    return Windrow(spark, state, takeover=takeover)
+    return Windrow(spark, state, takeover=takeover, shards=shards)
 
 
 class Windrow:
@@ -129,15 +135,20 @@ class Windrow:
         *,
         takeover: bool = False,
         start: Callable[[], SparkSession] = local_session,
+        shards: int | None = None,
     ) -> None:
+        if shards is not None:
+            check_shards(shards)
         self._temporary = TemporaryDirectory(prefix="windrow-") if state is None else None
         store = open_store(Path(self._temporary.name) if self._temporary else state or "")
         if isinstance(store, LocalStore):
             store = LocalStore(store.root.absolute())
         log = CommitLog.open(store, takeover=takeover)
         try:
+            if shards is not None:
+                rescale(log, shards)
             self.spark = prepared(spark if spark is not None else start())
-            self._engine = Engine(SparkJobs(self.spark), log, parallelism(self.spark))
+            self._engine = Engine(SparkJobs(self.spark), log, shards or parallelism(self.spark))
         except BaseException:
             log.close()
             raise

@@ -22,10 +22,10 @@ STREAM = f"CREATE STREAM s ({COLUMNS}) {OPTIONS}"
 class Driven(Windrow):
     """`push` is a micro-batch, `end` the end of the stream, `vanish` what a crash leaves of a process."""
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: Any, shards: int | None = None) -> None:
         context = SimpleNamespace(environment={}, master="local", defaultParallelism=2)
         no_spark: Any = SimpleNamespace(sparkContext=context)
-        super().__init__(no_spark, state)
+        super().__init__(no_spark, state, shards=shards)
         self._engine.jobs = HereJobs()
         self.time = 0
         self._engine.now = lambda: self.time

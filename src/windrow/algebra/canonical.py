@@ -125,6 +125,11 @@ def digest_of(thing: Any) -> str:
     return blake2b(canonical_text(thing).encode(), digest_size=16).hexdigest()
 
 
+def thing_of(text: str) -> Any:
+    """What a text is of that reads no stream and no table: a policy, a rule of progress."""
+    return _Reading({}, {}).of(json.loads(text))
+
+
 def plan_of(text: str, streams: Mapping[str, Stream], tables: Mapping[str, Table]) -> Emit:
     """The plan that a text is of, over streams and tables that are declared."""
     found = _Reading(streams, tables).of(json.loads(text))

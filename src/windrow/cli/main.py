@@ -30,6 +30,7 @@ from windrow.cli.check import check
 from windrow.cli.demo import demo
 from windrow.cli.explain import explain
 from windrow.cli.lsp import lsp
+from windrow.cli.rescale import rescale
 from windrow.cli.run import run
 from windrow.cli.run_loop import TRACEBACK_VARIABLE
 from windrow.cli.serve import serve
@@ -39,7 +40,7 @@ from windrow.errors import WindrowError
 ENGINE_FAILED = 3
 
 #: every command, in the order of the help text
-COMMANDS: tuple[Callable[..., None], ...] = (demo, run, explain, check, shell, serve, lsp)
+COMMANDS: tuple[Callable[..., None], ...] = (demo, run, explain, check, shell, serve, rescale, lsp)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,4 +1,7 @@
-"""Options that `run`, `serve`, `shell` and `demo` share: which Spark, how to log, where metrics are."""
+"""Options that `run`, `serve`, `shell` and `demo` share: which Spark, how to log, where metrics are.
+
+`demo` keeps no state, and has no `--shards`.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +59,12 @@ ConfOption = Annotated[
         "--conf", metavar="NAME=VALUE", callback=settings_of, help="A setting of Spark; may be repeated."
     ),
 ]
+ShardsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--shards", metavar="N", min=1, help="How many shards the state has from now on; else as it was."
+    ),
+]
 LogOption = Annotated[
     str | None, typer.Option("--log", metavar="FORM", callback=log_form, help="How to log: text or json.")
 ]
@@ -75,12 +84,14 @@ MetricsOption = Annotated[
 
 @dataclass(frozen=True)
 class SparkChoice:
-    """The Spark to run on: a master, and settings that go over Windrow's own."""
+    """The Spark to run on: a master, settings that go over Windrow's own, and the shards of the state."""
 
     master: str | None = None
     conf: list[str] | None = None
     #: there some seconds sooner, slower in the long run
     is_brief: bool = False
+    #: None: as many as the state has, or at first as Spark has cores
+    shards: int | None = None
 
     def start(self) -> SparkSession:
         """The session."""

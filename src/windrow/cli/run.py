@@ -15,6 +15,7 @@ from windrow.cli.options import (
     MasterOption,
     MetricsOption,
     Observed,
+    ShardsOption,
     SparkChoice,
 )
 from windrow.cli.plain import PlainView
@@ -50,6 +51,7 @@ def run(
     ] = False,
     master: MasterOption = None,
     conf: ConfOption = None,
+    shards: ShardsOption = None,
     log: LogOption = None,
     level: LevelOption = None,
     metrics: MetricsOption = None,
@@ -72,7 +74,7 @@ def run(
     if not declared.catalog.queries and not drop and not Declared().asks(text):
         print_shown(shown)
         return
-    spark = SparkChoice(master, conf)
+    spark = SparkChoice(master, conf, shards=shards)
     with Signals() as signals, started(state, signals, spark, observed, takeover=takeover) as engine:
         for query in drop or ():
             engine.drop(query)

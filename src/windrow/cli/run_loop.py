@@ -95,7 +95,7 @@ def started(
                 from windrow.session import Windrow
                 from windrow.spark.warmup import warm
 
-                engine = Windrow(None, state, takeover=takeover, start=spark.start)
+                engine = Windrow(None, state, takeover=takeover, start=spark.start, shards=spark.shards)
                 open_.enter_context(engine)
             signals.take()
             _quiet(engine)

@@ -18,6 +18,7 @@ from windrow.cli.options import (
     MasterOption,
     MetricsOption,
     Observed,
+    ShardsOption,
     SparkChoice,
 )
 from windrow.cli.run_loop import say, started
@@ -61,13 +62,15 @@ def serve(
     ] = False,
     master: MasterOption = None,
     conf: ConfOption = None,
+    shards: ShardsOption = None,
     log: LogOption = None,
     level: LevelOption = None,
     metrics: MetricsOption = None,
 ) -> None:
     """Serve an HTTP API, a live page and metrics around the engine, until Ctrl-C."""
     check_installed()
-    spark, observed = SparkChoice(master, conf), Observed(log, level, metrics, usual_level="info")
+    spark = SparkChoice(master, conf, shards=shards)
+    observed = Observed(log, level, metrics, usual_level="info")
     observed.set_up()
     script = read_script(file) if file is not None else ""
     tokens = tokens_for(host, token_file)

@@ -304,7 +304,7 @@ class Session:
     def _connected(self) -> Windrow:
         from windrow.session import Windrow
 
-        engine = Windrow(None, self._state, start=self._spark.start)
+        engine = Windrow(None, self._state, start=self._spark.start, shards=self._spark.shards)
         try:
             engine.default_sink = self._kept.sink
             engine.sql(self._declared.text)

@@ -14,6 +14,7 @@ from windrow.cli.options import (
     MasterOption,
     MetricsOption,
     Observed,
+    ShardsOption,
     SparkChoice,
 )
 
@@ -25,6 +26,7 @@ def shell(
     ] = None,
     master: MasterOption = None,
     conf: ConfOption = None,
+    shards: ShardsOption = None,
     log: LogOption = None,
     level: LevelOption = None,
     metrics: MetricsOption = None,
@@ -35,7 +37,7 @@ def shell(
     is_typed = sys.stdin.isatty()
     observed = Observed(log, level, metrics)
     observed.set_up()
-    session = Session(state, SparkChoice(master, conf), observed, is_typed=is_typed)
+    session = Session(state, SparkChoice(master, conf, shards=shards), observed, is_typed=is_typed)
     lines = piped()
     if is_typed:
         from windrow.cli.prompt import Typed

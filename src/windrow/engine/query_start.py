@@ -8,11 +8,13 @@ its physical plan, which the manifest has recorded and which is run again as it 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol
 
 from windrow.algebra.aggregates.user import definitions
+from windrow.algebra.canonical import plan_of
 from windrow.algebra.explain.brackets import quantity
 from windrow.algebra.explain.facts import repetition
 from windrow.algebra.operators import Aggregate
@@ -20,6 +22,7 @@ from windrow.algebra.plan import Scan, Window
 from windrow.engine.records import QueryRecord, query_text
 from windrow.errors import QueryError, StateError
 from windrow.execution.bundle import Bundle
+from windrow.language.catalog import StandingQuery
 from windrow.physical import plan_query
 from windrow.physical.identity import RecordedPlan
 from windrow.windows.domain import IMPLICIT, Domain
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.engine.records import StreamRecord
-    from windrow.language.catalog import StandingQuery
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
     from windrow.state.manifest import QueryState
@@ -87,6 +89,28 @@ def begun(
     if record.is_running and not record.shares:
         plan.check(query.name, record.bundle.unit)
     return record
+
+
+def recorded(
+    name: str, stored: QueryState, streams: Mapping[str, Stream], tables: Mapping[str, Table]
+) -> QueryRecord:
+    """A query as a manifest has it, though nobody declares it: by its plan, for the state that is of it."""
+    plan = RecordedPlan.from_json(stored.options["plan"])
+    emit = plan_of(plan.text, streams, tables)
+    query, found = StandingQuery(name, emit), []
+    for by_group in (None, True):
+        physical = plan.resumed(name, emit, streams, tables, by_group)
+        used = _user_aggregates(query)
+        bundle = Bundle.of(stored.options["id"], physical, stored.fingerprint, aggregates=used)
+        found.append(QueryRecord(query, physical, bundle, stored.text, 0, recorded=plan).resumed(stored))
+        if found[-1].shares:
+            break
+        with suppress(StateError):
+            plan.check(name, found[-1].bundle.unit)
+            return found[-1]
+    if not found[0].shares:
+        plan.check(name, found[0].bundle.unit)
+    return found[0]
 
 
 def _recorded(

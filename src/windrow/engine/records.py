@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.canonical import canonical_text
+from windrow.algebra.canonical import canonical_text, thing_of
+from windrow.algebra.catalog import Late, Stream
+from windrow.algebra.expressions import Field, Schema
 from windrow.engine.sharing.common_subplans import Membership, as_member
 from windrow.errors import QueryError, StateError
 from windrow.execution.shared import Seed
 from windrow.kernels.intake import Intake, Known
+from windrow.language.binder.constants import written_type
 from windrow.language.printer import print_query
 from windrow.physical.identity import RecordedPlan
 from windrow.spark.sources import is_bounded
@@ -20,7 +23,7 @@ from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.progress import Progress
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream, Table
+    from windrow.algebra.catalog import Table
     from windrow.execution.bundle import Bundle
     from windrow.language.catalog import StandingQuery
     from windrow.physical import PhysicalPlan
@@ -122,6 +125,25 @@ def declaration(stream: Stream) -> dict[str, Any]:
         **({"resolution": str(q)} if (q := stream.domain.resolution) is not None else {}),
         **({"forms": [list(form) for form in stream.forms]} if stream.forms else {}),
     }
+
+
+def stream_of(name: str, state: StreamState) -> Stream:
+    """A stream as far as state depends on it, by what `declaration` wrote."""
+    stored = state.options["declaration"]
+    return Stream(
+        name,
+        schema_of(stored["columns"]),
+        stored["wattr"],
+        thing_of(stored["progress"]),
+        Late(stored["late"]),
+        forms=tuple((column, form) for column, form in stored.get("forms", ())),
+        also=tuple((attribute, thing_of(policy)) for attribute, policy in stored.get("also", ())),
+    )
+
+
+def schema_of(columns: Iterable[Sequence[str]]) -> Schema:
+    """Columns as declarations are written."""
+    return Schema(tuple(Field(name, written_type(kind)) for name, kind in columns))
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.catalog import Table, TableKind
+from windrow.engine.records import schema_of
 from windrow.errors import DataError, StateError
 from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.kernels.relational.tables import Contents
@@ -30,7 +32,6 @@ from windrow.windows.domain import INFINITY, Instant
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from windrow.algebra.catalog import Table
     from windrow.engine.engine import Engine
     from windrow.kernels.relational.tables import Values
     from windrow.spark.sources.table_source import TableSource
@@ -140,6 +141,14 @@ def table_declaration(table: Table) -> dict[str, Any]:
         "key": list(table.key),
         **({"forms": [list(form) for form in table.forms]} if table.forms else {}),
     }
+
+
+def table_of(name: str, state: StreamState) -> Table:
+    """A table as far as state depends on it, by what `table_declaration` wrote."""
+    stored = state.options["declaration"]
+    forms = tuple((column, form) for column, form in stored.get("forms", ()))
+    known = schema_of(stored["columns"]), TableKind(stored["kind"]), tuple(stored["key"])
+    return Table(name, *known, forms=forms)
 
 
 def instant_of(record: TableRecord, clocks: Iterable[tuple[Instant, Instant]]) -> int:

@@ -156,6 +156,18 @@ class Kernel(Protocol):
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         """The next state, and the answers that became final as the clock moved."""
 
+    def united(self, states: Sequence[State]) -> State:
+        """One state of several of the same clock that have no group in common."""
+
+
+def joined(states: Iterable[State]) -> dict[str, tuple[Chunk, ...]]:
+    """The chunks of some states, those of one name together."""
+    found: dict[str, tuple[Chunk, ...]] = {}
+    for state in states:
+        for name, chunks in state.chunks.items():
+            found[name] = (*found.get(name, ()), *chunks)
+    return found
+
 
 def without(kernel: Kernel, drops: Callable[[int], bool]) -> Kernel:
     """The same kernel with the same state, which does not answer windows that end where `drops` says."""

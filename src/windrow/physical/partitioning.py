@@ -63,6 +63,21 @@ def placement_of(emit: Emit) -> Placement:
     return {}
 
 
+def routed_outputs(emit: Emit, placement: Placement) -> dict[int, str | None]:
+    """Of each node of a query, by its `id`, the output column that holds the routed value; None where it is
+    lost. The query itself has that of its input.
+
+    >>> from windrow.engine.explain import declared
+    >>> from windrow.language.compile import compile_query
+    >>> text = "SELECT k AS key, COUNT(*) AS n FROM a [ROWS 3 PARTITION BY k] GROUP BY k"
+    >>> plan = compile_query(text, declared({"a": "k BIGINT, ts TIMESTAMP"}, {}))
+    >>> list(dict.fromkeys(routed_outputs(plan, placement_of(plan)).values()))
+    ['a.k', 'k', 'key']
+    """
+    found = _Apart({name: columns[0] for name, columns in placement.items()})
+    return {**found.outputs_of(emit.input), id(emit): found.of(emit.input)}
+
+
 def _scans_twice(emit: Emit) -> bool:
     """Whether a stream would have to be routed in two ways."""
     names = [node.stream.name for node in emit.walk() if isinstance(node, Scan)]
@@ -175,9 +190,19 @@ class _Apart:
         self.routed = routed
         #: of each table, the columns that are compared with routed ones; None where others are
         self.compared: dict[str, set[str | None]] = {}
+        self._outputs: dict[int, str | None] = {}
+
+    def outputs_of(self, plan: Plan) -> dict[int, str | None]:
+        """The routed column in the output of each node of a plan."""
+        self.of(plan)
+        return self._outputs
 
     def of(self, plan: Plan) -> str | None:
         """The routed column in the output of a plan; an exception where shards would have to meet."""
+        self._outputs[id(plan)] = found = self._of(plan)
+        return found
+
+    def _of(self, plan: Plan) -> str | None:
         match plan:
             case Scan():
                 return f"{plan.alias}.{self.routed[plan.stream.name]}"

@@ -20,6 +20,7 @@ from windrow.algebra.types import STRING, DataType
 from windrow.algebra.values import canonical_rows, instant
 from windrow.engine.engine import Arrival, Engine, Promise, error_of
 from windrow.engine.output.schema import published, rows_schema
+from windrow.engine.rescale import rescale
 from windrow.engine.tables import TableUpdate
 from windrow.errors import DataError, nearest
 from windrow.execution.local import HereJobs
@@ -94,9 +95,12 @@ class SparkExecutor:
         self.engine.commit()
         self.engine.deliver()
 
-    def restart(self) -> None:
-        """The process ends without warning, and another one begins."""
+    def restart(self, shards: int | None = None) -> None:
+        """The process ends without warning, and another one begins, perhaps with another number of shards."""
         self.engine.log.close()
+        if shards is not None:
+            with CommitLog.open(LocalStore(self._folder)) as log:
+                rescale(log, shards)
         self._start()
 
     def close(self) -> None:

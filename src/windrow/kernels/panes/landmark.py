@@ -9,7 +9,7 @@ Card: running total
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Lanes, run_ends, segmented
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, rows_of_ids
 from windrow.kernels.panes.pane_tables import merge_panes
-from windrow.kernels.state import PANE, Chunk, Delta, State, chunked, split_at
+from windrow.kernels.state import PANE, Chunk, Delta, State, chunked, joined, split_at
 from windrow.windows.domain import INFINITY
 from windrow.windows.grid import refuse_too_many
 
@@ -49,6 +49,11 @@ class RunningTotals:
         if latest is None or clock.greatest[1] == -INFINITY:
             return State(chunks, meta), iter(())
         return self._closed(chunks, meta, clock, latest)
+
+    def united(self, states: Sequence[State]) -> State:
+        """All totals; the last window is the last of any."""
+        known = [state.meta["latest"] for state in states if "latest" in state.meta]
+        return State(joined(states), {"latest": max(known)} if known else {})
 
     def _opened(self, state: State, delta: Delta, clock: PaneClock) -> dict[str, tuple[Chunk, ...]]:
         """With the rows that came; a late row counts from its group's next window on."""

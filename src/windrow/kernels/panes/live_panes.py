@@ -22,7 +22,7 @@ from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import number_all
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.panes.slide import PaneWindows
-from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked
+from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
@@ -54,6 +54,10 @@ class LivePanes:
         output = chain.from_iterable(self.answers.blocks(groups, windows, part, spans) for part in ranges)
         alive = {name: _alive(frame, cut, clock) for name, frame in tables.items()}
         return State({name: kept for name, kept in alive.items() if kept}), output
+
+    def united(self, states: Sequence[State]) -> State:
+        """All panes."""
+        return State(joined(states))
 
 
 def with_delta(state: State, delta: Delta) -> dict[str, tuple[Chunk, ...]]:

@@ -44,7 +44,7 @@ from windrow.kernels.columnar.numbering import number_all, number_groups, with_g
 from windrow.kernels.panes.live_panes import due_windows
 from windrow.kernels.panes.pane_tables import Changing, merge_panes
 from windrow.kernels.panes.slide import PaneWindows
-from windrow.kernels.state import PANE, Delta, State, TableLayout, chunked, split_at
+from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
@@ -84,6 +84,15 @@ class Differences:
         few = sum(stop - first for first, stop in ranges) <= FEW
         output = epoch.one_by_one(ranges) if few else epoch.all_at_once(ranges)
         return State() if clock.now == INFINITY else epoch.state, output
+
+    def united(self, states: Sequence[State]) -> State:
+        """All panes as open ones: the next window adds them up once more."""
+        found: dict[str, tuple[Chunk, ...]] = {}
+        for name, chunks in joined(states).items():
+            table, _, kind = name.rpartition(".")
+            if f".{kind}" != TOTAL:
+                found[table + OPEN] = (*found.get(table + OPEN, ()), *chunks)
+        return State(found)
 
 
 @dataclass

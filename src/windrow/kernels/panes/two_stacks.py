@@ -32,8 +32,8 @@ that begin after its pane), then the rows of the front, from pane `base` on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,7 @@ from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_each,
 from windrow.kernels.panes.live_panes import due_windows
 from windrow.kernels.panes.pane_tables import Changing, merge_panes
 from windrow.kernels.panes.slide import PaneWindows
-from windrow.kernels.state import PANE, Delta, State, chunked, split_at
+from windrow.kernels.state import PANE, Delta, State, TableLayout, chunked, gathered, joined, split_at
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
@@ -236,6 +236,18 @@ class TwoStacks:
         state = State() if now == INFINITY else epoch.state
         return state, chain.from_iterable(epoch.output)
 
+    def united(self, states: Sequence[State]) -> State:
+        """All that is closed becomes the back of one block, which ends where the furthest state is closed:
+        each suffix of the old back goes on with its group's front, then come those of the front's panes."""
+        ends = [state.meta["closed"] for state in states if "closed" in state.meta]
+        if not ends:
+            return State(joined(states))
+        end = max(ends)
+        epochs = [_Epoch(self.answers, dict(state.chunks), dict(state.meta)) for state in states]
+        for epoch in epochs:
+            epoch.stack_up(end)
+        return State(joined(epoch.state for epoch in epochs), {"base": end, "closed": end})
+
 
 @dataclass
 class _Epoch(Changing):
@@ -252,6 +264,38 @@ class _Epoch(Changing):
             new = frame if closed is None else frame.filter(pl.col(PANE) >= closed)
             self.chunks[name + OPEN] = (*self.of(name, OPEN), *chunked([new]))
             self.chunks[name + LATE] = (*self.of(name, LATE), *chunked([late]))
+
+    def stack_up(self, end: int) -> None:
+        """All closed panes go to the back of a block that ends at `end`; what waits before it is late."""
+        keys = self.answers.measures.keys
+        panes = {
+            name: merge_panes([chunk.frame for chunk in self.of(name, PANES)], layout)
+            for name, layout in self.layouts.items()
+        }
+        some = [frame for frame in panes.values() if frame.height]
+        groups = number_groups(some, keys) if some else pl.DataFrame()
+        numbered = number_each(panes, self.layouts, groups, keys) if some else {}
+        for name, layout in self.layouts.items():
+            waiting, rest = split_at(self.of(name, OPEN), end)
+            self.chunks[name + LATE] = (*self.of(name, LATE), *chunked(waiting))
+            self.chunks[name + OPEN] = tuple(rest)
+            steps = [chunk.frame for chunk in self.of(name, STEPS)]
+            new = [Suffixes.of(numbered[name]).steps(groups)] if name in numbered else []
+            lowest = [frame[PANE].min() for frame in (*steps, *new) if frame.height]
+            low = min([end, *lowest]) - self.cut.per_window - 1  # type: ignore[type-var,operator]
+            first = pl.lit(low, pl.Int64).alias(PANE)
+            back = gathered(chunk.frame.with_columns(first) for chunk in self.of(name, BACK))
+            front = panes[name]
+            if front.height:
+                front = replace(layout, prune=None).merge(front.with_columns(first), [PANE, *layout.keys])
+            moved = _followed([each for each in (back, *steps) if each is not None], front, layout)
+            self.chunks |= {name + kind: () for kind in (PANES, FRONT)}
+            self.chunks[name + BACK] = chunked([moved.filter(pl.col(PANE) == low)] if moved.height else [])
+            later = [moved.filter(pl.col(PANE) > low)] if moved.height else []
+            found = gathered([*later, *new])
+            self.chunks[name + STEPS] = (
+                chunked(found.sort(PANE).iter_slices(STEP_ROWS)) if found is not None else ()
+            )
 
     def last_pane(self) -> int | None:
         kinds = (OPEN, PANES, STEPS, LATE)
@@ -390,6 +434,22 @@ class _Epoch(Changing):
         for name in self.layouts:
             _, kept = split_at(self.of(name, kind), pane)
             self.chunks[name + kind] = tuple(kept)
+
+
+def _followed(versions: list[pl.DataFrame], front: pl.DataFrame, layout: TableLayout) -> pl.DataFrame:
+    """Versions of a back, each with its group's front after it; the front itself where there is no back."""
+    if not front.height:
+        return pl.concat(versions) if versions else front
+    keys = list(layout.keys)
+    old = pl.concat(versions) if versions else front.clear()
+    places = pl.concat([old.select(PANE, *keys), front.select(PANE, *keys)]).unique()
+    after = (
+        places.join(front.drop(PANE), on=keys, how="inner", nulls_equal=True)
+        if keys
+        else (places.join(front.drop(PANE), how="cross"))
+    )
+    both = pl.concat([old, after.select(old.columns)])
+    return replace(layout, prune=None).merge(both, [PANE, *keys]).select(old.columns)
 
 
 _NEVER = 1 << 62
