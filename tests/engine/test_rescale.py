@@ -65,20 +65,22 @@ def assert_rescaled_agrees(emit: Emit, script: list[Step], seed: int) -> int:
 seeds = st.integers(0, 1 << 16)
 
 
+@pytest.mark.thorough
 @given(plan=any_plans, script=st.one_of(scripts(), cuts()), seed=seeds)
-@settings(max_examples=80)
+@settings(max_examples=30)
 def test_random_plans(plan: Emit, script: list[Step], seed: int) -> None:
     assert_rescaled_agrees(plan, script, seed)
 
 
+@pytest.mark.thorough
 @given(case=st.one_of(cases(), cases(union=True)), seed=seeds)
-@settings(max_examples=80)
+@settings(max_examples=30)
 def test_policies_kept_rows_unions_and_the_rest(case: tuple[Emit, list[Step]], seed: int) -> None:
     assert_rescaled_agrees(*case, seed)
 
 
 @given(plan=queries(), script=histories(), seed=seeds)
-@settings(max_examples=80)
+@settings(max_examples=8)
 def test_plans_that_are_cut_into_shards(plan: Emit, script: list[Any], seed: int) -> None:
     assert_rescaled_agrees(plan, script, seed)
 
@@ -106,7 +108,7 @@ some_rows = st.tuples(st.sampled_from([None, 0, 1, 2, 3, 4, 5]), st.integers(0, 
     ),
     seed=seeds,
 )
-@settings(max_examples=100)
+@settings(max_examples=8)
 def test_panes(text: str, slide: int, slides: int, batches: list[Any], seed: int) -> None:
     script: list[Any] = []
     now = 0

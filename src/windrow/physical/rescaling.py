@@ -120,7 +120,7 @@ class RowStates:
     def moved(self, place: str, states: ByShard) -> dict[int, State]:
         """The states of the operator at a place."""
         if not self.unit.placement:
-            return {shard: state for shard, state in states.items() if shard < self.shards.new}
+            return {shard: _copied(state) for shard, state in states.items() if shard < self.shards.new}
         parts: dict[int, list[State]] = {shard: [] for shard in range(self.shards.new)}
         for old in sorted(states):
             pieces: dict[int, dict[str, tuple[Chunk, ...]]] = {shard: {} for shard in parts}
@@ -191,6 +191,17 @@ class RowStates:
             if what == "count":
                 meta[key] = (greatest + 1) * self.shards.old
         return State(joined(parts), meta)
+
+
+def _copied(state: State) -> State:
+    """The same, to be written to another file."""
+    return State(
+        {
+            name: tuple(Chunk(c.first, c.last, c.table) for c in chunks)
+            for name, chunks in state.chunks.items()
+        },
+        state.meta,
+    )
 
 
 def _candidates(program: RelationalProgram, unit: GeneralUnit) -> dict[str, tuple[Operator, list[str]]]:
