@@ -7,7 +7,7 @@ A query is looked at as it is written; a stream as it was seen while it runs.
 >>> catalog = declared({"s": ("k BIGINT, ts TIMESTAMP", "WATTR ts ORDERED")}, {})
 >>> for found in query_warnings(compile_query("SELECT k, COUNT(*) FROM s GROUP BY k", catalog)):
 ...     print(found.render())
-warning[unbounded-group]: every k that ever came is kept: s has no window
+warning[unbounded-group]: every k that ever came is kept: rows of s never expire
   = write a window, as in `s [RANGE 1 HOUR]`
 """
 
@@ -67,7 +67,7 @@ def _of_node(node: Plan) -> Iterator[tuple[str, str, str]]:
             for leaf in _for_ever(node):
                 yield (
                     "unbounded-distinct",
-                    f"every different row that ever came is kept: {_source(leaf)} has no window",
+                    f"every different row that ever came is kept: rows of {_source(leaf)} never expire",
                     _bounded(leaf),
                 )
         case Join() | Exists() | Except():
@@ -87,7 +87,7 @@ def _unbounded_groups(node: Aggregate) -> Iterator[tuple[str, str, str]]:
             names = ", ".join(_plain(name) for name, _ in node.keys)
             yield (
                 "unbounded-group",
-                f"every {names} that ever came is kept: {_source(leaf)} has no window",
+                f"every {names} that ever came is kept: rows of {_source(leaf)} never expire",
                 _bounded(leaf),
             )
 
