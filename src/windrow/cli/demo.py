@@ -138,7 +138,7 @@ def asked(text: str) -> str:
     found = []
     for part in queries_of(text).split("\n\n"):
         above = " ".join(
-            line.removeprefix("--").strip() for line in part.splitlines() if line.startswith("--")
+            line.removeprefix("--").strip() for line in part.split("\n") if line.startswith("--")
         )
         found.append((part.split("CREATE QUERY ")[1].split()[0], above))
     width = max(len(name) for name, _ in found) + 2
