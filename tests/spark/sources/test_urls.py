@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from windrow.algebra.catalog import Table, TableKind
+from windrow.algebra.expressions import Field, Schema
+from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
 from windrow.spark.sources import check_url
 from windrow.spark.sources.check import read_generator_url
 from windrow.spark.sources.generators.generator import Disorder
+from windrow.spark.sources.table_source import table_url
 from windrow.spark.sources.urls import SCHEMES, parse_url, read_files_url, read_kafka_url
+
+_ITEMS = Table("items", Schema((Field("item", BIGINT),)), TableKind.RELATION, ("item",))
 
 
 @pytest.mark.parametrize(
@@ -36,11 +43,16 @@ def test_good_urls(text: str) -> None:
 
 
 def test_the_urls_of_the_documentation() -> None:
-    page = Path(__file__).parents[3] / "docs" / "sources.md"
-    urls = re.findall(r"FROM '([^']+)'", page.read_text())
+    page = (Path(__file__).parents[3] / "docs" / "sources.md").read_text()
+    urls = re.findall(r"FROM '([^']+)'", page)
+    tables = re.findall(r"CREATE TABLE [^;]*? FROM '([^']+)'", page)
     assert {parse_url(url).scheme for url in urls} == set(SCHEMES)
-    for url in urls:
+    assert tables
+    assert set(tables) < set(urls)
+    for url in set(urls) - set(tables):
         check_url(url)
+    for url in tables:
+        table_url(replace(_ITEMS, source=url))
 
 
 @pytest.mark.parametrize(
