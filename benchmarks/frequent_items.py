@@ -16,7 +16,7 @@ import polars as pl
 
 from windrow.errors import WindrowError
 from windrow.kernels.aggregates import value_tables as lists
-from windrow.kernels.aggregates.partials import Rows
+from windrow.kernels.aggregates.partials import LiftedRows
 from windrow.kernels.aggregates.value_tables import Listed
 from windrow.kernels.state import PANE, TableLayout
 from windrow.spark.sources.generators.generator import Settings, bits, uniform
@@ -68,7 +68,7 @@ def _counted(values: Ints, b: int) -> pl.DataFrame:
     panes = pl.Series(np.arange(len(values)) // b)
     everyone = pl.Series([True]).new_from_index(0, len(values))
     cells = Listed(k=1)
-    lifted = cells.lift(Rows((pl.Series(values),), everyone, pl.DataFrame(), panes))
+    lifted = cells.lift(LiftedRows((pl.Series(values),), everyone, pl.DataFrame(), panes))
     ones = everyone.cast(pl.Int64).alias(lists.COUNT)
     layout = TableLayout((lists.VALUE, lists.SUB_WINDOW), cells.partials)
     return layout.merge(pl.DataFrame([panes.alias(PANE), ones, *lifted]), [PANE, *layout.keys])

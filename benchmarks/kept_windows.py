@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.live_windows import Observed
-from windrow.engine.adhoc.limits import Turns, Watch
+from windrow.engine.adhoc.limits import SelectWatch, Turns
 from windrow.engine.adhoc.question import Question
-from windrow.engine.adhoc.select import Memory, Reader
+from windrow.engine.adhoc.select import Reader, SubWindowCache
 from windrow.engine.engine import Arrival, Engine
 from windrow.errors import QueryError
 from windrow.execution.local import HereJobs
@@ -34,7 +34,7 @@ from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
-    from windrow.archive.isolation import Policy
+    from windrow.archive.isolation import IsolationPolicy
     from windrow.language.once import Once
 
 _SECOND = 1_000_000
@@ -56,7 +56,7 @@ class RealWork:
     lasting: float
 
 
-def measure(policy: Policy, work: RealWork) -> Observed:
+def measure(policy: IsolationPolicy, work: RealWork) -> Observed:
     """Let updates and queries run side by side."""
     with TemporaryDirectory(prefix="windrow-bench-") as folder:
         return _Run(policy, work, Path(folder)).observed()
@@ -78,7 +78,7 @@ class _Heard:
 class _Run:
     """One engine, one window, many threads."""
 
-    def __init__(self, policy: Policy, work: RealWork, folder: Path) -> None:
+    def __init__(self, policy: IsolationPolicy, work: RealWork, folder: Path) -> None:
         self.policy, self.work = policy, work
         self.engine = Engine(HereJobs(), CommitLog.open(LocalStore(folder)), shards=1)
         length = work.subwindows * _SECOND
@@ -168,11 +168,11 @@ class _Run:
     def _asked(self, once: Once, priority: int) -> int:
         """One answer; the commit it is about."""
         question = Question(once, {}, self.engine.log)
-        reader = Reader(self.engine.log, self.turns, Memory(most=0))
+        reader = Reader(self.engine.log, self.turns, SubWindowCache(most=0))
         with self.alone, self.engine.log.reader():
             while True:
                 try:
-                    read = reader.read(lambda m: question.at(m).parts, self.policy, Watch(), priority)
+                    read = reader.read(lambda m: question.at(m).parts, self.policy, SelectWatch(), priority)
                     break
                 except QueryError as error:
                     if error.code != "too-fast" or self.stop.is_set():

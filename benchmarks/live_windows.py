@@ -19,7 +19,7 @@ from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Rea
 from benchmarks.theory.isolation.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from windrow.archive.isolation import Policy
+    from windrow.archive.isolation import IsolationPolicy
 
 _SWING = 10
 _ONE_TIME = "O"
@@ -67,7 +67,7 @@ class _Answered:
     at: float
 
 
-def simulate(policy: Policy, workload: Workload) -> Observed:
+def simulate(policy: IsolationPolicy, workload: Workload) -> Observed:
     """Let the queries run for as long as the window is."""
     return _Run(policy, workload).observed()
 
@@ -75,7 +75,7 @@ def simulate(policy: Policy, workload: Workload) -> Observed:
 class _Run:
     """One processor, its clock and its queue."""
 
-    def __init__(self, policy: Policy, workload: Workload) -> None:
+    def __init__(self, policy: IsolationPolicy, workload: Workload) -> None:
         self._work, self._clock = workload, 0.0
         self._scheduler = Scheduler(workload.subwindows, policy)
         self._decision = 0.0 if policy.updates_wait else workload.decision_us / 1e6

@@ -20,7 +20,7 @@ from windrow.algebra.aggregates import make
 from windrow.algebra.types import BIGINT
 from windrow.kernels.aggregates.lowering import of_counts
 from windrow.kernels.state import PANE, TableLayout
-from windrow.sharing.schedule import Costs, Query
+from windrow.sharing.schedule import Costs, ScheduledQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ RATES = {1500: 1000, 3000: 2000}
 _REPEATS = 5
 
 
-def random_groups(queries: int, seed: int) -> dict[str, list[Query]]:
+def random_groups(queries: int, seed: int) -> dict[str, list[ScheduledQuery]]:
     """So many queries in eight groups, with windows of 20 to 100 and periods of up to half of that.
 
     >>> groups = random_groups(40, seed=1)
@@ -40,10 +40,10 @@ def random_groups(queries: int, seed: int) -> dict[str, list[Query]]:
     (8, {5})
     """
     random = Random(seed)
-    found: dict[str, list[Query]] = {f"G{group}": [] for group in range(GROUPS)}
+    found: dict[str, list[ScheduledQuery]] = {f"G{group}": [] for group in range(GROUPS)}
     for number in range(queries):
         length = random.randint(SHORTEST, LONGEST)
-        query = Query(f"Q{number}", length, random.randint(1, length // 2))
+        query = ScheduledQuery(f"Q{number}", length, random.randint(1, length // 2))
         found[f"G{number % GROUPS}"].append(query)
     return found
 

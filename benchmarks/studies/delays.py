@@ -24,7 +24,7 @@ from benchmarks.studies.steps import Batch
 from windrow.engine import declared
 from windrow.errors import WindrowError
 from windrow.language.compile import compile_query
-from windrow.shedding.agreement import Candidate, Interval, needless, overlap
+from windrow.shedding.agreement import DropRange, SheddableQuery, needless, overlap
 from windrow.shedding.phases import Phases, chance
 from windrow.shedding.sharing import share
 
@@ -77,7 +77,7 @@ class Drop:
     """A WinDrop before queries that read the stream `s`, with the rows and answers that it lets through."""
 
     def __init__(self, queries: Mapping[str, Emit], max_gap: int, until: int) -> None:
-        sharing = share([Candidate(name, emit, max_gap) for name, emit in queries.items()])
+        sharing = share([SheddableQuery(name, emit, max_gap) for name, emit in queries.items()])
         (self.group,) = sharing.groups
         self.until = until
 
@@ -93,7 +93,7 @@ class Drop:
 
     def rows(self, rows: pl.DataFrame, p: float) -> pl.DataFrame:
         """Those that somebody needs."""
-        lost: list[Interval] | None = None
+        lost: list[DropRange] | None = None
         for member in self.group.members:
             own = needless(member, "s", self._phases(p), 0, self.until)
             lost = list(own) if lost is None else overlap(lost, own)

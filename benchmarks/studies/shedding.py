@@ -33,7 +33,7 @@ from benchmarks.table import Table
 from benchmarks.targets import Target
 from benchmarks.theory.shedding import Plan
 from benchmarks.times import ABSENT
-from windrow.shedding.rules import RDROP, ROW_DROP, WINDROP, Promise, WinDrop
+from windrow.shedding.rules import RDROP, ROW_DROP, WINDROP, Guarantee, WinDrop
 
 if TYPE_CHECKING:
     from benchmarks.setting import Setting
@@ -216,7 +216,7 @@ def _promises(plan: Nested, options: Options) -> Table:
     """Half of the windows, answers or rows are dropped: what is kept of what was promised."""
     small = Nested(plan.rows.head(options.cycles // 4 * 100 * (plan.max_gap + 1)), plan.max_gap)
     exact = small.exact()
-    ways: list[tuple[str, Way, Promise]] = [
+    ways: list[tuple[str, Way, Guarantee]] = [
         (NESTED2, small.nested2, WINDROP),
         (RDROPS, small.rdrop, RDROP),
         ("RowDrop", small.row_drop, ROW_DROP),

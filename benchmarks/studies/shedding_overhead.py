@@ -23,7 +23,7 @@ from benchmarks.targets import Target
 from windrow.engine import declared
 from windrow.execution.ingest import without
 from windrow.language.compile import compile_query
-from windrow.shedding.agreement import Candidate, droppable
+from windrow.shedding.agreement import SheddableQuery, droppable
 from windrow.shedding.phases import Phase, Phases
 from windrow.shedding.sharing import share
 
@@ -109,7 +109,7 @@ def _filtered(window: int, percent: int) -> Emit:
 
 def _guarded(emit: Emit, max_gap: int, batches: Sequence[Batch]) -> Outcome:
     """The same behind a WinDrop: which rows are needless is asked for every batch, and p decided after it."""
-    (group,) = share([Candidate("q", emit, max_gap)]).groups
+    (group,) = share([SheddableQuery("q", emit, max_gap)]).groups
     agreed = {member.name: member for member in group.members}
     began = time.process_time()
     phases, kept = Phases((Phase(-1, group.cycles, 0.0, seed=1),)), []

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from windrow.algebra.explain.warnings import Warned, query_warnings
 from windrow.algebra.values import instant
-from windrow.engine.adhoc.limits import Limits, Watch
+from windrow.engine.adhoc.limits import Limits, SelectWatch
 from windrow.engine.adhoc.on_spark import OnSpark
 from windrow.engine.adhoc.select import Asked, Asker
 from windrow.engine.archives.view import ArchiveView
@@ -38,7 +38,7 @@ from windrow.engine.declarations import (
     period,
     register,
 )
-from windrow.engine.engine import Engine, Promise, error_of, why_ended
+from windrow.engine.engine import Engine, WatermarkAdvance, error_of, why_ended
 from windrow.engine.explain import explain_plan
 from windrow.engine.loop import Loop, StandingHere
 from windrow.engine.rescale import check_shards, rescale
@@ -215,7 +215,7 @@ class Windrow:
         about. `isolation` is "latest" or "window"; `timeout` is in seconds.
         """
         once = self._once(query, priority)
-        return self._answer(once, isolation, Watch(Limits(timeout, max_rows, max_bytes)))
+        return self._answer(once, isolation, SelectWatch(Limits(timeout, max_rows, max_bytes)))
 
     @checked
     def ask(
@@ -228,14 +228,14 @@ class Windrow:
         priority: int | None = None,
     ) -> Asked:
         """The same as `select`, in the background: the answer is `result()` of what this gives."""
-        once, watch = self._once(query, priority), Watch(Limits(timeout, max_rows, max_bytes))
+        once, watch = self._once(query, priority), SelectWatch(Limits(timeout, max_rows, max_bytes))
         return Asked(lambda: self._answer(once, isolation, watch), watch)
 
     def _once(self, query: str | Once | Frame, priority: int | None) -> Once:
         once = query if isinstance(query, Once) else compile_once(str(query), self._catalog.copy())
         return once if priority is None else replace(once, priority=priority)
 
-    def _answer(self, once: Once, isolation: str | None = None, watch: Watch | None = None) -> pa.Table:
+    def _answer(self, once: Once, isolation: str | None = None, watch: SelectWatch | None = None) -> pa.Table:
         with job_failed("answering the SELECT"):
             return self._asker.ask(once, self._catalog.queries, isolation, watch)
 
@@ -776,7 +776,7 @@ class Windrow:
         if stream not in self._engine.streams and stream not in self._engine.tables:
             hint = nearest(stream, [*self._engine.streams, *self._engine.tables])
             raise QueryError(f"no stream `{stream}`", code="unknown-source", hint=hint)
-        promise = Promise(stream, instant(progress, self._domain_of(stream)), where)
+        promise = WatermarkAdvance(stream, instant(progress, self._domain_of(stream)), where)
         if where is not None:
             self._engine.check_promise(promise)
         if self._loop is not None:

@@ -14,7 +14,7 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import BIGINT
-from windrow.reference.world import Arrival, World
+from windrow.reference.world import AcceptedRow, World
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
@@ -50,7 +50,7 @@ def leaf(spec: WindowSpec, alias: str = "a", stream: Stream = STREAMS[0]) -> Pla
 
 def history(*streams: list[tuple[int, int, int, int]]) -> World:
     """Rows (k, v, lifetime, ts) of each stream."""
-    numbered = ([Arrival(row, n) for n, row in enumerate(rows, start=1)] for rows in streams)
+    numbered = ([AcceptedRow(row, n) for n, row in enumerate(rows, start=1)] for rows in streams)
     return World({stream.name: tuple(rows) for stream, rows in zip(STREAMS, numbered, strict=True)})
 
 

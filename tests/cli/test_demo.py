@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.cli.support import run
 
-from windrow.cli.declarations import Declared
-from windrow.cli.demo import Source, script, summary, try_next
-from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
+from windrow.cli.declarations import Declarations
+from windrow.cli.demo import DemoSource, script, summary, try_next
+from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @pytest.mark.parametrize("rate", [30, 3000, 100_000])
-@pytest.mark.parametrize("source", Source)
-def test_the_scripts_can_be_run(source: Source, rate: int) -> None:
-    declared = Declared()
+@pytest.mark.parametrize("source", DemoSource)
+def test_the_scripts_can_be_run(source: DemoSource, rate: int) -> None:
+    declared = Declarations()
     declared.sql(script(source, rate))
     declared.check_sources("")
     assert len(declared.catalog.streams) == 1
@@ -35,7 +35,7 @@ def test_bad_usage_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]
 
 def test_the_summary() -> None:
     stream = StreamNow("s", 12_345, 2000.4, 2, 0, 0)
-    shown = Snapshot(9, (stream,), (QueryNow("a", "running", 3), QueryNow("b", "running", 4)))
+    shown = RunSnapshot(9, (stream,), (QueryNow("a", "running", 3), QueryNow("b", "running", 4)))
     assert summary(shown, 30.2) == (
         "12 345 rows in, 7 answers out, 2 000 rows/s at the end, 2 late rows, 9 commits in 30 s"
     )
@@ -49,12 +49,12 @@ def test_what_to_try_next_can_be_pasted(tmp_path: Path, monkeypatch: pytest.Monk
     bin_.mkdir(parents=True)
     (bin_ / "windrow").touch()
     monkeypatch.setattr("sys.executable", str(bin_ / "python"))
-    shown = try_next(Source.traffic)
+    shown = try_next(DemoSource.traffic)
     assert "  .venv/bin/windrow demo auction " in shown
     assert "examples/" not in shown
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "speeds.cql").touch()
-    assert ".venv/bin/windrow run examples/speeds.cql --flush" in try_next(Source.traffic)
+    assert ".venv/bin/windrow run examples/speeds.cql --flush" in try_next(DemoSource.traffic)
 
 
 def test_it_runs_and_ends_by_itself(

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from windrow.cli.answers import Answers
 from windrow.cli.live import LiveView, drawing
-from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
+from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow
 from windrow.errors import DataError
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -24,12 +24,12 @@ def averages(rows: int, number: int = 1) -> Answers:
     )
 
 
-def snapshot(*queries: QueryNow, rows: int = 12_345) -> Snapshot:
+def snapshot(*queries: QueryNow, rows: int = 12_345) -> RunSnapshot:
     stream = StreamNow("traffic", rows, 1999.6, 3, MICROS, MICROS + 5_000_000)
-    return Snapshot(14, (stream,), queries)
+    return RunSnapshot(14, (stream,), queries)
 
 
-def drawn(shown: Snapshot, width: int = 100, height: int = 24, *, answers: bool = True) -> list[str]:
+def drawn(shown: RunSnapshot, width: int = 100, height: int = 24, *, answers: bool = True) -> list[str]:
     console = Console(record=True, width=width, height=height, file=io.StringIO())
     console.print(drawing("demo", shown, 75.0, width, height, answers=answers).picture)
     return [line.rstrip() for line in console.export_text().splitlines()]
@@ -51,7 +51,7 @@ def test_a_stream_and_a_query() -> None:
 
 def test_before_the_first_row() -> None:
     stream = StreamNow("s", 0, 0.0, 0, -math.inf, None)
-    lines = drawn(Snapshot(1, (stream,), (QueryNow("q", "running", 0),)))
+    lines = drawn(RunSnapshot(1, (stream,), (QueryNow("q", "running", 0),)))
     assert lines[1] == "warming up: first rows …"
     assert lines[3].split() == ["s", "0", "0", "–", "–", "0"]
     assert lines[5] == "● q  0 rows"
@@ -59,12 +59,12 @@ def test_before_the_first_row() -> None:
 
 def test_numeric_attributes_are_no_times() -> None:
     stream = StreamNow("s", 10, 0.0, 0, 70, 75, is_time=False)
-    assert drawn(Snapshot(1, (stream,), ()))[3].split() == ["s", "10", "0", "70", "5", "0"]
+    assert drawn(RunSnapshot(1, (stream,), ()))[3].split() == ["s", "10", "0", "70", "5", "0"]
 
 
 def test_a_sealed_stream_is_at_its_end() -> None:
     stream = StreamNow("s", 10, 0.0, 0, math.inf, 75)
-    assert "end" in drawn(Snapshot(1, (stream,), ()))[3]
+    assert "end" in drawn(RunSnapshot(1, (stream,), ()))[3]
 
 
 def test_a_query_that_failed_and_one_with_a_sink() -> None:

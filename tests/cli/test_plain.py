@@ -5,16 +5,16 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from windrow.cli.answers import INSTANTS, Answers, Kept
+from windrow.cli.answers import INSTANTS, Answers, AnswersByQuery
 from windrow.cli.plain import PlainView
-from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
+from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow
 from windrow.errors import SinkError
 from windrow.sinks import Delivery
 
 
-def at(rows: int, answers: Answers | None = None) -> Snapshot:
+def at(rows: int, answers: Answers | None = None) -> RunSnapshot:
     stream = StreamNow("s", rows, 100.0, 0, 70, 75, is_time=False)
-    return Snapshot(3, (stream,), (QueryNow("q", "running", 2, answers=answers),))
+    return RunSnapshot(3, (stream,), (QueryNow("q", "running", 2, answers=answers),))
 
 
 def test_a_line_every_few_seconds_if_rows_come(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +49,7 @@ def test_a_problem_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_answers_are_kept_within_bounds() -> None:
-    sink = Kept().sink("q")
+    sink = AnswersByQuery().sink("q")
     table = pa.table({"at": [n // 3 for n in range(3000)], "v": list(range(3000))})
     sink.deliver(Delivery("q", 1, table.schema, lambda: iter([table.slice(0, 1000), table.slice(1000)])))
     assert len(sink.since(0)) == INSTANTS
@@ -58,7 +58,7 @@ def test_answers_are_kept_within_bounds() -> None:
 
 
 def test_an_instant_that_comes_in_pieces_is_one() -> None:
-    sink = Kept().sink("q")
+    sink = AnswersByQuery().sink("q")
     table = pa.table({"at": [5] * 300, "v": list(range(300))})
     sink.deliver(Delivery("q", 1, table.schema, lambda: iter([table.slice(0, 150), table.slice(150)])))
     (kept,) = sink.since(0)

@@ -12,7 +12,7 @@ from prompt_toolkit.output import DummyOutput
 from tests.cli.test_shell import QUERY, STREAM
 
 from windrow.cli.prompt import Typed, Words
-from windrow.cli.session import Session, is_ended
+from windrow.cli.session import ShellSession, is_ended
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
 
 
-def session() -> Session:
-    made = Session(None, is_typed=True)
+def session() -> ShellSession:
+    made = ShellSession(None, is_typed=True)
     made.take(STREAM)
     made.take(QUERY)
     return made

@@ -14,7 +14,7 @@ from tests.cli.test_live import averages, snapshot
 from tests.support.terminal import Screen, run_in_terminal
 
 from windrow.cli.live import LiveView, drawing
-from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
+from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow
 
 REPOSITORY = Path(__file__).parents[2]
 SIZES = [(80, 24), (160, 50)]
@@ -107,7 +107,7 @@ def test_what_a_run_prints_is_above_the_picture(width: int, height: int) -> None
     ]
 
 
-def shown(pictures: list[Snapshot], width: int, height: int) -> Screen:
+def shown(pictures: list[RunSnapshot], width: int, height: int) -> Screen:
     """What a view leaves on a screen."""
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=width, height=height)
@@ -160,7 +160,7 @@ def test_every_query_shows_an_answer_and_counts_the_others(
 def test_many_queries_and_streams_are_counted(width: int, height: int) -> None:
     streams = tuple(StreamNow(f"stream{n}", n, 0.0, 0, 0, None) for n in range(60))
     queries = tuple(QueryNow(f"query{n}", "running", 1, answers=averages(1)) for n in range(200))
-    lines = shown([Snapshot(1, streams, queries)], width, height).lines
+    lines = shown([RunSnapshot(1, streams, queries)], width, height).lines
     seen = sum("stream" in line for line in lines) - 2  # the names of the columns, and the count
     assert f"… {60 - seen} more streams" in lines
     seen = sum(line.count("●") for line in lines)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.engine.world import COLUMNS, OPTIONS, rows_of, table_of
 
-from windrow.engine.engine import Arrival, Promise
+from windrow.engine.engine import Arrival, WatermarkAdvance
 from windrow.execution.local import HereJobs
 from windrow.session import Windrow
 from windrow.state.manifest import SourceState
@@ -39,7 +39,7 @@ class Driven(Windrow):
         self._engine.epoch([Arrival(stream, table_of(rows), read)])
 
     def promise(self, progress: int, where: Mapping[str, Any] | None = None) -> None:
-        self._engine.epoch(promises=[Promise("s", progress, where)])
+        self._engine.epoch(promises=[WatermarkAdvance("s", progress, where)])
 
     def pass_time(self, micros: int) -> None:
         self.time += micros

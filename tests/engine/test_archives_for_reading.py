@@ -16,7 +16,7 @@ from tests.engine.driven import STREAM
 from tests.engine.world import COLUMNS, OPTIONS
 
 from windrow.algebra.operators import Filter
-from windrow.engine.archives.lookup import Way, archive_for, key_bounds, oldest_row, read_way
+from windrow.engine.archives.lookup import ArchivePath, archive_for, key_bounds, oldest_row, read_way
 from windrow.engine.engine import Arrival
 from windrow.language.compile import Catalog, compile_query, declare_stream
 
@@ -134,4 +134,6 @@ def test_times_and_dates_are_asked_for_as_such() -> None:
     (chosen,) = [node for node in compile_query(text, catalog).walk() if isinstance(node, Filter)]
     assert str(key_bounds(chosen.predicate, "x.d").low) == "2020-01-02"
     assert str(key_bounds(chosen.predicate, "x.ts").high) == "2020-01-03 00:00:00+00:00"
-    assert Way("a", "d", key_bounds(chosen.predicate, "x.d"), 3).text.startswith("archive a, d = 2020-01-02")
+    assert ArchivePath("a", "d", key_bounds(chosen.predicate, "x.d"), 3).text.startswith(
+        "archive a, d = 2020-01-02"
+    )

@@ -11,7 +11,7 @@ from tests.engine.driven import STREAM, Driven
 from tests.engine.world import BATCHES, SUMS, table_of
 from tests.support.patience import PATIENCE
 
-from windrow.cli.session import Session
+from windrow.cli.session import ShellSession
 from windrow.errors import QueryError, SourceError, StateError, WindrowError
 from windrow.spark.sources import Bounded
 from windrow.spark.sources.streaming_frame import StreamingFrame
@@ -234,9 +234,9 @@ def test_the_run_cannot_wait_for_itself(tmp_path: Path) -> None:
 # ------------------------------------------------------------ the shell
 
 
-def shell(folder: Path, monkeypatch: pytest.MonkeyPatch, w: Driven) -> Session:
+def shell(folder: Path, monkeypatch: pytest.MonkeyPatch, w: Driven) -> ShellSession:
     monkeypatch.setattr("windrow.session.Windrow", lambda *_, **__: w)
-    session = Session(folder / "state", is_typed=False)
+    session = ShellSession(folder / "state", is_typed=False)
     session.take(STREAM)
     session.take(f"CREATE QUERY q AS {SUMS}")
     session._declared.check_sources = lambda text: None  # type: ignore[method-assign]

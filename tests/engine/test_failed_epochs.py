@@ -21,7 +21,7 @@ import pytest
 from tests.engine.archived import Archiving
 from tests.engine.world import BATCHES, SUMS, rows_of, table_of
 
-from windrow.engine.engine import Arrival, Engine, Promise
+from windrow.engine.engine import Arrival, Engine, WatermarkAdvance
 from windrow.engine.epoch import Draft
 from windrow.engine.load_shedding import Shedding
 from windrow.errors import WindrowError
@@ -164,7 +164,7 @@ def live(folder: Path, around: Callable[[Archiving, int, Callable[[], None]], No
         for number, batch in enumerate(BATCHES):
             rows = table_of(batch)
             arrivals = [Arrival("s", rows, keys=keys), Arrival("p", rows)]
-            promises = [Promise("p", 10 * number, None)]
+            promises = [WatermarkAdvance("p", 10 * number, None)]
             w.time += 1_000_000
             seals = ["p"] if number == len(BATCHES) - 1 else []
             around(w, number, lambda: w.engine.epoch(arrivals, promises, seals, {"p": 5}))  # noqa: B023

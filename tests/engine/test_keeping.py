@@ -19,7 +19,7 @@ from tests.support.crashes import Crash, crashing_at
 from windrow.engine.records import StreamRecord
 from windrow.engine.retention import TOGETHER, tidied
 from windrow.errors import QueryError
-from windrow.execution.delta_file import Place
+from windrow.execution.delta_file import WriteTarget
 from windrow.execution.kept_rows import KeptWriter, read_kept
 from windrow.language.compile import declare_stream
 from windrow.state.names import ANSWERS, KEPT
@@ -87,7 +87,7 @@ def test_the_number_of_files_does_not_grow_with_the_epochs(
     counts, rewritten = [], []
     epochs = 130 if tasks == 1 else 24
     for commit in range(1, epochs + 1):
-        place, now = Place(store, commit, 1, 1), commit * span
+        place, now = WriteTarget(store, commit, 1, 1), commit * span
         new = [_written(place, stream, numbers, range(now - span, now)) for _ in range(tasks)]
         written += [row for _, rows in new for row in rows]
         known = replace(record.known, progress=replace(record.known.progress, progress=now))
@@ -107,7 +107,7 @@ def test_the_number_of_files_does_not_grow_with_the_epochs(
 
 
 def _written(
-    place: Place, stream: Stream, numbers: Iterator[int], times: range
+    place: WriteTarget, stream: Stream, numbers: Iterator[int], times: range
 ) -> tuple[ChunkRef, list[Any]]:
     rows = [(next(numbers), times[0]), (next(numbers), times[-1])]
     with KeptWriter(place, stream) as writer:

@@ -15,10 +15,10 @@ from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.test_teams import Life, answers, oracle, random_batches
 
 from windrow.engine import epoch as draft
-from windrow.engine.refresh_scheduler import Group, Refreshes
+from windrow.engine.refresh_scheduler import Refreshes, RefreshGroup
 from windrow.errors import QueryError
 from windrow.kernels.clock import PaneClock
-from windrow.sharing.schedule import Costs, Measured, Query
+from windrow.sharing.schedule import Costs, Measured, ScheduledQuery
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -244,12 +244,12 @@ def test_of_those_that_have_waited_alike_the_one_of_higher_priority_goes_first(
 # ------------------------------------------------------------ hybrid
 
 
-def played(costs: Costs, queries: list[Query], updates: int) -> tuple[float, dict[str, list[int]]]:
+def played(costs: Costs, queries: list[ScheduledQuery], updates: int) -> tuple[float, dict[str, list[int]]]:
     """What all refreshes cost if each update is an epoch, and when each query was refreshed."""
     refreshes, told, spent = Refreshes(), dict[str, list[int]](), 0.0
     known = {query.name: query for query in queries}
     for now in range(updates):
-        chosen = refreshes.due([Group("g", 1, PaneClock(now, now + 1), known, known)], None)
+        chosen = refreshes.due([RefreshGroup("g", 1, PaneClock(now, now + 1), known, known)], None)
         if chosen:
             mine = [known[name] for name in chosen]
             spent += costs.joint(mine)
@@ -260,7 +260,7 @@ def played(costs: Costs, queries: list[Query], updates: int) -> tuple[float, dic
 
 
 def test_where_a_probe_is_dear_some_go_more_often_with_others() -> None:
-    queries = [Query("two", 5, 2), Query("three", 5, 3)]
+    queries = [ScheduledQuery("two", 5, 2), ScheduledQuery("three", 5, 3)]
     dear, told = played(Costs(read=0.0, answer=0.1, start=10.0), queries, 600)
     assert {later - earlier for earlier, later in pairwise(told["three"][50:])} == {2}
     assert dear < 600 * 10.0 * (1 / 2 + 1 / 3 - 1 / 6)
@@ -278,7 +278,7 @@ def test_where_a_probe_is_dear_some_go_more_often_with_others() -> None:
 def test_nobody_is_refreshed_later_than_asked_where_there_is_time(
     sizes: list[tuple[int, int]], start: float, read: float, answer: float
 ) -> None:
-    queries = [Query(f"q{n}", *size) for n, size in enumerate(sizes)]
+    queries = [ScheduledQuery(f"q{n}", *size) for n, size in enumerate(sizes)]
     spent, told = played(Costs(read, answer, start), queries, 240)
     for query in queries:
         gaps = [later - earlier for earlier, later in pairwise(told[query.name])]

@@ -12,10 +12,10 @@ from tests.engine.world import COLUMNS
 
 from windrow.engine.load_monitor import Effort, Overload
 from windrow.shedding.agreement import Agreed
-from windrow.shedding.load import Work
+from windrow.shedding.load import OperatorWork
 from windrow.shedding.reach import Reach
 from windrow.shedding.rules import CannotShed
-from windrow.shedding.sharing import Group, Sharing
+from windrow.shedding.sharing import SheddingGroup, SheddingGroups
 from windrow.windows.grid import SlideGrid
 
 
@@ -24,31 +24,31 @@ def agreed(name: str, max_gap: int, priority: int = 0, stream: str = "s") -> Agr
     return Agreed(name, SlideGrid(10), (Reach(stream, 10),), max_gap, priority, frozenset({stream}))
 
 
-def loaded(sharing: Sharing, times: float, by_query: dict[str, float], epochs: int = 16) -> Overload:
+def loaded(sharing: SheddingGroups, times: float, by_query: dict[str, float], epochs: int = 16) -> Overload:
     """After epochs of one second that need `times` as long, if nothing is shed."""
     overload = Overload()
     for rows, _ in zip(cycle([900, 1100]), range(epochs), strict=False):
-        work = {name: Work(seconds, rows) for name, seconds in by_query.items()}
+        work = {name: OperatorWork(seconds, rows) for name, seconds in by_query.items()}
         took = 0.1 + times * rows / 1000
         overload = overload.after(Effort(rows, 0, took, 0.0, 0, 1.0, 0.0, work), 1.0, sharing, ())
     return overload
 
 
 def test_the_dearest_is_suspended_first():
-    sharing = Sharing((Group((agreed("cheap", 1), agreed("dear", 1), agreed("other", 1))),))
+    sharing = SheddingGroups((SheddingGroup((agreed("cheap", 1), agreed("dear", 1), agreed("other", 1))),))
     overload = loaded(sharing, 8.0, {"cheap": 0.5, "dear": 5.0, "other": 1.0}, epochs=8)
     assert overload.admission.suspended[0] == "dear"
 
 
 def test_the_least_important_is_suspended_first_however_cheap():
-    sharing = Sharing((Group((agreed("cheap", 1), agreed("dear", 1, priority=1))),))
+    sharing = SheddingGroups((SheddingGroup((agreed("cheap", 1), agreed("dear", 1, priority=1))),))
     overload = loaded(sharing, 8.0, {"cheap": 0.5, "dear": 5.0}, epochs=8)
     assert overload.admission.suspended[0] == "cheap"
 
 
 def test_losses_halve_with_each_step_of_priority():
     """Rows go only where all drop, so the one that loses least decides; what is left is shared."""
-    sharing = Sharing((Group((agreed("low", 19), agreed("high", 19, priority=1))),))
+    sharing = SheddingGroups((SheddingGroup((agreed("low", 19), agreed("high", 19, priority=1))),))
     losses = loaded(sharing, 1.5, {"low": 1.0, "high": 1.0}).losses or {}
     assert losses["low"] == pytest.approx(min(0.95, 2 * losses["high"]), abs=1e-3)
     assert losses["high"] > 0.2
@@ -57,8 +57,8 @@ def test_losses_halve_with_each_step_of_priority():
 def test_what_others_cost_cannot_be_saved():
     """A query that keeps all makes most of the work, on another stream: it is not the fault of this one."""
     refused = (("kept", CannotShed("no-max-gap", "it has no MAX GAP")),)
-    sharing = Sharing((Group((agreed("q", 9),)),), refused)
-    alone = loaded(Sharing((Group((agreed("q", 9),)),)), 1.6, {"q": 1.0}).losses or {}
+    sharing = SheddingGroups((SheddingGroup((agreed("q", 9),)),), refused)
+    alone = loaded(SheddingGroups((SheddingGroup((agreed("q", 9),)),)), 1.6, {"q": 1.0}).losses or {}
     beside = loaded(sharing, 1.6, {"q": 0.01, "kept": 10.0}).losses or {}
     assert alone["q"] > 0.3
     assert beside.get("q", 0.0) == 0.0

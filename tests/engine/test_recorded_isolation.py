@@ -26,11 +26,11 @@ from benchmarks.theory.isolation.operations import Read, Write
 from benchmarks.theory.isolation.recorder import RecordedLog, RecordedReader, Recorder
 from windrow.archive.isolation import SNAPSHOT, UNDOING
 from windrow.engine.adhoc import select
-from windrow.engine.adhoc.limits import Turns, Watch
+from windrow.engine.adhoc.limits import SelectWatch, Turns
 from windrow.engine.adhoc.question import Question
-from windrow.engine.adhoc.select import Asker, Memory
+from windrow.engine.adhoc.select import Asker, SubWindowCache
 from windrow.engine.declarations import register
-from windrow.engine.engine import Arrival, Engine, Promise
+from windrow.engine.engine import Arrival, Engine, WatermarkAdvance
 from windrow.execution.local import HereJobs
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_once, compile_script
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from windrow.engine.adhoc.access_paths import Part
+    from windrow.engine.adhoc.access_paths import SubWindow
 
 READS = int(os.environ.get("WINDROW_READS", "80"))
 READERS = 4
@@ -79,7 +79,7 @@ class Loaded:
         begin = (self.recorder.latest + 1) * STEP
         rows = [{"k": at % 3, "v": at % 4, "t": begin + 2 * at} for at in range(ROWS)]
         table: Any = pa.Table.from_pylist(rows, schema=SCHEMA)
-        self.engine.epoch([Arrival("s", table)], [Promise("s", begin + STEP)])
+        self.engine.epoch([Arrival("s", table)], [WatermarkAdvance("s", begin + STEP)])
         with self.slid:
             self.slid.notify_all()
 
@@ -93,14 +93,14 @@ def _version(manifest: Any) -> int:
     return int(manifest.streams["s"].accepted) // ROWS - 1 if "s" in manifest.streams else -1
 
 
-class Slow(Memory):
+class Slow(SubWindowCache):
     """Waits in the midst of some reads until the window has slid."""
 
     def __init__(self, loaded: Loaded) -> None:
         super().__init__()
         self._loaded, self._calls = loaded, 0
 
-    def get(self, part: Part) -> pl.DataFrame:
+    def get(self, part: SubWindow) -> pl.DataFrame:
         found = super().get(part)
         self._calls += 1
         if self._calls % max(17, READS // 8) == 0:
@@ -169,14 +169,14 @@ def test_what_a_loaded_engine_does_is_on_the_level_that_is_asked_for(tmp_path: P
     assert any(answer.begin < at < answer.end for answer in history.answers for at in writes)
 
 
-class Meanwhile(Memory):
+class Meanwhile(SubWindowCache):
     """The window slides after so many parts of every read."""
 
     def __init__(self, loaded: Loaded, after: int) -> None:
         super().__init__()
         self._loaded, self._after, self._calls = loaded, after, 0
 
-    def get(self, part: Part) -> pl.DataFrame:
+    def get(self, part: SubWindow) -> pl.DataFrame:
         found = super().get(part)
         self._calls += 1
         if self._calls == self._after:
@@ -204,7 +204,7 @@ def test_without_one_commit_for_all_parts_the_checker_finds_torn_windows(tmp_pat
     once = compile_once(ASKED, loaded.catalog)
     question, memory = Question(once, {}, log), Meanwhile(loaded, 99)
 
-    def parts() -> list[Part]:
+    def parts() -> list[SubWindow]:
         """As the newest commit has them, the oldest first."""
         return sorted(question.at(log.last).parts, key=lambda part: part.ends)
 
@@ -224,7 +224,7 @@ def test_without_one_commit_for_all_parts_the_checker_finds_torn_windows(tmp_pat
 def test_the_guard_that_is_there_reads_whole_windows_while_the_window_slides(tmp_path: Path) -> None:
     loaded = Loaded(tmp_path)
     once = compile_once(f"{ASKED} WITH ISOLATION WINDOW", loaded.catalog)
-    answer = Asker(loaded.engine.log, memory=Meanwhile(loaded, 2)).ask(once, {}, watch=Watch())
+    answer = Asker(loaded.engine.log, memory=Meanwhile(loaded, 2)).ask(once, {}, watch=SelectWatch())
     history = loaded.recorder.history
     assert judged(history, "WINDOW")["by theorem"]
     assert not judged(history, "LATEST")["by theorem"]

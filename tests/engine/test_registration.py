@@ -17,7 +17,7 @@ from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
 from tests.support.plans import plans
 from tests.support.snapshots import Pair, read_pairs
 
-from windrow.cli.declarations import Declared
+from windrow.cli.declarations import Declarations
 from windrow.errors import QueryError, WindrowError
 from windrow.language.printer import print_query
 from windrow.spark.sources import Bounded
@@ -46,7 +46,7 @@ Refused = tuple[type[WindrowError], str | None, str, str | None]
 class Both:
     """Statements as they are checked, and an engine that takes them."""
 
-    checked: Declared
+    checked: Declarations
     run: Driven
 
     def declare(self, text: str) -> Refused | None:
@@ -76,7 +76,7 @@ def refusal(action: Callable[[], object]) -> Refused | None:
 
 def both(folder: Path, script: str) -> Iterator[Both]:
     with Driven(folder / "state") as run:
-        found = Both(Declared(), run)
+        found = Both(Declarations(), run)
         assert found.declare(script) is None
         yield found
 

@@ -12,7 +12,7 @@ from tests.engine.driven import Driven
 from tests.engine.world import rows_of
 from tests.support.patience import PATIENCE
 
-from windrow.engine.adhoc.limits import Limits, Turns, Watch
+from windrow.engine.adhoc.limits import Limits, SelectWatch, Turns
 from windrow.errors import QueryError
 from windrow.state.sweep import sweep
 
@@ -178,7 +178,7 @@ def test_the_highest_priority_goes_first() -> None:
 
 def test_what_runs_elsewhere_is_stopped_when_time_is_up() -> None:
     stopped = threading.Event()
-    watch = Watch(Limits(seconds=0.05))
+    watch = SelectWatch(Limits(seconds=0.05))
 
     def job() -> None:
         with watch.stopping(stopped.set):

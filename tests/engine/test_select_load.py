@@ -21,9 +21,9 @@ from tests.engine.world import rows_of
 
 from benchmarks.theory.isolation.policies import FIXED_ORDER, TIME_TO_UPDATE
 from windrow.archive.isolation import SNAPSHOT, UNDOING
-from windrow.engine.adhoc.access_paths import Part
-from windrow.engine.adhoc.limits import Turns, Watch
-from windrow.engine.adhoc.select import PATIENCE, Asker, Memory, Read, Reader
+from windrow.engine.adhoc.access_paths import SubWindow
+from windrow.engine.adhoc.limits import SelectWatch, Turns
+from windrow.engine.adhoc.select import PATIENCE, Asker, Read, Reader, SubWindowCache
 from windrow.errors import QueryError
 from windrow.language.compile import compile_once
 from windrow.state.manifest import Manifest
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from windrow.archive.isolation import Policy
+    from windrow.archive.isolation import IsolationPolicy
     from windrow.language.once import Once
 
 READS = int(os.environ.get("WINDROW_READS", "200"))
@@ -140,9 +140,9 @@ class Slots:
     def last(self) -> Any:
         return Manifest(self.number)
 
-    def parts(self, manifest: Manifest) -> list[Part]:
+    def parts(self, manifest: Manifest) -> list[SubWindow]:
         versions = range(manifest.number - self.size + 1, manifest.number + 1)
-        return [Part(f"{version:05d}", version, 1, self.fetch) for version in versions]
+        return [SubWindow(f"{version:05d}", version, 1, self.fetch) for version in versions]
 
     def fetch(self) -> pl.DataFrame:
         self.done += 1
@@ -155,8 +155,8 @@ class Slots:
 
 def _read(policy: Any, size: int, every: int, slides: Sequence[int] = ()) -> tuple[Read, Slots]:
     slots = Slots(size, every, slides)
-    reader = Reader(slots, Turns(), Memory(most=0))  # type: ignore[arg-type]
-    return reader.read(slots.parts, policy, Watch()), slots
+    reader = Reader(slots, Turns(), SubWindowCache(most=0))  # type: ignore[arg-type]
+    return reader.read(slots.parts, policy, SelectWatch()), slots
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_the_latest_window_is_read_though_it_slides_meanwhile(policy: Any, every
     st.lists(st.integers(0, 3), max_size=30),
 )
 def test_whatever_slides_in_between_a_read_is_of_one_window(
-    policy: Policy, size: int, slides: list[int]
+    policy: IsolationPolicy, size: int, slides: list[int]
 ) -> None:
     done, slots = _read(policy, size, 0, slides)
     commit = done.manifest.number

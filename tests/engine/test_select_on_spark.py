@@ -10,7 +10,7 @@ import pytest
 from tests.engine.world import rows_of
 
 from windrow.engine.adhoc.on_spark import OnSpark
-from windrow.engine.engine import Arrival, Promise
+from windrow.engine.engine import Arrival, WatermarkAdvance
 from windrow.errors import QueryError, StateError
 from windrow.execution.kept_rows import span_of
 from windrow.session import Windrow
@@ -101,7 +101,7 @@ def test_synopses_that_spark_aggregates_answer_too(spark: SparkSession, tmp_path
         for rows, promised in ((ROWS[:60], 200), (ROWS[72:78], 250)):
             columns = dict(zip(("name", "v", "t"), zip(*rows, strict=True), strict=True))
             w._engine.epoch([Arrival("r", spark.createDataFrame(pa.table(columns)))])
-            w._engine.epoch(promises=[Promise("r", promised)])
+            w._engine.epoch(promises=[WatermarkAdvance("r", promised)])
             oracle.push("r", rows)
             oracle.punctuate("r", promised)
         assert [ref for ref in w._engine.last.chunks[DRIVER] if ref.metadata.get("stream") == "r"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from windrow.cli.declarations import Declared
+from windrow.cli.declarations import Declarations
 from windrow.errors import DataError, QueryError
 from windrow.language.binder.bound_statements import Dropped, Nothing, RegisterQuery
 from windrow.language.compile import Catalog, compile_script, declare_table
@@ -65,7 +65,7 @@ def test_a_query_is_replaced_unless_it_is_the_same() -> None:
 
 
 def test_an_engine_runs_the_query_that_replaces() -> None:
-    declared = Declared()
+    declared = Declarations()
     declared.sql(STREAM + "CREATE QUERY q AS SELECT a FROM s [NOW]")
     declared.sql("CREATE OR REPLACE QUERY q AS SELECT b FROM s [RANGE 5]")
     assert declared._engine.queries["q"].query.plan.schema.names == ("b",)
@@ -73,7 +73,7 @@ def test_an_engine_runs_the_query_that_replaces() -> None:
 
 
 def test_describe_tells_columns_types_and_what_is_said_about_them() -> None:
-    declared = Declared()
+    declared = Declarations()
     (shown,) = declared.sql(
         "CREATE STREAM s (a INT, at_ms TIMESTAMP FORMAT 'epoch_ms', twice AS a * 2)"
         " WATTR at_ms SLACK 5 SECONDS;"
@@ -190,7 +190,7 @@ def test_columns_are_told_once(tmp_path: Path) -> None:
     """After a commit they are those of the state, whatever the files say by then."""
     file = tmp_path / "x.csv"
     file.write_text("a,n\n1,1\n")
-    declared = Declared()
+    declared = Declarations()
     declared.sql(
         f"CREATE STREAM s (twice AS a * 2) FROM '{file}' WATTR n ORDERED; CREATE TABLE t FROM '{file}'"
     )
@@ -204,7 +204,7 @@ def test_columns_are_told_once(tmp_path: Path) -> None:
 
 
 def test_columns_that_nothing_tells_are_asked_for(tmp_path: Path) -> None:
-    declared = Declared()
+    declared = Declarations()
     for text in (
         f"CREATE STREAM s FROM '{tmp_path}/no.csv' ORDERED",
         "CREATE STREAM s FROM 'kafka://host:9092/s' ORDERED",
@@ -283,7 +283,7 @@ def test_a_changelog_of_debezium() -> None:
 
 
 def test_where_a_changelog_can_be() -> None:
-    declared = Declared()
+    declared = Declarations()
     declared.sql("CREATE TABLE a (k INT, KEY (k)) RELATION FROM 'kafka://host:9092/a?changelog=debezium'")
     assert table_url(declared.catalog.tables["a"])[1] == "debezium"
     for columns, source, message in (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.kernels.clock import PaneClock
-from windrow.kernels.shared.request import Asker
+from windrow.kernels.shared.request import WindowRequest
 from windrow.kernels.shared.shared_state import Sheet
 
 
@@ -23,7 +23,7 @@ def test_windows_that_are_left_out_are_not_asked_for(
     panes: set[int], length: int, slide: int, before: int, more: int, dropped: frozenset[int]
 ) -> None:
     width = 2
-    asker = Asker("q", 0, length * width, slide * width, 0, "p1", (), drops=dropped.__contains__)
+    asker = WindowRequest("q", 0, length * width, slide * width, 0, "p1", (), drops=dropped.__contains__)
     sheet = Sheet(width, 0, length, ())
     clock = PaneClock(before, before + more)
     found = asker.wanted(asker.windows(np.array(sorted(panes)), sheet, clock), clock).tolist()

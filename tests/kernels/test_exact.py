@@ -16,7 +16,7 @@ from windrow.algebra.types import BIGINT, INT, DataType, decimal
 from windrow.errors import DataError
 from windrow.kernels.aggregates.lowering import lower
 from windrow.kernels.aggregates.measures import partial_of
-from windrow.kernels.aggregates.partials import Rows
+from windrow.kernels.aggregates.partials import LiftedRows
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import column_of
 from windrow.kernels.state import TableLayout
@@ -61,7 +61,7 @@ def value_of(name: str, kind: DataType, values: list[object]) -> object:
     aggregate = make(name, types=(kind,))
     partial = partial_of(aggregate, "p")
     everyone = pl.Series([True] * len(values))
-    states = pl.DataFrame(partial.lift(Rows((column_of("v", kind, values),), everyone, pl.DataFrame())))
+    states = pl.DataFrame(partial.lift(LiftedRows((column_of("v", kind, values),), everyone, pl.DataFrame())))
     states = states.with_columns(pl.lit(0).alias("w"))
     return lower(aggregate, partial, TableLayout((), (partial,)).merge(states, ["w"])).to_list()[0]
 

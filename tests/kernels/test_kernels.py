@@ -23,7 +23,7 @@ from windrow.algebra.plan import Emit, Scan, Window
 from windrow.kernels.aggregates.measures import Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, rows_of, to_frame
-from windrow.kernels.panes.answers import Answers
+from windrow.kernels.panes.answers import PaneAnswers
 from windrow.kernels.panes.live_panes import LivePanes
 from windrow.kernels.panes.pane_tables import assign_panes, pane_table
 from windrow.kernels.panes.query import SlidingQuery
@@ -44,14 +44,14 @@ MEASURES = [
 ]
 
 
-def answers_of(spec: WindowSpec, measured: list[Measured], *keys: str) -> Answers:
+def answers_of(spec: WindowSpec, measured: list[Measured], *keys: str) -> PaneAnswers:
     rows = Window(Scan(STREAM, "s"), spec)
     by = tuple((key, rows.schema.column(f"s.{key}")) for key in keys)
     plan = Aggregate(rows, by, tuple((f"a{n}", m.call(rows)) for n, m in enumerate(measured)))
-    return Answers(SlidingQuery.of(Emit(plan)), Measures(plan))
+    return PaneAnswers(SlidingQuery.of(Emit(plan)), Measures(plan))
 
 
-def delta_of(answers: Answers, rows: list[tuple[Any, ...]]) -> Delta:
+def delta_of(answers: PaneAnswers, rows: list[tuple[Any, ...]]) -> Delta:
     frame = frame_of(STREAM.schema.prefixed("s"), rows)
     frame = assign_panes(frame.with_columns(frame["s.ts"].alias("#t")), answers.query)
     tables = pane_table(frame, answers.query, answers.measures)

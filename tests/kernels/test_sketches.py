@@ -27,7 +27,7 @@ from windrow.algebra.aggregates.hashing import hash64
 from windrow.algebra.catalog import Stream
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.lowering import of_counts
-from windrow.kernels.aggregates.partials import Rows
+from windrow.kernels.aggregates.partials import LiftedRows
 from windrow.kernels.aggregates.value_tables import Listed, buckets, cells_of, estimates, representatives
 from windrow.kernels.columnar.columns import column_of
 from windrow.kernels.columnar.hashing import hashed
@@ -120,7 +120,7 @@ def of_column(name: str, params: tuple[Any, ...], column: pl.Series, kind: t.Dat
     everyone = pl.Series([True]).new_from_index(0, len(column))
     window = [pl.Series(name, [0]).new_from_index(0, len(column)) for name in ("w", "g")]
     counts = everyone.cast(pl.Int64).alias("rows.0")
-    rows = cells.table([*window, counts], Rows((column,), everyone, pl.DataFrame()))
+    rows = cells.table([*window, counts], LiftedRows((column,), everyone, pl.DataFrame()))
     layout = TableLayout(("v0",), cells.partials, cells.pruned)
     return of_counts(aggregate, layout.merge(rows, ["w", "g", "v0"]))["value"][0]
 

@@ -24,7 +24,7 @@ from windrow.kernels.columnar.combiners import (
 )
 from windrow.kernels.panes import slide
 from windrow.kernels.panes.cuts import Cut, cut_of
-from windrow.kernels.panes.slide import Shape, dense, sparse, units
+from windrow.kernels.panes.slide import SlideShape, dense, sparse, units
 from windrow.windows.element import Element
 from windrow.windows.ranges import RangeWindow
 
@@ -36,14 +36,14 @@ COMBINERS: dict[str, Combiner] = {
     "moments": MOMENTS,
 }
 SHAPES = st.one_of(
-    st.builds(Shape, st.integers(1, 7), st.just(1), st.integers(1, 12)),
-    st.builds(Shape, st.sampled_from([1, 3, 5, 7]), st.just(2), st.integers(1, 8)),
+    st.builds(SlideShape, st.integers(1, 7), st.just(1), st.integers(1, 12)),
+    st.builds(SlideShape, st.sampled_from([1, 3, 5, 7]), st.just(2), st.integers(1, 8)),
 )
 VALUES = [0.5, 1.0, -2.0, 4.0, math.inf, math.nan]
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[Shape, dict[tuple[int, int], float]]:
+def tables(draw: st.DrawFn) -> tuple[SlideShape, dict[tuple[int, int], float]]:
     """Some (group, pane) with values, up to 3 groups."""
     shape = draw(SHAPES)
     cells = st.tuples(st.integers(0, 2), st.integers(0, shape.panes - 1))
@@ -67,7 +67,7 @@ def test_every_form_of_every_combination_is_each_window_anew(form: Any, name: st
     combiner = COMBINERS[name]
 
     @given(tables())
-    def check(case: tuple[Shape, dict[tuple[int, int], float]]) -> None:
+    def check(case: tuple[SlideShape, dict[tuple[int, int], float]]) -> None:
         shape, cells = case
         keys = sorted(cells)
         ids, panes = np.array(keys, dtype=np.int64).T
@@ -84,7 +84,7 @@ def test_every_form_of_every_combination_is_each_window_anew(form: Any, name: st
     check()
 
 
-def anew(combiner: Combiner, shape: Shape, ids: Any, panes: Any, lanes: Lanes) -> dict[Any, Any]:
+def anew(combiner: Combiner, shape: SlideShape, ids: Any, panes: Any, lanes: Lanes) -> dict[Any, Any]:
     windows: dict[Any, Any] = {}
     for w in range(shape.count):
         for group in set(ids.tolist()):

@@ -11,13 +11,13 @@ from windrow.language.syntax import (
     CastTo,
     Constant,
     ExistsTest,
+    FromEntry,
     Name,
     Node,
-    Query,
+    QueryExpression,
     Select,
     SelectItem,
     SetOperation,
-    Source,
     Star,
     WStream,
 )
@@ -29,7 +29,7 @@ def _apply(node: Apply) -> str:
     return f"({node.function} {distinct}{' '.join(map(shown, node.args))}{where})".replace(" )", ")")
 
 
-def _source(node: Source) -> str:
+def _source(node: FromEntry) -> str:
     what = node.name if node.query is None else f"<{shown(node.query)}>"
     alias = f" AS {node.alias}" if node.alias else ""
     return f"{what}{alias}" + (f" [{node.window.clause.kind}]" if node.window else "")
@@ -64,7 +64,7 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
     Select: _select,
     SelectItem: lambda node: shown(node.expression) + (f" AS {node.alias}" if node.alias else ""),
     SetOperation: lambda node: f"<{shown(node.left)}> {node.kind} <{shown(node.right)}>",
-    Source: _source,
+    FromEntry: _source,
     Star: lambda node: f"{node.qualifier}.*" if node.qualifier else "*",
     WStream: lambda node: f"WSTREAM({', '.join(map(shown, node.items))})[{node.window.clause.kind}]",
 }
@@ -90,7 +90,7 @@ def _below(value: Any) -> Iterator[Node]:
             yield from _below(each)
 
 
-def select(query: Query) -> Select:
+def select(query: QueryExpression) -> Select:
     """The query, which is a single SELECT."""
     assert isinstance(query, Select)
     return query

@@ -24,15 +24,15 @@ from windrow.language.syntax import (
     Apply,
     CastTo,
     Constant,
+    FromEntry,
     Name,
-    Query,
+    QueryExpression,
     SelectItem,
-    Source,
     Star,
     WStream,
     words,
 )
-from windrow.language.tokens import Kind, Tokens, scan
+from windrow.language.tokens import TokenKind, Tokens, scan
 from windrow.language.vocabulary import is_keyword
 
 Parser = Callable[[str], object]
@@ -151,7 +151,7 @@ def test_mistakes_are_refused_or_make_another_query(text: str) -> None:
 def test_nothing_that_is_written_is_lost(text: str) -> None:
     """Every name and every constant of an understood query is in its tree."""
     query = _understood(parse_query, text)
-    if isinstance(query, Query) and "with" not in text.lower():
+    if isinstance(query, QueryExpression) and "with" not in text.lower():
         assert _lost(text, query) == []
 
 
@@ -160,13 +160,13 @@ _READ_ELSEWHERE = words(
 )
 
 
-def _lost(text: str, query: Query) -> list[str]:
+def _lost(text: str, query: QueryExpression) -> list[str]:
     tokens = _without_windows(text)
     found = {offset for node in nodes(query) for offset in _offsets(node, tokens)}
     return [
         token.text
         for index, token in enumerate(tokens)
-        if token.kind is not Kind.SIGN and not is_keyword(tokens, index)
+        if token.kind is not TokenKind.SIGN and not is_keyword(tokens, index)
         if token.start not in found and token.word not in _READ_ELSEWHERE
     ]
 
@@ -189,7 +189,7 @@ def _offsets(node: object, tokens: Tokens) -> set[int]:
             return {min(_names(node.span.start, tokens))}
         case SelectItem() if node.alias is not None:
             return {max(_inside(node.span.start, node.span.end, tokens))}
-        case Source():
+        case FromEntry():
             own = _inside(node.span.start, node.span.end, tokens)
             query = node.query.span if node.query else None
             return own - _inside(query.start, query.end, tokens) if query else own

@@ -7,7 +7,7 @@ from tests.language.parse_shown import nodes, select, shown
 
 from windrow.algebra.plan import StreamWord
 from windrow.language.parse import parse_expression, parse_query
-from windrow.language.syntax import Apply, CastTo, Constant, Name, Select, SelectItem, SetOperation, Source
+from windrow.language.syntax import Apply, CastTo, Constant, FromEntry, Name, Select, SelectItem, SetOperation
 
 _QUERIES = {
     "SELECT a, b AS c, d e FROM t": "SELECT a, b AS c, d AS e FROM t",
@@ -151,7 +151,7 @@ def test_the_place_of_an_expression_holds_what_it_means(text: str) -> None:
 @pytest.mark.parametrize("text", _QUERIES)
 def test_the_places_of_queries_nest(text: str) -> None:
     for node in nodes(parse_query(text)):
-        if isinstance(node, Select | Source | SetOperation | SelectItem):
+        if isinstance(node, Select | FromEntry | SetOperation | SelectItem):
             below = [part for part in nodes(node) if part is not node]
             inside = [
                 part for part in below if node.span.start <= part.span.start <= part.span.end <= node.span.end

@@ -13,7 +13,7 @@ from tests.support.plans import FIRST, LAST, worlds
 from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit, Plan
 from windrow.errors import DataError
-from windrow.reference.streams import Evaluation
+from windrow.reference.streams import QueryEvaluation
 from windrow.reference.world import World
 from windrow.windows.domain import INFINITY, Instant
 
@@ -25,7 +25,7 @@ def answers(emit: Plan, world: World, clock: Instant = INFINITY) -> list[Change]
     """The changes; None if a row made an expression fail."""
     assert isinstance(emit, Emit)
     try:
-        return Evaluation(emit, world, clock).changes()
+        return QueryEvaluation(emit, world, clock).changes()
     except DataError:
         return None
 

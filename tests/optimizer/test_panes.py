@@ -22,7 +22,7 @@ from windrow.optimizer.cost.model import estimate, total_cost
 from windrow.optimizer.cost.statistics import Model, Statistics
 from windrow.optimizer.optimizer import alternatives
 from windrow.optimizer.use_panes import decomposed, use_panes
-from windrow.reference.world import Arrival, World
+from windrow.reference.world import AcceptedRow, World
 from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow
 
@@ -79,7 +79,7 @@ def run(kind: DataType, name: str, *values: Any) -> tuple[Any, Any]:
     scan = Scan(Stream("s", schema, "ts"), "b")
     plain = aggregated(name, RangeWindow(4, 2), scan=scan)
     (paned,) = use_panes(plain)
-    world = World({"s": tuple(Arrival((1, value, n), n + 1) for n, value in enumerate(values))})
+    world = World({"s": tuple(AcceptedRow((1, value, n), n + 1) for n, value in enumerate(values))})
     return answers(plain, world), answers(paned, world)
 
 
@@ -91,7 +91,7 @@ def test_a_pane_may_overflow_what_its_window_does_not() -> None:
     plain = aggregated("sum", RangeWindow(4, 6), scan=scan)
     (paned,) = use_panes(plain)
     rows = [(1, most, 2), (1, 1, 3), (1, -1, 4)]
-    world = World({"s": tuple(Arrival(row, n) for n, row in enumerate(rows, 1))})
+    world = World({"s": tuple(AcceptedRow(row, n) for n, row in enumerate(rows, 1))})
     assert [change.row for change in answers(plain, world) or ()] == [(most,)]
     assert answers(paned, world) == answers(plain, world)
 

@@ -16,7 +16,7 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.algebra.types import BIGINT
 from windrow.optimizer.optimizer import alternatives, normalise
 from windrow.optimizer.prune_columns import prune_columns
-from windrow.reference.world import Arrival, World
+from windrow.reference.world import AcceptedRow, World
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
@@ -32,7 +32,7 @@ K, V = A.schema.column("a.k"), A.schema.column("a.v")
 def history(*rows: tuple[int, int, int], second: tuple[tuple[int, int, int], ...] = ()) -> World:
     """Rows (k, v, ts) of both streams; every row lives for one instant, where it may say so."""
     arrivals = [
-        [Arrival((k, v, 1, ts), n) for n, (k, v, ts) in enumerate(part, 1)] for part in (rows, second)
+        [AcceptedRow((k, v, 1, ts), n) for n, (k, v, ts) in enumerate(part, 1)] for part in (rows, second)
     ]
     return World({"s1": tuple(arrivals[0]), "s2": tuple(arrivals[1])})
 
@@ -128,7 +128,7 @@ def test_a_guard_stays_below_what_it_guards() -> None:
     window = Window(A, RangeWindow(4))
     apart = Emit(Filter(Filter(window, guard), ratio))
     together = Emit(Filter(window, call("and", [guard, ratio])))
-    world = World({"s1": (Arrival((0, 1, None, 0), 1), Arrival((1, 1, 1, 2), 2))})
+    world = World({"s1": (AcceptedRow((0, 1, None, 0), 1), AcceptedRow((1, 1, 1, 2), 2))})
     assert answers(together, world) is None
     assert answers(normalise(apart).plan, world) == answers(apart, world) != []
 

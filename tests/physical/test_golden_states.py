@@ -21,7 +21,7 @@ from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.physical.operators import SHARED
 from windrow.reference.executor import ReferenceExecutor
 from windrow.sharing import data
-from windrow.sharing.questions import Need, Question
+from windrow.sharing.questions import Need, QueryNeeds
 from windrow.state.log import CommitLog
 from windrow.state.manifest import FORMAT, Manifest
 from windrow.state.names import COMMITS
@@ -107,7 +107,7 @@ def test_a_state_of_an_older_format_is_refused_by_name(file: Path, tmp_path: Pat
     assert caught.value.code == "format-too-old"
 
 
-class _Reversed(Question):
+class _Reversed(QueryNeeds):
     """A question that names its needs in another order."""
 
     @cached_property

@@ -15,9 +15,9 @@ from tests.support.effort import examples
 
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
-from windrow.engine.engine import Promise
+from windrow.engine.engine import WatermarkAdvance
 from windrow.engine.sharing import replan as replanning
-from windrow.engine.statistics import Observed
+from windrow.engine.statistics import ObservedStatistics
 from windrow.errors import QueryError
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
@@ -35,12 +35,14 @@ JOIN = (
 )
 #: what may have been seen: by each of these another plan is the cheapest
 SEEN = [
-    Observed(rates={"a": 1, "b": 100, "c": 1}, distinct={f"{name}.k": 10 for name in "abc"}),
-    Observed(rates={"a": 1, "b": 0.001, "c": 0.01}, distinct={f"{name}.k": 100_000 for name in "abc"}),
-    Observed(rates={"a": 90, "b": 1, "c": 9}, distinct={"a.k": 9, "b.k": 90, "c.k": 900}),
+    ObservedStatistics(rates={"a": 1, "b": 100, "c": 1}, distinct={f"{name}.k": 10 for name in "abc"}),
+    ObservedStatistics(
+        rates={"a": 1, "b": 0.001, "c": 0.01}, distinct={f"{name}.k": 100_000 for name in "abc"}
+    ),
+    ObservedStatistics(rates={"a": 90, "b": 1, "c": 9}, distinct={"a.k": 9, "b.k": 90, "c.k": 900}),
 ]
 #: by this, a negation is much cheaper below the join
-MUCH = Observed(rates=dict.fromkeys("abc", 10.0), distinct={f"{name}.k": 10 for name in "abc"})
+MUCH = ObservedStatistics(rates=dict.fromkeys("abc", 10.0), distinct={f"{name}.k": 10 for name in "abc"})
 #: whether each refresh of the test below gave another plan
 CHANGED: list[bool] = []
 
@@ -49,11 +51,11 @@ def planned(text: str) -> Emit:
     return compile_query(text, declared(STREAMS, {}))
 
 
-def refreshed(life: SparkExecutor, seen: Observed) -> bool:
+def refreshed(life: SparkExecutor, seen: ObservedStatistics) -> bool:
     """Whether a query has another plan, if this was seen; what it holds is too little to count values in."""
     life.engine.observed = seen
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Observed, "looking_at", lambda self, *_: self)
+        patched.setattr(ObservedStatistics, "looking_at", lambda self, *_: self)
         return life.engine.refresh_query(QUERY)
 
 
@@ -146,7 +148,7 @@ def test_what_cannot_be_taken_over_is_refused_with_the_way_out(tmp_path: Path) -
     for stream in "ab":
         life.push(stream, rows_of(stream, 20))
     rates = {"a": 100.0, "b": 100.0}
-    few, many = (Observed(rates=rates, distinct={"a.k": n, "b.k": n, "b.v": n}) for n in (3.0, 1e6))
+    few, many = (ObservedStatistics(rates=rates, distinct={"a.k": n, "b.k": n, "b.v": n}) for n in (3.0, 1e6))
     now = life.engine.queries[QUERY].physical.emit
     for seen in (few, many):
         life.engine.observed = seen
@@ -201,7 +203,7 @@ def test_a_much_better_plan_is_taken_at_a_start_and_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Equal goes on; different and convertible is converted, and told."""
-    monkeypatch.setattr(Observed, "looking_at", lambda self, *_: self)
+    monkeypatch.setattr(ObservedStatistics, "looking_at", lambda self, *_: self)
     caplog.set_level("INFO", "windrow.engine")
     emit = planned(NEGATION)
     oracle, life = ReferenceExecutor(emit), SparkExecutor(emit, tmp_path, spark=False)
@@ -261,6 +263,6 @@ def test_no_epoch_waits_for_all_queries_to_be_looked_at(
             for number in range(10):
                 w.sql(f"CREATE QUERY q{number} AS {JOIN}")
             for at in range(3 if again else 1):
-                w.engine.epoch(promises=[Promise("a", at + 10 * again)])
+                w.engine.epoch(promises=[WatermarkAdvance("a", at + 10 * again)])
     assert max(Counter(looked).values()) <= replanning.MOST_AT_ONCE
     assert len(looked) == 10

@@ -18,7 +18,7 @@ from tests.language.paper_queries import PAPER_QUERIES
 from tests.support.sample_rows import sample
 
 from tools import golden_states
-from windrow.algebra.explain import Step
+from windrow.algebra.explain import ExplainStep
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
 from windrow.engine.explain import described
@@ -131,7 +131,7 @@ def _rows(state: State) -> int:
     return sum(count_of(chunks) for chunks in state.chunks.values())
 
 
-def ran(emit: Emit, *, shares: bool) -> tuple[Step, Seen]:
+def ran(emit: Emit, *, shares: bool) -> tuple[ExplainStep, Seen]:
     """A query on an engine, over sample rows: what EXPLAIN draws of it, and what was seen."""
     alone = nullcontext() if shares else patch.object(Arranging, "joined", return_value=None)
     with watching() as seen, alone:

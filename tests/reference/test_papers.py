@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.observation import pieces_of
 
-from windrow.reference.world import Arrival, World
+from windrow.reference.world import AcceptedRow, World
 from windrow.testing import Change, Harness
 
 KEYED = "k STRING, t BIGINT"
@@ -86,7 +86,7 @@ class TestExpiry:
     def test_a_distinct_value_is_replaced_by_its_youngest_duplicate(self) -> None:
         """`a` at 0, 1 and 3 under RANGE 4: the first copy stays until 4, then the youngest takes over."""
         plan = Harness("SELECT DISTINCT k FROM s [RANGE 4]", {"s": KEYED}).plan
-        arrivals = tuple(Arrival(("a", t), n) for n, t in enumerate((0, 1, 3), start=1))
+        arrivals = tuple(AcceptedRow(("a", t), n) for n, t in enumerate((0, 1, 3), start=1))
         pieces = pieces_of(plan, plan.input, World({"s": arrivals}))
         assert [(piece.fact.values, piece.vs, piece.ve) for piece in pieces] == [
             (("a",), 0, 4),

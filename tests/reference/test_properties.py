@@ -12,7 +12,7 @@ from tests.support.plans import HORIZON, plans, worlds
 
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.reference.pieces import Pieces
-from windrow.reference.streams import Evaluation, lag_of
+from windrow.reference.streams import QueryEvaluation, lag_of
 from windrow.reference.world import World
 
 pytestmark = pytest.mark.deep
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.deep
 
 @given(plans(), worlds())
 def test_the_interval_algebra_is_the_relational_operator_on_every_snapshot(plan: Emit, world: World) -> None:
-    evaluation = Evaluation(plan, world)
+    evaluation = QueryEvaluation(plan, world)
     pieces = Pieces(evaluation.leaves, world, lag=lag_of(plan)).of(plan.input)
     for instant in HORIZON:
         valid = Counter(piece.fact.values for piece in pieces if instant in piece)
@@ -29,10 +29,10 @@ def test_the_interval_algebra_is_the_relational_operator_on_every_snapshot(plan:
 
 @given(plans(word=StreamWord.AUTO), worlds())
 def test_insertions_and_deletions_reconstruct_the_relation(plan: Emit, world: World) -> None:
-    born = Evaluation(replace(plan, word=StreamWord.ISTREAM), world).changes()
-    gone = Evaluation(replace(plan, word=StreamWord.DSTREAM), world).changes()
+    born = QueryEvaluation(replace(plan, word=StreamWord.ISTREAM), world).changes()
+    gone = QueryEvaluation(replace(plan, word=StreamWord.DSTREAM), world).changes()
     relation: Counter[tuple[object, ...]] = Counter()
-    evaluation = Evaluation(replace(plan, word=StreamWord.ISTREAM), world)
+    evaluation = QueryEvaluation(replace(plan, word=StreamWord.ISTREAM), world)
     last = max((change.at for change in born + gone), default=HORIZON[0])
     for instant in (at for at in HORIZON if at <= last):
         relation.update(change.row for change in born if change.at == instant)
@@ -49,7 +49,7 @@ def test_arrival_order_does_not_matter(plan: Emit, world: World, random: object)
         random.shuffle(values)  # type: ignore[attr-defined]
         shuffled[name] = tuple(replace(row, values=v) for row, v in zip(arrivals, values, strict=True))
     again = World(shuffled, world.tables)
-    assert Evaluation(plan, again).changes() == Evaluation(plan, world).changes()
+    assert QueryEvaluation(plan, again).changes() == QueryEvaluation(plan, world).changes()
 
 
 @given(plans(), worlds(), st.integers(HORIZON[0], HORIZON[-1]))
@@ -69,6 +69,6 @@ def test_what_is_final_does_not_depend_on_later_rows(plan: Emit, world: World, c
         for name, arrivals in world.streams.items()
         for late in [[row for row in arrivals if row.values[-1] >= clock]]
     }
-    now = Evaluation(plan, World(renumbered, tables), clock).changes()
-    later = Evaluation(plan, World(known, world.tables), clock).changes()
+    now = QueryEvaluation(plan, World(renumbered, tables), clock).changes()
+    later = QueryEvaluation(plan, World(known, world.tables), clock).changes()
     assert now == later

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.shedding_marks import Tuple, Windows, decode, decode_as_printed, mark, select
 
 from benchmarks.theory.shedding import pipeline
-from windrow.shedding.reach import Level, Reach
+from windrow.shedding.reach import Reach, ReachLevel
 from windrow.shedding.rules import WinDrop
 from windrow.windows.grid import SlideGrid
 
@@ -95,7 +95,7 @@ def test_what_is_delivered_are_the_kept_windows_of_the_exact_answer(world: World
 def mirrored(world: World) -> Reach:
     """The same plan with windows that end where the paper's begin."""
     grids = [SlideGrid(level.slide, 1 - FIRST) for level in world.levels]
-    inner = [Level(level.length, grid, (grid,)) for level, grid in zip(world.levels, grids, strict=True)]
+    inner = [ReachLevel(level.length, grid, (grid,)) for level, grid in zip(world.levels, grids, strict=True)]
     return Reach("s", world.levels[-1].length, tuple(reversed(inner[:-1])))
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.server.world import Server, serving
 
 from windrow.errors import StateError, WindrowError
-from windrow.server.access import COOKIE, Tokens, cookie_of
+from windrow.server.access import COOKIE, AccessTokens, cookie_of
 from windrow.server.page import Pages
 from windrow.server.serve import Listener
 
@@ -45,7 +45,7 @@ ROUTES = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    tokens = Tokens.of([f"read {READ}", f"write {WRITE}"])
+    tokens = AccessTokens.of([f"read {READ}", f"write {WRITE}"])
     with serving(tmp_path_factory.mktemp("state"), tokens=tokens) as found:
         found.windrow.rows((1, 1.0, "a", 5), (1, 1.0, "a", 50))
         yield found
@@ -262,16 +262,16 @@ def test_token_files_are_private_and_well_formed(tmp_path: Path) -> None:
     path.write_text(f"# who\nread {READ}\n{WRITE}\n")
     path.chmod(0o644)
     with pytest.raises(StateError, match="others can read"):
-        Tokens.read(path)
+        AccessTokens.read(path)
     path.chmod(0o600)
-    tokens = Tokens.read(path)
+    tokens = AccessTokens.read(path)
     assert (tokens.role(READ), tokens.role(WRITE)) == ("read", "write")
     path.write_text("read short\n")
     with pytest.raises(WindrowError, match="line 1 of the token file"):
-        Tokens.read(path)
+        AccessTokens.read(path)
     path.write_text("\n")
     with pytest.raises(StateError, match="no token"):
-        Tokens.read(path)
+        AccessTokens.read(path)
 
 
 def test_the_log_of_answers_is_private(loopback: Server) -> None:

@@ -16,7 +16,7 @@ import pytest
 from tests.server.world import SCRIPT, STREAM, SUMS, Server, serving
 
 from windrow.server.gate import BusyError, Gate
-from windrow.server.service import Limits
+from windrow.server.service import ClientLimits
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_select_as_json_csv_and_arrow(server: Server) -> None:
 
 
 def test_a_select_has_limits(tmp_path: Path) -> None:
-    with serving(tmp_path, limits=Limits(select_rows=2)) as server:
+    with serving(tmp_path, limits=ClientLimits(select_rows=2)) as server:
         server.windrow.rows(*((k, 1.0, "x", k) for k in range(10)), (0, 0.0, "x", 50))
         answer = server.http.post("/api/select", json={"sql": "SELECT k FROM s [RANGE 100]"})
         assert (answer.status_code, answer.json()["code"]) == (413, "too-many-rows")
@@ -105,7 +105,7 @@ def test_a_select_among_statements_is_answered(server: Server) -> None:
 
 
 def test_one_select_runs_at_a_time_and_too_many_are_sent_away(tmp_path: Path) -> None:
-    with serving(tmp_path, limits=Limits(selects_at_once=1, selects_waiting=3)) as server:
+    with serving(tmp_path, limits=ClientLimits(selects_at_once=1, selects_waiting=3)) as server:
         server.windrow.rows((1, 2.0, "a", 5), (1, 2.0, "a", 50))
         running, most = [0], [0]
         real = server.windrow._answer

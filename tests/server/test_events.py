@@ -18,8 +18,8 @@ import pytest
 from tests.server.world import Server, events, serving
 
 from windrow.errors import StateError
-from windrow.server.answers import AnswerLog, LoggedSink, Place
-from windrow.server.service import Limits
+from windrow.server.answers import AnswerLog, LoggedSink, ReadPosition
+from windrow.server.service import ClientLimits
 from windrow.sinks import Delivery
 
 
@@ -75,7 +75,7 @@ def test_a_client_that_comes_back_again_and_again_misses_and_repeats_nothing(ser
     feeder = threading.Thread(target=feed)
     feeder.start()
     chance, found, last = random.Random(5), [], None
-    while not over.is_set() or Place.parse(last or "0") < server.service.answers.last("sums"):
+    while not over.is_set() or ReadPosition.parse(last or "0") < server.service.answers.last("sums"):
         headers = {} if last is None else {"last-event-id": last}
         path = "/api/queries/sums/events?after=0"
         with (
@@ -209,7 +209,7 @@ def test_who_follows_a_query_whose_answers_cannot_be_read_is_let_go(server: Serv
 
 @pytest.mark.slow
 def test_a_client_that_takes_nothing_holds_nobody_up(tmp_path: Path) -> None:
-    with serving(tmp_path, limits=Limits(follower_seconds=1.0)) as server:
+    with serving(tmp_path, limits=ClientLimits(follower_seconds=1.0)) as server:
         server.windrow.rows((1, 1.0, "a", 0))
         deaf = socket.create_connection(("127.0.0.1", server.listener.port))
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -232,7 +232,7 @@ def test_a_client_that_takes_nothing_holds_nobody_up(tmp_path: Path) -> None:
 
 def test_too_many_clients_are_told_to_come_back(tmp_path: Path) -> None:
     with (
-        serving(tmp_path, limits=Limits(followers=2)) as server,
+        serving(tmp_path, limits=ClientLimits(followers=2)) as server,
         server.http.stream("GET", "/api/events") as one,
         server.http.stream("GET", "/api/events") as two,
     ):
@@ -296,7 +296,7 @@ def test_a_page_that_comes_back_gets_the_answers_it_has_not_seen(server: Server)
     for number in range(8):
         _push(server, number)
     pages = server.http.get("/api/queries/sums/results?limit=10000").json()["rows"]
-    commits = [part.commit for part in server.service.answers.after("sums", Place(0), 10_000)]
+    commits = [part.commit for part in server.service.answers.after("sums", ReadPosition(0), 10_000)]
     for after in (0, commits[2]):
         with server.http.stream("GET", f"/api/events?after={after}") as response:
             found = list(islice(_only_answers(response), sum(each > after for each in commits)))
@@ -319,8 +319,8 @@ def test_the_log_keeps_the_newest_and_tells_what_is_gone(tmp_path: Path) -> None
         log.add(_delivery(commit, 50))
     assert 0 < log.gone("q") < 59
     assert log.size("q") <= 20_000
-    assert log.after("q", Place(0))[0].commit == log.gone("q") + 1
-    assert log.last("q") == Place(59)
+    assert log.after("q", ReadPosition(0))[0].commit == log.gone("q") + 1
+    assert log.last("q") == ReadPosition(59)
     log.close()
 
 
@@ -340,8 +340,8 @@ def test_the_same_commit_twice_is_kept_once(tmp_path: Path) -> None:
     sink = LoggedSink(log)
     for commit in (1, 2, 2, 1, 3):
         sink.deliver(_delivery(commit, 2500))
-    places = [part.place for part in log.after("q", Place(0), 100_000)]
-    assert places == [Place(c, p) if p < 2 else Place(c) for c in (1, 2, 3) for p in range(3)]
+    places = [part.place for part in log.after("q", ReadPosition(0), 100_000)]
+    assert places == [ReadPosition(c, p) if p < 2 else ReadPosition(c) for c in (1, 2, 3) for p in range(3)]
     log.close()
 
 
@@ -353,8 +353,8 @@ def test_the_log_outlives_the_process_and_forgets_dropped_queries(tmp_path: Path
     log.close()
     log = AnswerLog(tmp_path / "answers.db")
     log.keep_only({"q": ("q@1", 0), "r": ("r@9", 8)})
-    assert [part.commit for part in log.after("q", Place(0))] == [5]
-    assert log.after("r", Place(0)) == []
+    assert [part.commit for part in log.after("q", ReadPosition(0))] == [5]
+    assert log.after("r", ReadPosition(0)) == []
     log.close()
 
 

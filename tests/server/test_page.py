@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.server.world import TRAFFIC, Feeder, Server, serving
 
-from windrow.server.access import Tokens
+from windrow.server.access import AccessTokens
 from windrow.server.service import Caller
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def test_names_of_users_are_text_and_nothing_else(server: Server, opened: Callab
 
 def test_a_token_is_asked_for_once(opened: Callable[..., Page], tmp_path: Path) -> None:
     token = "t" * 32
-    with serving(tmp_path, tokens=Tokens.of([f"read {token}"])) as server:
+    with serving(tmp_path, tokens=AccessTokens.of([f"read {token}"])) as server:
         page = opened(server.url, quiet=False)
         page.get_by_label("Token").fill("wrong" * 8)
         page.get_by_role("button", name="Go on").click()

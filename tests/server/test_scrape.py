@@ -8,7 +8,7 @@ import httpx
 import pytest
 from tests.server.world import SCRIPT, Here
 
-from windrow.cli.options import Observed
+from windrow.cli.options import Observability
 from windrow.errors import StateError
 from windrow.server.scrape import Scraped
 
@@ -28,7 +28,7 @@ def test_figures_of_the_engine_are_told_and_nothing_else(tmp_path: Path) -> None
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     with Here(tmp_path) as w, Scraped(w, "127.0.0.1", 0) as first:
         port = first.url.rpartition(":")[2].partition("/")[0]
-        observed = Observed(metrics=port)
+        observed = Observability(metrics=port)
         with pytest.raises(StateError, match="cannot listen") as told, observed.serving(w):
             pass
         assert told.value.code == "no-port"

@@ -19,13 +19,13 @@ from typing import Any
 import httpx
 import pyarrow as pa
 
-from windrow.engine.engine import Arrival, Promise
+from windrow.engine.engine import Arrival, WatermarkAdvance
 from windrow.engine.output.schema import rows_schema
 from windrow.errors import WindrowError
 from windrow.execution.local import HereJobs
-from windrow.server.access import Tokens
+from windrow.server.access import AccessTokens
 from windrow.server.serve import Listener
-from windrow.server.service import Limits, Service
+from windrow.server.service import ClientLimits, Service
 from windrow.session import Windrow
 from windrow.spark.sources.generators.generator import Disorder, Settings
 from windrow.spark.sources.generators.traffic import TRAFFIC as TRAFFIC_ROWS
@@ -76,7 +76,7 @@ class Here(Windrow):
 
     def promise(self, stream: str, progress: int) -> None:
         with self._epoch:
-            self._engine.epoch(promises=[Promise(stream, progress)])
+            self._engine.epoch(promises=[WatermarkAdvance(stream, progress)])
         self._watching()
 
     def rows(self, *rows: tuple[int, float, str, int]) -> int:
@@ -89,7 +89,7 @@ class Here(Windrow):
 class Server:
     """A server that listens, with a client for it."""
 
-    def __init__(self, service: Service, tokens: Tokens | None = None, port: int = 0) -> None:
+    def __init__(self, service: Service, tokens: AccessTokens | None = None, port: int = 0) -> None:
         self.service = service
         self.listener = Listener(service, port=port, tokens=tokens)
         self._thread = threading.Thread(target=self.listener.run, daemon=True)
@@ -114,8 +114,8 @@ class Server:
 def serving(
     state: Path | None = None,
     script: str = SCRIPT,
-    tokens: Tokens | None = None,
-    limits: Limits | None = None,
+    tokens: AccessTokens | None = None,
+    limits: ClientLimits | None = None,
     port: int = 0,
     *,
     needs_sources: bool = False,

@@ -11,7 +11,7 @@ from windrow.sharing.data import Datum
 from windrow.sharing.grids import Grid
 from windrow.sharing.groups import SharingPlan
 from windrow.sharing.planner import Planner, share
-from windrow.sharing.synopses import Kind
+from windrow.sharing.synopses import SynopsisKind
 
 #: the thesis' six queries of 8.3.3
 SIX = {
@@ -116,13 +116,13 @@ def test_enough_queries_at_a_time_make_a_basic_interval_synopsis() -> None:
     def planned(count: int) -> SharingPlan:
         return share({f"q{n}": packets(text.format(64 - n)) for n in range(count)})
 
-    def kind(plan: SharingPlan) -> Kind:
+    def kind(plan: SharingPlan) -> SynopsisKind:
         found = [held.kind for name, held in plan.synopses.items() if "greatest" in text_of(plan, name)]
         return found[0]
 
-    assert kind(planned(10)) is Kind.INTERVAL
+    assert kind(planned(10)) is SynopsisKind.INTERVAL
     plan = planned(42)
-    assert kind(plan) is Kind.BASIC
+    assert kind(plan) is SynopsisKind.BASIC
     assert "shares synopsis p2 with 41 queries by SS1, CS2" in plan.lines("q7")
     assert len(plan.groups) == 1
 
@@ -137,7 +137,7 @@ def test_an_average_takes_the_totals_and_counts_of_others() -> None:
     assert set(plan.synopses) == before
     rules = {rule for each in plan.shares["avg"].rules.values() for rule in each}
     assert {"SS2", "CS3"} <= rules
-    assert {held.kind for held in plan.synopses.values()} == {Kind.RUNNING}
+    assert {held.kind for held in plan.synopses.values()} == {SynopsisKind.RUNNING}
 
 
 def test_the_same_query_less_often_takes_the_answers() -> None:
@@ -213,7 +213,7 @@ def test_joins_of_windows_of_other_lengths_share_a_generalised_synopsis() -> Non
     queries = {f"{n}/{m}": packets(JOIN.format(n, m) + where) for n, m in [(7, 7), (8, 8), (7, 8), (3, 3)]}
     plan = share(queries)
     (held,) = plan.synopses.values()
-    assert (held.b, held.g, held.kind) == (8, 1, Kind.RUNNING_JOIN)
+    assert (held.b, held.g, held.kind) == (8, 1, SynopsisKind.RUNNING_JOIN)
     assert plan.lines("7/8") == ["shares synopsis p1 with 3 queries by SS3"]
     assert "p2" in share(queries | {"other": packets(JOIN.format(8, 8) + " WHERE S.user = T.src")}).synopses
 

@@ -18,7 +18,16 @@ from benchmarks.theory.scheduling.techniques import (
     late_and_pending,
     separate,
 )
-from windrow.sharing.schedule import Costs, Query, Scheduler, Task, alone, alternatives, by_period, hybrid
+from windrow.sharing.schedule import (
+    Costs,
+    ScheduledQuery,
+    Scheduler,
+    Task,
+    alone,
+    alternatives,
+    by_period,
+    hybrid,
+)
 
 G1 = {"G1": EXAMPLE}
 
@@ -58,7 +67,7 @@ def test_hybrid_scheduling_picks_the_cheapest_of_five() -> None:
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(2, 30), st.integers(1, 12)), min_size=1, max_size=12))
 def test_the_cost_of_a_schedule_is_what_playing_it_costs(sizes: list[tuple[int, int]]) -> None:
-    group = {"G": [Query(f"q{n}", *size) for n, size in enumerate(sizes)]}
+    group = {"G": [ScheduledQuery(f"q{n}", *size) for n, size in enumerate(sizes)]}
     costs, tasks = Costs(2.0, 3.0, 1.0), by_period(group)
     spent = 0.0
     scheduler = Scheduler(tasks, due_together)
@@ -72,7 +81,7 @@ def test_the_cost_of_a_schedule_is_what_playing_it_costs(sizes: list[tuple[int, 
 
 
 def test_ties_go_to_the_higher_priority() -> None:
-    tasks = separate({"G": [Query("low", 4, 2), Query("high", 4, 2, priority=5)]})
+    tasks = separate({"G": [ScheduledQuery("low", 4, 2), ScheduledQuery("high", 4, 2, priority=5)]})
     scheduler = Scheduler(tasks, alone)
     scheduler.updated()
     scheduler.updated()
@@ -80,8 +89,8 @@ def test_ties_go_to_the_higher_priority() -> None:
 
 
 def test_who_has_waited_too_long_goes_before_those_with_earlier_deadlines() -> None:
-    bounded = Query("bounded", 4, 8, at_most=4)
-    scheduler = Scheduler(separate({"G": [Query("often", 4, 1, priority=9), bounded]}), alone)
+    bounded = ScheduledQuery("bounded", 4, 8, at_most=4)
+    scheduler = Scheduler(separate({"G": [ScheduledQuery("often", 4, 1, priority=9), bounded]}), alone)
     for _ in range(4):
         scheduler.updated()
     assert scheduler.next()[0].queries == (bounded,)
@@ -101,7 +110,7 @@ def test_a_late_refresh_does_not_bring_the_next_one_forward() -> None:
 def test_queries_come_and_go_and_the_others_keep_their_deadlines() -> None:
     scheduler = Scheduler(by_period(G1), due_together)
     scheduler.updated()
-    newcomer = Query("new", 8, 2)
+    newcomer = ScheduledQuery("new", 8, 2)
     scheduler.arrange(by_period({"G1": [*EXAMPLE[:5], newcomer]}))
     scheduler.updated()
     assert [task.period for task in scheduler.next()] == [2]
@@ -112,7 +121,7 @@ def test_queries_come_and_go_and_the_others_keep_their_deadlines() -> None:
 
 def test_overload_stretches_all_periods_alike() -> None:
     """Three times as much as can be done: nobody is dropped, and nobody waits much longer than others."""
-    queries = [Query(f"q{n}", 10, 2) for n in range(12)]
+    queries = [ScheduledQuery(f"q{n}", 10, 2) for n in range(12)]
     scheduler = Scheduler(separate({"G": queries}), alone)
     played = simulate(scheduler, Costs().joint, 600, every=9 * 12 / 2 / 3)
     assert played.load == pytest.approx(1.0, abs=0.02)
@@ -131,7 +140,7 @@ def test_overload_stretches_all_periods_alike() -> None:
 def test_nothing_is_dropped_under_any_load(
     sizes: list[tuple[int, int]], name: str, every: float, early: bool
 ) -> None:
-    queries = [Query(f"q{n}", *size) for n, size in enumerate(sizes)]
+    queries = [ScheduledQuery(f"q{n}", *size) for n, size in enumerate(sizes)]
     groups = {"G": queries[::2], "H": queries[1::2]}
     technique, costs = TECHNIQUES[name], Costs()
     tasks = technique.tasks({group: each for group, each in groups.items() if each}, costs)
@@ -148,7 +157,7 @@ def _late(technique: str, groups: Any, every: float) -> float:
 
 def test_sharing_helps_under_overload() -> None:
     sizes = [(20 + 7 * n % 80, 2 + n % 9) for n in range(40)]
-    groups = {f"G{g}": [Query(f"q{n}", *sizes[n]) for n in range(g, 40, 4)] for g in range(4)}
+    groups = {f"G{g}": [ScheduledQuery(f"q{n}", *sizes[n]) for n in range(g, 40, 4)] for g in range(4)}
     found = {name: _late(name, groups, every=60.0) for name in ("No-S", "CS", "HS", "H-LP")}
     assert found["No-S"] > found["CS"] > found["HS"] > found["H-LP"] > 0
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from windrow.algebra.plan import Emit
 from windrow.engine import declared
 from windrow.language.compile import compile_query
-from windrow.shedding.agreement import Candidate
+from windrow.shedding.agreement import SheddableQuery
 
 STREAMS = {
     "s": ("k BIGINT, v BIGINT, ts BIGINT", "WATTR ts SHEDDABLE"),
@@ -22,8 +22,8 @@ def plan(text: str) -> Emit:
     return compile_query(text, declared(STREAMS, {}))
 
 
-def candidate(name: str, text: str, max_gap: int | None = 2, priority: int = 0) -> Candidate:
-    return Candidate(name, plan(text), max_gap, priority)
+def candidate(name: str, text: str, max_gap: int | None = 2, priority: int = 0) -> SheddableQuery:
+    return SheddableQuery(name, plan(text), max_gap, priority)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from windrow.shedding.agreement import Agreed, droppable
 from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.phases import Phases
 from windrow.shedding.reach import Reach
-from windrow.shedding.sharing import Group, Sharing
+from windrow.shedding.sharing import SheddingGroup, SheddingGroups
 from windrow.windows.grid import SlideGrid
 
 #: instants are milliseconds; rows come in files of this many
@@ -61,10 +61,10 @@ class Live:
 
     def run(self, seconds: float) -> Live:
         chance, overload = Random(self.seed), Overload()
-        group = Group(
+        group = SheddingGroup(
             (Agreed("q", SlideGrid(self.slide), (Reach("s", self.window),), self.max_gap, 0, frozenset("s")),)
         )
-        sharing = Sharing((group,))
+        sharing = SheddingGroups((group,))
         now, greatest, before = 1.0, 0, None
         while now < seconds:
             upto = int(now * 1000) // FILE * FILE
@@ -89,7 +89,7 @@ class Live:
             self.overload = overload
         return self
 
-    def _decide(self, overload: Overload, group: Group, greatest: int, moved: int) -> None:
+    def _decide(self, overload: Overload, group: SheddingGroup, greatest: int, moved: int) -> None:
         p = (overload.losses or {}).get("q", 0.0)
         is_away = "q" in overload.admission.suspended
         free = greatest + self.window
@@ -99,7 +99,7 @@ class Live:
         p = 0.0 if is_away else steady(p, cycles.batch)
         self.phases = self.phases.then(begin, cycles, p, self.seed, suspended=is_away)
 
-    def _rows(self, sharing: Sharing, after: int, upto: int) -> tuple[int, int]:
+    def _rows(self, sharing: SheddingGroups, after: int, upto: int) -> tuple[int, int]:
         """Rows of the files in (after, upto], and how many of them nobody needs."""
         gone = droppable("s", ["q"], sharing.agreed, {"q": self.phases}, after, upto + 1)
         rows = shed = 0

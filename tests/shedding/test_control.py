@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.shedding.live import Live
 
 from benchmarks.theory.shedding import Plan
-from windrow.shedding.controller import Controller, Outlook, Settings
-from windrow.shedding.load import TIMES_FIXED, Line, Monitor, Sample, Work
+from windrow.shedding.controller import Controller, Outlook, SheddingSettings
+from windrow.shedding.load import TIMES_FIXED, Line, Monitor, OperatorWork, Sample
 from windrow.shedding.rules import WinDrop
 
 #: rows per second that can be worked on, fixed costs aside
@@ -67,7 +67,7 @@ def test_the_model_predicts_the_p_that_is_seen(times: float):
     """Of the time an epoch may take, rows may take what is left of the target beside fixed costs."""
     live = Live(burst(times, end=300)).run(200)
     cost = Plan(cost1=1 / CAPACITY, sel1=1.0, cost2=0.0, sel2=0.0, cost3=0.0)
-    for_rows = Settings().target - 1 / TIMES_FIXED
+    for_rows = SheddingSettings().target - 1 / TIMES_FIXED
     predicted = cost.needed(CAPACITY * times, WinDrop(500, 500, batch=9), for_rows)
     assert predicted is not None
     assert median(epoch.p for epoch in live.epochs if epoch.begin > 60) == pytest.approx(predicted, abs=0.1)
@@ -244,6 +244,6 @@ def test_rows_that_wait_after_a_long_epoch_count_as_load():
 
 
 def test_costs_of_operators():
-    work = Work(seconds=2.0, rows_in=100, rows_out=25)
+    work = OperatorWork(seconds=2.0, rows_in=100, rows_out=25)
     assert (work.cost, work.selectivity) == (0.02, 0.25)
-    assert (Work().cost, Work().selectivity) == (0.0, 0.0)
+    assert (OperatorWork().cost, OperatorWork().selectivity) == (0.0, 0.0)

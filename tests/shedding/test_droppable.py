@@ -11,9 +11,9 @@ from tests.shedding.test_reach import depends
 
 from benchmarks.theory.shedding import drops_early
 from windrow.shedding import agreement as rule
-from windrow.shedding.agreement import Interval, droppable, overlap
+from windrow.shedding.agreement import DropRange, droppable, overlap
 from windrow.shedding.phases import Phases
-from windrow.shedding.sharing import Sharing, share
+from windrow.shedding.sharing import SheddingGroups, share
 
 LAST = 90
 
@@ -23,7 +23,7 @@ class Shared:
     """Queries over one stream, and what each of them drops."""
 
     queries: tuple[Nested, ...]
-    sharing: Sharing
+    sharing: SheddingGroups
     phases: dict[str, Phases]
 
     def rows(self) -> set[int]:
@@ -113,18 +113,18 @@ def test_a_stream_that_is_not_sheddable_keeps_its_rows():
 def test_a_suspended_query_needs_nothing():
     sharing = share([candidate("q0", "SELECT COUNT(*) AS n FROM s [RANGE 20 SLIDE 5]", 1)])
     phases = {"q0": Phases().then(100, sharing.groups[0].cycles, 0.0, seed=1, suspended=True)}
-    assert droppable("s", ["q0"], sharing.agreed, phases, 0, 500) == [Interval(100, 500)]
+    assert droppable("s", ["q0"], sharing.agreed, phases, 0, 500) == [DropRange(100, 500)]
 
 
 intervals = st.lists(st.integers(0, 60), unique=True, max_size=12).map(
     lambda points: [
-        Interval(a, b) for a, b in zip(sorted(points)[::2], sorted(points)[1::2], strict=False) if a < b
+        DropRange(a, b) for a, b in zip(sorted(points)[::2], sorted(points)[1::2], strict=False) if a < b
     ]
 )
 
 
 @given(intervals, intervals)
-def test_overlap(left: list[Interval], right: list[Interval]):
+def test_overlap(left: list[DropRange], right: list[DropRange]):
     both = overlap(left, right)
     inside = {t for t in range(61) if any(t in i for i in left) and any(t in i for i in right)}
     assert {t for t in range(61) if any(t in i for i in both)} == inside

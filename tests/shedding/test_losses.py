@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.shedding.controller import Admission, Bill, Costs, Member, Rules
+from windrow.shedding.controller import Admission, Bill, Member, QueryLoad, Rules
 
 members = st.builds(Member, st.just("q"), st.floats(0.5, 0.95), st.integers(-2, 3), st.floats(0.01, 5))
 bills = st.builds(
@@ -44,31 +44,36 @@ def test_equals_lose_the_same(most: list[float], wanted: float):
     assert losses[-1] - losses[0] < 1e-9
 
 
-def run(admission: Admission, others: float, queries: list[Costs], epochs: int) -> Admission:
+def run(admission: Admission, others: float, queries: list[QueryLoad], epochs: int) -> Admission:
     for _ in range(epochs):
         admission = admission.after(others, queries)
     return admission
 
 
 def test_the_costliest_of_the_least_important_goes_first():
-    queries = [Costs("a", 1.0, 0.5, 1), Costs("b", 0.9, 0.5), Costs("c", 1.2, 0.5), Costs("d", 0.2, 0.5, 5)]
+    queries = [
+        QueryLoad("a", 1.0, 0.5, 1),
+        QueryLoad("b", 0.9, 0.5),
+        QueryLoad("c", 1.2, 0.5),
+        QueryLoad("d", 0.2, 0.5, 5),
+    ]
     first = run(Admission(), 0.0, queries, 3)
     assert first.suspended == ("c",)
     assert run(first, 0.0, queries, 3).suspended == ("c", "b")
 
 
 def test_nobody_goes_for_a_short_peak():
-    queries = [Costs("a", 3.0, 0.5)]
+    queries = [QueryLoad("a", 3.0, 0.5)]
     admission = run(Admission(), 0.0, queries, 2)
-    admission = run(admission, 0.0, [Costs("a", 0.5, 0.5)], 1)
+    admission = run(admission, 0.0, [QueryLoad("a", 0.5, 0.5)], 1)
     assert run(admission, 0.0, queries, 2).suspended == ()
 
 
 def test_they_come_back_one_by_one_the_important_first():
-    heavy = [Costs("a", 2.4, 0.5, 1), Costs("b", 2.4, 0.5)]
+    heavy = [QueryLoad("a", 2.4, 0.5, 1), QueryLoad("b", 2.4, 0.5)]
     away = run(Admission(), 0.2, heavy, 30)
     assert away.suspended == ("b", "a")
-    light = [Costs("a", 0.4, 0.5, 1), Costs("b", 0.4, 0.5)]
+    light = [QueryLoad("a", 0.4, 0.5, 1), QueryLoad("b", 0.4, 0.5)]
     assert run(away, 0.2, light, 5).suspended == ("b", "a")
     assert run(away, 0.2, light, 6).suspended == ("b",)
     assert run(away, 0.2, light, 12).suspended == ()
@@ -76,7 +81,7 @@ def test_they_come_back_one_by_one_the_important_first():
 
 @given(st.floats(0, 2), st.lists(st.tuples(st.floats(0, 2), st.floats(0.5, 0.9)), max_size=5))
 def test_under_a_constant_load_it_comes_to_rest(others: float, each: list[tuple[float, float]]):
-    queries = [Costs(f"q{n}", load, most) for n, (load, most) in enumerate(each)]
+    queries = [QueryLoad(f"q{n}", load, most) for n, (load, most) in enumerate(each)]
     settled = run(Admission(), others, queries, 100)
     assert run(settled, others, queries, 60).suspended == settled.suspended
     fits = settled.least(others, queries) <= Rules().limit
@@ -86,7 +91,7 @@ def test_under_a_constant_load_it_comes_to_rest(others: float, each: list[tuple[
 @pytest.mark.parametrize("load", [0.75, 0.85, 0.95])
 def test_between_the_thresholds_nothing_changes(load: float):
     """Whoever runs goes on, whoever waits goes on waiting."""
-    queries = [Costs("a", 2 * load, 0.5)]
+    queries = [QueryLoad("a", 2 * load, 0.5)]
     assert run(Admission(), 0.0, queries, 50).suspended == ()
     assert run(Admission(("a",)), 0.0, queries, 50).suspended == ("a",)
 

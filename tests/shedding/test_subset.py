@@ -16,10 +16,10 @@ import windrow as wr
 from windrow.algebra.aggregates import user
 from windrow.algebra.plan import Emit
 from windrow.reference.executor import ReferenceExecutor
-from windrow.shedding.agreement import Candidate, droppable
+from windrow.shedding.agreement import SheddableQuery, droppable
 from windrow.shedding.gaps import gaps
 from windrow.shedding.phases import Phases
-from windrow.shedding.sharing import Sharing, share
+from windrow.shedding.sharing import SheddingGroups, share
 
 pytestmark = pytest.mark.deep
 
@@ -34,7 +34,9 @@ def answers(plan: Emit, history: Rows) -> Counter[Any]:
     return Counter(oracle.take())
 
 
-def left_over(queries: list[Candidate], sharing: Sharing, phases: dict[str, Phases], history: Rows) -> Rows:
+def left_over(
+    queries: list[SheddableQuery], sharing: SheddingGroups, phases: dict[str, Phases], history: Rows
+) -> Rows:
     """The rows that are not dropped."""
     kept = {}
     for stream, arrived in history.items():
@@ -44,7 +46,7 @@ def left_over(queries: list[Candidate], sharing: Sharing, phases: dict[str, Phas
     return kept
 
 
-def check(queries: list[Candidate], ps: list[float], seed: int, history: Rows) -> tuple[int, int]:
+def check(queries: list[SheddableQuery], ps: list[float], seed: int, history: Rows) -> tuple[int, int]:
     """How many rows there were, and how many were left; all promises are asserted."""
     sharing = share(queries)
     phases = {}

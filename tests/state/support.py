@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from windrow.state.chunk import Key, Section
     from windrow.state.log import CommitLog
     from windrow.state.manifest import Manifest
-    from windrow.state.reader import Chunk
+    from windrow.state.reader import OpenChunk
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
 
@@ -101,7 +101,7 @@ def merge_chunks(
     Left out are the parts of operators that the refs no longer name, and the sections that `keep` refuses. Of
     chunks with packs there is nothing to merge: these are made to be read once.
     """
-    pieces: dict[Key, list[tuple[Chunk, Section]]] = {}
+    pieces: dict[Key, list[tuple[OpenChunk, Section]]] = {}
     for ref in group:
         chunk = open_chunk(store, ref)
         for section in chunk.sections:

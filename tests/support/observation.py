@@ -10,8 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from windrow.algebra.patterns import Label, Pattern
-from windrow.reference.pieces import Piece, Pieces
-from windrow.reference.streams import Evaluation, lag_of
+from windrow.reference.pieces import IntervalRow, Pieces
+from windrow.reference.streams import QueryEvaluation, lag_of
 from windrow.reference.world import World
 from windrow.windows.domain import INFINITY, Instant
 
@@ -35,18 +35,18 @@ def refutes(emit: Emit, node: Plan, label: Label, world: World) -> bool:
             return False
 
 
-def is_fifo(pieces: Iterable[Piece]) -> bool:
+def is_fifo(pieces: Iterable[IntervalRow]) -> bool:
     """Whether of two rows the one that came first never leaves last."""
     ends = [piece.ve for piece in sorted(pieces, key=lambda piece: (piece.vs, piece.ve))]
     return ends == sorted(ends)
 
 
-def pieces_of(emit: Emit, node: Plan, world: World) -> list[Piece]:
+def pieces_of(emit: Emit, node: Plan, world: World) -> list[IntervalRow]:
     """The pieces of a node of the query."""
-    return Pieces(Evaluation(emit, world).leaves, world, lag=lag_of(emit)).of(node)
+    return Pieces(QueryEvaluation(emit, world).leaves, world, lag=lag_of(emit)).of(node)
 
 
-def _known_at_birth(emit: Emit, node: Plan, world: World, pieces: list[Piece]) -> bool:
+def _known_at_birth(emit: Emit, node: Plan, world: World, pieces: list[IntervalRow]) -> bool:
     """Seen at any instant, the rows born so far expire as they will have expired in the end."""
     births = sorted({piece.vs for piece in pieces})
     return all(
@@ -54,7 +54,7 @@ def _known_at_birth(emit: Emit, node: Plan, world: World, pieces: list[Piece]) -
     )
 
 
-def _spans(pieces: Iterable[Piece], birth: Instant) -> Counter[tuple[object, ...]]:
+def _spans(pieces: Iterable[IntervalRow], birth: Instant) -> Counter[tuple[object, ...]]:
     return Counter((piece.fact.values, piece.vs, piece.ve) for piece in pieces if piece.vs <= birth)
 
 

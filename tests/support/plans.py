@@ -31,12 +31,12 @@ from windrow.algebra.operators import (
     Union,
     Unnest,
 )
-from windrow.algebra.over import Frame, FramedCall, Over
+from windrow.algebra.over import FramedCall, Over, OverFrame
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import BIGINT
 from windrow.algebra.types import array as array_of
 from windrow.errors import QueryError
-from windrow.reference.world import Arrival, TableChange, World
+from windrow.reference.world import AcceptedRow, TableChange, World
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -248,7 +248,7 @@ def _numbered(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
 
 
 frames = st.builds(
-    lambda by_rows, stop, more: Frame(by_rows, None if more is None else stop + more, stop),
+    lambda by_rows, stop, more: OverFrame(by_rows, None if more is None else stop + more, stop),
     st.booleans(),
     st.sampled_from([0, 0, 1, 2]),
     st.none() | st.integers(0, 6),
@@ -325,7 +325,7 @@ def worlds(draw: st.DrawFn, most: int = 9) -> World:
     streams = {}
     for stream in STREAMS:
         arrivals = draw(st.lists(rows, max_size=most))
-        streams[stream.name] = tuple(Arrival(values, n) for n, values in enumerate(arrivals, start=1))
+        streams[stream.name] = tuple(AcceptedRow(values, n) for n, values in enumerate(arrivals, start=1))
     return World(streams, {table.name: draw(_histories()) for table in TABLES})
 
 

@@ -21,9 +21,9 @@ from windrow.windows.punctuation import (
     Policy,
     Progress,
     Punctuated,
-    Seen,
     Slack,
     SlackRows,
+    SourceProgress,
     is_late,
 )
 
@@ -178,7 +178,7 @@ def test_a_source_without_a_mark_holds_progress_back() -> None:
 
 
 def test_a_row_can_be_late_for_its_source_only() -> None:
-    state = Progress(10, {"a": Seen(20)})
+    state = Progress(10, {"a": SourceProgress(20)})
     assert is_late(state, 15, "a")
     assert not is_late(state, 15, "b")
     assert is_late(state, 9, "b")
@@ -196,13 +196,13 @@ def test_late_rows_do_not_count_for_slack_in_rows() -> None:
 
 def test_punctuation_set_by_hand() -> None:
     state = Progress().with_progress_of("s6", 11, at=7).with_progress_of("s6", 5, at=6)
-    assert state.sources["s6"] == Seen(11, 7)
+    assert state.sources["s6"] == SourceProgress(11, 7)
     assert state.with_progress(30).progress_of("s6") == 30
 
 
 @pytest.mark.parametrize("source", [None, True, 7, "s6", 2.5, nan, Decimal("1.50"), b"\x00\xff"])
 def test_sources_of_every_atomic_type_survive_json(source: Any) -> None:
-    state = Progress(1, {source: Seen(2)})
+    state = Progress(1, {source: SourceProgress(2)})
     back = Progress.from_json(json.loads(json.dumps(state.to_json(), allow_nan=False)))
     assert back.progress_of(source) == 2
     assert [type(key) for key in back.sources] == [type(source)]
@@ -210,7 +210,7 @@ def test_sources_of_every_atomic_type_survive_json(source: Any) -> None:
 
 def test_sources_must_be_atomic() -> None:
     with pytest.raises(StateError, match="a source cannot be a tuple"):
-        Progress(1, {(1, 2): Seen()}).to_json()
+        Progress(1, {(1, 2): SourceProgress()}).to_json()
 
 
 @pytest.mark.parametrize(

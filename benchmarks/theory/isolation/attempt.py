@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from windrow.archive.isolation import LATEST, Level
+from windrow.archive.isolation import LATEST, IsolationLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Attempt:
         """Whether it has read all there is to read."""
         return not self.undo and not self.wanted
 
-    def slide(self, update: int, level: Level, subwindows: int) -> Effect:
+    def slide(self, update: int, level: IsolationLevel, subwindows: int) -> Effect:
         """Take in an update, as far as the level of isolation lets it be seen."""
         expired = update - self.query.length
         if level is LATEST:

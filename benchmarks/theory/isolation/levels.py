@@ -21,7 +21,7 @@ from enum import Enum, auto
 
 from benchmarks.theory.isolation.graph import SerialisationGraph, conflicts
 from benchmarks.theory.isolation.history import History
-from windrow.archive.isolation import LATEST, WINDOW, Level
+from windrow.archive.isolation import LATEST, WINDOW, IsolationLevel
 
 
 class Serialisability(Enum):
@@ -34,9 +34,9 @@ class Serialisability(Enum):
 SERIALISABLE, COMMIT_ORDER = Serialisability
 
 
-def levels(history: History) -> frozenset[Level | Serialisability]:
+def levels(history: History) -> frozenset[IsolationLevel | Serialisability]:
     """All levels that a history is on."""
-    tests: dict[Level | Serialisability, Callable[[History], bool]] = {
+    tests: dict[IsolationLevel | Serialisability, Callable[[History], bool]] = {
         SERIALISABLE: is_serialisable,
         WINDOW: is_window_serialisable,
         LATEST: is_latest_window_serialisable,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.archive.isolation import LATEST, Policy, youngest_first
+from windrow.archive.isolation import LATEST, IsolationPolicy, youngest_first
 
 
 def by_slot(wanted: Sequence[int], subwindows: int) -> int:
@@ -17,8 +17,8 @@ def by_slot(wanted: Sequence[int], subwindows: int) -> int:
 
 
 #: one after the other: answers are about the latest window there is, as updates have to wait
-SERIAL = Policy("Serial", LATEST, youngest_first, updates_wait=True)
+SERIAL = IsolationPolicy("Serial", LATEST, youngest_first, updates_wait=True)
 #: answers are about the window at the commit, read in a fixed order (Algorithm 7)
-FIXED_ORDER = Policy("LWS", LATEST, by_slot)
+FIXED_ORDER = IsolationPolicy("LWS", LATEST, by_slot)
 #: the same, read by time to update (Algorithm 8)
-TIME_TO_UPDATE = Policy("TTU", LATEST, youngest_first)
+TIME_TO_UPDATE = IsolationPolicy("TTU", LATEST, youngest_first)

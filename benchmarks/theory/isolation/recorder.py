@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 from benchmarks.theory.isolation.history import History
 from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Pass, Read, Unread, Write
 from windrow.archive.isolation import LATEST
-from windrow.engine.adhoc.select import Memory, Reader
 from windrow.engine.adhoc.select import Read as Done
+from windrow.engine.adhoc.select import Reader, SubWindowCache
 from windrow.state.log import CommitLog
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from windrow.archive.isolation import Policy
-    from windrow.engine.adhoc.access_paths import Part
-    from windrow.engine.adhoc.limits import Watch
+    from windrow.archive.isolation import IsolationPolicy
+    from windrow.engine.adhoc.access_paths import SubWindow
+    from windrow.engine.adhoc.limits import SelectWatch
     from windrow.state.manifest import Manifest
 
 
@@ -77,7 +77,7 @@ class Recorder:
             asking.looked = len(self._done)
 
     @contextmanager
-    def query(self, policy: Policy) -> Iterator[_Asking]:
+    def query(self, policy: IsolationPolicy) -> Iterator[_Asking]:
         """What the thread reads inside is one query. It commits at its last look; if it need not look, here.
 
         Rows that a file holds beside those of the window are not read for it.
@@ -154,7 +154,11 @@ class RecordedReader(Reader):
     """The engine's reader of windows, with every part it reads or lets go of told."""
 
     def read(
-        self, parts_of: Callable[[Manifest], list[Part]], policy: Policy, watch: Watch, priority: int = 0
+        self,
+        parts_of: Callable[[Manifest], list[SubWindow]],
+        policy: IsolationPolicy,
+        watch: SelectWatch,
+        priority: int = 0,
     ) -> Done:
         assert isinstance(self.log, RecordedLog)
         recorder = self.log.recorder
@@ -165,7 +169,7 @@ class RecordedReader(Reader):
             asking.about = done.manifest
             return done
 
-    def _let_go(self, done: Done, wanted: set[str], policy: Policy) -> None:
+    def _let_go(self, done: Done, wanted: set[str], policy: IsolationPolicy) -> None:
         assert isinstance(self.log, RecordedLog)
         before, restarts = set(done.frames), done.restarts
         super()._let_go(done, wanted, policy)
@@ -174,13 +178,13 @@ class RecordedReader(Reader):
             self.log.recorder.let_go(gone, anew=done.restarts > restarts)
 
 
-class _ToldMemory(Memory):
+class _ToldMemory(SubWindowCache):
     """A memory of sub-windows that tells what is taken from it."""
 
-    def __init__(self, memory: Memory, recorder: Recorder) -> None:
+    def __init__(self, memory: SubWindowCache, recorder: Recorder) -> None:
         self._inner, self._recorder = memory, recorder
 
-    def get(self, part: Part) -> pl.DataFrame:
+    def get(self, part: SubWindow) -> pl.DataFrame:
         found = self._inner.get(part)
         self._recorder.read(part.name, found)
         return found

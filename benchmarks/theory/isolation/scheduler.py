@@ -26,7 +26,7 @@ from benchmarks.theory.isolation.attempt import Attempt, Effect, Query
 from benchmarks.theory.isolation.history import History
 from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Pass, Read, Unread, Write
 from benchmarks.theory.isolation.policies import TIME_TO_UPDATE
-from windrow.archive.isolation import LATEST, Policy
+from windrow.archive.isolation import LATEST, IsolationPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +41,11 @@ class Scheduler:
     """
 
     def __init__(
-        self, subwindows: int, policy: Policy = TIME_TO_UPDATE, *, has_scattered_inserts: bool = False
+        self,
+        subwindows: int,
+        policy: IsolationPolicy = TIME_TO_UPDATE,
+        *,
+        has_scattered_inserts: bool = False,
     ) -> None:
         if has_scattered_inserts and policy.level is not LATEST:
             raise ValueError("rows are inserted into every slot: only the latest window can be read")

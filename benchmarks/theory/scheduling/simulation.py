@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from windrow.sharing.schedule import Query, Scheduler
+from windrow.sharing.schedule import ScheduledQuery, Scheduler
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Played:
 
 def simulate(
     scheduler: Scheduler,
-    cost: Callable[[Sequence[Query]], float],
+    cost: Callable[[Sequence[ScheduledQuery]], float],
     updates: int,
     *,
     every: float,

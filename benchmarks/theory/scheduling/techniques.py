@@ -22,10 +22,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from windrow.sharing.schedule import Costs, Groups, Left, Query, Task, Together, alone, by_period, hybrid
+from windrow.sharing.schedule import (
+    Costs,
+    Groups,
+    Left,
+    ScheduledQuery,
+    Task,
+    Together,
+    alone,
+    by_period,
+    hybrid,
+)
 
 _SIZES = ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5))
-EXAMPLE = tuple(Query(f"Q{n}", *sizes) for n, sizes in enumerate(_SIZES, start=1))
+EXAMPLE = tuple(ScheduledQuery(f"Q{n}", *sizes) for n, sizes in enumerate(_SIZES, start=1))
 
 
 def separate(groups: Groups) -> list[Task]:

@@ -42,7 +42,7 @@ from windrow.algebra.operators import (
     Union,
     Unnest,
 )
-from windrow.algebra.over import Frame, FramedCall, Over
+from windrow.algebra.over import FramedCall, Over, OverFrame
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import StateError
@@ -85,7 +85,7 @@ NAMES: dict[type, str] = {
     Over: "over.1",
     Unnest: "unnest.1",
     FramedCall: "framed.1",
-    Frame: "frame.1",
+    OverFrame: "frame.1",
     Literal: "literal.1",
     Column: "column.1",
     Call: "call.1",

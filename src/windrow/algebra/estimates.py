@@ -17,7 +17,7 @@ from windrow.algebra import checks
 from windrow.algebra.aggregates import AggregateFunction, Size, make
 from windrow.algebra.aggregates.approx_count import Waved
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
-from windrow.algebra.aggregates.distinct import Distinct
+from windrow.algebra.aggregates.distinct import DistinctValues
 from windrow.algebra.operators import AggregateCall, Filter, Project
 from windrow.algebra.plan import Plan, Window
 from windrow.errors import QueryError
@@ -39,7 +39,7 @@ def settled(rows: Plan, calls: Calls) -> tuple[tuple[str, AggregateCall], ...]:
 def with_lists(rows: Plan, call: AggregateCall) -> AggregateCall:
     """APPROX_TOP_K where its window has sub-windows, else TOP_K: it keeps all rows or values there."""
     function = _function(call)
-    inner = function.inner if isinstance(function, Distinct) else function
+    inner = function.inner if isinstance(function, DistinctValues) else function
     if not isinstance(inner, ApproxTopK):
         return call
     try:
@@ -73,7 +73,7 @@ def _function(call: AggregateCall) -> AggregateFunction:
 
 def _exact(function: AggregateFunction) -> str | None:
     """What an estimate stands for; None if it is none."""
-    inner = function.inner if isinstance(function, Distinct) else function
+    inner = function.inner if isinstance(function, DistinctValues) else function
     return inner.exact if isinstance(inner, Waved) else None
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Frame:
+class OverFrame:
     """From `start` before a row, or from the first row on if that is None, up to `stop` before it; both
     included. They are places if it is `by_rows`, else ticks of the windowing attribute."""
 
@@ -41,7 +41,7 @@ class FramedCall:
 
     call: AggregateCall
     partition: tuple[Expression, ...]
-    frame: Frame
+    frame: OverFrame
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,14 @@ from typing import TypeAlias
 ReadOrder: TypeAlias = Callable[[Sequence[int], int], int]
 
 
-class Level(Enum):
+class IsolationLevel(Enum):
     """What an answer is about: the window as it was at some instant, or at the commit of the read."""
 
     WINDOW = auto()
     LATEST = auto()
 
 
-WINDOW, LATEST = Level
+WINDOW, LATEST = IsolationLevel
 
 
 def youngest_first(wanted: Sequence[int], subwindows: int) -> int:
@@ -45,7 +45,7 @@ def oldest_first(wanted: Sequence[int], subwindows: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class IsolationPolicy:
     """How queries and updates get along.
 
     `updates_wait`: a query that has begun keeps updates and other queries out. Otherwise updates happen at
@@ -54,7 +54,7 @@ class Policy:
     """
 
     name: str
-    level: Level
+    level: IsolationLevel
     order: ReadOrder
     updates_wait: bool = False
     undo: bool = False
@@ -65,6 +65,6 @@ class Policy:
 
 
 #: answers are about the window that a query has found
-SNAPSHOT = Policy("WS", WINDOW, oldest_first)
+SNAPSHOT = IsolationPolicy("WS", WINDOW, oldest_first)
 #: answers are about the window at the commit, with expired sub-windows kept: nobody begins anew
-UNDOING = Policy("TTU-undo", LATEST, youngest_first, undo=True)
+UNDOING = IsolationPolicy("TTU-undo", LATEST, youngest_first, undo=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.archive.declaration import Declaration
-    from windrow.archive.search import Wanted
+    from windrow.archive.search import KeyRange
     from windrow.state.store import Store
 
 ROWS_PER_GROUP = 4096
@@ -95,12 +95,12 @@ class Piece:
         """All rows, expired ones too."""
         return self._read(range(self._metadata.num_row_groups), columns)
 
-    def find(self, wanted: Wanted, columns: Sequence[str] | None = None) -> pa.Table:
+    def find(self, wanted: KeyRange, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with a key that is wanted, expired ones too."""
         groups = [group for group, ends in enumerate(self._directory) if wanted.can_be_in(*ends)]
         return wanted.of(self._read(groups, columns))
 
-    def rows_to_read(self, wanted: Wanted) -> int:
+    def rows_to_read(self, wanted: KeyRange) -> int:
         """How many rows are read to find what is wanted."""
         found = [group for group, ends in enumerate(self._directory) if wanted.can_be_in(*ends)]
         return sum(self._metadata.row_group(group).num_rows for group in found)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class KeyRange:
     """Keys from `low` to `high`, as scalars of the column's type; None is no bound.
 
-    >>> Wanted.between("k", 3, 5, pa.int64()).of(pa.table({"k": [2, 3, 5, 6]}))["k"].to_pylist()
+    >>> KeyRange.between("k", 3, 5, pa.int64()).of(pa.table({"k": [2, 3, 5, 6]}))["k"].to_pylist()
     [3, 5]
     """
 
@@ -35,7 +35,7 @@ class Wanted:
     high: pa.Scalar | None
 
     @classmethod
-    def between(cls, key: str, low: Any, high: Any, kind: pa.DataType) -> Wanted:
+    def between(cls, key: str, low: Any, high: Any, kind: pa.DataType) -> KeyRange:
         """Keys in a range; `kind` is the type of the column."""
         return cls(key, _scalar(key, low, kind), _scalar(key, high, kind))
 
@@ -92,7 +92,7 @@ class Reading:
     ) -> pa.Table:
         """The valid rows with keys from `low` to `high`, both included; None is no bound."""
         told, schema = self.snapshot.declaration, self.snapshot.schema
-        wanted = Wanted.between(told.key, low, high, schema.field(told.key).type)
+        wanted = KeyRange.between(told.key, low, high, schema.field(told.key).type)
         instant = self._instant(at)
         found = self.snapshot.find_between(low, high, at=instant, columns=self._needed(columns))
         return self._together(found, wanted.of(self.waiting), instant, columns)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from windrow.archive.declaration import Declaration
 from windrow.archive.piece import Piece, living
-from windrow.archive.search import Wanted
+from windrow.archive.search import KeyRange
 from windrow.errors import DataError, StateError
 from windrow.state.history import History
 from windrow.state.manifest import Manifest, SourceState
@@ -78,7 +78,7 @@ class Snapshot:
     ) -> pa.Table:
         """The rows with keys from `low` to `high`, both included; None is no bound."""
         told = self.declaration
-        wanted = Wanted.between(told.key, low, high, self.schema.field(told.key).type)
+        wanted = KeyRange.between(told.key, low, high, self.schema.field(told.key).type)
         needed = self._needed(columns)
         return self._gathered((piece.find(wanted, needed) for piece in self._pieces()), at, columns)
 
@@ -95,7 +95,7 @@ class Snapshot:
         if low is None and high is None:
             return sum(ref.rows for ref in self._refs)
         told = self.declaration
-        wanted = Wanted.between(told.key, low, high, self.schema.field(told.key).type)
+        wanted = KeyRange.between(told.key, low, high, self.schema.field(told.key).type)
         return sum(piece.rows_to_read(wanted) for piece in self._pieces())
 
     @property

@@ -51,7 +51,7 @@ class NewPiece:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class UpkeepPlan:
     """What becomes of a sub-index; pieces that are neither kept nor sources are gone."""
 
     kept: tuple[str, ...]
@@ -65,12 +65,12 @@ class Upkeep:
 
     >>> old, dead = Stock("old", {3: 1, 9: 3}), Stock("dead", {4: 7})
     >>> Upkeep().plan([old, dead], new_rows=2, period=4)
-    Plan(kept=('old',), written=(NewPiece(sources=(), has_new_rows=True),))
+    UpkeepPlan(kept=('old',), written=(NewPiece(sources=(), has_new_rows=True),))
     >>> Upkeep.rebuilding().plan([old, dead], new_rows=2, period=4)
-    Plan(kept=(), written=(NewPiece(sources=('old',), has_new_rows=True),))
+    UpkeepPlan(kept=(), written=(NewPiece(sources=('old',), has_new_rows=True),))
     >>> large, small = Stock("large", {9: 900}), Stock("small", {9: 3})
     >>> Upkeep(most_pieces=2).plan([large, small], new_rows=2, period=4)
-    Plan(kept=('large',), written=(NewPiece(sources=('small',), has_new_rows=True),))
+    UpkeepPlan(kept=('large',), written=(NewPiece(sources=('small',), has_new_rows=True),))
     """
 
     reclaim: float = 0.5
@@ -86,7 +86,7 @@ class Upkeep:
         """Write everything anew that changes at all."""
         return cls(reclaim=0.0, most_pieces=1)
 
-    def plan(self, pieces: Sequence[Stock], *, new_rows: int, period: int) -> Plan:
+    def plan(self, pieces: Sequence[Stock], *, new_rows: int, period: int) -> UpkeepPlan:
         """What to do with a sub-index at the update of a period."""
         sizes = {piece.name: left for piece in pieces if (left := piece.rows_left(period))}
         shares = {piece.name: piece.share_expired(period) for piece in pieces}
@@ -95,7 +95,7 @@ class Upkeep:
         written = [NewPiece((name,), has_new_rows=False) for name in anew]
         if merged or new_rows:
             written.append(NewPiece(merged, has_new_rows=new_rows > 0))
-        return Plan(tuple(name for name in sizes if name not in (*merged, *anew)), tuple(written))
+        return UpkeepPlan(tuple(name for name in sizes if name not in (*merged, *anew)), tuple(written))
 
     def _merged(self, sizes: Mapping[str, int], new_rows: int) -> tuple[str, ...]:
         """The pieces to put together, with the new rows if there are any; in the order they are in."""

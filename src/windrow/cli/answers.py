@@ -31,7 +31,7 @@ class Answers:
     number: int
 
 
-class Kept(dict[str, "LastAnswers"]):
+class AnswersByQuery(dict[str, "LastAnswers"]):
     """The last answers of queries, by name."""
 
     def sink(self, query: str) -> LastAnswers:

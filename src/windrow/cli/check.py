@@ -26,9 +26,9 @@ def check(
     ],
 ) -> None:
     """Parse, bind and type every statement of a script, and refuse what an engine would not run."""
-    from windrow.cli.declarations import Declared
+    from windrow.cli.declarations import Declarations
 
-    with within(name_of(file)), Declared().keeping(read_script(file)) as (_, bound):
+    with within(name_of(file)), Declarations().keeping(read_script(file)) as (_, bound):
         described = [_described(statement) for statement in bound]
     widest = max((len(name) for _, name, _ in described), default=0)
     for kind, name, about in described:

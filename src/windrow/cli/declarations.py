@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from windrow.language.syntax import Statement
 
 
-class Declared:
+class Declarations:
     """Takes statements as an engine would, and runs nothing.
 
-    >>> declared = Declared()
+    >>> declared = Declarations()
     >>> declared.sql("CREATE STREAM s (a INT, ts TIMESTAMP) WATTR ts ORDERED FROM 'generator:trafic'")
     Traceback (most recent call last):
     windrow.errors.QueryError: error[unknown-generator]: no generator `trafic`

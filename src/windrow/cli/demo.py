@@ -21,7 +21,7 @@ from windrow.cli.options import (
     LogOption,
     MasterOption,
     MetricsOption,
-    Observed,
+    Observability,
     SparkChoice,
 )
 from windrow.cli.plain import PlainView
@@ -29,7 +29,7 @@ from windrow.cli.run_loop import Signals, run_watched, started
 from windrow.cli.serve import PORT, check_installed, listen, serving
 
 if TYPE_CHECKING:
-    from windrow.cli.snapshots import Snapshot
+    from windrow.cli.snapshots import RunSnapshot
 
 #: how much faster than the clock on the wall time passes in the streams: a minute takes two seconds
 SPEED = 30
@@ -39,7 +39,7 @@ _PATIENCE = 60
 _ANSWERS_SHOWN = 4
 
 
-class Source(StrEnum):
+class DemoSource(StrEnum):
     """The bundled streams."""
 
     traffic = "traffic"
@@ -48,7 +48,7 @@ class Source(StrEnum):
 
 
 def demo(
-    source: Annotated[Source, typer.Argument(help="Which bundled stream.")] = Source.traffic,
+    source: Annotated[DemoSource, typer.Argument(help="Which bundled stream.")] = DemoSource.traffic,
     seconds: Annotated[
         int | None, typer.Option(min=1, help="How long; on a terminal until Ctrl-C, else 30.")
     ] = None,
@@ -63,12 +63,12 @@ def demo(
     metrics: MetricsOption = None,
 ) -> None:
     """Run the main job on Spark: standing queries over a bundled stream, answers as they become final."""
-    spark, observed = SparkChoice(master, conf, is_brief=True), Observed(log, level, metrics)
+    spark, observed = SparkChoice(master, conf, is_brief=True), Observability(log, level, metrics)
     observed.set_up()
     if serve:
         serve_demo(source, rate, seconds, port, spark, observed)
         return
-    from windrow.cli.answers import Kept
+    from windrow.cli.answers import AnswersByQuery
     from windrow.cli.live import LiveView
     from windrow.cli.snapshots import Watcher
 
@@ -78,7 +78,7 @@ def demo(
     print(queries_of(text) if sql else asked(text), end="\n\n", flush=True)
     began = time.monotonic()
     with Signals() as signals, started(None, signals, spark, observed) as engine:
-        kept = Kept()
+        kept = AnswersByQuery()
         engine.default_sink, engine.beside_sink = kept.sink, kept.beside
         engine.sql(text)
         watcher = Watcher(engine, kept)
@@ -89,7 +89,7 @@ def demo(
         raise typer.Exit(told.exit_code)
 
 
-def script(source: Source, rate: int) -> str:
+def script(source: DemoSource, rate: int) -> str:
     """The statements of a demonstration at this rate."""
     event_rate = max(1, rate // SPEED)
     text = (files("windrow.cli") / "demos" / f"{source}.cql").read_text(encoding="utf-8")
@@ -97,7 +97,7 @@ def script(source: Source, rate: int) -> str:
 
 
 def serve_demo(
-    source: Source, rate: int, seconds: int | None, port: int, spark: SparkChoice, observed: Observed
+    source: DemoSource, rate: int, seconds: int | None, port: int, spark: SparkChoice, observed: Observability
 ) -> None:
     """The demonstration as a page; its streams keep rows to be asked about, and may lose windows."""
     check_installed()
@@ -174,8 +174,8 @@ def here() -> str:
 class Deadline:
     """Says when the time is up: so many seconds after the first rows.
 
-    >>> from windrow.cli.snapshots import Snapshot, StreamNow
-    >>> nothing, rows = (Snapshot(1, (StreamNow("s", n, 0.0, 0, 0, None),), ()) for n in (0, 5))
+    >>> from windrow.cli.snapshots import RunSnapshot, StreamNow
+    >>> nothing, rows = (RunSnapshot(1, (StreamNow("s", n, 0.0, 0, 0, None),), ()) for n in (0, 5))
     >>> deadline = Deadline(10)
     >>> deadline(nothing, 20.0), deadline(rows, 25.0), deadline(rows, 34.0), deadline(rows, 35.0)
     (False, False, False, True)
@@ -185,7 +185,7 @@ class Deadline:
         self._seconds = seconds
         self._began: float | None = None
 
-    def __call__(self, snapshot: Snapshot, seconds: float) -> bool:
+    def __call__(self, snapshot: RunSnapshot, seconds: float) -> bool:
         if self._seconds is None:
             return False
         if self._began is None and (snapshot.rows_in or seconds > _PATIENCE):
@@ -193,7 +193,7 @@ class Deadline:
         return self._began is not None and seconds - self._began >= self._seconds
 
 
-def summary(snapshot: Snapshot, seconds: float) -> str:
+def summary(snapshot: RunSnapshot, seconds: float) -> str:
     """What it came to."""
     rates = max((stream.rate for stream in snapshot.streams), default=0.0)
     return (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windrow.optimizer.cost.statistics import Statistics
 
 
-class Form(StrEnum):
+class ExplainForm(StrEnum):
     """How the plan is shown."""
 
     text = "text"
@@ -48,7 +48,9 @@ def explain(
         list[str] | None,
         typer.Option(metavar="STREAM=ROWS", help="Rows per second of a stream, to estimate state."),
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="Text, JSON, or a Graphviz picture.")] = Form.text,
+    form: Annotated[
+        ExplainForm, typer.Option("--format", help="Text, JSON, or a Graphviz picture.")
+    ] = ExplainForm.text,
 ) -> None:
     """Show the plan of every query: update patterns, state layouts, sink guarantee."""
     from windrow.engine import explain_script
@@ -91,10 +93,10 @@ def _rate(text: str) -> tuple[str, float]:
     return found[1], float(found[2])
 
 
-def _rendered(explanations: list[Explanation], form: Form) -> str:
+def _rendered(explanations: list[Explanation], form: ExplainForm) -> str:
     """JSON is always one array; texts and pictures stand one after the other."""
     from windrow.algebra.explain import as_dict, render
 
-    if form is Form.json:
+    if form is ExplainForm.json:
         return json.dumps([as_dict(each) for each in explanations], indent=2, ensure_ascii=False)
     return "\n\n".join(render(each, form.value) for each in explanations)

@@ -23,7 +23,7 @@ from windrow.cli.views import View
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windrow.cli.snapshots import QueryNow, Snapshot, StreamNow
+    from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow
     from windrow.errors import WindrowError
 
 #: a query with its answers has this width, and where they are many at least the other
@@ -57,7 +57,7 @@ class LiveView(View):
         self._streams = sys.stdout, sys.stderr
         self._hidden = 0
 
-    def show(self, snapshot: Snapshot, seconds: float) -> None:
+    def show(self, snapshot: RunSnapshot, seconds: float) -> None:
         self._print_above()
         room = self._console.size
         drawn = drawing(self._title, snapshot, seconds, room.width, room.height, answers=self._answers)
@@ -135,7 +135,7 @@ class Drawing:
 
 
 def drawing(
-    title: str, snapshot: Snapshot, seconds: float, width: int, height: int, *, answers: bool = True
+    title: str, snapshot: RunSnapshot, seconds: float, width: int, height: int, *, answers: bool = True
 ) -> Drawing:
     """Everything, in less than `height` lines: with a line more, a terminal would scroll."""
     head = Text.assemble((title, "bold"), f"   {elapsed(seconds)}   commit {snapshot.commit}")
@@ -157,7 +157,7 @@ def drawing(
     return Drawing(Group(*parts), there - seen)
 
 
-def _pending(snapshot: Snapshot) -> Text:
+def _pending(snapshot: RunSnapshot) -> Text:
     """Why there is nothing to be seen yet; an empty line if there is."""
     if snapshot.rows_out or not snapshot.queries:
         return Text()

@@ -102,7 +102,7 @@ class SparkChoice:
 
 
 @dataclass(frozen=True)
-class Observed:
+class Observability:
     """How a run is seen from outside: its log, and its metrics."""
 
     log: str | None = None

@@ -16,7 +16,7 @@ from windrow.cli.views import View
 
 if TYPE_CHECKING:
     from windrow.cli.answers import Answers
-    from windrow.cli.snapshots import Snapshot, StreamNow
+    from windrow.cli.snapshots import RunSnapshot, StreamNow
     from windrow.errors import WindrowError
 
 
@@ -33,10 +33,10 @@ class PlainView(View):
     def __init__(self, *, answers: int = 0) -> None:
         self._most = answers
         self._told = 0.0
-        self._last: Snapshot | None = None
+        self._last: RunSnapshot | None = None
         self._shown: dict[str, int] = {}
 
-    def show(self, snapshot: Snapshot, seconds: float) -> None:
+    def show(self, snapshot: RunSnapshot, seconds: float) -> None:
         if self._most:
             self._show_answers(snapshot)
         if self._last is None:
@@ -48,7 +48,7 @@ class PlainView(View):
     def tell(self, problem: WindrowError) -> None:
         print(problem.render(), file=sys.stderr, flush=True)
 
-    def _show_answers(self, snapshot: Snapshot) -> None:
+    def _show_answers(self, snapshot: RunSnapshot) -> None:
         for query in snapshot.queries:
             answers = query.answers
             if answers is not None and self._shown.get(query.name) != answers.number:
@@ -62,7 +62,7 @@ class PlainView(View):
         """Nothing is held open."""
 
 
-def progress_line(snapshot: Snapshot, seconds: float) -> str:
+def progress_line(snapshot: RunSnapshot, seconds: float) -> str:
     """Where everything is, on one line."""
     streams = "; ".join(_stream(stream) for stream in snapshot.streams)
     return f"{seconds:.0f} s  commit {snapshot.commit}  {streams}  {counted(snapshot.rows_out, 'answer')}"

@@ -14,7 +14,7 @@ from windrow.cli.options import (
     LogOption,
     MasterOption,
     MetricsOption,
-    Observed,
+    Observability,
     ShardsOption,
     SparkChoice,
 )
@@ -57,28 +57,28 @@ def run(
     metrics: MetricsOption = None,
 ) -> None:
     """Run a script: its standing queries, over its streams, until Ctrl-C. SELECTs are asked at the end."""
-    from windrow.cli.answers import Kept
-    from windrow.cli.declarations import Declared
+    from windrow.cli.answers import AnswersByQuery
+    from windrow.cli.declarations import Declarations
     from windrow.cli.live import LiveView
     from windrow.cli.plain import print_shown
     from windrow.cli.snapshots import Watcher
     from windrow.language.once import Once
 
-    once, observed = once or flush, Observed(log, level, metrics)
+    once, observed = once or flush, Observability(log, level, metrics)
     observed.set_up()
     text, name = read_script(file), name_of(file)
-    declared = Declared()
+    declared = Declarations()
     with within(name):
         shown = declared.sql(text)
         declared.check_sources(text)
-    if not declared.catalog.queries and not drop and not Declared().asks(text):
+    if not declared.catalog.queries and not drop and not Declarations().asks(text):
         print_shown(shown)
         return
     spark = SparkChoice(master, conf, shards=shards)
     with Signals() as signals, started(state, signals, spark, observed, takeover=takeover) as engine:
         for query in drop or ():
             engine.drop(query)
-        kept, is_live = Kept(), sys.stdout.isatty()
+        kept, is_live = AnswersByQuery(), sys.stdout.isatty()
         engine.default_sink = kept.sink if is_live and not once else _console
         engine.beside_sink = kept.beside if is_live and not once else None
         with within(name):

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from windrow.cli.options import Observed, SparkChoice
-    from windrow.cli.snapshots import Snapshot, Watcher
+    from windrow.cli.options import Observability, SparkChoice
+    from windrow.cli.snapshots import RunSnapshot, Watcher
     from windrow.cli.views import View
     from windrow.session import Windrow
 
@@ -84,7 +84,7 @@ def started(
     state: str | Path | None,
     signals: Takes,
     spark: SparkChoice,
-    observed: Observed | None = None,
+    observed: Observability | None = None,
     *,
     takeover: bool = False,
 ) -> Iterator[Windrow]:
@@ -122,7 +122,7 @@ def run_watched(
     trigger: str,
     once: bool = False,
     flush: bool = False,
-    until: Callable[[Snapshot, float], bool] = lambda snapshot, seconds: False,
+    until: Callable[[RunSnapshot, float], bool] = lambda snapshot, seconds: False,
 ) -> WindrowError | None:
     """Run until the inputs end, a signal comes or `until` says so. Gives a failure that was told already.
 
@@ -173,7 +173,7 @@ class _Told:
         self._view = view
         self._known: set[str] = set()
 
-    def tell(self, snapshot: Snapshot, but: BaseException | None = None) -> None:
+    def tell(self, snapshot: RunSnapshot, but: BaseException | None = None) -> None:
         """All that is new; what has ended the run is told by whoever it is raised to."""
         for problem in snapshot.problems:
             if problem is not but and not self.knows(problem):

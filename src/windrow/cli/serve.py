@@ -17,7 +17,7 @@ from windrow.cli.options import (
     LogOption,
     MasterOption,
     MetricsOption,
-    Observed,
+    Observability,
     ShardsOption,
     SparkChoice,
 )
@@ -28,7 +28,7 @@ from windrow.errors import StateError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from windrow.server.access import Tokens
+    from windrow.server.access import AccessTokens
     from windrow.server.service import Service
     from windrow.session import Windrow
 
@@ -70,7 +70,7 @@ def serve(
     """Serve an HTTP API, a live page and metrics around the engine, until Ctrl-C."""
     check_installed()
     spark = SparkChoice(master, conf, shards=shards)
-    observed = Observed(log, level, metrics, usual_level="info")
+    observed = Observability(log, level, metrics, usual_level="info")
     observed.set_up()
     script = read_script(file) if file is not None else ""
     tokens = tokens_for(host, token_file)
@@ -95,15 +95,15 @@ def check_installed() -> None:
         ) from None
 
 
-def tokens_for(host: str, token_file: Path | None) -> Tokens | None:
+def tokens_for(host: str, token_file: Path | None) -> AccessTokens | None:
     """The tokens of a file; where others can reach the server, one is made and told if there is none."""
-    from windrow.server.access import Tokens, is_loopback
+    from windrow.server.access import AccessTokens, is_loopback
 
     if token_file is not None:
-        return Tokens.read(token_file)
+        return AccessTokens.read(token_file)
     if is_loopback(host):
         return None
-    tokens, text = Tokens.made()
+    tokens, text = AccessTokens.made()
     print(f"token for this run, which may do everything: {text}", file=sys.stderr)
     print(
         "it goes over the wire as it is: put a proxy that speaks TLS in front (see docs/server.md)",
@@ -121,7 +121,7 @@ def serving(
     trigger: str,
     takeover: bool = False,
     spark: SparkChoice,
-    observed: Observed | None = None,
+    observed: Observability | None = None,
     before: Callable[[Windrow], None] = lambda engine: None,
 ) -> Iterator[Service]:
     """An engine that runs a script, and what may be done with it from outside."""
@@ -141,7 +141,7 @@ def listen(
     service: Service,
     host: str,
     port: int,
-    tokens: Tokens | None,
+    tokens: AccessTokens | None,
     seconds: float | None = None,
     names: Iterable[str] = (),
 ) -> None:

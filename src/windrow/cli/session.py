@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from rich.live import Live
 from rich.text import Text
 
-from windrow.cli.answers import Kept
-from windrow.cli.declarations import Declared
-from windrow.cli.options import Observed, SparkChoice
+from windrow.cli.answers import AnswersByQuery
+from windrow.cli.declarations import Declarations
+from windrow.cli.options import Observability, SparkChoice
 from windrow.cli.plain import answer_lines, print_shown
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.language.tokens import scan
@@ -129,23 +129,23 @@ def _spelt_out(text: str) -> str:
     return _BARE.get(text.rstrip(";").strip().lower(), text)
 
 
-class Session:
+class ShellSession:
     """Takes statements and dot-commands, and tells what is wrong with them. One engine, made by `.start`."""
 
     def __init__(
         self,
         state: str | Path | None,
         spark: SparkChoice | None = None,
-        observed: Observed | None = None,
+        observed: Observability | None = None,
         *,
         is_typed: bool,
     ) -> None:
         self._state, self._is_typed = state, is_typed
-        self._spark, self._observed = spark or SparkChoice(), observed or Observed()
+        self._spark, self._observed = spark or SparkChoice(), observed or Observability()
         self._open = ExitStack()
-        self._declared = Declared()
+        self._declared = Declarations()
         self._engine: Windrow | None = None
-        self._kept = Kept()
+        self._kept = AnswersByQuery()
         self._told: set[str] = set()
         self._starting: Future[None] | None = None
         self._commands: dict[str, Callable[..., None]] = {

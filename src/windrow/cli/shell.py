@@ -13,7 +13,7 @@ from windrow.cli.options import (
     LogOption,
     MasterOption,
     MetricsOption,
-    Observed,
+    Observability,
     ShardsOption,
     SparkChoice,
 )
@@ -32,12 +32,12 @@ def shell(
     metrics: MetricsOption = None,
 ) -> None:
     """Type statements, run them, watch their answers."""
-    from windrow.cli.session import Session, is_ended, piped
+    from windrow.cli.session import ShellSession, is_ended, piped
 
     is_typed = sys.stdin.isatty()
-    observed = Observed(log, level, metrics)
+    observed = Observability(log, level, metrics)
     observed.set_up()
-    session = Session(state, SparkChoice(master, conf, shards=shards), observed, is_typed=is_typed)
+    session = ShellSession(state, SparkChoice(master, conf, shards=shards), observed, is_typed=is_typed)
     lines = piped()
     if is_typed:
         from windrow.cli.prompt import Typed

@@ -55,7 +55,7 @@ class QueryNow:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class RunSnapshot:
     """An engine after an epoch."""
 
     commit: int
@@ -80,10 +80,10 @@ class Snapshot:
 
 
 @dataclass
-class Meter:
+class RateMeter:
     """Rows per second over the last seconds.
 
-    >>> meter = Meter()
+    >>> meter = RateMeter()
     >>> meter.rate(0, now=0.0), meter.rate(100, now=1.0), meter.rate(100, now=4.0), meter.rate(100, now=9.0)
     (0.0, 100.0, 25.0, 0.0)
     """
@@ -109,23 +109,23 @@ class Watcher:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine, self._kept, self._clock = engine, kept, clock
-        self._meters: dict[str, Meter] = {}
+        self._meters: dict[str, RateMeter] = {}
         self.newest = self._snapshot()
 
     def __call__(self) -> None:
         self.newest = self._snapshot()
 
-    def _snapshot(self) -> Snapshot:
+    def _snapshot(self) -> RunSnapshot:
         engine = self._engine
         streams = tuple(self._stream(name) for name in engine.streams)
         queries = tuple(self._query(name) for name in engine.queries)
-        return Snapshot(engine.commit, streams, queries, tuple(engine.problems))
+        return RunSnapshot(engine.commit, streams, queries, tuple(engine.problems))
 
     def _stream(self, name: str) -> StreamNow:
         stream = self._engine.streams[name]
         progress = stream.progress
         rows = progress.accepted + progress.late
-        rate = self._meters.setdefault(name, Meter()).rate(rows, self._clock())
+        rate = self._meters.setdefault(name, RateMeter()).rate(rows, self._clock())
         is_time = stream.columns.get(stream.wattr, "TIMESTAMP") in _TIMES
         clock, shed = progress.progress, progress.shed
         return StreamNow(name, rows, rate, progress.late, clock, progress.greatest, is_time, shed)

@@ -24,18 +24,18 @@ from windrow.engine.load_monitor import Effort
 from windrow.engine.load_shedding import Shedding
 from windrow.engine.output.dispatch import Delivering, RowSink
 from windrow.engine.output.schema import rows_schema
-from windrow.engine.query_start import Basis, Planner, begun, check_clock, check_stream
+from windrow.engine.query_start import Basis, PlanFunction, begun, check_clock, check_stream
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.refresh_scheduler import Refreshes, both, check_every
 from windrow.engine.sharing.arrangement import Arranging
 from windrow.engine.sharing.followers import failed_leaders, is_exact, led
 from windrow.engine.sharing.replan import Replanning, replan
 from windrow.engine.sharing.shared_state import Common
-from windrow.engine.statistics import MOST_EPOCHS, Costs, EpochTimes, Observed
+from windrow.engine.statistics import MOST_EPOCHS, EpochTimes, MeasuredWork, ObservedStatistics
 from windrow.engine.tables import Shelf, TableRecord
 from windrow.errors import DataError, QueryError, WindrowError
 from windrow.execution.arrivals import Arrived
-from windrow.execution.delta_file import Place
+from windrow.execution.delta_file import WriteTarget
 from windrow.execution.ingest import archived_section, stream_source
 from windrow.execution.malformed_rows import LETTERS, malformed_section
 from windrow.execution.reports import late_section
@@ -54,17 +54,17 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.archive.layout import SaidOfLayout
-    from windrow.engine.refresh_scheduler import Timing
+    from windrow.engine.refresh_scheduler import RefreshTiming
     from windrow.engine.tables import TableUpdate
     from windrow.errors import SinkError
-    from windrow.execution.close import CloseTask, Work
+    from windrow.execution.close import CloseTask, QueryWork
     from windrow.execution.reports import Closed, Ingested
     from windrow.execution.shared import SharedWork
     from windrow.kernels.relational.tables import Contents
     from windrow.language.catalog import StandingArchive, StandingQuery
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
-    from windrow.sharing.questions import Question
+    from windrow.sharing.questions import QueryNeeds
     from windrow.sinks import Sink
     from windrow.spark.sources import Source
     from windrow.state.manifest import Manifest, OutboxEntry, SourceState
@@ -109,7 +109,7 @@ class SourceChanged(Exception):  # noqa: N818  it is for the loop, which makes t
 
 
 @dataclass(frozen=True)
-class Promise:
+class WatermarkAdvance:
     """No more rows of a stream (with this value in this column) below `progress`."""
 
     stream: str
@@ -129,7 +129,7 @@ class Event:
 class Jobs(Protocol):
     """What runs the two jobs of an epoch."""
 
-    def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
+    def ingest(self, batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
         """New rows to delta files."""
 
     def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
@@ -155,7 +155,7 @@ class Engine:
     #: whether new queries share what they keep
     shares: bool = True
     #: what plans new queries
-    planner: Planner = plan_query
+    planner: PlanFunction = plan_query
     #: why the last run has ended by itself; None if it has not
     ended: WindrowError | None = None
 
@@ -172,10 +172,10 @@ class Engine:
         self.shedding = Shedding.of(self.last.decisions, self._state_id)
         self.common = Common.of(self.last.decisions)
         self.refreshes = Refreshes.of(self.last.decisions)
-        self.observed = Observed.of(self.last.decisions)
+        self.observed = ObservedStatistics.of(self.last.decisions)
         #: how long each query took since this process runs
         self.seconds: dict[str, float] = {}
-        self.costs = Costs()
+        self.costs = MeasuredWork()
         self._effort: Effort | None = None
         #: when the last epoch with rows began
         self._began: float | None = None
@@ -361,7 +361,7 @@ class Engine:
             leader = led(running, self.common.asking, answered).leader_of(record.id)
             return next((each for each in running if each.id == leader), None)
 
-    def asked_by(self, query: str) -> Question | None:
+    def asked_by(self, query: str) -> QueryNeeds | None:
         """What a query asks of its stream, by its id; None if it keeps a state of its own."""
         return self.common.planner.question(query)
 
@@ -370,7 +370,7 @@ class Engine:
         total = sum(self.seconds.values())
         return self.seconds.get(record.id, 0.0) / total if total else 0.0
 
-    def timing(self, record: QueryRecord) -> Timing | None:
+    def timing(self, record: QueryRecord) -> RefreshTiming | None:
         """How often a query is refreshed, if it does not ask for every window."""
         return self.refreshes.timing(record)
 
@@ -460,7 +460,7 @@ class Engine:
             self.shedding = replace(self.shedding, forced=p)
             self._commit(self._draft())
 
-    def check_promise(self, promise: Promise) -> None:
+    def check_promise(self, promise: WatermarkAdvance) -> None:
         """Promises about single groups need queries that were made for them."""
         column = next(iter(promise.where or {}), "…")
         if promise.stream not in self.streams:
@@ -483,7 +483,7 @@ class Engine:
     def epoch(
         self,
         arrivals: Sequence[Arrival] = (),
-        promises: Sequence[Promise] = (),
+        promises: Sequence[WatermarkAdvance] = (),
         seals: Sequence[str] = (),
         unwatched: Mapping[str, int] | None = None,
     ) -> Manifest:
@@ -654,7 +654,7 @@ class Engine:
         for group, longest, answers, seconds in measured:
             self.refreshes.measured(group, longest, answers, seconds * scale)
 
-    def _without_unread(self, work: Work, draft: Draft) -> Work:
+    def _without_unread(self, work: QueryWork, draft: Draft) -> QueryWork:
         """The same, without answers in the middle of a plan that nobody needs."""
         if work.query.unit.stages == 1:
             return work
@@ -667,8 +667,8 @@ class Engine:
         askers = tuple(replace(asker, drops=drops(asker.query)) for asker in work.turn.askers)
         return replace(work, turn=replace(work.turn, askers=askers))
 
-    def _place(self) -> Place:
-        return Place(self._files, self.last.number + 1, self.log.owner.epoch, self.shards)
+    def _place(self) -> WriteTarget:
+        return WriteTarget(self._files, self.last.number + 1, self.log.owner.epoch, self.shards)
 
     def _commit(self, draft: Draft) -> None:
         shedding = self.shedding.after(draft, self._effort, self.limit)

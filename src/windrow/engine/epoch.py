@@ -26,7 +26,7 @@ from windrow.engine.sharing.followers import led
 from windrow.engine.sharing.shared_state import Common, labels_of
 from windrow.engine.tables import BEGINNING, check_clock, instant_of
 from windrow.errors import StateError
-from windrow.execution.close import CloseTask, Work
+from windrow.execution.close import CloseTask, QueryWork
 from windrow.execution.ingest import archived_section, is_archived
 from windrow.execution.malformed_rows import malformed_section
 from windrow.execution.reports import late_section
@@ -34,7 +34,7 @@ from windrow.execution.shared import SharedWork
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.relational.tables import changes_at, check_order, promised
-from windrow.kernels.shared.shared_state import Turn
+from windrow.kernels.shared.shared_state import SharedEpoch
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding import load
 from windrow.state.manifest import OutboxEntry
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.algebra.catalog import Stream
-    from windrow.engine.refresh_scheduler import Group, Refreshes
+    from windrow.engine.refresh_scheduler import Refreshes, RefreshGroup
     from windrow.engine.tables import TableRecord, TableUpdate
-    from windrow.execution.delta_file import Place
+    from windrow.execution.delta_file import WriteTarget
     from windrow.execution.reports import Closed, Fault, Ingested
     from windrow.kernels.relational.tables import Values
-    from windrow.kernels.shared.request import Asker
+    from windrow.kernels.shared.request import WindowRequest
     from windrow.kernels.shared.shared_state import Ledger
     from windrow.state.manifest import Manifest, QueryState, StreamState
     from windrow.state.refs import ChunkRef
@@ -142,7 +142,10 @@ class Draft:
         came = [(record, self.before.get(name)) for name, record in self.streams.items()]
         rows = sum(r.known.accepted - (b.known.accepted if b else 0) for r, b in came)
         shed = sum(r.shed - (b.shed if b else 0) for r, b in came)
-        work = {name: load.Work(spent, rows - shed, self.given[name]) for name, spent in self.spent.items()}
+        work = {
+            name: load.OperatorWork(spent, rows - shed, self.given[name])
+            for name, spent in self.spent.items()
+        }
         levels: dict[str, tuple[float, ...]] = {}
         for (query, _), (seconds, _) in sorted(self.levels.items()):
             levels[query] = (*levels.get(query, ()), seconds)
@@ -159,7 +162,7 @@ class Draft:
         known = Intake(record.stream).promise(record.known, progress, where, now - record.unwatched)
         self.streams[name] = replace(record, known=known)
 
-    def remember(self, name: str, keys: pa.Table, place: Place) -> None:
+    def remember(self, name: str, keys: pa.Table, place: WriteTarget) -> None:
         """What a source has read that no position tells."""
         if keys.num_rows:
             self._keys = add_keys(place, name, keys, self._keys)
@@ -193,7 +196,7 @@ class Draft:
                 record = self.streams[name]
                 self.streams[name] = replace(record, known=replace(record.known, sealed=True))
 
-    def tidy(self, place: Place) -> None:
+    def tidy(self, place: WriteTarget) -> None:
         """Forget kept rows that are too old, and put small files of them together."""
         for name, record in self.streams.items():
             self.streams[name], self._kept = tidied(record, self._kept, place)
@@ -205,7 +208,7 @@ class Draft:
 
     # ------------------------------------------------------------ tables
 
-    def change(self, update: TableUpdate, place: Place) -> None:
+    def change(self, update: TableUpdate, place: WriteTarget) -> None:
         """A table changes: what is wrong with it is told before anything is written."""
         name, record = update.table, self.tables[update.table]
         assert name not in self.changed, "one change of a table in a commit"
@@ -231,7 +234,7 @@ class Draft:
             self.changed[name] = gone, new
         self.tables[name] = replace(record, last=at, rows=record.rows + len(new) - len(gone))
 
-    def _written(self, record: TableRecord, changes: pl.DataFrame, place: Place) -> TableRecord:
+    def _written(self, record: TableRecord, changes: pl.DataFrame, place: WriteTarget) -> TableRecord:
         """The changes on the disk; a long history is added up first."""
         parts = self._parts(record)
         if is_long(parts):
@@ -272,7 +275,7 @@ class Draft:
     def refreshed(self, refreshes: Refreshes, seconds: float | None = None) -> set[str]:
         """Of the queries that do not ask for every window, those that are answered now, on all of which
         together so many seconds may be spent."""
-        groups: list[Group] = []
+        groups: list[RefreshGroup] = []
         for name in self.common.ledgers:
             running = self._running(name)
             if any(record.query.every is not None for record in running):
@@ -287,12 +290,12 @@ class Draft:
                 groups.append(group_by_itself(record, moved, work.clock))
         return refreshes.due(groups, seconds)
 
-    def due(self, chosen: Collection[str] = ()) -> list[Work]:
+    def due(self, chosen: Collection[str] = ()) -> list[QueryWork]:
         """The queries that have something to answer, or too much to take in."""
         found = [self._monitored(record, chosen) for record in self._own]
         return [work for work in found if work is not None]
 
-    def _monitored(self, record: QueryRecord, chosen: Collection[str]) -> Work | None:
+    def _monitored(self, record: QueryRecord, chosen: Collection[str]) -> QueryWork | None:
         """What a query has to do now. One that does not ask for every window tells of the newest one only,
         and is held back when it is not its turn."""
         work = self._work(record)
@@ -334,7 +337,7 @@ class Draft:
             due = tuple(asker for asker in askers if asker.is_due(clock))
             waiting = tuple(ref for ref in self._deltas if self._is_waited_for(name, ref))
             if due or len(waiting) > MOST_WAITING:
-                found.append(SharedWork(Turn(ledger, clock, due, self.common.forms), waiting))
+                found.append(SharedWork(SharedEpoch(ledger, clock, due, self.common.forms), waiting))
         return found
 
     def ledgers_of(self, stream: str) -> tuple[Ledger, ...]:
@@ -345,7 +348,7 @@ class Draft:
     def _is_used(self, ledger: str) -> bool:
         return any(self._by_id(query).is_running for query in self.common.members(ledger))
 
-    def _askers(self, records: Iterable[QueryRecord], clock: PaneClock) -> list[Asker]:
+    def _askers(self, records: Iterable[QueryRecord], clock: PaneClock) -> list[WindowRequest]:
         """What the queries ask; of those that ask the same, one asks for all."""
         found = led(records, self.common.asking, clock.before)
         self._readers |= found.readers
@@ -353,7 +356,7 @@ class Draft:
 
     def without_followers(self, work: SharedWork, failed: Collection[str]) -> SharedWork:
         """The same, where those who follow some queries ask by themselves."""
-        askers: list[Asker] = []
+        askers: list[WindowRequest] = []
         for asker in work.turn.askers:
             askers.append(replace(asker, followers=()) if asker.query in failed else asker)
             for follower in asker.followers if asker.query in failed else ():
@@ -365,7 +368,7 @@ class Draft:
         stream = self.common.ledger(ledger).stream.name
         return _commit(delta) > self.ledgers[ledger] and delta.metadata.get("stream") == stream
 
-    def _work(self, record: QueryRecord) -> Work:
+    def _work(self, record: QueryRecord) -> QueryWork:
         before, held = self._inputs(record, self.before, self.tables_before)
         now, now_held = self._inputs(record)
         clock = record.bundle.unit.clock(before, now, record.reached or record.latest, held, now_held)
@@ -376,7 +379,7 @@ class Draft:
         whole = [ref for table in tables for ref in self._parts(table)] if record.is_fresh else []
         changed = {each.table.name: int(each.changed) for each in tables if each.changed > BEGINNING}
         known = record.latest, record.complete_from, changed
-        return Work(record.bundle, clock, (*whole, *waiting), *known, seed=record.seed)
+        return QueryWork(record.bundle, clock, (*whole, *waiting), *known, seed=record.seed)
 
     def _inputs(
         self,
@@ -400,7 +403,7 @@ class Draft:
             return table in record.tables and not record.is_fresh
         return delta.metadata.get("stream") in record.streams
 
-    def tasks(self, work: list[Work], shared: list[SharedWork], place: Place) -> list[CloseTask]:
+    def tasks(self, work: list[QueryWork], shared: list[SharedWork], place: WriteTarget) -> list[CloseTask]:
         """The stages of the close job."""
         depth = max([each.query.unit.stages for each in work], default=1)
         running = [record for record in self.queries.values() if record.is_running]
@@ -414,7 +417,7 @@ class Draft:
         common = tuple(shared)
         return [CloseTask(stage, place, tuple(work), self._files, alive, common) for stage in range(depth)]
 
-    def close(self, work: list[Work], shared: list[SharedWork], reports: Iterable[Closed]) -> None:
+    def close(self, work: list[QueryWork], shared: list[SharedWork], reports: Iterable[Closed]) -> None:
         """What the close job says."""
         moved = [each.query.name for each in work]
         for common in shared:
@@ -450,7 +453,7 @@ class Draft:
                 record = self._by_id(query)
                 self.queries[record.query.name] = replace(record, shares=(), seed=seed)
 
-    def measured(self, work: list[Work], shared: list[SharedWork]) -> list[tuple[str, int, int, float]]:
+    def measured(self, work: list[QueryWork], shared: list[SharedWork]) -> list[tuple[str, int, int, float]]:
         """For each group of queries that were answered together: the longest window in ticks, how many they
         were, and the seconds that tasks spent on them."""
         spent: Counter[str] = Counter()
@@ -580,7 +583,7 @@ class Draft:
         return [replace(ref, metadata=with_readers(ref, self._readers)) for ref in self._outbox]
 
 
-def _is_due(work: Work) -> bool:
+def _is_due(work: QueryWork) -> bool:
     return work.query.unit.is_due(work.clock)
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from windrow.algebra.expressions import Field, Schema
 from windrow.engine.tables import BEGINNING
-from windrow.execution.delta_file import TABLE, Place, Spool
+from windrow.execution.delta_file import TABLE, Spool, WriteTarget
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.relational.signed_rows import N, columns_of, consolidated, finite, together
 from windrow.kernels.relational.tables import AT, Contents
@@ -36,7 +36,7 @@ MANY_ROWS = 1 << 16
 RETIRED = "retired"
 
 
-def write_changes(place: Place, table: Table, changes: pl.DataFrame) -> ChunkRef:
+def write_changes(place: WriteTarget, table: Table, changes: pl.DataFrame) -> ChunkRef:
     """A file with the changes of one commit."""
     with Spool(place, table=table.name) as spool:
         spool.writer.add((TABLE, table.name), changes.to_arrow())
@@ -71,7 +71,7 @@ def is_long(parts: Sequence[ChunkRef]) -> bool:
 
 
 def add_up(
-    place: Place, table: Table, contents: Contents, parts: Sequence[ChunkRef], floor: Instant
+    place: WriteTarget, table: Table, contents: Contents, parts: Sequence[ChunkRef], floor: Instant
 ) -> ChunkRef:
     """One file that stands for some: changes before `floor` are one, from the beginning on.
 
@@ -100,7 +100,7 @@ def _keys(table: Table) -> Schema:
 KEYS_OF = "keys"
 
 
-def write_keys(place: Place, stream: str, keys: pa.Table) -> ChunkRef:
+def write_keys(place: WriteTarget, stream: str, keys: pa.Table) -> ChunkRef:
     """A file with the keys of what a commit has read of a source."""
     with Spool(place, stream=stream) as spool:
         spool.writer.add((KEYS_OF, stream), keys)
@@ -115,7 +115,7 @@ def read_keys(store: Store, stream: str, files: Iterable[ChunkRef]) -> pa.Table 
     return pa.concat_tables(parts) if parts else None
 
 
-def add_keys(place: Place, stream: str, keys: pa.Table, files: Sequence[ChunkRef]) -> list[ChunkRef]:
+def add_keys(place: WriteTarget, stream: str, keys: pa.Table, files: Sequence[ChunkRef]) -> list[ChunkRef]:
     """The files with some more keys in them; many small ones become one."""
     mine = [ref for ref in files if ref.metadata["stream"] == stream]
     if not is_long(mine):

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from windrow.shedding.controller import Admission, Bill, Controller, Costs, Member
-from windrow.shedding.load import Monitor, Sample, Work
+from windrow.shedding.controller import Admission, Bill, Controller, Member, QueryLoad
+from windrow.shedding.load import Monitor, OperatorWork, Sample
 from windrow.shedding.rules import early_share
-from windrow.shedding.sharing import Group, Sharing
+from windrow.shedding.sharing import SheddingGroup, SheddingGroups
 
 #: epochs after a start in which nothing is dropped, as everything is done for the first time; unless they
 #: get longer and longer
@@ -44,7 +44,7 @@ class Effort:
     #: seconds that every epoch takes beyond these: to find out what is new, to plan, to commit
     around: float = 0.0
     #: what tasks did for each query, where they are computed one by one
-    by_query: Mapping[str, Work] = field(default_factory=dict)
+    by_query: Mapping[str, OperatorWork] = field(default_factory=dict)
     #: and the seconds of each level of a query, from the lowest
     by_level: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
@@ -67,7 +67,9 @@ class Overload:
     spent: Mapping[str, float] = field(default_factory=dict)
     levels: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
-    def after(self, effort: Effort, limit: float, sharing: Sharing, blocked: Collection[str]) -> Overload:
+    def after(
+        self, effort: Effort, limit: float, sharing: SheddingGroups, blocked: Collection[str]
+    ) -> Overload:
         """One more epoch, which should take `limit` seconds, or some times what it takes without rows.
 
         `blocked` are streams that others read too.
@@ -117,14 +119,19 @@ class Overload:
         return found
 
     def _admitted(
-        self, offered: float, sharing: Sharing, bills: list[Bill], total: float, parts: Mapping[str, float]
+        self,
+        offered: float,
+        sharing: SheddingGroups,
+        bills: list[Bill],
+        total: float,
+        parts: Mapping[str, float],
     ) -> Admission:
         queries = []
         for group, bill in zip(sharing.groups, bills, strict=True):
             load = offered * bill.total / total
             whole = sum(parts[each.name] for each in group.members)
             queries += [
-                Costs(each.name, load * parts[each.name] / whole, bill.most, each.priority)
+                QueryLoad(each.name, load * parts[each.name] / whole, bill.most, each.priority)
                 for each in group.members
             ]
         others = max(0.0, offered - sum(query.load for query in queries))
@@ -154,7 +161,7 @@ def _savings(bills: Iterable[Bill], on_rows: float, fixed: float) -> tuple[float
     return early / on_rows if on_rows else 0.0, answers / fixed if fixed else 0.0
 
 
-def _parts(spent: Mapping[str, float], sharing: Sharing) -> dict[str, float]:
+def _parts(spent: Mapping[str, float], sharing: SheddingGroups) -> dict[str, float]:
     """What part of all work each query is, by what was spent on it; like parts where nothing is known of one.
 
     Queries that lose nothing are part of the work too.
@@ -168,7 +175,7 @@ def _parts(spent: Mapping[str, float], sharing: Sharing) -> dict[str, float]:
 
 
 def _bill(
-    group: Group,
+    group: SheddingGroup,
     costs: tuple[float, float],
     parts: Mapping[str, float],
     levels: Mapping[str, tuple[float, ...]],

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.engine.load_monitor import Effort, Overload
 from windrow.shedding.agreement import (
     MOST_INTERVALS,
-    Candidate,
+    SheddableQuery,
     Unread,
     droppable,
     final_grid,
@@ -28,7 +28,7 @@ from windrow.shedding.gaps import Gap, gaps, joined
 from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.reach import reaches
 from windrow.shedding.rules import CannotShed
-from windrow.shedding.sharing import Group, Sharing, share
+from windrow.shedding.sharing import SheddingGroup, SheddingGroups, share
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Shedding:
     told: Mapping[str, int] = field(default_factory=dict)
     overload: Overload = field(default_factory=Overload)
     forced: float | None = None
-    sharing: Sharing = field(default_factory=Sharing)
+    sharing: SheddingGroups = field(default_factory=SheddingGroups)
     #: what `sharing` was made from
     made_from: tuple[Any, ...] = ()
 
@@ -161,7 +161,7 @@ class Shedding:
         if given == self.made_from:
             return self
         asked = [
-            Candidate(record.id, record.query.plan, record.query.max_gap, record.query.priority)
+            SheddableQuery(record.id, record.query.plan, record.query.max_gap, record.query.priority)
             for record in queries
         ]
         return replace(self, sharing=share(asked), made_from=given)
@@ -186,7 +186,7 @@ class Shedding:
         used = {name: each for name, each in phases.items() if each.items or name in self.sharing.agreed}
         return replace(self, phases=used)
 
-    def _begin(self, draft: Draft, group: Group) -> tuple[int | None, Cycles]:
+    def _begin(self, draft: Draft, group: SheddingGroup) -> tuple[int | None, Cycles]:
         """When the next phase of a group's queries may begin, and its cycles: the same for all of them."""
         free = _free(draft, group)
         if free is None or self.forced is not None:
@@ -267,7 +267,7 @@ def _undeclared(draft: Draft) -> set[str]:
     return {state.options["id"] for name, state in draft.last.queries.items() if name not in gone}
 
 
-def _blocked(running: Sequence[QueryRecord], sharing: Sharing) -> set[str]:
+def _blocked(running: Sequence[QueryRecord], sharing: SheddingGroups) -> set[str]:
     """Streams read by somebody who loses nothing."""
     return {name for record in running if record.id not in sharing.agreed for name in record.streams}
 
@@ -297,13 +297,13 @@ def _seen(draft: Draft, names: Iterable[str], width: int) -> int | None:
     return max(found) + width if found else None
 
 
-def _free(draft: Draft, group: Group) -> int | None:
+def _free(draft: Draft, group: SheddingGroup) -> int | None:
     """Windows of these queries that end later than this have no row yet."""
     streams = {stream for member in group.members for stream in member.streams}
     return _seen(draft, streams, max(member.drop.window for member in group.members))
 
 
-def _moved(draft: Draft, group: Group) -> int:
+def _moved(draft: Draft, group: SheddingGroup) -> int:
     """How far the rows of the epoch reached beyond those before."""
     found = [0]
     for name in {stream for member in group.members for stream in member.streams}:

@@ -25,7 +25,7 @@ from threading import Condition, Event, Thread
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
-from windrow.engine.engine import Arrival, Engine, Promise, SourceChanged, sealed
+from windrow.engine.engine import Arrival, Engine, SourceChanged, WatermarkAdvance, sealed
 from windrow.engine.engine import Event as Told
 from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.spark.sources.source import Begun
@@ -107,7 +107,7 @@ class Loop:
     flush: bool = False
     #: called after every epoch
     watch: Callable[[], None] = lambda: None
-    promises: list[Promise] = field(default_factory=list)
+    promises: list[WatermarkAdvance] = field(default_factory=list)
     #: called between epochs, for tables whose content may have changed
     refresh: Callable[[], None] = lambda: None
 

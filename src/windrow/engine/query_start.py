@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from windrow.state.manifest import QueryState
 
 
-class Planner(Protocol):
+class PlanFunction(Protocol):
     """Plans a query; it is `windrow.physical.plan_query`, unless plans are compared."""
 
     def __call__(
@@ -54,7 +54,7 @@ class Basis:
     streams: Mapping[str, Stream] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     statistics: Statistics | None = None
-    planner: Planner = plan_query
+    planner: PlanFunction = plan_query
 
 
 NOTHING = Basis()

@@ -28,7 +28,16 @@ from windrow.algebra.plan import Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.clock import FOREVER, PaneClock
 from windrow.physical.units import SlidingUnit
-from windrow.sharing.schedule import Lateness, Measured, Query, Scheduler, Task, alone, by_period, hybrid
+from windrow.sharing.schedule import (
+    Lateness,
+    Measured,
+    ScheduledQuery,
+    Scheduler,
+    Task,
+    alone,
+    by_period,
+    hybrid,
+)
 from windrow.windows.domain import INFINITY
 from windrow.windows.element import Element
 from windrow.windows.grid import Grid, SlideGrid
@@ -41,7 +50,7 @@ if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord
     from windrow.kernels.panes.cuts import Cut
     from windrow.kernels.relational.clock import Clock
-    from windrow.kernels.shared.request import Asker
+    from windrow.kernels.shared.request import WindowRequest
     from windrow.kernels.shared.shared_state import Ledger
     from windrow.physical.units import GeneralUnit, Unit
     from windrow.windows.domain import Instant
@@ -49,7 +58,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Timing:
+class RefreshTiming:
     """How often a query is refreshed, in ticks: as it asks, as it is on the average, and how late it is."""
 
     asked: int
@@ -58,24 +67,24 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Group:
+class RefreshGroup:
     """Monitoring queries that are answered together, as their clock moves; an interval is `update` ticks."""
 
     name: str
     update: int
     clock: PaneClock
-    queries: Mapping[str, Query]
+    queries: Mapping[str, ScheduledQuery]
     #: those that have a new window to tell of
     ready: Collection[str]
     #: queries of one kind have new windows at the same instants
     kinds: Mapping[str, Hashable] = field(default_factory=dict)
     #: what is answered in any case: in the long run, and now
     fixed: Sequence[Task] = ()
-    certain: Sequence[Query] = ()
+    certain: Sequence[ScheduledQuery] = ()
 
 
 @dataclass(frozen=True)
-class Memory:
+class RefreshHistory:
     """What is known of a query's refreshes, in ticks: how long ago the last and the first one were, how many
     there were and how many of them were due and late, how late in all and at the worst."""
 
@@ -99,7 +108,7 @@ class _Schedule:
 
     scheduler: Scheduler
     update: int
-    queries: Mapping[str, Query]
+    queries: Mapping[str, ScheduledQuery]
     fixed: Sequence[Task]
     #: how many measurements there will have been when tasks are made anew
     renewed: int
@@ -108,13 +117,13 @@ class _Schedule:
     #: tasks with the same number are done together where possible
     joint: dict[str, int] = field(default_factory=dict)
 
-    def memory(self, query: str, *, waiting: bool = False) -> Memory:
+    def memory(self, query: str, *, waiting: bool = False) -> RefreshHistory:
         """What is known of a query; if `waiting`, with the refresh that it waits for now."""
         scheduler, update = self.scheduler, self.update
         known = scheduler.lateness(query) if waiting else scheduler.refreshed(query)
         ticks = scheduler.since(query) * update, (scheduler.now + self.seen[query]) * update
         counts = known.refreshes, known.due, known.late
-        return Memory(*ticks, *counts, known.total * update, known.greatest * update)
+        return RefreshHistory(*ticks, *counts, known.total * update, known.greatest * update)
 
     def due(self, ready: Collection[str]) -> list[Task]:
         """What is due, and what goes with it though it would have time: it is done together from then on."""
@@ -141,7 +150,7 @@ class _Schedule:
             if self.scheduler.refreshed(query.name).refreshes == 1:
                 self.seen[query.name] = -self.scheduler.now
 
-    def remember(self, query: str, memory: Memory) -> None:
+    def remember(self, query: str, memory: RefreshHistory) -> None:
         """Go on with what is known of a query."""
         update = self.update
         counts = memory.refreshes, memory.due, memory.late
@@ -157,14 +166,14 @@ class Refreshes:
         self._schedules: dict[str, _Schedule] = {}
         self._measured: dict[str, Measured] = {}
         #: of queries whose group is not there, or not yet
-        self._remembered: dict[str, Memory] = {}
+        self._remembered: dict[str, RefreshHistory] = {}
 
     @classmethod
     def of(cls, decisions: Mapping[str, Any]) -> Refreshes:
         """As the last commit has it."""
         found = cls()
         stored = decisions.get("refreshes", {})
-        found._remembered = {query: Memory(*numbers) for query, numbers in stored.items()}
+        found._remembered = {query: RefreshHistory(*numbers) for query, numbers in stored.items()}
         return found
 
     def copy(self) -> Refreshes:
@@ -187,13 +196,13 @@ class Refreshes:
         }
         return {"refreshes": numbers} if numbers else {}
 
-    def due(self, groups: Iterable[Group], seconds: float | None) -> set[str]:
+    def due(self, groups: Iterable[RefreshGroup], seconds: float | None) -> set[str]:
         """Who is refreshed now, all groups together taking so many seconds; None: there is no hurry."""
         here = {group.name: group for group in groups}
         for gone in [name for name in self._schedules if name not in here]:
             self._forget(self._schedules.pop(gone))
             self._measured.pop(gone, None)
-        waiting: list[tuple[tuple[Any, ...], Group, Task]] = []
+        waiting: list[tuple[tuple[Any, ...], RefreshGroup, Task]] = []
         for group in here.values():
             schedule = self._moved(group)
             scheduler = schedule.scheduler
@@ -216,16 +225,16 @@ class Refreshes:
         if group in self._schedules and answers:
             self._measures(group).add(longest // self._schedules[group].update, answers, seconds)
 
-    def timing(self, record: QueryRecord) -> Timing | None:
+    def timing(self, record: QueryRecord) -> RefreshTiming | None:
         """How a monitoring query does; None for all others."""
         if record.query.every is None:
             return None
-        known = waiting = self._remembered.get(record.id, Memory())
+        known = waiting = self._remembered.get(record.id, RefreshHistory())
         for schedule in self._schedules.values():
             if record.id in schedule.queries:
                 known, waiting = (schedule.memory(record.id, waiting=each) for each in (False, True))
         late = waiting.total / waiting.refreshes if waiting.refreshes else 0.0
-        return Timing(record.query.every, known.had, late)
+        return RefreshTiming(record.query.every, known.had, late)
 
     def period(self, query: str) -> int | None:
         """After how many ticks a query is refreshed, if there is time; None if it is not known yet."""
@@ -238,7 +247,7 @@ class Refreshes:
     def _measures(self, group: str) -> Measured:
         return self._measured.setdefault(group, Measured())
 
-    def _moved(self, group: Group) -> _Schedule:
+    def _moved(self, group: RefreshGroup) -> _Schedule:
         """The schedule of a group, after what its clock has done."""
         schedule, clock = self._arranged(group), group.clock
         if abs(clock.before) == INFINITY or abs(clock.now) == INFINITY:
@@ -248,7 +257,7 @@ class Refreshes:
             schedule.scheduler.updated(int(clock.now) // group.update - int(clock.before) // group.update)
         return schedule
 
-    def _arranged(self, group: Group) -> _Schedule:
+    def _arranged(self, group: RefreshGroup) -> _Schedule:
         known, measured = self._schedules.get(group.name), self._measures(group.name)
         if known is not None and known.update != group.update:
             self._forget(known)
@@ -278,7 +287,7 @@ class Refreshes:
 class _Spending:
     """What a group is going to cost in this epoch."""
 
-    def __init__(self, group: Group, measured: Measured) -> None:
+    def __init__(self, group: RefreshGroup, measured: Measured) -> None:
         self.costs = measured.costs
         self.longest, self.answers = max((q.length for q in group.certain), default=0), len(group.certain)
 
@@ -309,7 +318,7 @@ def _urgency(task: Task, scheduler: Scheduler) -> tuple[Any, ...]:
     return not scheduler.is_overdue(task), late, -task.priority, -before, task.name
 
 
-def _tasks(group: Group, measured: Measured) -> list[Task]:
+def _tasks(group: RefreshGroup, measured: Measured) -> list[Task]:
     """Which queries are best refreshed together, and how often."""
     return hybrid(
         {group.name: list(group.queries.values())},
@@ -342,7 +351,9 @@ def both(
     return replace(one, other=other) if isinstance(one, Without) else other
 
 
-def group_of(ledger: Ledger, records: Sequence[tuple[QueryRecord, Asker]], clock: PaneClock) -> Group | None:
+def group_of(
+    ledger: Ledger, records: Sequence[tuple[QueryRecord, WindowRequest]], clock: PaneClock
+) -> RefreshGroup | None:
     """The monitoring queries of a ledger; None if there are none."""
     monitoring = [(record, asker) for record, asker in records if record.query.every is not None]
     if not monitoring:
@@ -350,7 +361,7 @@ def group_of(ledger: Ledger, records: Sequence[tuple[QueryRecord, Asker]], clock
     update = gcd(*(sheet.width for sheet in ledger.sheets))
     exact = [(record, asker) for record, asker in records if record.query.every is None]
     certain = {record.id: _query(record, asker.cut, update) for record, asker in exact}
-    return Group(
+    return RefreshGroup(
         ledger.name,
         update,
         clock,
@@ -362,7 +373,7 @@ def group_of(ledger: Ledger, records: Sequence[tuple[QueryRecord, Asker]], clock
     )
 
 
-def group_by_itself(record: QueryRecord, clock: PaneClock | Clock, held: PaneClock | Clock) -> Group:
+def group_by_itself(record: QueryRecord, clock: PaneClock | Clock, held: PaneClock | Clock) -> RefreshGroup:
     """A monitoring query that shares nothing; `held` is its clock since it was last refreshed."""
     unit = record.bundle.unit
     if isinstance(unit, SlidingUnit):
@@ -371,7 +382,7 @@ def group_by_itself(record: QueryRecord, clock: PaneClock | Clock, held: PaneClo
         cut = unit.program.query.cut
         update = cut.slide if cut.range is None else gcd(cut.range, cut.slide)
         ready = {record.id} if held.is_due(cut) else set()
-        return Group(record.id, update, clock, {record.id: _query(record, cut, update)}, ready)
+        return RefreshGroup(record.id, update, clock, {record.id: _query(record, cut, update)}, ready)
     grids = _grids(unit)
     update, slide = gcd(*(grid.period for grid in grids)), min(grid.period for grid in grids)
     before, now = _instant(held.before), _instant(held.now)
@@ -380,7 +391,7 @@ def group_by_itself(record: QueryRecord, clock: PaneClock | Clock, held: PaneClo
     )
     moved = PaneClock(_instant(clock.before), _instant(clock.now))
     asked = _asked(record, unit.memory or slide, slide, update)
-    return Group(record.id, update, moved, {record.id: asked}, {record.id} if due else set())
+    return RefreshGroup(record.id, update, moved, {record.id: asked}, {record.id} if due else set())
 
 
 def newest(record: QueryRecord, now: float, greatest: Mapping[str, int | None]) -> int | None:
@@ -483,16 +494,16 @@ def _why_no_newest(unit: Unit) -> str | None:
     return None if is_by_time else "its windows are not over the stream's own time"
 
 
-def _query(record: QueryRecord, cut: Cut, update: int) -> Query:
+def _query(record: QueryRecord, cut: Cut, update: int) -> ScheduledQuery:
     return _asked(record, cut.range or cut.slide, cut.slide, update)
 
 
-def _asked(record: QueryRecord, length: int, slide: int, update: int) -> Query:
+def _asked(record: QueryRecord, length: int, slide: int, update: int) -> ScheduledQuery:
     """What a query asks for, in updates; it has windows of a length, and a new one with every slide."""
     asked = record.query
     most = None if asked.at_most is None else max(1, asked.at_most // update)
     period = max(1, max(slide, asked.every or 0) // update)
-    return Query(record.id, max(1, length // update), period, asked.priority, most)
+    return ScheduledQuery(record.id, max(1, length // update), period, asked.priority, most)
 
 
 def _last_end(cut: Cut, at: int) -> int:

@@ -18,7 +18,7 @@ from windrow.engine.records import stream_of
 from windrow.engine.sharing.shared_state import Common
 from windrow.engine.tables import table_of
 from windrow.errors import QueryError, StateError
-from windrow.execution.delta_file import FEED, QUERY, Place, key_types
+from windrow.execution.delta_file import FEED, QUERY, WriteTarget, key_types
 from windrow.execution.relational import OF
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
@@ -76,7 +76,7 @@ class _Rescale:
     def __init__(self, log: CommitLog, shards: Shards) -> None:
         self.log, self.last, self.shards = log, log.last, shards
         self.files = log.store.grouped()
-        self.place = Place(self.files, self.last.number + 1, log.owner.epoch, shards.new)
+        self.place = WriteTarget(self.files, self.last.number + 1, log.owner.epoch, shards.new)
         self.records = self._records()
         self.rows: dict[str, tuple[RowStates, str]] = {}
         self.panes: dict[str, SlidingUnit] = {}

@@ -19,7 +19,7 @@ from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
     from windrow.engine.records import StreamRecord
-    from windrow.execution.delta_file import Place
+    from windrow.execution.delta_file import WriteTarget
     from windrow.state.refs import ChunkRef
 
 #: so many files of a size are put together, up to so many bytes
@@ -32,7 +32,7 @@ SIZE = "size"
 
 
 def tidied(
-    record: StreamRecord, kept: Sequence[ChunkRef], place: Place
+    record: StreamRecord, kept: Sequence[ChunkRef], place: WriteTarget
 ) -> tuple[StreamRecord, list[ChunkRef]]:
     """A stream and all sub-windows, after those of this stream were seen to."""
     mine = of_stream(kept, record.stream.name)
@@ -69,7 +69,7 @@ def _is_old(record: StreamRecord, ref: ChunkRef, all_refs: Sequence[ChunkRef]) -
     return sum(other.rows for other in later) >= (keep.rows or 0)
 
 
-def _put_together(record: StreamRecord, refs: list[ChunkRef], place: Place) -> list[ChunkRef]:
+def _put_together(record: StreamRecord, refs: list[ChunkRef], place: WriteTarget) -> list[ChunkRef]:
     """All sub-windows, after as many merges as the new ones among them make necessary."""
     new = [ref for ref in refs if ref.metadata["commit"] == place.commit]
     merges = len(new) // (TOGETHER - 1) + 1

@@ -22,7 +22,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import quantity
-from windrow.shedding.agreement import Candidate, agree
+from windrow.shedding.agreement import SheddableQuery, agree
 from windrow.shedding.rules import RDROP, ROW_DROP, WINDROP, CannotShed
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def what_is_shed(plan: PhysicalPlan, max_gap: int | None) -> list[str]:
 def _told(plan: PhysicalPlan, max_gap: int) -> str:
     emit = plan.asked
     try:
-        agreed = agree(Candidate("", emit, max_gap))
+        agreed = agree(SheddableQuery("", emit, max_gap))
         drop = agreed.drop
     except CannotShed as refusal:
         return f"no window is left out: {refusal.reason}"

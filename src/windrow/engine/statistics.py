@@ -33,7 +33,7 @@ from windrow.optimizer.cost.statistics import Statistics
 from windrow.optimizer.optimizer import normalise
 from windrow.optimizer.trees import substituted
 from windrow.physical.units import GeneralUnit, UnionUnit
-from windrow.shedding.load import Work
+from windrow.shedding.load import OperatorWork
 from windrow.state.shard import Shard
 from windrow.windows.ranges import RangeWindow
 
@@ -51,23 +51,23 @@ Took: TypeAlias = Mapping[tuple[str, int], tuple[float, int]]
 
 
 @dataclass
-class Costs:
+class MeasuredWork:
     """The work of all levels of all queries.
 
-    >>> costs = Costs()
+    >>> costs = MeasuredWork()
     >>> costs.add({("q", 0): (0.25, 100), ("q", 1): (0.125, 4)}, rows=100_000)
     >>> list(costs.lines("q"))
     ['level 1: 2.5 µs per row, gives 0.001 of them', 'level 2: 1250.0 µs per row, gives 0.04 of them']
     """
 
-    work: dict[tuple[str, int], Work] = field(default_factory=dict)
+    work: dict[tuple[str, int], OperatorWork] = field(default_factory=dict)
 
     def add(self, took: Took, rows: int) -> None:
         """One more epoch, in which so many rows came."""
         for (query, level), (seconds, given) in took.items():
-            before = self.work.get((query, level), Work())
+            before = self.work.get((query, level), OperatorWork())
             taken = rows if level == 0 else took.get((query, level - 1), (0.0, 0))[1]
-            self.work[query, level] = Work(
+            self.work[query, level] = OperatorWork(
                 before.seconds + seconds, before.rows_in + taken, before.rows_out + given
             )
 
@@ -163,7 +163,7 @@ _MICROSECONDS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedStatistics:
     """Rows per unit of time of each stream, distinct values of columns, shares of rows that pass conditions,
     and where counting began."""
 
@@ -175,7 +175,7 @@ class Observed:
     marks: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, decisions: Mapping[str, Any]) -> Observed:
+    def of(cls, decisions: Mapping[str, Any]) -> ObservedStatistics:
         """What the last commit knew."""
         stored = decisions.get("statistics", {})
         marks = {name: (at, rows) for name, (at, rows) in stored.get("marks", {}).items()}
@@ -190,7 +190,7 @@ class Observed:
         known = {"rates": dict(self.rates), "distinct": dict(self.distinct), "passing": dict(self.passing)}
         return {"statistics": {**known, "marks": marks}}
 
-    def after(self, streams: Mapping[str, StreamRecord]) -> Observed:
+    def after(self, streams: Mapping[str, StreamRecord]) -> ObservedStatistics:
         """The same after an epoch; of streams that are gone nothing is known."""
         rates, marks = dict(self.rates), dict(self.marks)
         for name, record in streams.items():
@@ -207,7 +207,7 @@ class Observed:
             self, rates=known, marks={name: mark for name, mark in marks.items() if name in streams}
         )
 
-    def looking_at(self, store: Store, last: Manifest, record: QueryRecord) -> Observed:
+    def looking_at(self, store: Store, last: Manifest, record: QueryRecord) -> ObservedStatistics:
         """The same, with the distinct values among the rows that a query holds, and the shares of rows that
         pass its conditions. So many rows that it would take long are not looked at."""
         unit = record.bundle.unit

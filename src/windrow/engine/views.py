@@ -253,7 +253,7 @@ def _still(record: _Record | None, kind: str, name: str) -> _Record:
     return record
 
 
-class Session(Protocol):
+class QuerySession(Protocol):
     """What a query asks of the session it was registered in."""
 
     spark: SparkSession
@@ -267,7 +267,7 @@ class Session(Protocol):
 class Query:
     """A standing query that is registered."""
 
-    def __init__(self, engine: Engine, name: str, session: Session) -> None:
+    def __init__(self, engine: Engine, name: str, session: QuerySession) -> None:
         self._engine, self.name, self._session = engine, name, session
         self._stopped: QueryRecord | None = None
 

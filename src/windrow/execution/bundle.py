@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.user import install_version
 from windrow.algebra.shipments import packed, unpacked
-from windrow.kernels.relational.common_subplans import Parts, View
+from windrow.kernels.relational.common_subplans import Parts, SubplanView
 from windrow.kernels.relational.emit.evaluation import WAITING
 from windrow.physical.units import SlidingUnit, Unit, unit_of
 
@@ -39,9 +39,9 @@ class Team:
     instants: tuple[SlideGrid, ...] = ()
 
     @property
-    def view(self) -> View:
+    def view(self) -> SubplanView:
         """How it sees the lowest part."""
-        return View(self.sooner, self.instants)
+        return SubplanView(self.sooner, self.instants)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from windrow.execution.delta_file import Spool, key_types, open_files, tables_of
 from windrow.execution.ingest import archived_section, lived_rows
-from windrow.execution.relational import OF, Moving, Turn, admitted, advance, replanned
+from windrow.execution.relational import OF, Moving, ShardEpoch, admitted, advance, replanned
 from windrow.execution.reports import (
     DONE,
     ROUTED,
@@ -44,7 +44,7 @@ from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
-    from windrow.execution.delta_file import Place
+    from windrow.execution.delta_file import WriteTarget
     from windrow.execution.relational import Host
     from windrow.execution.shared import Seed, SharedWork
     from windrow.kernels.panes.program import Level
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Work:
+class QueryWork:
     """A query to move: its clock, the delta files it has not taken in yet, and the last window to report."""
 
     query: Bundle
@@ -101,8 +101,8 @@ class CloseTask:
     """One stage of the close job."""
 
     stage: int
-    place: Place
-    work: tuple[Work, ...]
+    place: WriteTarget
+    work: tuple[QueryWork, ...]
     #: the state files of each shard of this stage
     files: Mapping[int, tuple[ChunkRef, ...]]
     #: the queries and ledgers there are; state of any other is let go of
@@ -186,7 +186,7 @@ class _Run:
         known = dict(self.rows), self.faults, self.cells, self.seconds, task.stage, dict(self.passed)
         return Closed(number, tuple(files), outbox.ref, *known)
 
-    def _moved(self, work: Work, before: Shard, outbox: Spool) -> Mapping[str, State]:
+    def _moved(self, work: QueryWork, before: Shard, outbox: Spool) -> Mapping[str, State]:
         """The next states of a query's operators; a fault, and none, if it cannot go on."""
         unit = work.query.unit
         try:
@@ -223,7 +223,7 @@ class _Run:
             self.faults[work.name] = fault_of(error, work.name)
             return {}
 
-    def _slid(self, work: Work, unit: SlidingUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
+    def _slid(self, work: QueryWork, unit: SlidingUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
         levels, stage = unit.program.levels, self.task.stage
         operator = f"{work.query.name}{OF}{stage}"
         clock = work.clock if stage == 0 else PaneClock(work.clock.before, work.clock.now)
@@ -240,10 +240,12 @@ class _Run:
             self._give(work, (_complete(table, work, unit) for table in answers), outbox)
         return {operator: moved}
 
-    def _advanced(self, work: Work, unit: GeneralUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
+    def _advanced(
+        self, work: QueryWork, unit: GeneralUnit, before: Shard, outbox: Spool
+    ) -> Mapping[str, State]:
         moving = self.moving.setdefault(work.query.files, Moving())
         files = open_files(self.place.store, work.deltas)
-        turn = Turn(work.query, self.shard, self.place.shards, work.clock, work.changed, work.reports)
+        turn = ShardEpoch(work.query, self.shard, self.place.shards, work.clock, work.changed, work.reports)
         after, answers, pieces = advance(unit, turn, files, before, moving)
         first: int | None = None
         if work.complete_from is not None and unit.memory is not None:
@@ -268,7 +270,7 @@ class _Run:
                 for query in users[name]:
                     self.seconds[query] += part.seconds / len(users[name])
 
-    def _delta(self, work: Work, unit: SlidingUnit, level: Level, before: Shard) -> Delta:
+    def _delta(self, work: QueryWork, unit: SlidingUnit, level: Level, before: Shard) -> Delta:
         if self.task.stage == 0:
             files = open_files(self.place.store, work.deltas)
             tables = tables_of(files, work.query.name, unit.program, self.shard)
@@ -281,7 +283,7 @@ class _Run:
             return Delta({name: frame.to_arrow() for name, frame in tables.items()}, work.latest)
         return _from_below(level, self.incoming.get(work.query.name, []), work.clock)
 
-    def _give(self, work: Work, answers: Iterable[pa.Table], outbox: Spool) -> None:
+    def _give(self, work: QueryWork, answers: Iterable[pa.Table], outbox: Spool) -> None:
         """Answers go to the outbox."""
         for answered in answers:
             self._put(work.query.name, answered, work.drops, outbox)
@@ -312,7 +314,7 @@ class _Run:
             self.routed.append(message(ROUTED, Routed(query, tables, latest), shard))
 
 
-def _complete(table: pa.Table, work: Work, unit: SlidingUnit) -> pa.Table:
+def _complete(table: pa.Table, work: QueryWork, unit: SlidingUnit) -> pa.Table:
     """Without the windows that began before the query was there."""
     cut = unit.program.query.cut
     if work.complete_from is None or cut.range is None:

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from windrow.algebra.types import DataType
     from windrow.kernels.panes.program import Level, PaneProgram
     from windrow.state.chunk import ChunkWriter
-    from windrow.state.reader import Chunk
+    from windrow.state.reader import OpenChunk
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
 
 
 @dataclass(frozen=True)
-class Place:
+class WriteTarget:
     """A state directory, the commit that will name the files, and who will make it."""
 
     store: Store
@@ -55,7 +55,9 @@ class Place:
 class Spool:
     """A file that is made when the first table comes; if none does, there is no file."""
 
-    def __init__(self, place: Place, shard: int = DRIVER, folder: str = CHUNKS, **metadata: Any) -> None:
+    def __init__(
+        self, place: WriteTarget, shard: int = DRIVER, folder: str = CHUNKS, **metadata: Any
+    ) -> None:
         self._place, self._name = place, place.new_name(shard, folder)
         self._metadata = {"commit": place.commit, **metadata}
         self._stack = ExitStack()
@@ -102,7 +104,7 @@ def put_tables(
 
 
 def tables_of(
-    files: Iterable[Chunk], query: str, program: PaneProgram, shard: int
+    files: Iterable[OpenChunk], query: str, program: PaneProgram, shard: int
 ) -> dict[str, pl.DataFrame]:
     """What some delta files hold for a query in a shard: one table of panes for each of its tables."""
     layouts = program.bottom.answers.measures.layouts
@@ -121,6 +123,6 @@ def tables_of(
     return {name: frame for name, frame in merged.items() if frame.height}
 
 
-def open_files(store: Store, refs: Iterable[ChunkRef]) -> list[Chunk]:
+def open_files(store: Store, refs: Iterable[ChunkRef]) -> list[OpenChunk]:
     """Delta files, opened."""
     return [open_chunk(store, ref) for ref in refs]

@@ -39,7 +39,7 @@ from windrow.windows.progress import Batch
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.execution.bundle import Bundle
-    from windrow.execution.delta_file import Place
+    from windrow.execution.delta_file import WriteTarget
     from windrow.kernels.intake import Known
     from windrow.kernels.panes.program import PaneProgram
     from windrow.kernels.shared.shared_state import Ledger
@@ -108,7 +108,7 @@ def shed_sql(shed: Intervals, moment: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class ShedCells:
     """Cells of `step` ticks from `first` on; bit n of the words says whether cell n is shed."""
 
     first: int
@@ -121,11 +121,11 @@ class Cells:
         return 0 <= cell < 64 * len(self.words) and bool(self.words[cell // 64] >> cell % 64 & 1)
 
 
-def cells_of(shed: Intervals) -> Cells:
+def cells_of(shed: Intervals) -> ShedCells:
     """The cells of some intervals. The first one may begin within a cell, and the last one end within one.
 
     >>> cells_of([(3, 20), (30, 45)])
-    Cells(first=0, step=10, words=(27,))
+    ShedCells(first=0, step=10, words=(27,))
     """
     inner = [bound for each in shed for bound in each][1:-1]
     step = gcd(*(bound - inner[0] for bound in inner)) or max(1, shed[-1][1] - shed[0][0])
@@ -136,10 +136,10 @@ def cells_of(shed: Intervals) -> Cells:
         low, high = (begin - first) // step, -((first - end) // step)
         bits |= (1 << high) - (1 << low)
     count = -(-bits.bit_length() // 64)
-    return Cells(first, step, tuple(_signed(bits >> 64 * n & (1 << 64) - 1) for n in range(count)))
+    return ShedCells(first, step, tuple(_signed(bits >> 64 * n & (1 << 64) - 1) for n in range(count)))
 
 
-def _is_near(grid: Cells, shed: Intervals) -> bool:
+def _is_near(grid: ShedCells, shed: Intervals) -> bool:
     """Whether 64 bits are enough to count from the first cell to the end."""
     return grid.first >= -(1 << 63) and shed[-1][1] - grid.first < 1 << 63
 
@@ -162,7 +162,7 @@ class RowsTask:
     stream: Stream
     known: Known
     now: int
-    place: Place
+    place: WriteTarget
     queries: tuple[Bundle, ...]
     late_sink: str | None = None
     #: what is known of all streams
@@ -339,7 +339,7 @@ class FeedTask:
 
     stream: Stream
     feed: Feed
-    place: Place
+    place: WriteTarget
     queries: tuple[Bundle, ...]
     observes: bool = True
     before: Mapping[str, PaneClock] = field(default_factory=dict)
@@ -426,7 +426,7 @@ class LettersTask:
 
     stream: str
     section: str
-    place: Place
+    place: WriteTarget
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         undisturbed()

@@ -33,7 +33,7 @@ from windrow.windows.domain import ARRIVAL_TS
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
-    from windrow.execution.delta_file import Place
+    from windrow.execution.delta_file import WriteTarget
     from windrow.kernels.intake import Known
     from windrow.state.store import Store
 
@@ -51,7 +51,7 @@ def kept_schema(stream: Stream) -> Schema:
 class KeptWriter:
     """Writes accepted rows, as the intake gives them, to one file; without rows there is none."""
 
-    def __init__(self, place: Place, stream: Stream, **metadata: Any) -> None:
+    def __init__(self, place: WriteTarget, stream: Stream, **metadata: Any) -> None:
         self._place, self._stream = place, stream
         self._metadata = {"stream": stream.name, "commit": place.commit, **metadata}
         self._name = new_chunk_name(place.commit, place.owner, DRIVER, CHUNKS, "parquet")
@@ -114,7 +114,7 @@ class KeepTask:
     stream: Stream
     known: Known
     now: int
-    place: Place
+    place: WriteTarget
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         undisturbed()

@@ -20,7 +20,7 @@ from windrow.execution.reports import DONE, contents, late_section
 if TYPE_CHECKING:
     from windrow.execution.arrivals import Arrived
     from windrow.execution.close import CloseTask
-    from windrow.execution.delta_file import Place
+    from windrow.execution.delta_file import WriteTarget
     from windrow.execution.reports import Closed, Ingested
 
 #: state and new panes of at most this many bytes, of at most so many queries, are moved on here
@@ -43,7 +43,7 @@ class HereJobs:
     def __init__(self, cut: Callable[[pa.Table], Sequence[pa.Table]] | None = None) -> None:
         self._cut = cut
 
-    def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
+    def ingest(self, batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
         """One partition after the other."""
         return [
             report
@@ -61,7 +61,7 @@ class HereJobs:
         return close_here(tasks)
 
 
-def rows_task(batch: Arrived, place: Place, now: int, *, thinned: bool = False) -> RowsTask:
+def rows_task(batch: Arrived, place: WriteTarget, now: int, *, thinned: bool = False) -> RowsTask:
     """The task that takes the rows of a batch."""
     sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
     more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
@@ -69,7 +69,7 @@ def rows_task(batch: Arrived, place: Place, now: int, *, thinned: bool = False) 
     return RowsTask(*known, thinned=thinned, malformed_sink=batch.malformed_sink, hands_on=batch.hands_on)
 
 
-def ingest_here(batch: Arrived, rows: pa.Table, place: Place, now: int) -> Ingested:
+def ingest_here(batch: Arrived, rows: pa.Table, place: WriteTarget, now: int) -> Ingested:
     """The ingest job of one partition."""
     return rows_task(batch, place, now).run(rows.to_batches())
 

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from windrow.execution.reports import Fault
     from windrow.kernels.intake import Known
     from windrow.kernels.relational.clock import Clock
-    from windrow.kernels.relational.common_subplans import Part
+    from windrow.kernels.relational.common_subplans import SubplanStep
     from windrow.kernels.state import State
     from windrow.physical.units import GeneralUnit
     from windrow.state.chunk import Key
-    from windrow.state.reader import Chunk
+    from windrow.state.reader import OpenChunk
     from windrow.state.shard import Shard
     from windrow.windows.domain import Instant
     from windrow.windows.grid import SlideGrid
@@ -82,7 +82,7 @@ class RowsGathering:
 
 
 @dataclass(frozen=True)
-class Turn:
+class ShardEpoch:
     """One shard's part in moving a query on."""
 
     query: Bundle
@@ -109,7 +109,7 @@ class Moving:
 
     news: News | None = None
     #: the parts that have run in this step, by their names
-    done: dict[str, Part] = field(default_factory=dict)
+    done: dict[str, SubplanStep] = field(default_factory=dict)
     #: the query that ran each of them
     by: dict[str, str] = field(default_factory=dict)
     #: what is kept under the team's name
@@ -125,7 +125,7 @@ class Moving:
 
 
 def advance(
-    unit: GeneralUnit, turn: Turn, files: Sequence[Chunk], before: Shard, moving: Moving
+    unit: GeneralUnit, turn: ShardEpoch, files: Sequence[OpenChunk], before: Shard, moving: Moving
 ) -> tuple[Mapping[str, State], pa.Table, pl.DataFrame]:
     """The next states of a query in a shard, the answers that became final in it, and the pieces they are
     made of."""
@@ -173,14 +173,14 @@ def admitted(host: Host, query: Bundle, before: Shard, now: int) -> Mapping[str,
     return {f"{name}{OF}{place}": states[path] for path, (name, place) in kept.items()}
 
 
-def _parts(team: Team | None, done: dict[str, Part], reports: tuple[SlideGrid, ...]) -> Parts:
+def _parts(team: Team | None, done: dict[str, SubplanStep], reports: tuple[SlideGrid, ...]) -> Parts:
     if team is None:
         return Parts({}, done, reports=reports)
     lowest = max((path for path, _ in team.parts), key=len, default="")
     return Parts(dict(team.parts), done, {lowest: team.view}, team.reports)
 
 
-def _news(unit: GeneralUnit, turn: Turn, files: Sequence[Chunk]) -> News:
+def _news(unit: GeneralUnit, turn: ShardEpoch, files: Sequence[OpenChunk]) -> News:
     rows = {name: _sections(files, (QUERY, turn.query.files, name, turn.shard)) for name in unit.streams}
     changes = {name: _changes(unit, name, turn, files) for name in unit.tables}
     return News(
@@ -202,11 +202,13 @@ def states_of(query: Bundle, before: Shard) -> dict[str, State]:
     return found
 
 
-def _sections(files: Iterable[Chunk], key: Key) -> list[pl.DataFrame]:
+def _sections(files: Iterable[OpenChunk], key: Key) -> list[pl.DataFrame]:
     return [to_frame(file.read(key)) for file in files if key in file.keys]
 
 
-def _changes(unit: GeneralUnit, table: str, turn: Turn, files: Iterable[Chunk]) -> pl.DataFrame | None:
+def _changes(
+    unit: GeneralUnit, table: str, turn: ShardEpoch, files: Iterable[OpenChunk]
+) -> pl.DataFrame | None:
     """The changes of a table that rows of this shard can meet."""
     found = _sections(files, (TABLE, table))
     if not found or (not unit.placement and turn.shard):

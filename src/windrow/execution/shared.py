@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from windrow.execution.delta_file import Spool
     from windrow.kernels.aggregates.measures import Measures
     from windrow.kernels.panes.program import Level, PaneProgram
-    from windrow.kernels.shared.shared_state import Ledger, Turn
+    from windrow.kernels.shared.shared_state import Ledger, SharedEpoch
     from windrow.kernels.state import State
-    from windrow.state.reader import Chunk
+    from windrow.state.reader import OpenChunk
     from windrow.state.refs import ChunkRef
 
 #: states waiting in memory are merged when there are this many
@@ -41,7 +41,7 @@ _MANY_ROWS = 1 << 20
 class SharedWork:
     """A ledger to move, and the delta files it has not taken in yet."""
 
-    turn: Turn
+    turn: SharedEpoch
     deltas: tuple[ChunkRef, ...] = ()
 
     @property
@@ -181,7 +181,7 @@ class LedgerGathering:
         return merge_panes(self._waiting[name], sheet.layout(len(self._ledger.keys)))
 
 
-def sheets_of(files: Iterable[Chunk], ledger: Ledger, shard: int) -> dict[str, pl.DataFrame]:
+def sheets_of(files: Iterable[OpenChunk], ledger: Ledger, shard: int) -> dict[str, pl.DataFrame]:
     """What some delta files hold for a ledger in a shard: one table for each sheet that has rows."""
     found: dict[str, list[pl.DataFrame]] = {}
     native, keys = native_ledger(ledger), tuple(ledger.key_types)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Protocol
 import polars as pl
 import pyarrow as pa
 
-from windrow.kernels.aggregates.partials import Counted, Partial
+from windrow.kernels.aggregates.partials import CountPartial, Partial
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Combiner, Lanes
 
 if TYPE_CHECKING:
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.answers import Answers
+    from windrow.kernels.panes.answers import PaneAnswers
 
 # ------------------------------------------------------------ layouts
 #
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 PANE = "pane"
-ROWS = Counted("rows")
+ROWS = CountPartial("rows")
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Kernel(Protocol):
     """A stateful operator as a pure function."""
 
     @property
-    def answers(self) -> Answers: ...
+    def answers(self) -> PaneAnswers: ...
 
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         """The next state, and the answers that became final as the clock moved."""

@@ -15,7 +15,7 @@ from windrow.errors import QueryError, Span
 from windrow.language.lift_literals import Cursor
 from windrow.language.sql import read_expression
 from windrow.language.syntax import ColumnDef, Node, ProgressSyntax
-from windrow.language.tokens import Kind, Tokens
+from windrow.language.tokens import TokenKind, Tokens
 from windrow.windows.units import Quantity
 
 
@@ -120,7 +120,7 @@ def _column(cursor: Cursor) -> ColumnDef:
     if cursor.take("AS"):
         return ColumnDef(cursor.span_since(begin), name, "", computed=_computed(cursor))
     typed = cursor.index
-    if cursor.done or cursor.here.kind is not Kind.WORD:
+    if cursor.done or cursor.here.kind is not TokenKind.WORD:
         cursor.fail("the type of the column", hint="write name TYPE, as in price DOUBLE")
     cursor.index += 1
     if (cursor.tokens.word(typed), cursor.word) in _TWO_WORDS:
@@ -185,7 +185,7 @@ def _zone(cursor: Cursor) -> None:
 def _interval_fields(cursor: Cursor) -> None:
     """INTERVAL DAY TO SECOND; which fields there may be is not decided here."""
     for words in range(3):
-        if cursor.done or cursor.here.kind is not Kind.WORD or (words == 1 and cursor.word != "TO"):
+        if cursor.done or cursor.here.kind is not TokenKind.WORD or (words == 1 and cursor.word != "TO"):
             return
         cursor.index += 1
         if words != 1 and cursor.word == "(":

@@ -25,7 +25,7 @@ from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.functions import catalogue
 from windrow.errors import QueryError
 from windrow.language.catalog import StandingQuery
-from windrow.language.tokens import Kind, Token, scan
+from windrow.language.tokens import Token, TokenKind, scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -181,7 +181,7 @@ def _clause(tokens: Sequence[Token]) -> str:
 
 def _in_window(tokens: Sequence[Token], after: Sequence[Token], catalog: Catalog) -> Iterator[Completion]:
     last = tokens[-1]
-    if last.kind is Kind.NUMBER:
+    if last.kind is TokenKind.NUMBER:
         yield from _words(_UNITS, "unit")
     elif last.word in ("WATTR", "RATTR", "SATTR", "BY", "PATTR", ","):
         yield from _columns(_read([*tokens, *after], catalog), catalog)

@@ -30,8 +30,8 @@ from windrow.language.syntax import (
     ExistsTest,
     Name,
     Node,
-    Over,
-    Query,
+    OverCall,
+    QueryExpression,
     ScalarQuery,
     Select,
     SelectItem,
@@ -44,7 +44,7 @@ from windrow.language.syntax import (
     hull,
     words,
 )
-from windrow.language.tokens import Kind, Token
+from windrow.language.tokens import Token, TokenKind
 from windrow.language.window_functions import with_window_key
 
 #: Spark's `ltrim(characters, text)`; the registry has the text first, and so has `btrim`
@@ -93,7 +93,7 @@ def _literal(self: Converter, node: exp.Expr) -> Node:
     token = self.token_of(node)
     if token.start in self.lifted.atoms:
         return self.lifted.atoms[token.start]
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         return Constant(token.span, token.value, "STRING")
     return number(token)
 
@@ -185,7 +185,7 @@ def _over(self: Converter, node: exp.Expr) -> Node:
     inside = self.tokens[open_at].start
     span = call.span.to(self.tokens[self.tokens.partner[open_at]].span)
     frame, ignores = self.lifted.frames.get(inside), inside in self.lifted.ignoring
-    return Over(span, call, partition, keys, frame, ignores)
+    return OverCall(span, call, partition, keys, frame, ignores)
 
 
 def _bracket(self: Converter, node: exp.Expr) -> Node:
@@ -264,7 +264,7 @@ class QueryConverter(SourceConverter):
     refused: ClassVar = REFUSED
     unclear: ClassVar = UNCLEAR
 
-    def query(self, node: exp.Expr) -> Query:
+    def query(self, node: exp.Expr) -> QueryExpression:
         """A SELECT, or a set operation."""
         with self.deeper():
             if isinstance(node, exp.Subquery):
@@ -276,7 +276,7 @@ class QueryConverter(SourceConverter):
         hint = "write SELECT, UNION, INTERSECT or EXCEPT"
         raise self.refusal(node, "this is not part of the language", hint)
 
-    def _nested(self, node: exp.Subquery) -> Query:
+    def _nested(self, node: exp.Subquery) -> QueryExpression:
         trailing = any(node.args.get(part) for part in ("order", "limit"))
         self.only(node, {"this", "with_"}, *(_AFTER_PARENTHESES if trailing else ()))
         with self.names_of(node):
@@ -304,7 +304,7 @@ class QueryConverter(SourceConverter):
 
     # Set operations.
 
-    def _set_operation(self, node: exp.SetOperation) -> Query:
+    def _set_operation(self, node: exp.SetOperation) -> QueryExpression:
         kind = type(node).__name__.upper()
         if node.args.get("by_name"):
             raise self._refused_set_operation(

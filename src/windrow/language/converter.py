@@ -30,12 +30,12 @@ from windrow.language.syntax import (
     Apply,
     Constant,
     ExistsTest,
+    FromEntry,
     InTest,
     Name,
     Node,
-    Query,
+    QueryExpression,
     SelectItem,
-    Source,
     Star,
     Unnesting,
     closed,
@@ -55,7 +55,7 @@ class Using:
 
     owners: dict[str, str] = field(default_factory=dict)
 
-    def condition(self, column: str, span: Span, sources: list[Source]) -> Node:
+    def condition(self, column: str, span: Span, sources: list[FromEntry]) -> Node:
         """The condition that USING stands for; the last of the sources is the one that is joined."""
         right = _called(sources[-1], span)
         left = self.owners.get(column.lower())
@@ -87,7 +87,7 @@ class Using:
                 )
 
 
-def _called(source: Source, span: Span) -> str:
+def _called(source: FromEntry, span: Span) -> str:
     name = source.alias or source.name
     if name is None:
         raise QueryError(
@@ -107,11 +107,11 @@ MAX_COPIES = 200
 class Ctes:
     """The names WITH has given so far, with how many queries each stands for."""
 
-    queries: dict[str, Query] = field(default_factory=dict)
+    queries: dict[str, QueryExpression] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     copies: int = 0
 
-    def use(self, name: str, span: Span) -> Query | None:
+    def use(self, name: str, span: Span) -> QueryExpression | None:
         """The query a name in FROM stands for, if WITH has given it."""
         query = self.queries.get(name.lower())
         if query is None:
@@ -126,7 +126,7 @@ class Ctes:
             )
         return query
 
-    def define(self, name: str, query: Query, copies_before: int) -> None:
+    def define(self, name: str, query: QueryExpression, copies_before: int) -> None:
         """From here on the name stands for the query."""
         self.queries[name.lower()] = query
         self.sizes[name.lower()] = 1 + self.copies - copies_before
@@ -169,7 +169,7 @@ class Converter(ABC):
         self._depth = 0
 
     @abstractmethod
-    def query(self, node: exp.Expr) -> Query:
+    def query(self, node: exp.Expr) -> QueryExpression:
         """A SELECT, or a set operation."""
 
     @abstractmethod

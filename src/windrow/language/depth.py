@@ -16,7 +16,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from windrow.errors import QueryError, Span
-from windrow.language.syntax import Node, Query
+from windrow.language.syntax import Node, QueryExpression
 from windrow.language.tokens import Tokens
 from windrow.language.vocabulary import ends_operand
 
@@ -135,7 +135,7 @@ def check_depth(root: Node) -> None:
         node, depth = waiting.pop()
         if depth > MAX_DEPTH:
             raise too_deep(root.span)
-        depth = 0 if isinstance(node, Query) else depth + 1
+        depth = 0 if isinstance(node, QueryExpression) else depth + 1
         waiting += [(child, depth) for child in children(node)]
 
 

@@ -36,7 +36,7 @@ from windrow.language.lift_laterals import lift_laterals
 from windrow.language.lift_literals import Cursor
 from windrow.language.shape import is_misspelt, unexpected
 from windrow.language.syntax import FrameSyntax, words
-from windrow.language.tokens import Kind, Token, Tokens
+from windrow.language.tokens import Token, TokenKind, Tokens
 from windrow.language.vocabulary import begins_operand, ends_operand, is_keyword
 from windrow.language.window_functions import TableFunction, lift_table_functions
 from windrow.language.windows import ReadExpression, parse_window
@@ -198,7 +198,7 @@ def _frame_at(tokens: Tokens, begin: int, close: int) -> int | None:
     at = begin
     while at < close:
         bounds = tokens.word(at + 1) in ("BETWEEN", "UNBOUNDED", "CURRENT", "INTERVAL")
-        if tokens.word(at) in _KINDS and (bounds or tokens.is_kind(at + 1, Kind.NUMBER)):
+        if tokens.word(at) in _KINDS and (bounds or tokens.is_kind(at + 1, TokenKind.NUMBER)):
             return at
         at = tokens.partner[at] + 1 if tokens.word(at) == "(" else at + 1
     return None
@@ -325,17 +325,17 @@ class Lifted:
             return "'" + "_" * (width - 2) + "'" if token.start in self.atoms and width > 1 else "_" * width
         if index in self.swapped:
             return self.swapped[index].ljust(len(token.text))
-        if token.kind is Kind.WORD and is_keyword(self.tokens, index):
+        if token.kind is TokenKind.WORD and is_keyword(self.tokens, index):
             return token.word if len(token.word) == len(token.text) else "_" * len(token.text)
         return _PLACEHOLDERS[token.kind](token)
 
 
-_PLACEHOLDERS: dict[Kind, Callable[[Token], str]] = {
-    Kind.WORD: lambda token: "_" * len(token.text),
-    Kind.QUOTED: lambda token: "_" * len(token.text),
-    Kind.STRING: lambda token: "'" + "_" * (len(token.text) - 2) + "'",
-    Kind.NUMBER: lambda token: "1" * len(token.text),
-    Kind.SIGN: lambda token: token.text,
+_PLACEHOLDERS: dict[TokenKind, Callable[[Token], str]] = {
+    TokenKind.WORD: lambda token: "_" * len(token.text),
+    TokenKind.QUOTED: lambda token: "_" * len(token.text),
+    TokenKind.STRING: lambda token: "'" + "_" * (len(token.text) - 2) + "'",
+    TokenKind.NUMBER: lambda token: "1" * len(token.text),
+    TokenKind.SIGN: lambda token: token.text,
 }
 
 
@@ -371,7 +371,7 @@ def _is_element(tokens: Tokens, index: int) -> bool:
     """Whether a bracket holds the place or the key of an element: one number or text, and not in FROM."""
     one = tokens.partner[index] == index + 2
     named = tokens.word(index - 2) not in ("FROM", "JOIN")
-    return one and named and tokens.is_kind(index + 1, Kind.NUMBER, Kind.STRING)
+    return one and named and tokens.is_kind(index + 1, TokenKind.NUMBER, TokenKind.STRING)
 
 
 def _is_unary_plus(tokens: Tokens, index: int) -> bool:

@@ -16,7 +16,7 @@ from windrow.language.depth import MAX_DEPTH, too_deep
 from windrow.language.literals import CALENDAR, interval, plain_number
 from windrow.language.shape import unexpected
 from windrow.language.syntax import Constant, placed
-from windrow.language.tokens import Kind, Token, Tokens
+from windrow.language.tokens import Token, TokenKind, Tokens
 from windrow.language.vocabulary import begins_operand, is_keyword
 from windrow.windows.units import Quantity, unit_name
 
@@ -48,7 +48,7 @@ def _constant(lifted: Lifted, index: int) -> None:
 
 def _time(lifted: Lifted, index: int) -> None:
     tokens = lifted.tokens
-    if tokens.is_kind(index + 1, Kind.STRING):
+    if tokens.is_kind(index + 1, TokenKind.STRING):
         span = lifted.cover(index, index + 1)
         lifted.atoms[span.start] = Constant(span, tokens[index + 1].value, _TIMES[tokens.word(index)])
 
@@ -56,7 +56,7 @@ def _time(lifted: Lifted, index: int) -> None:
 def _bytes(lifted: Lifted, index: int) -> None:
     """X'1F', with Spark's zero before an odd number of digits."""
     tokens = lifted.tokens
-    if not tokens.is_kind(index + 1, Kind.STRING):
+    if not tokens.is_kind(index + 1, TokenKind.STRING):
         return
     span, digits = lifted.cover(index, index + 1), tokens[index + 1].value
     if not set(digits) <= _HEXADECIMAL:
@@ -82,7 +82,7 @@ def _first_amount(tokens: Tokens, index: int) -> int:
 def interval_at(tokens: Tokens, index: int) -> tuple[int, int] | None:
     """The microseconds of the INTERVAL at an index and its last token; None if there is none."""
     first = _first_amount(tokens, index)
-    if tokens.word(index) != "INTERVAL" or not tokens.is_kind(first, Kind.STRING, Kind.NUMBER):
+    if tokens.word(index) != "INTERVAL" or not tokens.is_kind(first, TokenKind.STRING, TokenKind.NUMBER):
         return None
     texts, units, last = _amounts(tokens, first)
     span = tokens[index].span.to(tokens[last].span)
@@ -95,7 +95,7 @@ def ends_interval(tokens: Tokens, last: int) -> bool:
     if tokens.word(last - 1) == "TO":
         return True
     begins = [_first_amount(tokens, index) for index in range(last) if tokens.word(index) == "INTERVAL"]
-    amounts = [index for index in begins if tokens.is_kind(index, Kind.STRING, Kind.NUMBER)]
+    amounts = [index for index in begins if tokens.is_kind(index, TokenKind.STRING, TokenKind.NUMBER)]
     return any(_amounts(tokens, index)[2] == last for index in amounts)
 
 
@@ -104,10 +104,10 @@ def _amounts(tokens: Tokens, first: int) -> tuple[list[str], list[tuple[str, ...
     texts, units, index = [], [], first
     while True:
         token = tokens[index]
-        texts.append(token.value if token.kind is Kind.STRING else token.text)
+        texts.append(token.value if token.kind is TokenKind.STRING else token.text)
         units.append(_units(tokens, index + 1))
         index += {0: 0, 1: 1, 2: 3}[len(units[-1])]
-        if not (units[-1] and tokens.is_kind(index + 1, Kind.NUMBER) and _units(tokens, index + 2)):
+        if not (units[-1] and tokens.is_kind(index + 1, TokenKind.NUMBER) and _units(tokens, index + 2)):
             return texts, units, index
         index += 1
 
@@ -123,7 +123,7 @@ def _units(tokens: Tokens, index: int) -> tuple[str, ...]:
 
 def _is_unit(tokens: Tokens, index: int) -> bool:
     word = tokens.word(index)
-    if not tokens.is_kind(index, Kind.WORD):
+    if not tokens.is_kind(index, TokenKind.WORD):
         return False
     if word in CALENDAR:
         return True
@@ -152,7 +152,7 @@ def _cast(lifted: Lifted, index: int) -> None:
 
 def _postfix_cast(lifted: Lifted, index: int) -> None:
     tokens = lifted.tokens
-    typed = tokens.is_kind(index + 1, Kind.WORD) and not is_keyword(tokens, index + 1)
+    typed = tokens.is_kind(index + 1, TokenKind.WORD) and not is_keyword(tokens, index + 1)
     if not typed or len(tokens[index + 1].text) < 3:
         raise QueryError(
             "a type follows `::`",
@@ -176,7 +176,7 @@ def _extract(lifted: Lifted, index: int) -> None:
     if tokens.word(index + 1) == "(" and tokens.word(index + 3) == "FROM":
         _comma(lifted, index + 3)
         unit = tokens[index + 2]
-        text = unit.value if unit.kind is Kind.STRING else unit.name
+        text = unit.value if unit.kind is TokenKind.STRING else unit.name
         lifted.atoms[unit.start] = Constant(lifted.cover(index + 2, index + 2), text.upper(), "STRING")
 
 
@@ -291,7 +291,7 @@ class Cursor:
 
     def string(self, what: str) -> str:
         """Step over a string."""
-        if self.done or self.here.kind is not Kind.STRING:
+        if self.done or self.here.kind is not TokenKind.STRING:
             self.fail(f"{what}, in single quotes,", hint="write '…'")
         self.index += 1
         return self.tokens[self.index - 1].value
@@ -316,12 +316,12 @@ class Cursor:
         if interval is not None:
             self.index = interval[1] + 1
             return Quantity(interval[0], "MICROSECONDS")
-        if self.done or self.here.kind is not Kind.NUMBER:
+        if self.done or self.here.kind is not TokenKind.NUMBER:
             self.fail(what)
         number = self.here
         value, unit = plain_number(number.text, number.span)
         self.index += 1
-        if not unit and self.word not in then and self.tokens.is_kind(self.index, Kind.WORD):
+        if not unit and self.word not in then and self.tokens.is_kind(self.index, TokenKind.WORD):
             unit = self.tokens[self.index].text
             self.index += 1
         with placed(self.tokens[self.index - 1].span):

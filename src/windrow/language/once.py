@@ -33,16 +33,16 @@ from windrow.language.sql import read_query
 from windrow.language.syntax import (
     Apply,
     Constant,
+    FromEntry,
     Name,
     Node,
-    Query,
+    QueryExpression,
     Select,
     SelectOnce,
     SetOperation,
-    Source,
     WindowSyntax,
 )
-from windrow.language.tokens import Kind, Tokens
+from windrow.language.tokens import TokenKind, Tokens
 from windrow.windows.bracket import WindowClause
 from windrow.windows.domain import ARRIVAL_TS
 
@@ -100,7 +100,7 @@ def _begins_option(cursor: Cursor) -> bool:
         return cursor.next_is("WITH", "ISOLATION")
     after = cursor.index + 1
     negative = cursor.tokens.word(after) == "-"
-    return cursor.word == "PRIORITY" and (negative or cursor.tokens.is_kind(after, Kind.NUMBER))
+    return cursor.word == "PRIORITY" and (negative or cursor.tokens.is_kind(after, TokenKind.NUMBER))
 
 
 def bind_once(statement: SelectOnce, catalog: Catalog, now: int | None = None) -> Once:
@@ -116,7 +116,7 @@ def bind_once(statement: SelectOnce, catalog: Catalog, now: int | None = None) -
     return Once(plan, statement.isolation, statement.priority, stand_ins.answers, stand_ins.tables)
 
 
-def _as_relation(query: Query) -> Query:
+def _as_relation(query: QueryExpression) -> QueryExpression:
     """The same, giving whole answers."""
     if isinstance(query, SetOperation):
         return replace(query, left=_as_relation(query.left), right=_as_relation(query.right))
@@ -161,7 +161,7 @@ _DATES = ("current_date", "curdate")
 class _StandIns:
     """Puts streams in the place of answers and of tables."""
 
-    def __init__(self, catalog: Catalog, query: Query) -> None:
+    def __init__(self, catalog: Catalog, query: QueryExpression) -> None:
         self.catalog = catalog
         self.streams: dict[str, Stream] = {}
         self.answers: dict[str, str] = {}
@@ -169,13 +169,13 @@ class _StandIns:
         entries = [self._entry(source) for source in _sources(query) if source.query is None]
         self._only_tables = bool(entries) and all(isinstance(entry, Table) for entry in entries)
 
-    def query(self, query: Query) -> Query:
+    def query(self, query: QueryExpression) -> QueryExpression:
         """The query with other sources."""
-        changed: Query = self._changed(query)
+        changed: QueryExpression = self._changed(query)
         return changed
 
     def _changed(self, node: Any) -> Any:
-        if isinstance(node, Source) and node.query is None:
+        if isinstance(node, FromEntry) and node.query is None:
             return self._source(node)
         if isinstance(node, tuple):
             return tuple(self._changed(each) for each in node)
@@ -185,7 +185,7 @@ class _StandIns:
         changed = {name: new for name, old in parts.items() if (new := self._changed(old)) is not old}
         return replace(node, **changed) if any(changed[name] != parts[name] for name in changed) else node
 
-    def _source(self, source: Source) -> Source:
+    def _source(self, source: FromEntry) -> FromEntry:
         if source.window is not None:
             return source
         match self._entry(source):
@@ -202,7 +202,7 @@ class _StandIns:
         assert source.name is not None
         return replace(source, name=stream.name, alias=source.alias or source.name, window=unbounded)
 
-    def _entry(self, source: Source) -> Any:
+    def _entry(self, source: FromEntry) -> Any:
         assert source.name is not None
         try:
             return self.catalog.find(source.name)
@@ -217,8 +217,8 @@ def answers_of(query: StandingQuery) -> Stream:
     return Stream(f"answers of {query.name}", Schema((Field("at", at), *columns)), "at")
 
 
-def _sources(node: Any) -> Iterator[Source]:
-    if isinstance(node, Source):
+def _sources(node: Any) -> Iterator[FromEntry]:
+    if isinstance(node, FromEntry):
         yield node
     parts: Any = ()
     if isinstance(node, tuple):

@@ -28,7 +28,7 @@ from windrow.language.depth import check_nesting, has_room, roomy, too_deep
 from windrow.language.lift_literals import Cursor
 from windrow.language.sql import read_expression, read_query
 from windrow.language.statements import read_script
-from windrow.language.syntax import ColumnDef, Node, Query, Statement
+from windrow.language.syntax import ColumnDef, Node, QueryExpression, Statement
 from windrow.language.tokens import Tokens, scan
 from windrow.windows.units import Quantity
 
@@ -54,7 +54,7 @@ def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
 
 
 @roomy
-def parse_query(text: str) -> Query:
+def parse_query(text: str) -> QueryExpression:
     """One SELECT, or SELECTs joined by UNION ALL and EXCEPT ALL; a `;` may end it."""
     with _located(text):
         return read_query(_only_statement(scan(text)))

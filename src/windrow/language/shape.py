@@ -13,14 +13,14 @@ from difflib import SequenceMatcher, get_close_matches
 
 from windrow.errors import QueryError
 from windrow.language.syntax import words
-from windrow.language.tokens import Kind, Tokens
+from windrow.language.tokens import TokenKind, Tokens
 from windrow.language.vocabulary import RESERVED, begins_operand, ends_operand, is_keyword, refuse_foreign
 
 _SIGNED = frozenset({"-", "+", "~", "!"})
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExpectedToken:
     """What must follow a token, in words and as the keywords and signs that are fine besides an operand."""
 
     what: str
@@ -31,31 +31,31 @@ class Wanted:
 
 
 _OPERATORS = words("LIKE ILIKE RLIKE DIV - + / % = == <> != < <= > >= <=> || | & ^ ~ << >>")
-_VALUE = Wanted("an expression")
-_CONDITION = Wanted("a condition")
-_SOURCE = Wanted("a stream or a nested query", frozenset({"("}), name=True)
-_WANTED: dict[str, Wanted] = {
+_VALUE = ExpectedToken("an expression")
+_CONDITION = ExpectedToken("a condition")
+_SOURCE = ExpectedToken("a stream or a nested query", frozenset({"("}), name=True)
+_WANTED: dict[str, ExpectedToken] = {
     **dict.fromkeys(("WHERE", "ON", "HAVING", "QUALIFY", "WHEN", "AND", "OR"), _CONDITION),
     **dict.fromkeys(_OPERATORS | {"THEN", "ELSE", "LIMIT", "BETWEEN"}, _VALUE),
     **dict.fromkeys(("FROM", "JOIN"), _SOURCE),
-    "NOT": Wanted("a condition", _SIGNED | words("IN LIKE ILIKE RLIKE BETWEEN NULL DISTINCT UNKNOWN")),
-    "BY": Wanted("an expression", _SIGNED),
-    "CASE": Wanted("WHEN or an expression", _SIGNED | {"WHEN"}),
-    "SELECT": Wanted("a column or an expression", _SIGNED | {"*", "DISTINCT", "ALL"}),
-    "DISTINCT": Wanted("a column or an expression", _SIGNED | {"*", "SELECT", "WITH"}),
-    "ALL": Wanted("a query or an expression", _SIGNED | {"*", "SELECT", "WITH"}),
-    ",": Wanted("another item", _SIGNED | {"*"}),
-    "(": Wanted(
+    "NOT": ExpectedToken("a condition", _SIGNED | words("IN LIKE ILIKE RLIKE BETWEEN NULL DISTINCT UNKNOWN")),
+    "BY": ExpectedToken("an expression", _SIGNED),
+    "CASE": ExpectedToken("WHEN or an expression", _SIGNED | {"WHEN"}),
+    "SELECT": ExpectedToken("a column or an expression", _SIGNED | {"*", "DISTINCT", "ALL"}),
+    "DISTINCT": ExpectedToken("a column or an expression", _SIGNED | {"*", "SELECT", "WITH"}),
+    "ALL": ExpectedToken("a query or an expression", _SIGNED | {"*", "SELECT", "WITH"}),
+    ",": ExpectedToken("another item", _SIGNED | {"*"}),
+    "(": ExpectedToken(
         "an expression or a query",
         _SIGNED | {"*", "SELECT", "DISTINCT", "WITH", "WHERE", "PARTITION", "ORDER", ")"},
     ),
-    "GROUP": Wanted("BY", frozenset({"BY"}), operand=False),
-    "ORDER": Wanted("BY", frozenset({"BY"}), operand=False),
-    "IN": Wanted("a list or a query in parentheses", frozenset({"("}), operand=False),
-    "EXISTS": Wanted("a query in parentheses", frozenset({"("}), operand=False),
-    "IS": Wanted("NULL, TRUE or FALSE", words("NULL NOT TRUE FALSE UNKNOWN DISTINCT"), operand=False),
-    "AS": Wanted("a name", frozenset({"("}), name=True),
-    ".": Wanted("a name", frozenset({"*"}), name=True),
+    "GROUP": ExpectedToken("BY", frozenset({"BY"}), operand=False),
+    "ORDER": ExpectedToken("BY", frozenset({"BY"}), operand=False),
+    "IN": ExpectedToken("a list or a query in parentheses", frozenset({"("}), operand=False),
+    "EXISTS": ExpectedToken("a query in parentheses", frozenset({"("}), operand=False),
+    "IS": ExpectedToken("NULL, TRUE or FALSE", words("NULL NOT TRUE FALSE UNKNOWN DISTINCT"), operand=False),
+    "AS": ExpectedToken("a name", frozenset({"("}), name=True),
+    ".": ExpectedToken("a name", frozenset({"*"}), name=True),
 }
 _ENDS_JOIN = words(
     "JOIN INNER CROSS LEFT RIGHT FULL NATURAL , WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT MINUS )"
@@ -81,7 +81,7 @@ def check_shape(tokens: Tokens, ignored: Collection[int]) -> None:
 def _check_next(tokens: Tokens, index: int) -> None:
     token = tokens[index]
     wanted = _wanted(tokens, index)
-    if wanted is None or (token.kind is Kind.WORD and not is_keyword(tokens, index)):
+    if wanted is None or (token.kind is TokenKind.WORD and not is_keyword(tokens, index)):
         return
     after = tokens.word(index + 1)
     if after in wanted.besides or _is_operand(tokens, index + 1, wanted):
@@ -96,18 +96,18 @@ def _check_next(tokens: Tokens, index: int) -> None:
     raise _missing(tokens, index, wanted)
 
 
-def _is_operand(tokens: Tokens, index: int, wanted: Wanted) -> bool:
+def _is_operand(tokens: Tokens, index: int, wanted: ExpectedToken) -> bool:
     if not wanted.operand or not begins_operand(tokens, index):
         return False
     return tokens[index].is_name and not is_keyword(tokens, index) if wanted.name else True
 
 
-def _wanted(tokens: Tokens, index: int) -> Wanted | None:
+def _wanted(tokens: Tokens, index: int) -> ExpectedToken | None:
     word = tokens.word(index)
     if word == "*":
         return _VALUE if ends_operand(tokens, index - 1) and tokens.word(index - 1) != "*" else None
     if "IS" in tokens.words(index - 2, 2) and word == "DISTINCT":
-        return Wanted("FROM", frozenset({"FROM"}), operand=False)
+        return ExpectedToken("FROM", frozenset({"FROM"}), operand=False)
     if "IS" in tokens.words(index - 3, 2) and tokens.word(index - 1) == "DISTINCT":
         return _VALUE
     return _WANTED.get(word)
@@ -119,7 +119,7 @@ def _may_be_empty(tokens: Tokens, index: int) -> bool:
     return named or tokens.word(before) == "BY"
 
 
-def _missing(tokens: Tokens, index: int, wanted: Wanted) -> QueryError:
+def _missing(tokens: Tokens, index: int, wanted: ExpectedToken) -> QueryError:
     token = tokens[index]
     if index + 1 >= len(tokens):
         return QueryError(
@@ -133,7 +133,7 @@ def _missing(tokens: Tokens, index: int, wanted: Wanted) -> QueryError:
         message, span = f"a comma before `{found.text}`", token.span
         return QueryError(message, code="syntax", span=span, hint="remove the comma, or add another item")
     hint = f"add it, or remove `{token.text}`"
-    if wanted.name and found.kind is Kind.WORD:
+    if wanted.name and found.kind is TokenKind.WORD:
         hint = f"`{found.text}` is a word of the language; as a name it is written in backticks"
     message = f"after `{token.text}` {wanted.what} should follow, not `{found.text}`"
     return QueryError(message, code="syntax", span=found.span, hint=hint)
@@ -144,10 +144,10 @@ def _check_beside(tokens: Tokens, index: int) -> None:
     if index + 1 >= len(tokens):
         return
     token, after = tokens[index], tokens[index + 1]
-    if token.kind is after.kind is Kind.STRING:
+    if token.kind is after.kind is TokenKind.STRING:
         message = "two strings beside each other"
         hint = "join them with ||; a quote inside a string is written ''"
-    elif token.end == after.start and Kind.SIGN not in (token.kind, after.kind):
+    elif token.end == after.start and TokenKind.SIGN not in (token.kind, after.kind):
         message = f"`{token.text}{after.text}` is not one thing"
         hint = "put a space between, or the whole name in backticks; the only prefix of a string is X"
     else:
@@ -215,7 +215,7 @@ def is_misspelt(tokens: Tokens, index: int, keyword: str) -> bool:
 
 def _meant(tokens: Tokens, index: int) -> list[tuple[float, str]]:
     """The keyword that a name may have been meant to be, and how much alike they are; or nothing."""
-    if not 0 <= index < len(tokens) or tokens[index].kind is not Kind.WORD or is_keyword(tokens, index):
+    if not 0 <= index < len(tokens) or tokens[index].kind is not TokenKind.WORD or is_keyword(tokens, index):
         return []
     word = tokens.word(index)
     close = get_close_matches(word, sorted(_SUGGESTED), n=1, cutoff=0.6)

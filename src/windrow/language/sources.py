@@ -13,12 +13,12 @@ from windrow.errors import QueryError, Span
 from windrow.language.converter import Converter
 from windrow.language.lift_laterals import UNNESTING
 from windrow.language.syntax import (
+    FromEntry,
     Name,
     Node,
-    Query,
+    QueryExpression,
     Select,
     SelectItem,
-    Source,
     Star,
     Unnesting,
     WindowSyntax,
@@ -36,7 +36,7 @@ _JOIN_WORDS = words("LEFT RIGHT FULL OUTER SEMI ANTI INNER")
 class SourceConverter(Converter):
     """Converts what stands in FROM."""
 
-    def from_clause(self, node: exp.Select) -> tuple[tuple[Source, ...], tuple[Node, ...]]:
+    def from_clause(self, node: exp.Select) -> tuple[tuple[FromEntry, ...], tuple[Node, ...]]:
         begin = node.args.get("from_")
         if begin is None:
             return (), ()
@@ -65,7 +65,7 @@ class SourceConverter(Converter):
     def _joins_of(self, node: exp.Expr) -> Iterable[exp.Expr]:
         return node.args.get("joins") or ()
 
-    def _using(self, join: exp.Expr, sources: list[Source]) -> list[Node]:
+    def _using(self, join: exp.Expr, sources: list[FromEntry]) -> list[Node]:
         columns = [self.name_of(column) for column in join.args.get("using") or ()]
         if columns and sources[-1].join in ("RIGHT", "FULL"):
             name, right = columns[0].name, sources[-1].alias or sources[-1].name
@@ -115,7 +115,7 @@ class SourceConverter(Converter):
         span = self.place(node)
         return Unnesting(span, token.word, array, name, tuple(columns), side == "LEFT")
 
-    def _source(self, node: exp.Expr) -> Source:
+    def _source(self, node: exp.Expr) -> FromEntry:
         if isinstance(node, exp.Subquery):
             return self._nested_source(node)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
@@ -130,9 +130,9 @@ class SourceConverter(Converter):
         query = self.ctes.use(name.name, name.span)
         if query is not None:
             alias = alias or name.name
-        return self._finished(Source(span, None if query else name.name, query, alias, window))
+        return self._finished(FromEntry(span, None if query else name.name, query, alias, window))
 
-    def _function_source(self, function: TableFunction, node: exp.Table) -> Source:
+    def _function_source(self, function: TableFunction, node: exp.Table) -> FromEntry:
         """A window function over a stream; over a name of WITH, the window goes to the stream inside."""
         alias, alias_span = self._alias(node)
         close = self.tokens[self.tokens.before(function.span.end)]
@@ -144,11 +144,11 @@ class SourceConverter(Converter):
         span = function.span.to(alias_span or function.span)
         query = self.ctes.use(function.name, function.span)
         if query is None:
-            return Source(span, function.name, None, alias, window, function.word)
+            return FromEntry(span, function.name, None, alias, window, function.word)
         inner = _windowed_inside(query, window, function)
-        return Source(span, None, inner, alias or function.name, None, function.word)
+        return FromEntry(span, None, inner, alias or function.name, None, function.word)
 
-    def _nested_source(self, node: exp.Subquery) -> Source:
+    def _nested_source(self, node: exp.Subquery) -> FromEntry:
         self.only(node, {"this", "alias", "joins"})
         if isinstance(node.this, exp.Table):
             hint = "remove them, or write (SELECT …)"
@@ -158,9 +158,9 @@ class SourceConverter(Converter):
         close = self.tokens[self.tokens.before(query.span.end)]
         alias, alias_span = self._alias(node)
         window = self._window(close.start, node)
-        return self._finished(Source(query.span.to(alias_span or query.span), None, query, alias, window))
+        return self._finished(FromEntry(query.span.to(alias_span or query.span), None, query, alias, window))
 
-    def _finished(self, source: Source) -> Source:
+    def _finished(self, source: FromEntry) -> FromEntry:
         return replace(source, span=source.span.to(source.window.span)) if source.window else source
 
     def _alias(self, node: exp.Expr) -> tuple[str | None, Span | None]:
@@ -183,7 +183,7 @@ class SourceConverter(Converter):
             raise QueryError("two windows on one stream", code="window-place", span=behind.span, hint=hint)
         return window or behind
 
-    def with_stray_window(self, sources: tuple[Source, ...], span: Span) -> tuple[Source, ...]:
+    def with_stray_window(self, sources: tuple[FromEntry, ...], span: Span) -> tuple[FromEntry, ...]:
         """`FROM bids GROUP BY item [RANGE …]`: a window at the end of GROUP BY is that of the only source."""
         for start in [start for start in self.lifted.windows if span.start <= start < span.end]:
             if len(sources) == 1 and sources[0].window is None and self._in_group_by(start, span):
@@ -200,7 +200,9 @@ class SourceConverter(Converter):
         return False
 
 
-def _windowed_inside(query: Query, window: WindowSyntax, function: TableFunction) -> Query:
+def _windowed_inside(
+    query: QueryExpression, window: WindowSyntax, function: TableFunction
+) -> QueryExpression:
     """σ and π of one stream under a window are the window under σ and π."""
     simple = (
         isinstance(query, Select)

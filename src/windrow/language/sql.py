@@ -21,12 +21,12 @@ from windrow.language.shape import check_shape, unexpected
 from windrow.language.tokens import Tokens
 
 if TYPE_CHECKING:
-    from windrow.language.syntax import Node, Query, SelectItem
+    from windrow.language.syntax import Node, QueryExpression, SelectItem
 
 _PREFIX = "SELECT "
 
 
-def read_query(tokens: Tokens) -> Query:
+def read_query(tokens: Tokens) -> QueryExpression:
     """A SELECT or set operation, from all of the tokens."""
     check_nesting(tokens)
     if not len(tokens):

@@ -42,7 +42,7 @@ from windrow.language.syntax import (
     Show,
     Statement,
 )
-from windrow.language.tokens import Kind, Tokens
+from windrow.language.tokens import TokenKind, Tokens
 
 if TYPE_CHECKING:
     from windrow.errors import Span
@@ -353,7 +353,9 @@ def _begins_option(cursor: Cursor) -> bool:
     after = cursor.tokens.items[cursor.index + 1 : cursor.index + 2]
     if cursor.word == "MAX":
         return cursor.next_is("MAX", "GAP")
-    wanted = {"INTO": Kind.STRING, "PRIORITY": Kind.NUMBER, "EVERY": Kind.NUMBER}.get(cursor.word)
+    wanted = {"INTO": TokenKind.STRING, "PRIORITY": TokenKind.NUMBER, "EVERY": TokenKind.NUMBER}.get(
+        cursor.word
+    )
     if cursor.word == "PRIORITY" and cursor.tokens.word(cursor.index + 1) == "-":
         return True
     if cursor.next_is("EVERY", "INTERVAL"):

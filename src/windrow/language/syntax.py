@@ -144,7 +144,7 @@ class CastTo(Node):
 class ExistsTest(Node):
     """`[NOT] EXISTS (SELECT …)`."""
 
-    query: Query
+    query: QueryExpression
     negated: bool
 
 
@@ -153,7 +153,7 @@ class InTest(Node):
     """`x [NOT] IN (SELECT …)`, or `(x, y) [NOT] IN (SELECT …)`."""
 
     args: tuple[Node, ...]
-    query: Query
+    query: QueryExpression
     negated: bool = False
 
 
@@ -161,7 +161,7 @@ class InTest(Node):
 class ScalarQuery(Node):
     """`(SELECT …)` where a value stands."""
 
-    query: Query
+    query: QueryExpression
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class FrameSyntax(Node):
 
 
 @dataclass(frozen=True)
-class Over(Node):
+class OverCall(Node):
     """`ROW_NUMBER() OVER (PARTITION BY … ORDER BY …)`; `order` has each key with whether it is descending.
     `call` is what stands before OVER, `frame` None where none is written."""
 
@@ -231,7 +231,7 @@ class SelectItem(Node):
 
 
 @dataclass(frozen=True)
-class Source(Node):
+class FromEntry(Node):
     """An entry of FROM: a named stream, table or query, or a nested query; with its window.
 
     `function` is TUMBLE, HOP, CUMULATE or SESSION, if the window is written so. Where any join of a SELECT is
@@ -239,7 +239,7 @@ class Source(Node):
     """
 
     name: str | None
-    query: Query | None
+    query: QueryExpression | None
     alias: str | None
     window: WindowSyntax | None
     function: str | None = None
@@ -260,16 +260,16 @@ class Unnesting(Node):
 
 
 @dataclass(frozen=True)
-class Query(Node):
+class QueryExpression(Node):
     """A SELECT or a set operation."""
 
 
 @dataclass(frozen=True)
-class Select(Query):
+class Select(QueryExpression):
     """One SELECT. JOIN … ON and comma joins are both in `sources`, their conditions in `on`."""
 
     items: tuple[SelectItem, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[FromEntry, ...]
     word: StreamWord
     distinct: bool = False
     unnests: tuple[Unnesting, ...] = ()
@@ -283,15 +283,15 @@ class Select(Query):
 
 
 @dataclass(frozen=True)
-class SetOperation(Query):
+class SetOperation(QueryExpression):
     """`left UNION ALL right` and its like; `kind` is UNION, EXCEPT or INTERSECT.
 
     `distinct` says that ALL was not written.
     """
 
     kind: str
-    left: Query
-    right: Query
+    left: QueryExpression
+    right: QueryExpression
     distinct: bool = False
 
 
@@ -366,7 +366,7 @@ class CreateQuery(Statement):
     """CREATE [OR REPLACE] QUERY; `every` and `at_most` are the quantities of EVERY … AT MOST."""
 
     name: str
-    query: Query
+    query: QueryExpression
     sink: str | None
     priority: int
     max_gap: int | None
@@ -403,7 +403,7 @@ class Show(Statement):
 class Explain(Statement):
     """EXPLAIN query."""
 
-    query: Query
+    query: QueryExpression
 
 
 @dataclass(frozen=True)
@@ -431,6 +431,6 @@ class Refresh(Statement):
 class SelectOnce(Statement):
     """A bare SELECT: run once over the live windows. `isolation` is LATEST or WINDOW, if it is given."""
 
-    query: Query
+    query: QueryExpression
     isolation: str | None = None
     priority: int = 0

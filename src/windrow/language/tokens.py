@@ -21,7 +21,7 @@ from functools import cached_property
 from windrow.errors import QueryError, Span
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     WORD = "word"
@@ -35,7 +35,7 @@ class Kind(Enum):
 class Token:
     """A piece of the text; `word` is it in capitals, so that quoted names are never keywords."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     word: str
@@ -50,12 +50,12 @@ class Token:
 
     @property
     def is_name(self) -> bool:
-        return self.kind in (Kind.WORD, Kind.QUOTED)
+        return self.kind in (TokenKind.WORD, TokenKind.QUOTED)
 
     @property
     def name(self) -> str:
         """The name without its quotes."""
-        if self.kind is not Kind.QUOTED:
+        if self.kind is not TokenKind.QUOTED:
             return self.text
         quote = self.text[0]
         return self.text[1:-1].replace(quote * 2, quote)
@@ -93,7 +93,7 @@ class Tokens:
     def words(self, index: int, count: int) -> tuple[str, ...]:
         return tuple(self.word(index + step) for step in range(count))
 
-    def is_kind(self, index: int, *kinds: Kind) -> bool:
+    def is_kind(self, index: int, *kinds: TokenKind) -> bool:
         """Whether the token at an index is of one of these kinds; none is outside."""
         return 0 <= index < len(self.items) and self.items[index].kind in kinds
 
@@ -197,7 +197,7 @@ def scan(text: str) -> Tokens:
             if len(found) - statement > MAX_TOKENS:
                 raise _too_long(found[-1])
         elif match[0] == ":" and _is_in_struct(found):
-            found.append(_token(Kind.SIGN, ":", match.start()))
+            found.append(_token(TokenKind.SIGN, ":", match.start()))
         elif kind != "space":
             raise _UNREADABLE[kind](match)
     return Tokens(text, tuple(found))
@@ -222,7 +222,7 @@ def _too_long(token: Token) -> QueryError:
     )
 
 
-_KINDS = {kind.name.lower(): kind for kind in Kind}
+_KINDS = {kind.name.lower(): kind for kind in TokenKind}
 _TOKEN = re.compile(
     r"""
       (?P<space>   \s++ | --[^\n]*+ | /\*(?!\+)(?s:.)*?\*/ )
@@ -240,8 +240,8 @@ _TOKEN = re.compile(
 )
 
 
-def _token(kind: Kind, text: str, start: int) -> Token:
-    return Token(kind, text, start, text.upper() if kind in (Kind.WORD, Kind.SIGN) else "")
+def _token(kind: TokenKind, text: str, start: int) -> Token:
+    return Token(kind, text, start, text.upper() if kind in (TokenKind.WORD, TokenKind.SIGN) else "")
 
 
 _NEVER_CLOSED = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from windrow.errors import QueryError
 from windrow.language.syntax import words
-from windrow.language.tokens import Kind, Tokens
+from windrow.language.tokens import TokenKind, Tokens
 
 OVER_ALL_ROWS = ("NTILE", "PERCENT_RANK", "CUME_DIST", "LEAD", "NTH_VALUE")
 
@@ -50,7 +50,7 @@ def source_of(tokens: Tokens, index: int) -> str:
     after = [at for at in range(index, len(tokens)) if tokens.word(at) == "FROM"]
     before = [at for at in range(index, -1, -1) if tokens.word(at) == "FROM"]
     for at in (*after[:1], *before[:1]):
-        if tokens.is_kind(at + 1, Kind.WORD, Kind.QUOTED):
+        if tokens.is_kind(at + 1, TokenKind.WORD, TokenKind.QUOTED):
             return tokens[at + 1].text
     return "s"
 
@@ -120,7 +120,7 @@ _BEGINS_OPERAND = frozenset({"(", "NOT", "CASE", "EXISTS", "NULL", "TRUE", "FALS
 def is_keyword(tokens: Tokens, index: int) -> bool:
     """Whether the word at an index is one of the language, and not somebody's name."""
     word = tokens.word(index)
-    if tokens[index].kind is not Kind.WORD or "." in (tokens.word(index - 1), tokens.word(index + 1)):
+    if tokens[index].kind is not TokenKind.WORD or "." in (tokens.word(index - 1), tokens.word(index + 1)):
         return False
     if word in RESERVED:
         return True
@@ -129,7 +129,7 @@ def is_keyword(tokens: Tokens, index: int) -> bool:
     if word == "QUALIFY":
         return ends_operand(tokens, index - 1) and begins_operand(tokens, index + 1)
     if word == "ESCAPE":
-        return tokens.is_kind(index + 1, Kind.STRING)
+        return tokens.is_kind(index + 1, TokenKind.STRING)
     if word not in _AFTER and word not in _BEFORE:
         return False
     before, after = tokens.word(index - 1), tokens.word(index + 1)
@@ -141,7 +141,7 @@ def ends_operand(tokens: Tokens, index: int) -> bool:
     if not 0 <= index < len(tokens):
         return False
     token = tokens[index]
-    if token.kind is Kind.SIGN:
+    if token.kind is TokenKind.SIGN:
         return token.word in (")", "]", "*")
     return not is_keyword(tokens, index) or token.word in ("END", "NULL", "TRUE", "FALSE")
 
@@ -153,7 +153,7 @@ def begins_operand(tokens: Tokens, index: int) -> bool:
     token = tokens[index]
     if token.word in _BEGINS_OPERAND:
         return True
-    return token.kind is not Kind.SIGN and not is_keyword(tokens, index)
+    return token.kind is not TokenKind.SIGN and not is_keyword(tokens, index)
 
 
 # SQL that is not Windrow's.

@@ -29,17 +29,17 @@ from windrow.language.literals import interval
 from windrow.language.syntax import (
     Apply,
     Constant,
+    FromEntry,
     Name,
     Node,
-    Query,
+    QueryExpression,
     Select,
     SelectItem,
-    Source,
     Star,
     WindowSyntax,
     words,
 )
-from windrow.language.tokens import Kind, Tokens
+from windrow.language.tokens import TokenKind, Tokens
 from windrow.windows.bracket import WindowClause
 from windrow.windows.units import Quantity
 
@@ -200,9 +200,9 @@ class _Reader:
         found = interval_at(part, 0)
         if found is not None and found[1] == len(part) - 1:
             return sign * found[0], True
-        if len(part) == 1 and part[0].kind is Kind.STRING:
+        if len(part) == 1 and part[0].kind is TokenKind.STRING:
             return sign * interval(part[0].text[1:-1], (), part.span), True
-        if len(part) == 1 and part[0].kind is Kind.NUMBER and part[0].text.isdecimal():
+        if len(part) == 1 and part[0].kind is TokenKind.NUMBER and part[0].text.isdecimal():
             return sign * int(part[0].text), False
         hint = "write INTERVAL '10' MINUTE, or a bare number where the attribute is a number"
         raise QueryError("this is not a length", code="window-size", span=part.span, hint=hint)
@@ -268,7 +268,7 @@ def _is_window(node: Node) -> bool:
     return isinstance(node, Apply) and node.function in _KEYS and len(node.args) > 1
 
 
-def _only_source(select: Select, key: Apply) -> Source:
+def _only_source(select: Select, key: Apply) -> FromEntry:
     name = key.function.upper() if key.function not in _STRUCTS else key.function
     if len(select.sources) != 1:
         _refuse(
@@ -336,11 +336,11 @@ def _partition(node: Node, select: Select) -> str:
     return node.parts[-1]
 
 
-def _filtered(source: Source, select: Select) -> Source:
+def _filtered(source: FromEntry, select: Select) -> FromEntry:
     """The stream without the rows that WHERE leaves out."""
     star = SelectItem(source.span, Star(source.span), None)
     inner = Select(select.span, (star,), (source,), StreamWord.AUTO, where=select.where)
-    return Source(source.span, None, inner, source.alias or source.name, None)
+    return FromEntry(source.span, None, inner, source.alias or source.name, None)
 
 
 def _named(select: Select, key: Apply) -> Select:
@@ -434,7 +434,7 @@ def _mapped(value: Any, change: Callable[[Node], Node | None]) -> Any:
     """The syntax with every node replaced that `change` gives another for; nested queries stay."""
     if isinstance(value, tuple):
         return tuple(_mapped(item, change) for item in value)
-    if not isinstance(value, Node) or isinstance(value, Query):
+    if not isinstance(value, Node) or isinstance(value, QueryExpression):
         return value
     found = change(value)
     if found is not None:

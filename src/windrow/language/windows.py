@@ -29,7 +29,7 @@ from windrow.errors import QueryError, Span, nearest
 from windrow.language.lift_literals import ends_interval, interval_at
 from windrow.language.literals import DAY, has_zone, instant, plain_number
 from windrow.language.syntax import Constant, Node, PointSyntax, WindowSyntax, placed, words
-from windrow.language.tokens import Kind, Token, Tokens
+from windrow.language.tokens import Token, TokenKind, Tokens
 from windrow.language.vocabulary import ends_operand, is_keyword
 from windrow.windows.bracket import WORDS, WindowClause
 from windrow.windows.domain import MAX_INT64, Domain
@@ -81,7 +81,7 @@ def unexpected(inside: Tokens, offset: int | None) -> QueryError:
 
 def _is_misspelt(inside: Tokens, index: int) -> bool:
     """Whether a word was taken for a unit, and is none, but almost a part of a window: `RANGE 60 SLYDE 5`."""
-    if index < 0 or inside[index].kind is not Kind.WORD or is_unit(inside[index].word):
+    if index < 0 or inside[index].kind is not TokenKind.WORD or is_unit(inside[index].word):
         return False
     close = nearest(inside[index].word, PARTS)
     return inside[index].word not in PARTS and close is not None and close.startswith("did")
@@ -94,9 +94,9 @@ def _hint(inside: Tokens, index: int) -> str | None:
     if index >= len(inside):
         return None
     token = inside[index]
-    if token.kind is Kind.WORD:
+    if token.kind is TokenKind.WORD:
         return _word_hint(token.word, index)
-    if token.kind is Kind.QUOTED or index == 0:
+    if token.kind is TokenKind.QUOTED or index == 0:
         return f"a window begins with {KINDS}; elements of arrays have no spelling"
     if token.word == "-" and inside[index - 1].is_name:
         return "quote names with a hyphen: `seg-id`"
@@ -271,7 +271,7 @@ def _point(part: Any) -> int | Decimal | tuple[str, Span]:
 
 
 def _text(label: Label) -> str:
-    return Token(Kind.STRING, label.value, 0, "").value
+    return Token(TokenKind.STRING, label.value, 0, "").value
 
 
 def _attribute(part: Parsed) -> str:
@@ -285,7 +285,7 @@ def _attribute(part: Parsed) -> str:
 
 
 def _name(label: Label) -> str:
-    kind = Kind.QUOTED if label.value[0] in '`"' else Kind.WORD
+    kind = TokenKind.QUOTED if label.value[0] in '`"' else TokenKind.WORD
     return Token(kind, label.value, 0, "").name
 
 
@@ -313,7 +313,12 @@ _KEYWORDS = PARTS | {"BY", "AT", "START", "RANK", "FROM"}
 _ONLY_AFTER = {"BY": {"PARTITION"}, "AT": {"START"}}
 _ONLY_BEFORE = {"START": {"AT"}, "RANK": {"("}, "PARTITION": {"BY"}}
 _SIGNS = {"-": "MINUS", ",": "COMMA", "(": "OPEN", ")": "CLOSE"}
-_KINDS = {Kind.STRING: "STRING", Kind.NUMBER: "NUMBER", Kind.QUOTED: "NAME", Kind.WORD: "NAME"}
+_KINDS = {
+    TokenKind.STRING: "STRING",
+    TokenKind.NUMBER: "NUMBER",
+    TokenKind.QUOTED: "NAME",
+    TokenKind.WORD: "NAME",
+}
 _AFTER_LIFETIME = {"WATTR", "INTERNAL"}
 
 
@@ -391,7 +396,7 @@ def _labels(inside: Tokens, begin: int, end: int) -> list[Label]:
 
 def _is_plain_interval(inside: Tokens, index: int) -> bool:
     """INTERVAL '1' MONTH, which is a number and a unit; a day of it is one of the calendar."""
-    written = inside.word(index) == "INTERVAL" and inside.is_kind(index + 1, Kind.STRING)
+    written = inside.word(index) == "INTERVAL" and inside.is_kind(index + 1, TokenKind.STRING)
     if not written or not is_unit(inside.word(index + 2)) or inside.word(index + 3) == "TO":
         return False
     return inside[index + 1].value.strip().isdigit()
@@ -419,9 +424,9 @@ def _type(inside: Tokens, index: int) -> str:
     word = token.word
     if word in _SIGNS:
         return _SIGNS[word]
-    if word in ("TIMESTAMP", "DATE") and inside.is_kind(index + 1, Kind.STRING):
+    if word in ("TIMESTAMP", "DATE") and inside.is_kind(index + 1, TokenKind.STRING):
         return word
-    if token.kind is Kind.WORD and _follows_number(inside, index):
+    if token.kind is TokenKind.WORD and _follows_number(inside, index):
         return "UNIT"
     placed_right = before in _ONLY_AFTER.get(word, {before}) and after in _ONLY_BEFORE.get(word, {after})
     return word if word in _KEYWORDS and placed_right else _KINDS.get(token.kind, "SIGN")
@@ -429,7 +434,7 @@ def _type(inside: Tokens, index: int) -> str:
 
 def _follows_number(inside: Tokens, index: int) -> bool:
     """A word after a number is its unit, unless it begins the next part; ROWS there is a unit."""
-    if index == 0 or inside[index - 1].kind is not Kind.NUMBER:
+    if index == 0 or inside[index - 1].kind is not TokenKind.NUMBER:
         return False
     return inside.word(index) not in _KEYWORDS - {"ROWS"}
 
@@ -473,7 +478,7 @@ def _whole(value: Node, scale: int) -> tuple[Node, int]:
 
 def _number_with_unit(written: Tokens) -> tuple[Node, str, Span] | None:
     """`5s`, where the unit looks like the suffix of a type; in a window it is a unit."""
-    if len(written) != 1 or written[0].kind is not Kind.NUMBER or written[0].text[-1] not in "sSdD":
+    if len(written) != 1 or written[0].kind is not TokenKind.NUMBER or written[0].text[-1] not in "sSdD":
         return None
     number = written[0]
     value, unit = plain_number(number.text, number.span)
@@ -483,7 +488,7 @@ def _number_with_unit(written: Tokens) -> tuple[Node, str, Span] | None:
 def _ends_in_unit(written: Tokens) -> bool:
     """Whether the last word stands behind a whole expression, and is not the end of an interval."""
     last = len(written) - 1
-    if not written.is_kind(last, Kind.WORD) or is_keyword(written, last):
+    if not written.is_kind(last, TokenKind.WORD) or is_keyword(written, last):
         return False
     behind = ends_operand(written, last - 1) and written.word(last - 1) != "*"
     return behind and not ends_interval(written, last)

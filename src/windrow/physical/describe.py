@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import TableKind
-from windrow.algebra.explain import Explanation, Step, gather
+from windrow.algebra.explain import ExplainStep, Explanation, gather
 from windrow.algebra.explain.operators import Spelling, operator_text
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, Subquery, TableScan, Window
@@ -64,7 +64,7 @@ def explained(
     )
 
 
-def steps_of(plan: PhysicalPlan) -> Step:
+def steps_of(plan: PhysicalPlan) -> ExplainStep:
     """The operators as EXPLAIN draws them; how much they keep is said where statistics are known."""
     sizes = estimate(plan.emit, plan.statistics) if plan.statistics.rates else {}
     return _step(plan.root, (), Spelling.of(plan.emit), sizes, plan.statistics)
@@ -114,14 +114,14 @@ def _step(
     spelling: Spelling,
     sizes: Mapping[Path, Estimate],
     statistics: Statistics,
-) -> Step:
+) -> ExplainStep:
     node = part.node
     inner = Spelling.of(node.query) if isinstance(node, Subquery) else spelling
     inner = Spelling.of(node) if isinstance(node, Emit) and not node.is_union else inner
     # a window right over a stream is one line: the stream has nothing to say of its own
     below = () if isinstance(node, Window) and isinstance(node.input, Scan) else part.inputs
     label = None if isinstance(node, TableScan) else node.label
-    return Step(
+    return ExplainStep(
         operator=operator_text(node, spelling),
         pattern=label.pattern if label else None,
         expiry=label.reason if label else "",

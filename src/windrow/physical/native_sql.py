@@ -27,13 +27,13 @@ from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.aggregates.partials import (
-    Counted,
+    CountPartial,
     ExactTotal,
     Extreme,
     FloatMoments,
     FloatTotal,
-    Part,
     Partial,
+    PartialColumns,
 )
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.cuts import Cut
@@ -214,7 +214,7 @@ def _aggregations(
         return f"CASE WHEN {condition} THEN {value} END"
 
     match partial:
-        case Counted():
+        case CountPartial():
             return [count]
         case ExactTotal() if args[0].type.is_integer and not partial.squared:
             value = f"CAST({_sql(args[0])} AS BIGINT)"
@@ -335,11 +335,11 @@ def native_ledger(ledger: Ledger) -> NativeLedger | None:
     kinds: dict[str, DataType] = {}
     for entry in (entry for sheet in ledger.sheets for entry in sheet.entries):
         shape = entry.shape
-        whole = shape.whole if isinstance(shape, Part) else shape
+        whole = shape.whole if isinstance(shape, PartialColumns) else shape
         found = _aggregations(whole, entry.args, entry.where, "")
         if found is None:
             return None
-        mine = found[shape.first : shape.stop] if isinstance(shape, Part) else found
+        mine = found[shape.first : shape.stop] if isinstance(shape, PartialColumns) else found
         for place, text in enumerate(mine):
             column = f"a{_digest(text)}"
             aggregations[column], columns[f"{entry.name}.{place}"] = text, column

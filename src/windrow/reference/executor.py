@@ -23,8 +23,8 @@ from windrow.algebra.plan import Emit, Scan, Window
 from windrow.algebra.values import canonical, canonical_rows
 from windrow.errors import DataError, StateError, nearest
 from windrow.reference.expressions import compile_expression
-from windrow.reference.streams import Evaluation
-from windrow.reference.world import Arrival, TableChange, Values, World
+from windrow.reference.streams import QueryEvaluation
+from windrow.reference.world import AcceptedRow, TableChange, Values, World
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant, check_instant
 from windrow.windows.progress import Batch, is_late
 
@@ -40,7 +40,7 @@ class StreamIntake:
     """One stream's accepted rows, late rows and progress."""
 
     stream: Stream
-    rows: list[Arrival] = field(default_factory=list)
+    rows: list[AcceptedRow] = field(default_factory=list)
     late: list[Values] = field(default_factory=list)
     sealed: bool = False
 
@@ -100,7 +100,7 @@ class StreamIntake:
                     if (t := self._of(row, name)) is not None and is_late(p, t)
                 )
                 self.late += [row] * bool(late_on)
-                self.rows.append(Arrival(row, len(self.rows) + 1, now, kept_at, late_on))
+                self.rows.append(AcceptedRow(row, len(self.rows) + 1, now, kept_at, late_on))
         for name, policy in self.stream.also:
             came = [self._of(arrival.values, name) for arrival in self.rows[first:]]
             for value in came:
@@ -185,7 +185,7 @@ class StreamIntake:
 
 
 @dataclass
-class TableIntake:
+class TableHistory:
     """One table's history."""
 
     table: Table
@@ -258,7 +258,7 @@ class ReferenceExecutor:
         streams = {stream.name: stream for window in self.windows for stream in window.streams}
         tables = [node.table.table for node in emit.walk() if isinstance(node, TableJoin)]
         self.streams = {name: StreamIntake(stream) for name, stream in streams.items()}
-        self.tables = {table.name: TableIntake(table) for table in tables}
+        self.tables = {table.name: TableHistory(table) for table in tables}
         self.handed_out: Counter[Change] = Counter()
         #: how far the clock had come before the input ended
         self.reached: Instant = -INFINITY
@@ -358,8 +358,8 @@ class ReferenceExecutor:
             {name: tuple(intake.changes) for name, intake in self.tables.items()},
         )
 
-    def _evaluation(self, clock: Instant) -> Evaluation:
-        return Evaluation(self.emit, self._world(), clock, self.reached)
+    def _evaluation(self, clock: Instant) -> QueryEvaluation:
+        return QueryEvaluation(self.emit, self._world(), clock, self.reached)
 
     def _group_place(self, intake: StreamIntake) -> int | None:
         """Where in the answer the column is by whose values it becomes final, if it does so by group."""

@@ -31,7 +31,7 @@ from windrow.algebra.operators import (
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Window
 from windrow.reference.expressions import compile_expression
-from windrow.reference.snapshot import Snapshot, elements, grouped, in_order, lives, table_rows, together
+from windrow.reference.snapshot import PlanSnapshot, elements, grouped, in_order, lives, table_rows, together
 from windrow.reference.world import Fact, Values, World
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.element import sort_key
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Piece:
+class IntervalRow:
     """A row valid in [vs, ve). `stays` is the least ve of its external windows: with INTERNAL windows a
     result stays until then, although its parts have left their windows. `origin` says what it is made of."""
 
@@ -79,18 +79,20 @@ class Pieces:
         self.breaks = frozenset(breaks)
         self.uniting = uniting
         #: aggregates and ranks over the rows of one instant are the snapshot's own definitions
-        self.moment = Snapshot(leaves, world, 0, 0)
+        self.moment = PlanSnapshot(leaves, world, 0, 0)
 
     @singledispatchmethod
-    def of(self, plan: Plan) -> list[Piece]:
+    def of(self, plan: Plan) -> list[IntervalRow]:
         """The pieces of the plan."""
         raise TypeError(f"no interval algebra is defined for {type(plan).__name__}")
 
     @of.register
-    def _(self, plan: Window) -> list[Piece]:
+    def _(self, plan: Window) -> list[IntervalRow]:
         rows = self.leaves[plan]
         return [
-            Piece(fact, interval.vs, interval.ve, INFINITY if plan.spec.internal else interval.ve, (place,))
+            IntervalRow(
+                fact, interval.vs, interval.ve, INFINITY if plan.spec.internal else interval.ve, (place,)
+            )
             for place, (fact, interval) in enumerate(
                 zip(rows.facts, plan.spec.intervals(rows.elements), strict=True)
             )
@@ -98,7 +100,7 @@ class Pieces:
         ]
 
     @of.register
-    def _(self, plan: Filter) -> list[Piece]:
+    def _(self, plan: Filter) -> list[IntervalRow]:
         return [
             piece
             for piece in self.of(plan.input)
@@ -106,7 +108,7 @@ class Pieces:
         ]
 
     @of.register
-    def _(self, plan: Project) -> list[Piece]:
+    def _(self, plan: Project) -> list[IntervalRow]:
         columns = [compile_expression(expression, plan.input.schema.names) for _, expression in plan.outputs]
         return [
             replace(
@@ -116,7 +118,7 @@ class Pieces:
         ]
 
     @of.register
-    def _(self, plan: Union) -> list[Piece]:
+    def _(self, plan: Union) -> list[IntervalRow]:
         return [
             replace(piece, origin=(branch, *piece.origin))
             for branch, part in enumerate(plan.inputs)
@@ -124,7 +126,7 @@ class Pieces:
         ]
 
     @of.register
-    def _(self, plan: Join) -> list[Piece]:
+    def _(self, plan: Join) -> list[IntervalRow]:
         return [
             met
             for parts in product(*(self.of(part) for part in plan.inputs))
@@ -132,7 +134,7 @@ class Pieces:
         ]
 
     @of.register
-    def _(self, plan: TableJoin) -> list[Piece]:
+    def _(self, plan: TableJoin) -> list[IntervalRow]:
         found = []
         for piece in self.of(plan.input):
             parts = [
@@ -146,7 +148,7 @@ class Pieces:
             found += parts
         return found
 
-    def _table_pieces(self, plan: TableJoin, piece: Piece) -> Iterator[Piece]:
+    def _table_pieces(self, plan: TableJoin, piece: IntervalRow) -> Iterator[IntervalRow]:
         if not plan.is_retroactive:
             rows = sorted(table_rows(self.world, plan.table, piece.fact.ts), key=sort_key)
             for place, row in enumerate(rows):
@@ -158,41 +160,43 @@ class Pieces:
             end = stop + self.lag
             copies[row, start] += 1
             origin = (sort_key(row), start, copies[row, start])
-            table = Piece(Fact(row, -INFINITY), start + self.lag, end, end, origin)
+            table = IntervalRow(Fact(row, -INFINITY), start + self.lag, end, end, origin)
             if met := intersection((piece, table)):
                 yield met
 
     @of.register
-    def _(self, plan: Distinct) -> list[Piece]:
+    def _(self, plan: Distinct) -> list[IntervalRow]:
         """δ*: the current row stays until it expires, then the youngest duplicate takes over."""
-        copies: dict[Values, list[Piece]] = defaultdict(list)
+        copies: dict[Values, list[IntervalRow]] = defaultdict(list)
         for piece in self.of(plan.input):
             copies[grouped(piece.fact.values)].append(piece)
         found = [piece for value, group in copies.items() for piece in _replaced(group, Fact(value, 0))]
         return united(found) if self.uniting else found
 
     @of.register
-    def _(self, plan: Except) -> list[Piece]:
+    def _(self, plan: Except) -> list[IntervalRow]:
         left, right = self._by_value(plan.left), self._by_value(plan.right)
         found = []
         for value, copies in left.items():
             taken = right.get(value, [])
             for start, stop in elementary(copies + taken):
                 count = sum(start in piece for piece in copies) - sum(start in piece for piece in taken)
-                found += [Piece(Fact(copies[0].fact.values, -INFINITY), start, stop, stop)] * max(0, count)
+                found += [IntervalRow(Fact(copies[0].fact.values, -INFINITY), start, stop, stop)] * max(
+                    0, count
+                )
         return levelled(found)
 
-    def _by_value(self, plan: Plan) -> dict[Values, list[Piece]]:
-        found: dict[Values, list[Piece]] = defaultdict(list)
+    def _by_value(self, plan: Plan) -> dict[Values, list[IntervalRow]]:
+        found: dict[Values, list[IntervalRow]] = defaultdict(list)
         for piece in self.of(plan):
             found[grouped(piece.fact.values)].append(piece)
         return found
 
     @of.register
-    def _(self, plan: Exists) -> list[Piece]:
+    def _(self, plan: Exists) -> list[IntervalRow]:
         right = self.of(plan.right)
         test = compile_expression(plan.predicate, plan.left.schema.names + plan.right.schema.names)
-        found: list[Piece] = []
+        found: list[IntervalRow] = []
         for piece in self.of(plan.left):
             matches = [other for other in right if test(piece.fact.values + other.fact.values, None) is True]
             met = [part for other in matches if (part := intersection((piece, other)))]
@@ -204,16 +208,16 @@ class Pieces:
         return found
 
     @of.register
-    def _(self, plan: Aggregate) -> list[Piece]:
+    def _(self, plan: Aggregate) -> list[IntervalRow]:
         keys = [compile_expression(key, plan.input.schema.names) for _, key in plan.keys]
-        groups: dict[Values, list[Piece]] = defaultdict(list)
+        groups: dict[Values, list[IntervalRow]] = defaultdict(list)
         for piece in self.of(plan.input):
             groups[grouped(tuple(key(piece.fact.values, None) for key in keys))].append(piece)
         return [piece for group, rows in groups.items() for piece in self._values(plan, group, rows)]
 
-    def _values(self, plan: Aggregate, group: Values, rows: list[Piece]) -> Iterator[Piece]:
+    def _values(self, plan: Aggregate, group: Values, rows: list[IntervalRow]) -> Iterator[IntervalRow]:
         """One piece for as long as the group's value stays the same."""
-        current: Piece | None = None
+        current: IntervalRow | None = None
         breaks = self.breaks if plan.is_internal else frozenset()
         for start, stop in elementary(rows, breaks):
             alive = [piece for piece in rows if start in piece]
@@ -229,31 +233,31 @@ class Pieces:
             if current is not None:
                 yield current
             youngest = max(piece.fact.ts for piece in alive)
-            current = Piece(Fact(value, youngest), start, stop, stays, (sort_key(group), start))
+            current = IntervalRow(Fact(value, youngest), start, stop, stays, (sort_key(group), start))
         if current is not None:
             yield current
 
     @of.register
-    def _(self, plan: Limit) -> list[Piece]:
+    def _(self, plan: Limit) -> list[IntervalRow]:
         """A row of higher rank pushes another out, also over INTERNAL windows."""
         rows = self.of(plan.input)
         found = []
         for start, stop in elementary(rows):
             alive = [piece.fact for piece in rows if start in piece]
-            found += [Piece(fact, start, stop, stop) for fact in self.moment.first_rows(plan, alive)]
+            found += [IntervalRow(fact, start, stop, stop) for fact in self.moment.first_rows(plan, alive)]
         return levelled(found)
 
     @of.register
-    def _(self, plan: Rank) -> list[Piece]:
+    def _(self, plan: Rank) -> list[IntervalRow]:
         rows = self.of(plan.input)
         found = []
         for start, stop in elementary(rows):
             alive = [piece.fact for piece in rows if start in piece]
-            found += [Piece(fact, start, stop, stop) for fact in self.moment.numbered(plan, alive)]
+            found += [IntervalRow(fact, start, stop, stop) for fact in self.moment.numbered(plan, alive)]
         return levelled(found)
 
     @of.register
-    def _(self, plan: Unnest) -> list[Piece]:
+    def _(self, plan: Unnest) -> list[IntervalRow]:
         array = compile_expression(plan.array, plan.input.schema.names)
         return [
             replace(
@@ -266,7 +270,7 @@ class Pieces:
         ]
 
     @of.register
-    def _(self, plan: Over) -> list[Piece]:
+    def _(self, plan: Over) -> list[IntervalRow]:
         rows = sorted(self.of(plan.input), key=lambda piece: in_order(piece.fact))
         more = self.moment.framed(plan, [piece.fact for piece in rows])
         return [
@@ -278,17 +282,19 @@ class Pieces:
         return compile_expression(predicate, source.schema.names)(values, None) is True
 
 
-def intersection(parts: Iterable[Piece]) -> Piece | None:
+def intersection(parts: Iterable[IntervalRow]) -> IntervalRow | None:
     """The join of pieces that are all valid at some instant."""
     chosen = tuple(parts)
     vs, ve = max(part.vs for part in chosen), min(part.ve for part in chosen)
     if vs >= ve:
         return None
     origin = tuple(part.origin for part in chosen)
-    return Piece(together(part.fact for part in chosen), vs, ve, min(part.stays for part in chosen), origin)
+    return IntervalRow(
+        together(part.fact for part in chosen), vs, ve, min(part.stays for part in chosen), origin
+    )
 
 
-def elementary(pieces: Iterable[Piece], also: Iterable[int] = ()) -> list[tuple[Instant, Instant]]:
+def elementary(pieces: Iterable[IntervalRow], also: Iterable[int] = ()) -> list[tuple[Instant, Instant]]:
     """The intervals between neighbouring endpoints: nothing changes inside one."""
     chosen = list(pieces)
     ends = {end for piece in chosen for end in (piece.vs, piece.ve)}
@@ -296,7 +302,7 @@ def elementary(pieces: Iterable[Piece], also: Iterable[int] = ()) -> list[tuple[
     return list(pairwise(sorted(ends)))
 
 
-def _replaced(copies: list[Piece], shown: Fact, origin: tuple[Any, ...] = ()) -> Iterator[Piece]:
+def _replaced(copies: list[IntervalRow], shown: Fact, origin: tuple[Any, ...] = ()) -> Iterator[IntervalRow]:
     """One of the copies at a time: the current one until it expires, then the one that lives longest."""
     now: Instant = min((piece.vs for piece in copies), default=INFINITY)
     while now < INFINITY:
@@ -304,20 +310,20 @@ def _replaced(copies: list[Piece], shown: Fact, origin: tuple[Any, ...] = ()) ->
         if alive:
             youngest = max(alive, key=lambda piece: (piece.ve, piece.fact.ts))
             fact = Fact(shown.values, max(shown.ts, youngest.fact.ts))
-            yield Piece(fact, now, youngest.ve, max(youngest.ve, youngest.stays), origin)
+            yield IntervalRow(fact, now, youngest.ve, max(youngest.ve, youngest.stays), origin)
             now = youngest.ve
         else:
             now = min((piece.vs for piece in copies if piece.vs > now), default=INFINITY)
 
 
-def _witnessed(piece: Piece, matches: list[Piece]) -> Iterator[Piece]:
+def _witnessed(piece: IntervalRow, matches: list[IntervalRow]) -> Iterator[IntervalRow]:
     """A row while it has a match over INTERNAL windows: it stays as long as it would with any one of them."""
     for start, stop in elementary(matches):
         if alive := [match for match in matches if start in match]:
             yield replace(piece, vs=start, ve=stop, stays=max(match.stays for match in alive))
 
 
-def _without(piece: Piece, matches: list[Piece]) -> Iterator[Piece]:
+def _without(piece: IntervalRow, matches: list[IntervalRow]) -> Iterator[IntervalRow]:
     """The parts of a piece in which it has no match, as long as may be."""
     ends = {end for other in matches for end in (other.vs, other.ve)}
     free = [
@@ -328,9 +334,9 @@ def _without(piece: Piece, matches: list[Piece]) -> Iterator[Piece]:
     yield from united(free)
 
 
-def united(pieces: Iterable[Piece]) -> list[Piece]:
+def united(pieces: Iterable[IntervalRow]) -> list[IntervalRow]:
     """Adjacent pieces of one value as one: being replaced by a duplicate is no change."""
-    found: list[Piece] = []
+    found: list[IntervalRow] = []
     for piece in sorted(pieces, key=lambda piece: (repr(piece.fact.values), piece.vs)):
         last = found[-1] if found else None
         if last and last.fact.values == piece.fact.values and last.ve == piece.vs:
@@ -340,7 +346,7 @@ def united(pieces: Iterable[Piece]) -> list[Piece]:
     return found
 
 
-def levelled(pieces: Iterable[Piece]) -> list[Piece]:
+def levelled(pieces: Iterable[IntervalRow]) -> list[IntervalRow]:
     """Elementary copies joined into as few pieces as possible: the i-th copy goes on as the i-th."""
     at: dict[Fact, Counter[tuple[Instant, Instant]]] = defaultdict(Counter)
     for piece in pieces:
@@ -349,14 +355,14 @@ def levelled(pieces: Iterable[Piece]) -> list[Piece]:
     for fact, spans in at.items():
         for level in range(max(spans.values())):
             origin = (fact.ts, level)
-            run = [Piece(fact, vs, ve, ve, origin) for (vs, ve), n in spans.items() if n > level]
+            run = [IntervalRow(fact, vs, ve, ve, origin) for (vs, ve), n in spans.items() if n > level]
             found += united(run)
     return found
 
 
-def counted(pieces: Iterable[Piece]) -> list[Piece]:
+def counted(pieces: Iterable[IntervalRow]) -> list[IntervalRow]:
     """Pieces told apart by nothing but their values: the i-th copy of a row is one as long as there are i."""
-    copies: dict[Values, list[Piece]] = defaultdict(list)
+    copies: dict[Values, list[IntervalRow]] = defaultdict(list)
     for piece in pieces:
         copies[piece.fact.values].append(piece)
     cut = [

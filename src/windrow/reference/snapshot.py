@@ -94,7 +94,7 @@ def _before_row_of(unit: int, run: list[tuple[int, int]]) -> int:
     return before
 
 
-class Snapshot:
+class PlanSnapshot:
     """A plan evaluated at one instant.
 
     `leaves` are the rows below each window. `instant` picks the window states; `tables_at` is the
@@ -239,13 +239,13 @@ class Snapshot:
             groups.setdefault(group, []).append(fact)
         return groups
 
-    def _so_far(self, rows: Plan) -> Snapshot:
+    def _so_far(self, rows: Plan) -> PlanSnapshot:
         """The same with windows that forget nothing: what waves are made of."""
         states = {
             leaf: [place for place, row in enumerate(self.leaves[leaf].elements) if row.t <= self.instant]
             for leaf in rows.leaves
         }
-        return Snapshot(self.leaves, self.world, self.instant, self.tables_at, self.extent, states)
+        return PlanSnapshot(self.leaves, self.world, self.instant, self.tables_at, self.extent, states)
 
     def aggregate_row(
         self, plan: Aggregate, rows: Sequence[Fact], so_far: Sequence[Fact] = (), at: Instant = 0

@@ -24,10 +24,10 @@ from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Plan, StreamWord, Window
 from windrow.errors import DataError
 from windrow.reference.expressions import WindowContext
-from windrow.reference.pieces import Piece, Pieces, counted
+from windrow.reference.pieces import IntervalRow, Pieces, counted
 from windrow.reference.rows import LeafRows, RowsBelow
 from windrow.reference.scopes import moving_values
-from windrow.reference.snapshot import Snapshot
+from windrow.reference.snapshot import PlanSnapshot
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 def results(
     emit: Emit, leaves: Mapping[Window, LeafRows], world: World, lag: int, extents: Iterable[int]
-) -> list[Piece]:
+) -> list[IntervalRow]:
     """All results, with how long they stay.
 
     Every extent of a periodic aggregate is a result of its own, also when its value is the last one's; and
@@ -56,7 +56,7 @@ def results(
     return [replace(piece, vs=birth) for piece, birth in births if birth is not None]
 
 
-def staying(pieces: Iterable[Piece], at: int) -> Counter[Values]:
+def staying(pieces: Iterable[IntervalRow], at: int) -> Counter[Values]:
     """The results produced so far that still stay; one made of the same rows again is the same one."""
     found = {(piece.origin, piece.fact.values) for piece in pieces if piece.vs <= at < piece.stays}
     return Counter(values for _, values in found)
@@ -96,7 +96,7 @@ def _finite_ends(leaf: Window, rows: LeafRows) -> Iterator[int]:
         yield from (int(end) for end in (interval.vs, interval.ve) if end != INFINITY)
 
 
-def _refreshes(emit: Emit, piece: Piece, until: int) -> Sequence[int]:
+def _refreshes(emit: Emit, piece: IntervalRow, until: int) -> Sequence[int]:
     """`until` is the last refresh of results that stay."""
     spec = emit.leaves[0].spec
     born = spec.first_after(int(piece.vs))
@@ -108,7 +108,7 @@ def _refreshes(emit: Emit, piece: Piece, until: int) -> Sequence[int]:
 Relation = Counter["Values"]
 
 
-class Evaluation:
+class QueryEvaluation:
     """One query over one world, up to a clock: what is final is what `clock` says is final.
 
     `reached` is how far the clock had come before the input ended: what was reported by then stays.
@@ -129,7 +129,7 @@ class Evaluation:
     def _emitted(self, inner: Emit) -> list[tuple[Change, int]]:
         """What a nested query emits, with the instants of its rows: E-1 in a periodic one, else `at`."""
         before = int(inner.is_periodic and bool(lag_of(inner)))
-        changes = Evaluation(inner, self.world, self.clock, self.reached).changes()
+        changes = QueryEvaluation(inner, self.world, self.clock, self.reached).changes()
         return [(change, change.at - before) for change in changes]
 
     def changes(self) -> list[Change]:
@@ -165,13 +165,13 @@ class Evaluation:
         return self._snapshot(at).relation(self.emit.input)
 
     @cached_property
-    def _internal_results(self) -> list[Piece]:
+    def _internal_results(self) -> list[IntervalRow]:
         extents = self._slides() if self.emit.is_periodic else ()
         return results(self.emit, self.leaves, self.world, lag_of(self.emit), extents)
 
-    def _snapshot(self, at: int) -> Snapshot:
+    def _snapshot(self, at: int) -> PlanSnapshot:
         lag = lag_of(self.emit)
-        return Snapshot(self.leaves, self.world, at, at - lag)
+        return PlanSnapshot(self.leaves, self.world, at, at - lag)
 
     # Reports of extents by themselves: counted rows and sessions.
 
@@ -191,7 +191,7 @@ class Evaluation:
         for report in self._reported() or ():
             inside = [next(p for p, e in enumerate(elements) if e is member) for member in report.elements]
             extent = WindowContext(report.start, report.end)
-            snapshot = Snapshot(self.leaves, self.world, report.at, report.at, extent, {leaf: inside})
+            snapshot = PlanSnapshot(self.leaves, self.world, report.at, report.at, extent, {leaf: inside})
             yield from _rows("+", snapshot.relation(self.emit.input), report.at)
 
     # Reports at instants.

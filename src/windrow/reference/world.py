@@ -11,7 +11,7 @@ Values: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Arrival:
+class AcceptedRow:
     """An accepted row. `clock` is what the clock was when a late row was kept."""
 
     values: Values
@@ -35,7 +35,7 @@ class TableChange:
 class World:
     """What an evaluation from scratch starts from."""
 
-    streams: dict[str, tuple[Arrival, ...]] = field(default_factory=dict)
+    streams: dict[str, tuple[AcceptedRow, ...]] = field(default_factory=dict)
     tables: dict[str, tuple[TableChange, ...]] = field(default_factory=dict)
 
 

@@ -24,7 +24,7 @@ from windrow.errors import QueryError, StateError
 from windrow.server.formats import as_json
 
 if TYPE_CHECKING:
-    from windrow.server.service import Limits
+    from windrow.server.service import ClientLimits
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -74,10 +74,10 @@ def is_loopback(host: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class AccessTokens:
     """The tokens there are, each with its role. Without any, everybody may do everything.
 
-    >>> tokens = Tokens.of(["read 0123456789abcdef", "write fedcba9876543210"])
+    >>> tokens = AccessTokens.of(["read 0123456789abcdef", "write fedcba9876543210"])
     >>> tokens.role("0123456789abcdef"), tokens.role("fedcba9876543210"), tokens.role("guess")
     ('read', 'write', None)
     """
@@ -88,7 +88,7 @@ class Tokens:
     _cookies: tuple[tuple[bytes, str], ...] = ()
 
     @classmethod
-    def of(cls, lines: Iterable[str]) -> Tokens:
+    def of(cls, lines: Iterable[str]) -> AccessTokens:
         """One on each line, after its role: `read …` or `write …`; without one it may write."""
         known, cookies = [], []
         for number, line in enumerate(lines, start=1):
@@ -109,7 +109,7 @@ class Tokens:
         return cls(tuple(known), tuple(cookies))
 
     @classmethod
-    def read(cls, path: Path) -> Tokens:
+    def read(cls, path: Path) -> AccessTokens:
         """The tokens of a file that only its owner can read."""
         try:
             text, mode = path.read_text(encoding="utf-8"), path.stat().st_mode
@@ -129,7 +129,7 @@ class Tokens:
         return found
 
     @classmethod
-    def made(cls) -> tuple[Tokens, str]:
+    def made(cls) -> tuple[AccessTokens, str]:
         """A new token that may do everything, and its text."""
         text = secrets.token_urlsafe(32)
         return cls.of([text]), text
@@ -179,8 +179,8 @@ class Guard:
     """Stands before the routes."""
 
     app: App
-    limits: Limits
-    tokens: Tokens = field(default_factory=Tokens)
+    limits: ClientLimits
+    tokens: AccessTokens = field(default_factory=AccessTokens)
     #: names this server answers to; None: any, as it asks for tokens
     hosts: frozenset[str] | None = None
     #: the page that asks for a token

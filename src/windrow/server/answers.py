@@ -55,12 +55,12 @@ _SIZES = "SELECT query, SUM(bytes) FROM parts GROUP BY query"
 
 
 @dataclass(frozen=True, order=True)
-class Place:
+class ReadPosition:
     """How far a reader is.
 
-    >>> Place.parse("17"), str(Place.parse("17-2"))
-    (Place(commit=17, part=2147483647), '17-2')
-    >>> Place.parse("17") > Place.parse("17-2")
+    >>> ReadPosition.parse("17"), str(ReadPosition.parse("17-2"))
+    (ReadPosition(commit=17, part=2147483647), '17-2')
+    >>> ReadPosition.parse("17") > ReadPosition.parse("17-2")
     True
     """
 
@@ -96,9 +96,9 @@ class Part:
     body: bytes
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ReadPosition:
         """Where a reader is who has it."""
-        return Place(self.commit) if self.is_last else Place(self.commit, self.number)
+        return ReadPosition(self.commit) if self.is_last else ReadPosition(self.commit, self.number)
 
     @property
     def table(self) -> pa.Table:
@@ -118,9 +118,9 @@ class AnswerLog:
     ...     log = AnswerLog(Path(folder) / "answers.db")
     ...     for commit in (1, 2, 2):
     ...         log.add(Delivery("top", commit, table.schema, lambda: iter([table])))
-    ...     [part.commit for part in log.after("top", Place(0))], log.last("top")
+    ...     [part.commit for part in log.after("top", ReadPosition(0))], log.last("top")
     ...     log.close()
-    ([1, 2], Place(commit=2, part=2147483647))
+    ([1, 2], ReadPosition(commit=2, part=2147483647))
     """
 
     def __init__(self, path: Path, kept_bytes: int = KEPT_BYTES) -> None:
@@ -226,15 +226,15 @@ class AnswerLog:
 
     # ------------------------------------------------------------ reading
 
-    def after(self, query: str, place: Place, rows: int = PART_ROWS) -> list[Part]:
+    def after(self, query: str, place: ReadPosition, rows: int = PART_ROWS) -> list[Part]:
         """What comes after a place, oldest first: about so many rows, and at least one part."""
         return self._read("(place, part) > (?, ?) ORDER BY place, part", query, place, rows)
 
-    def before(self, query: str, place: Place, rows: int = PART_ROWS) -> list[Part]:
+    def before(self, query: str, place: ReadPosition, rows: int = PART_ROWS) -> list[Part]:
         """What comes before a place and is not at it, newest first."""
         return self._read("(place, part) < (?, ?) ORDER BY place DESC, part DESC", query, place, rows)
 
-    def _read(self, where: str, query: str, place: Place, rows: int) -> list[Part]:
+    def _read(self, where: str, query: str, place: ReadPosition, rows: int) -> list[Part]:
         text = f"SELECT place, part, is_last, rows, body FROM parts WHERE query = ? AND {where}"
         parts: list[Part] = []
         with (
@@ -250,11 +250,11 @@ class AnswerLog:
                     break
         return parts
 
-    def last(self, query: str) -> Place:
+    def last(self, query: str) -> ReadPosition:
         """The place of who has everything."""
         with self._storing() as found:
             (commit,) = found.execute("SELECT MAX(place) FROM parts WHERE query = ?", (query,)).fetchone()
-        return Place(max(commit or 0, self.gone(query)))
+        return ReadPosition(max(commit or 0, self.gone(query)))
 
     def gone(self, query: str) -> int:
         """Answers up to this commit may be gone: a reader who is before it has missed some."""

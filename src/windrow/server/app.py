@@ -21,8 +21,8 @@ from windrow.errors import StateError, WindrowError
 from windrow.language.once import Once
 from windrow.redaction import redacted
 from windrow.server import formats
-from windrow.server.access import COOKIE, Guard, Tokens, cookie_of
-from windrow.server.answers import ALL_PARTS, Place
+from windrow.server.access import COOKIE, AccessTokens, Guard, cookie_of
+from windrow.server.answers import ALL_PARTS, ReadPosition
 from windrow.server.events import EventStream, Feeds
 from windrow.server.gate import BusyError, Gate
 from windrow.server.metrics import CONTENT_TYPE, Clients, Metrics
@@ -170,12 +170,12 @@ _ROWS_BODY = {
 
 
 def create_app(
-    service: Service, tokens: Tokens | None = None, hosts: frozenset[str] | None = frozenset()
+    service: Service, tokens: AccessTokens | None = None, hosts: frozenset[str] | None = frozenset()
 ) -> Guard:
     """The server as an ASGI application. `hosts` are names it answers to besides the loopback's."""
     feeds = Feeds(service)
     metrics = Metrics(service.windrow, service.watch, lambda: Clients(service.counts, feeds.clients))
-    known = tokens or Tokens()
+    known = tokens or AccessTokens()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -405,8 +405,14 @@ def _add_queries(app: FastAPI, service: Service, feeds: Feeds) -> None:
     ) -> Response:
         """Committed answers, oldest first after a place, or newest first before one."""
         form = _form(accept)
-        back = None if before is None else Place(1 << 50) if before == "end" else Place.parse(before)
-        return await asyncio.to_thread(_page, service, form, name, Place.parse(after), back, limit)
+        back = (
+            None
+            if before is None
+            else ReadPosition(1 << 50)
+            if before == "end"
+            else ReadPosition.parse(before)
+        )
+        return await asyncio.to_thread(_page, service, form, name, ReadPosition.parse(after), back, limit)
 
     def following(events: AsyncGenerator[bytes, None]) -> EventStream:
         if feeds.clients >= limits.followers:
@@ -431,7 +437,7 @@ def _add_queries(app: FastAPI, service: Service, feeds: Feeds) -> None:
         """Server-sent events, one for each commit with answers (in parts of 1000 rows)."""
         service.query(name)
         place = last_event_id or after
-        return following(feeds.of_query(name, None if place is None else Place.parse(place)))
+        return following(feeds.of_query(name, None if place is None else ReadPosition.parse(place)))
 
     @app.get("/api/events", tags=["queries"], response_class=Response)
     async def everything(
@@ -440,20 +446,22 @@ def _add_queries(app: FastAPI, service: Service, feeds: Feeds) -> None:
     ) -> Response:
         """What the page shows: how the engine does, and the first rows of new answers of all queries."""
         place = last_event_id or after
-        return following(feeds.of_all(None if place is None else Place.parse(place)))
+        return following(feeds.of_all(None if place is None else ReadPosition.parse(place)))
 
 
-def _page(service: Service, form: str, name: str, after: Place, before: Place | None, limit: int) -> Response:
+def _page(
+    service: Service, form: str, name: str, after: ReadPosition, before: ReadPosition | None, limit: int
+) -> Response:
     query, parts, more = service.page(name, after, before, limit)
     tables = [part.table for part in parts]
     if before is not None:
         tables = [table.take(list(range(table.num_rows - 1, -1, -1))) for table in tables]
-        place = Place(parts[-1].commit, parts[-1].number) if parts else before
+        place = ReadPosition(parts[-1].commit, parts[-1].number) if parts else before
         end = str(place) if place.part != ALL_PARTS else str(place.commit)
         lost = False
     else:
         end = str(parts[-1].place if parts else after)
-        lost = after < Place(service.answers.gone(query.name)) and after.commit > 0
+        lost = after < ReadPosition(service.answers.gone(query.name)) and after.commit > 0
     table = formats.joined(query.columns, tables)
     headers = {"windrow-next": end, "windrow-more": str(more).lower()}
     newest = max((part.commit for part in parts), default=None)
@@ -505,7 +513,7 @@ def _add_rows(app: FastAPI, service: Service) -> None:
         return await asyncio.to_thread(service.quicken, name, body.times, _caller(request))
 
 
-def _add_page(app: FastAPI, pages: Pages, tokens: Tokens) -> None:
+def _add_page(app: FastAPI, pages: Pages, tokens: AccessTokens) -> None:
     @app.get("/", include_in_schema=False)
     async def home() -> Response:
         return pages.respond("index.html", None)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from windrow.server.answers import Place
+from windrow.server.answers import ReadPosition
 from windrow.server.formats import as_json, as_json_rows, columns_of
 from windrow.server.watch import steady
 
@@ -96,26 +96,26 @@ def event(name: str, data: Any, id_: str | None = None) -> bytes:
 class Tail:
     """The newest events of a query, for all who follow it; of each commit the first `most` rows, if not 0.
 
-    >>> tail = Tail("top", "top@1", Place(3))
-    >>> tail.add([(Place(4), b"four"), (Place(5), b"five")])
-    >>> tail.after(Place(3)), tail.after(Place(5))
+    >>> tail = Tail("top", "top@1", ReadPosition(3))
+    >>> tail.add([(ReadPosition(4), b"four"), (ReadPosition(5), b"five")])
+    >>> tail.after(ReadPosition(3)), tail.after(ReadPosition(5))
     ((Place(commit=5, part=2147483647), b'fourfive'), (Place(commit=5, part=2147483647), b''))
     """
 
-    def __init__(self, name: str, id_: str, start: Place, most: int = 0) -> None:
+    def __init__(self, name: str, id_: str, start: ReadPosition, most: int = 0) -> None:
         self.name, self.id, self.most = name, id_, most
         #: it has all events after `start`, up to `last`
         self.start = self.last = start
-        self._events: deque[tuple[Place, bytes]] = deque()
+        self._events: deque[tuple[ReadPosition, bytes]] = deque()
         self._bytes = 0
-        self._next: dict[Place, tuple[Place, bytes]] = {}
+        self._next: dict[ReadPosition, tuple[ReadPosition, bytes]] = {}
         self.bell = Bell()
         self.followers = 0
         #: no more comes, since the query is gone, or since its answers cannot be read
         self.is_over = False
         self.error: Exception | None = None
 
-    def add(self, written: Iterable[tuple[Place, bytes]], most_bytes: int = _TAIL_BYTES) -> None:
+    def add(self, written: Iterable[tuple[ReadPosition, bytes]], most_bytes: int = _TAIL_BYTES) -> None:
         """What was answered since, each with the place of who has it. The newest of so many bytes stay."""
         for self.last, text in written:
             self._events.append((self.last, text))
@@ -126,7 +126,7 @@ class Tail:
         self._next.clear()
         self.bell.strike()
 
-    def after(self, place: Place) -> tuple[Place, bytes]:
+    def after(self, place: ReadPosition) -> tuple[ReadPosition, bytes]:
         """What comes after a place that is not before `start`, and the place of who has it. Most who follow
         are at the same place, and get the same bytes."""
         if place >= self.last:
@@ -163,7 +163,7 @@ class Feeds:
         self._tails: dict[tuple[str, int], Tail] = {}
         #: queries that have answers their tails may not have yet
         self._fresh: set[str] = set()
-        self._behind: dict[tuple[Tail, Place], Future[list[tuple[Place, bytes]]]] = {}
+        self._behind: dict[tuple[Tail, ReadPosition], Future[list[tuple[ReadPosition, bytes]]]] = {}
         self._catching_up = asyncio.Semaphore(1)
         #: how many follow now
         self.clients = 0
@@ -222,16 +222,16 @@ class Feeds:
         except Exception as error:  # noqa: BLE001  those who follow this one are told, the others go on
             self._end(tail, error)
 
-    def _written(self, tail: Tail, place: Place) -> list[tuple[Place, bytes]]:
+    def _written(self, tail: Tail, place: ReadPosition) -> list[tuple[ReadPosition, bytes]]:
         """Some of the events after a place, each with the place of who has it."""
         log, name, told = self._service.answers, tail.name, []
-        if place < (gone := Place(log.gone(name))):
+        if place < (gone := ReadPosition(log.gone(name))):
             lost = {"query": name, "after": str(place), "gone": gone.commit}
             told, place = [(gone, b"" if tail.most else event("lost", lost, str(gone)))], gone
         parts = log.after(name, place)
         if tail.most:
             return told + [
-                (Place(each.commit), _text_of(each, tail.most)) for each in parts if not each.number
+                (ReadPosition(each.commit), _text_of(each, tail.most)) for each in parts if not each.number
             ]
         return told + [(each.place, _text_of(each, 0)) for each in parts]
 
@@ -240,7 +240,7 @@ class Feeds:
             del self._tails[tail.name, tail.most]
         tail.end(error)
 
-    async def _follow(self, query: Query, most: int = 0) -> tuple[Tail, Place]:
+    async def _follow(self, query: Query, most: int = 0) -> tuple[Tail, ReadPosition]:
         """The tail of a query, until `_leave`; and the place of who has everything."""
         last = await asyncio.to_thread(self._service.answers.last, query.name)
         tail = self._tails.get((query.name, most))
@@ -258,7 +258,7 @@ class Feeds:
         if not tail.followers:
             self._end(tail)
 
-    async def _next(self, tail: Tail, place: Place) -> tuple[Place, bytes]:
+    async def _next(self, tail: Tail, place: ReadPosition) -> tuple[ReadPosition, bytes]:
         """Some of the events after a place, and the place of who has them; no bytes if there are none yet."""
         while place < tail.start:
             key = tail, place
@@ -271,7 +271,7 @@ class Feeds:
                 return place, text
         return tail.after(place)
 
-    async def _catch_up(self, tail: Tail, place: Place) -> list[tuple[Place, bytes]]:
+    async def _catch_up(self, tail: Tail, place: ReadPosition) -> list[tuple[ReadPosition, bytes]]:
         """The same for one that is before the tail; if the log has nothing there, where the tail began."""
         async with self._catching_up:  # one at a time: epochs need the machine too
             start = tail.start
@@ -279,7 +279,7 @@ class Feeds:
 
     # ------------------------------------------------------------ clients
 
-    async def of_query(self, name: str, after: Place | None) -> AsyncGenerator[bytes, None]:
+    async def of_query(self, name: str, after: ReadPosition | None) -> AsyncGenerator[bytes, None]:
         """The answers of one query after a place; without one, those to come."""
         query = self._service.query(name)
         columns = columns_of(query.columns)
@@ -303,7 +303,7 @@ class Feeds:
         finally:
             self._leave(tail)
 
-    async def of_all(self, after: Place | None) -> AsyncGenerator[bytes, None]:
+    async def of_all(self, after: ReadPosition | None) -> AsyncGenerator[bytes, None]:
         """What a page shows: looks at the engine, and of every query's new answers the first rows.
 
         The ids of its events are commits: a page that comes back begins with the answers it has not seen.
@@ -311,7 +311,7 @@ class Feeds:
         service = self._service
         yield b"retry: 1000\n" + event("hello", await asyncio.to_thread(service.watch.history))
         tails: dict[str, Tail] = {}
-        places: dict[str, Place] = {}
+        places: dict[str, ReadPosition] = {}
         shown = b""
         try:
             while True:
@@ -322,7 +322,7 @@ class Feeds:
                 for name, query in steady(lambda: dict(service.windrow.queries)).items():
                     if name not in tails:
                         tails[name], last = await self._follow(query, _PAGE_ROWS)
-                        places.setdefault(name, Place(after.commit) if after is not None else last)
+                        places.setdefault(name, ReadPosition(after.commit) if after is not None else last)
                     text = b"?"
                     while text:
                         places[name], text = await self._next(tails[name], places[name])

@@ -25,10 +25,10 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass
-class Histogram:
+class TimeHistogram:
     """How often something took how long.
 
-    >>> histogram = Histogram()
+    >>> histogram = TimeHistogram()
     >>> histogram.add(0.03)
     >>> list(histogram.samples())[3:5], histogram.sum, histogram.count
     ([('0.05', 1), ('0.1', 1)], 0.03, 1)
@@ -63,8 +63,8 @@ class Metrics:
     ) -> None:
         self._windrow, self._watch, self._clients = windrow, watch, clients
         self._lock = Lock()
-        self._parts = {name: Histogram() for name in ("read", "close", "commit", "deliver")}
-        self._epochs = Histogram()
+        self._parts = {name: TimeHistogram() for name in ("read", "close", "commit", "deliver")}
+        self._epochs = TimeHistogram()
         self._backlog = 0
         watch.on_epoch = self.add
 
@@ -196,7 +196,7 @@ class _Page:
         self._lines += [f"{name}{_labels(labels)} {_number(value)}" for labels, value in samples]
 
     def histogram(
-        self, name: str, help_: str, samples: Iterable[tuple[Mapping[str, str], Histogram]]
+        self, name: str, help_: str, samples: Iterable[tuple[Mapping[str, str], TimeHistogram]]
     ) -> None:
         self._lines += [f"# HELP {name} {help_}", f"# TYPE {name} histogram"]
         for labels, histogram in samples:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Self
 import uvicorn
 
 from windrow.errors import StateError
-from windrow.server.access import Tokens, is_loopback
+from windrow.server.access import AccessTokens, is_loopback
 from windrow.server.app import create_app
 from windrow.server.service import Service
 
 if TYPE_CHECKING:
     from windrow.server.access import Guard
-    from windrow.server.service import Limits
+    from windrow.server.service import ClientLimits
     from windrow.session import Windrow
 
 #: seconds that clients have when the server ends
@@ -32,7 +32,7 @@ class Listener:
         service: Service,
         host: str = "127.0.0.1",
         port: int = 8642,
-        tokens: Tokens | None = None,
+        tokens: AccessTokens | None = None,
         names: Iterable[str] = (),
     ) -> None:
         if not is_loopback(host) and not tokens:
@@ -111,7 +111,7 @@ class Background:
     """A server in a thread of this process, around an engine of yours; `close` closes both."""
 
     def __init__(
-        self, windrow: Windrow, script: str = "", port: int = 0, limits: Limits | None = None
+        self, windrow: Windrow, script: str = "", port: int = 0, limits: ClientLimits | None = None
     ) -> None:
         self.service = Service(windrow, limits, script=script)
         self._listener = Listener(self.service, port=port)

@@ -33,7 +33,7 @@ from windrow.language.editor import suggestions
 from windrow.language.once import Once
 from windrow.language.parse import parse_script
 from windrow.redaction import redacted
-from windrow.server.answers import AnswerLog, LoggedSink, Place
+from windrow.server.answers import AnswerLog, LoggedSink, ReadPosition
 from windrow.server.formats import as_json_rows, columns_of, read_rows
 from windrow.server.runner import Runner
 from windrow.server.watch import Watch, plain, steady
@@ -59,7 +59,7 @@ _KEPT_SHARE = 0.98
 
 
 @dataclass(frozen=True)
-class Limits:
+class ClientLimits:
     """What one client, and all of them, may take."""
 
     #: of a SELECT: seconds, rows and bytes; how many run at once, and how many wait
@@ -94,13 +94,13 @@ class Service:
     def __init__(
         self,
         windrow: Windrow,
-        limits: Limits | None = None,
+        limits: ClientLimits | None = None,
         trigger: str = "1 second",
         script: str = "",
         *,
         needs_sources: bool = True,
     ) -> None:
-        self.windrow, self.limits = windrow, limits or Limits()
+        self.windrow, self.limits = windrow, limits or ClientLimits()
         #: whether streams have to say where their rows come from; without that, nothing could run
         self._needs_sources = needs_sources
         self.answers = AnswerLog(windrow.folder / "answers" / "answers.db")
@@ -323,16 +323,16 @@ class Service:
         return as_json_rows(query.gaps)
 
     def page(
-        self, name: str, after: Place | None, before: Place | None, rows: int
+        self, name: str, after: ReadPosition | None, before: ReadPosition | None, rows: int
     ) -> tuple[Query, list[Part], bool]:
         """Answers from the log, oldest first, or with `before` newest first; and whether there are more."""
         query = self.query(name)
         most = min(rows, self.limits.page_rows)
         if before is not None:
             parts = self.answers.before(query.name, before, most)
-            end = Place(parts[-1].commit, parts[-1].number) if parts else before
+            end = ReadPosition(parts[-1].commit, parts[-1].number) if parts else before
             return query, parts, bool(self.answers.before(query.name, end, 1))
-        parts = self.answers.after(query.name, after or Place(0), most)
+        parts = self.answers.after(query.name, after or ReadPosition(0), most)
         return query, parts, bool(parts and self.answers.after(query.name, parts[-1].place, 1))
 
     def recent(self, name: str, span: int, rows: int, column: str | None) -> dict[str, Any]:

@@ -16,14 +16,14 @@ from typing import Any
 from windrow.algebra.expressions import Expression
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.kernels.aggregates.partials import (
-    Counted,
+    CountPartial,
     Edge,
     ExactTotal,
     Extreme,
     FloatMoments,
     FloatTotal,
-    Part,
     Partial,
+    PartialColumns,
 )
 from windrow.kernels.aggregates.user_states import UserState
 from windrow.kernels.aggregates.value_tables import (
@@ -31,7 +31,7 @@ from windrow.kernels.aggregates.value_tables import (
     Cells,
     Counters,
     Listed,
-    Ordered,
+    OrderedRows,
     Ranks,
     Values,
     layout_of,
@@ -76,7 +76,7 @@ class Datum:
 
     def _layout_of_cells(self) -> TableLayout:
         assert isinstance(self.shape, Cells)
-        width = len(self.args) + (1 + len(self.order) if isinstance(self.shape, Ordered) else 0)
+        width = len(self.args) + (1 + len(self.order) if isinstance(self.shape, OrderedRows) else 0)
         return layout_of(self.shape, (), width)
 
     @cached_property
@@ -95,7 +95,7 @@ class Datum:
     def form(self) -> list[Any]:
         """What it is known by in a state directory, for its canonical text.
 
-        >>> [datum.form[0] for datum in parts_of(Counted(""), ())]
+        >>> [datum.form[0] for datum in parts_of(CountPartial(""), ())]
         [['count.1']]
         """
         cut = self.sub_windows
@@ -109,18 +109,18 @@ class Datum:
 
 #: of states that are shared; a number is raised when the columns of a state, or what they mean, change
 _DURABLE: dict[type, str] = {
-    Counted: "count.1",
+    CountPartial: "count.1",
     ExactTotal: "exact-total.1",
     FloatTotal: "float-total.1",
     FloatMoments: "float-moments.1",
-    Part: "part-of-state.1",
+    PartialColumns: "part-of-state.1",
     Extreme: "extreme.1",
     Edge: "edge.1",
     Values: "values.1",
     Buckets: "buckets.1",
     Ranks: "ranks.1",
     Counters: "counters.1",
-    Ordered: "rows-in-order.1",
+    OrderedRows: "rows-in-order.1",
     Listed: "lists.1",
 }
 
@@ -136,7 +136,7 @@ def _form(shape: Partial | Cells) -> list[Any]:
 
 def _name(shape: Partial | Cells) -> str:
     match shape:
-        case Part():
+        case PartialColumns():
             return "total of squares" if shape.first > 1 else "total"
         case Extreme():
             return "greatest" if shape.greatest else "least"
@@ -146,14 +146,14 @@ def _name(shape: Partial | Cells) -> str:
 
 
 _NAMES: dict[type, str] = {
-    Counted: "count",
+    CountPartial: "count",
     FloatMoments: "moments",
     UserState: "state",
     Values: "frequencies",
     Buckets: "buckets",
     Ranks: "ranks",
     Counters: "counters",
-    Ordered: "rows in order",
+    OrderedRows: "rows in order",
     Listed: "lists of the most frequent",
 }
 
@@ -163,18 +163,20 @@ def parts_of(
 ) -> Iterator[Datum]:
     """The data that a partial consists of, in the order of its columns."""
     match partial:
-        case Counted():
-            yield Datum(Counted(LABEL), args)
+        case CountPartial():
+            yield Datum(CountPartial(LABEL), args)
         case ExactTotal():
             total = ExactTotal(LABEL, partial.kind)
-            yield Datum(Counted(LABEL), args)
-            yield Datum(Part(LABEL, total, 1, len(total.combiners)), args)
+            yield Datum(CountPartial(LABEL), args)
+            yield Datum(PartialColumns(LABEL, total, 1, len(total.combiners)), args)
             if partial.squared:
                 squares = ExactTotal(LABEL, partial.kind, squared=True)
-                yield Datum(Part(LABEL, squares, len(total.combiners), len(squares.combiners)), args)
+                yield Datum(
+                    PartialColumns(LABEL, squares, len(total.combiners), len(squares.combiners)), args
+                )
         case FloatTotal():
-            yield Datum(Counted(LABEL), args)
-            yield Datum(Part(LABEL, FloatTotal(LABEL), 1, 2), args)
+            yield Datum(CountPartial(LABEL), args)
+            yield Datum(PartialColumns(LABEL, FloatTotal(LABEL), 1, 2), args)
         case _:
             yield Datum(_relabelled(partial), args, order)
 
@@ -184,8 +186,8 @@ def _relabelled(partial: Partial) -> Partial:
 
 
 #: the states that do not depend on the windows they are of
-_SHARED = (Counted, ExactTotal, FloatTotal, FloatMoments, Extreme, Edge, UserState)
-_SHARED_CELLS = (Values, Buckets, Ranks, Counters, Ordered, Listed)
+_SHARED = (CountPartial, ExactTotal, FloatTotal, FloatMoments, Extreme, Edge, UserState)
+_SHARED_CELLS = (Values, Buckets, Ranks, Counters, OrderedRows, Listed)
 
 
 def can_be_shared(shape: Partial | Cells) -> bool:
@@ -194,4 +196,4 @@ def can_be_shared(shape: Partial | Cells) -> bool:
 
 
 #: how many rows a group has
-ROW_COUNT = Datum(Counted(LABEL), ())
+ROW_COUNT = Datum(CountPartial(LABEL), ())

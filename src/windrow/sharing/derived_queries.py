@@ -20,12 +20,12 @@ from windrow.sharing.questions import MOST_INTERVALS
 from windrow.sharing.rules import MOST_PROBED, combined, holds_windows
 
 if TYPE_CHECKING:
-    from windrow.sharing.questions import Need, Question
+    from windrow.sharing.questions import Need, QueryNeeds
     from windrow.sharing.synopses import Family, Held, Wanted
 
 
 def cover_of(
-    question: Question, known: Callable[[Family], Iterable[Held]], most: int = MOST_PROBED
+    question: QueryNeeds, known: Callable[[Family], Iterable[Held]], most: int = MOST_PROBED
 ) -> dict[Need, Relevant[str]] | None:
     """Where all needs of a question can be taken from; None if anything would have to be added."""
     found: dict[Need, Relevant[str]] = {}

@@ -16,7 +16,7 @@ from windrow.sharing.rules import OF_ONE, OF_SEVERAL, averages_together, may_tak
 
 if TYPE_CHECKING:
     from windrow.sharing.predicates import Relevant
-    from windrow.sharing.questions import Need, Question
+    from windrow.sharing.questions import Need, QueryNeeds
     from windrow.sharing.synopses import Held
 
 # ------------------------------------------------------------ plans
@@ -33,7 +33,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Share:
+class QueryShare:
     """What one query takes from which synopses; `reason` is why it shares nothing, if so."""
 
     query: str
@@ -49,9 +49,9 @@ class SharingPlan:
 
     synopses: Mapping[str, Held]
     users: Mapping[str, tuple[str, ...]]
-    shares: Mapping[str, Share]
+    shares: Mapping[str, QueryShare]
     groups: tuple[Group, ...]
-    questions: Mapping[str, Question]
+    questions: Mapping[str, QueryNeeds]
 
     def lines(self, query: str) -> list[str]:
         """What a query shares, a line for each synopsis."""
@@ -98,7 +98,7 @@ Direct = Mapping[str, Sequence[tuple[str, tuple[int, ...]]]]
 
 
 def groups_of(
-    questions: Mapping[str, Question], recipes: Recipes, held: Mapping[str, Held]
+    questions: Mapping[str, QueryNeeds], recipes: Recipes, held: Mapping[str, Held]
 ) -> tuple[tuple[Group, ...], dict[tuple[str, str], tuple[str, ...]]]:
     """The groups, and the rules that concern a query and a synopsis of it."""
     links = list(_links(questions, recipes, held))
@@ -112,7 +112,7 @@ def groups_of(
     return groups, {key: tuple(sorted(rules)) for key, rules in concern.items()}
 
 
-def _links(questions: Mapping[str, Question], recipes: Recipes, held: Mapping[str, Held]) -> Iterator[Link]:
+def _links(questions: Mapping[str, QueryNeeds], recipes: Recipes, held: Mapping[str, Held]) -> Iterator[Link]:
     """Links enough to join every group; not all pairs, which would be many."""
     direct: defaultdict[str, list[tuple[str, tuple[int, ...]]]] = defaultdict(list)
     for query, needs in recipes.items():
@@ -143,7 +143,7 @@ def _of_one(held: Held, users: Sequence[tuple[str, tuple[int, ...]]]) -> Iterato
 
 
 def _of_several(
-    question: Question,
+    question: QueryNeeds,
     need: Need,
     relevant: Relevant[str],
     held: Mapping[str, Held],
@@ -159,7 +159,7 @@ def _of_several(
 
 
 def _averages(
-    questions: Mapping[str, Question], recipes: Recipes, held: Mapping[str, Held], direct: Direct
+    questions: Mapping[str, QueryNeeds], recipes: Recipes, held: Mapping[str, Held], direct: Direct
 ) -> Iterator[Link]:
     """An average goes with the sums and counts whose totals and counts it divides."""
     users: defaultdict[tuple[str, tuple[int, ...]], list[str]] = defaultdict(list)
@@ -183,9 +183,9 @@ def _averages(
                         break
 
 
-def _repeated(questions: Mapping[str, Question]) -> Iterator[Link]:
+def _repeated(questions: Mapping[str, QueryNeeds]) -> Iterator[Link]:
     """Queries that differ in nothing but their period, the most frequent one first."""
-    same: defaultdict[object, list[Question]] = defaultdict(list)
+    same: defaultdict[object, list[QueryNeeds]] = defaultdict(list)
     for question in questions.values():
         if len(question.lengths) == 1 and question.is_exact:
             same[unslid(question.emit)].append(question)

@@ -21,11 +21,11 @@ from windrow.kernels.columnar.expressions import can_fail
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
 from windrow.sharing.derived_queries import cover_of
 from windrow.sharing.grids import Grid, clustered
-from windrow.sharing.groups import Share, SharingPlan, groups_of
+from windrow.sharing.groups import QueryShare, SharingPlan, groups_of
 from windrow.sharing.predicates import Relevant, predicate_of
-from windrow.sharing.questions import MOST_INTERVALS, Need, Question, question_of
+from windrow.sharing.questions import MOST_INTERVALS, Need, QueryNeeds, question_of
 from windrow.sharing.rules import MOST_PROBED, holds_joins, holds_windows, relevant_synopses
-from windrow.sharing.synopses import Family, Held, Kind, Wanted, choose, expected_together
+from windrow.sharing.synopses import Family, Held, SynopsisKind, Wanted, choose, expected_together
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Names = Mapping[str, Expression]
 
 
-def join_question_of(name: str, emit: Emit) -> Question:
+def join_question_of(name: str, emit: Emit) -> QueryNeeds:
     """What a query over a join of two streams asks; a QueryError says why it shares nothing."""
     if emit.meaning is not StreamWord.RSTREAM or emit.is_internal:
         raise _alone("it does not answer per window of time")
@@ -66,7 +66,7 @@ def join_question_of(name: str, emit: Emit) -> Question:
     measured = dict(_needs(aggregate, names, where))
     keys = tuple(_put(key, names) for _, key in aggregate.keys)
     existence = Need(ROW_COUNT, predicate_of(conjunction(where)), is_sensitive=False)
-    return Question(name, emit, source, keys, lengths, slide, windows[0].origin, existence, measured)
+    return QueryNeeds(name, emit, source, keys, lengths, slide, windows[0].origin, existence, measured)
 
 
 def _needs(
@@ -175,7 +175,7 @@ class Planner:
 
     def __init__(self, most_probed: int = MOST_PROBED) -> None:
         self.most_probed = most_probed
-        self._questions: dict[str, Question] = {}
+        self._questions: dict[str, QueryNeeds] = {}
         self._reasons: dict[str, str] = {}
         self._recipes: dict[str, dict[Need, Relevant[str]]] = {}
         self._held: dict[str, Held] = {}
@@ -193,7 +193,7 @@ class Planner:
                 self._reasons[name] = error.message
         self.take(came)
 
-    def take(self, came: Sequence[Question]) -> None:
+    def take(self, came: Sequence[QueryNeeds]) -> None:
         """Questions come, all at once."""
         grids = _grids(came)
         for question in sorted(came, key=lambda each: len(each.existence.predicate.terms)):
@@ -203,13 +203,13 @@ class Planner:
                 for need in question.needs
             }
 
-    def cover(self, question: Question) -> dict[Need, Relevant[str]] | None:
+    def cover(self, question: QueryNeeds) -> dict[Need, Relevant[str]] | None:
         """Where all needs of a question can be taken from, nothing being added; None if that cannot be."""
         return cover_of(
             question, lambda family: [self._held[name] for name in self._families.get(family, ())]
         )
 
-    def take_from(self, question: Question, recipes: Mapping[Need, Relevant[str]]) -> None:
+    def take_from(self, question: QueryNeeds, recipes: Mapping[Need, Relevant[str]]) -> None:
         """A question comes whose needs are taken from these synopses, which get as long as it takes."""
         for need, relevant in recipes.items():
             for name in relevant.all:
@@ -220,7 +220,7 @@ class Planner:
 
     def adopt(
         self,
-        question: Question,
+        question: QueryNeeds,
         had: Sequence[Relevant[str]],
         known: Mapping[str, tuple[Grid, Predicate | None]],
     ) -> None:
@@ -235,7 +235,7 @@ class Planner:
                     if predicate is None and len(relevant.all) > 1:
                         raise KeyError(label)
                     mine = need.predicate if predicate is None else predicate
-                    self._held[label] = Held(label, family, grid, 1, Kind.BASIC, mine)
+                    self._held[label] = Held(label, family, grid, 1, SynopsisKind.BASIC, mine)
                     self._families[family].append(label)
                     self.made = max(self.made, int(label.removeprefix("p")))
         self.take_from(question, recipes)
@@ -273,7 +273,7 @@ class Planner:
         """The synopses there are, of no particular kind."""
         return self._held
 
-    def question(self, query: str) -> Question | None:
+    def question(self, query: str) -> QueryNeeds | None:
         """What a query asks; None if it shares nothing."""
         return self._questions.get(query)
 
@@ -302,9 +302,10 @@ class Planner:
         held = {name: _chosen(each, uses[name]) for name, each in self._held.items()}
         groups, rules = groups_of(self._questions, self._recipes, held)
         shares = {
-            name: Share(name, self._recipes[name], self._rules(name, held, rules)) for name in self._questions
+            name: QueryShare(name, self._recipes[name], self._rules(name, held, rules))
+            for name in self._questions
         }
-        shares |= {name: Share(name, reason=reason) for name, reason in self._reasons.items()}
+        shares |= {name: QueryShare(name, reason=reason) for name, reason in self._reasons.items()}
         users = {name: tuple(dict.fromkeys(use.query for use in uses[name])) for name in held}
         return SharingPlan(held, users, shares, groups, dict(self._questions))
 
@@ -325,7 +326,7 @@ class Planner:
     def _new(self, wanted: Wanted, grid: Grid) -> str:
         self.made += 1
         name = f"p{self.made}"
-        kind = Kind.BASIC if len(wanted.lengths) == 1 else Kind.BASIC_JOIN
+        kind = SynopsisKind.BASIC if len(wanted.lengths) == 1 else SynopsisKind.BASIC_JOIN
         held = Held(name, wanted.family, grid, 1, kind, wanted.predicate)
         self._held[name] = _sized(held, [held.intervals(wanted)])
         self._families[wanted.family].append(name)
@@ -366,13 +367,13 @@ class Planner:
         }
 
 
-def _asked(name: str, emit: Emit) -> Question:
+def _asked(name: str, emit: Emit) -> QueryNeeds:
     return question_of(name, emit) if len(emit.leaves) == 1 else join_question_of(name, emit)
 
 
-def _grids(questions: Sequence[Question]) -> dict[tuple[str, Need], Grid]:
+def _grids(questions: Sequence[QueryNeeds]) -> dict[tuple[str, Need], Grid]:
     """The grid each need would best have, with those of the same data and rows."""
-    same: defaultdict[tuple[Family, Predicate], list[tuple[Question, Need]]] = defaultdict(list)
+    same: defaultdict[tuple[Family, Predicate], list[tuple[QueryNeeds, Need]]] = defaultdict(list)
     for question in questions:
         for need in question.needs:
             same[question.wanted(need).family, need.predicate].append((question, need))

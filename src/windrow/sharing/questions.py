@@ -22,7 +22,7 @@ from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.aggregates.value_tables import Listed
 from windrow.kernels.columnar.expressions import can_fail
-from windrow.kernels.panes.answers import Answers
+from windrow.kernels.panes.answers import PaneAnswers
 from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
 from windrow.sharing.grids import Grid
@@ -47,7 +47,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Question:
+class QueryNeeds:
     """All that a query needs. `measured` has the needs of each partial, and of each table of cells."""
 
     name: str
@@ -96,7 +96,7 @@ class Question:
         }
 
 
-def question_of(name: str, emit: Emit) -> Question:
+def question_of(name: str, emit: Emit) -> QueryNeeds:
     """What a query over one stream asks; a QueryError says why it shares nothing."""
     query = SlidingQuery.of(emit)
     _check(query)
@@ -105,7 +105,7 @@ def question_of(name: str, emit: Emit) -> Question:
     cut, where = query.cut, conjuncts(normal.where)
     assert cut.range is not None
     needed = list(_needs(query, normal, measures, where))
-    return Question(
+    return QueryNeeds(
         name,
         emit,
         query.scan.stream.name,
@@ -119,10 +119,10 @@ def question_of(name: str, emit: Emit) -> Question:
     )
 
 
-def answers_of(question: Question) -> Answers:
+def answers_of(question: QueryNeeds) -> PaneAnswers:
     """What makes rows of the states that a question asks for."""
     query = SlidingQuery.of(question.emit)
-    return Answers(query, Measures(query.aggregate))
+    return PaneAnswers(query, Measures(query.aggregate))
 
 
 def _needs(

@@ -23,13 +23,13 @@ takes those at its own instants. Over joins it runs as the other does (`moving_o
 >>> from windrow.sharing.grids import Grid
 >>> from windrow.sharing.synopses import Family
 >>> median = Family("S", "frequencies of length")
->>> synopsis = Held("p1", median, Grid(60), 14, Kind.BASIC)
+>>> synopsis = Held("p1", median, Grid(60), 14, SynopsisKind.BASIC)
 >>> [holds_windows(synopsis, Wanted(median, *each)) for each in (((600,), 120), ((630,), 30))]
 [True, False]
->>> frequencies = Held("p1", median, Grid(1), 8, Kind.INTERVAL)
+>>> frequencies = Held("p1", median, Grid(1), 8, SynopsisKind.INTERVAL)
 >>> [rule((frequencies,), (7,), (7,)) for rule in OF_ONE.values()]
 [True, False, False, False]
->>> joined = Held("p1", Family(("S", "T"), "count of rows"), Grid(1), 8, Kind.RUNNING_JOIN, g=2)
+>>> joined = Held("p1", Family(("S", "T"), "count of rows"), Grid(1), 8, SynopsisKind.RUNNING_JOIN, g=2)
 >>> [name for name, rule in OF_ONE.items() if rule((joined,), (7, 8), (7, 8))], holds_joins(
 ...     joined, Wanted(joined.family, (7, 8), 1)
 ... )
@@ -47,7 +47,7 @@ from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.sharing.predicates import Relevant, find_cover, find_difference, find_disjoint_cover
-from windrow.sharing.synopses import Held, Kind, Wanted
+from windrow.sharing.synopses import Held, SynopsisKind, Wanted
 from windrow.windows.grid import SlideGrid
 from windrow.windows.panes import sub_windows_of
 from windrow.windows.ranges import RangeWindow
@@ -66,16 +66,16 @@ Together = Callable[[Sequence[Held], Lengths, Lengths], bool]
 MOST_PROBED = 4
 
 
-def _of_kinds(*kinds: Kind, alike: bool) -> Together:
+def _of_kinds(*kinds: SynopsisKind, alike: bool) -> Together:
     return lambda held, one, other: held[0].kind in kinds and (one == other or not alike)
 
 
 #: of two queries on one synopsis
 OF_ONE: Mapping[str, Together] = {
-    "CS1": _of_kinds(Kind.RUNNING, Kind.INTERVAL, alike=True),
-    "CS2": _of_kinds(Kind.BASIC, alike=False),
-    "CS4": _of_kinds(Kind.RUNNING_JOIN, Kind.INTERVAL_JOIN, alike=True),
-    "CS5": _of_kinds(Kind.BASIC_JOIN, alike=False),
+    "CS1": _of_kinds(SynopsisKind.RUNNING, SynopsisKind.INTERVAL, alike=True),
+    "CS2": _of_kinds(SynopsisKind.BASIC, alike=False),
+    "CS4": _of_kinds(SynopsisKind.RUNNING_JOIN, SynopsisKind.INTERVAL_JOIN, alike=True),
+    "CS5": _of_kinds(SynopsisKind.BASIC_JOIN, alike=False),
 }
 #: of a query on one of several synopses, and the query that combines them
 OF_SEVERAL: Mapping[str, Together] = {
@@ -103,8 +103,8 @@ def may_divide(totals: Held, counts: Held, wanted: Wanted) -> bool:
 
     >>> from windrow.sharing.grids import Grid
     >>> from windrow.sharing.synopses import Family
-    >>> totals = Held("p1", Family("S", "total of x"), Grid(60), 10, Kind.RUNNING)
-    >>> counts = Held("p2", Family("S", "count of x"), Grid(60), 5, Kind.RUNNING)
+    >>> totals = Held("p1", Family("S", "total of x"), Grid(60), 10, SynopsisKind.RUNNING)
+    >>> counts = Held("p2", Family("S", "count of x"), Grid(60), 5, SynopsisKind.RUNNING)
     >>> average = Wanted(Family("S", "average of x"), (300,), 60)
     >>> may_divide(totals, counts, average), may_divide(totals, counts, replace(average, lengths=(600,)))
     (True, False)
@@ -141,7 +141,7 @@ def relevant_synopses(wanted: Wanted, held: Sequence[Held], most: int = MOST_PRO
     >>> either, mixed = call("or", [tcp, udp]), call("or", [tcp, user])
     >>> total, most = Family("S", "total of length"), Family("S", "greatest of length")
     >>> def synopsis(name, family, condition):
-    ...     return Held(name, family, Grid(1), 10, Kind.BASIC, predicate_of(condition))
+    ...     return Held(name, family, Grid(1), 10, SynopsisKind.BASIC, predicate_of(condition))
     >>> q1, q2, q3 = (synopsis(f"Q{n}", total, p) for n, p in enumerate((tcp, udp, either), start=1))
     >>> q4, q5 = synopsis("Q4", most, tcp), synopsis("Q5", most, user)
     >>> sums = Wanted(total, (10,), 1, is_subtractable=True)

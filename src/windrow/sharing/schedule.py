@@ -5,7 +5,7 @@ it was last done; after a late refresh the next one is a whole period away, so t
 itself. The task with the least d goes first, then the one of higher priority. Nothing is ever dropped: under
 overload all periods get longer, and how much is told for each query.
 
->>> queries = [Query("Q1", 10, 2), Query("Q4", 15, 3), Query("Q6", 20, 5)]
+>>> queries = [ScheduledQuery("Q1", 10, 2), ScheduledQuery("Q4", 15, 3), ScheduledQuery("Q6", 20, 5)]
 >>> scheduler = Scheduler(by_period({"G1": queries}), alone)
 >>> for minute in range(1, 7):
 ...     scheduler.updated()
@@ -21,7 +21,7 @@ overload all periods get longer, and how much is told for each query.
 
 Algorithm 9, earliest deadline first: the task that has waited longest beyond its period, by itself.
 
->>> tasks = by_period({"G1": [Query("Q1", 10, 2), Query("Q4", 15, 3)]})
+>>> tasks = by_period({"G1": [ScheduledQuery("Q1", 10, 2), ScheduledQuery("Q4", 15, 3)]})
 >>> [task.name for task in alone(tasks, lambda task: task.period - 4)]
 ['G1(Q1)']
 
@@ -31,7 +31,7 @@ Sub-groups (the queries of one period) may be merged; they then have the shortes
 thesis' example has five possibilities, of which one is the cheapest:
 
 >>> sizes = ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5))
->>> queries = [Query(f"Q{n}", length, period) for n, (length, period) in enumerate(sizes, start=1)]
+>>> queries = [ScheduledQuery(f"Q{n}", length, period) for n, (length, period) in enumerate(sizes, start=1)]
 >>> for cost, tasks in alternatives(by_period({"G1": queries}), Costs()):
 ...     print(f"{cost:.2f}", [(task.period, len(task.queries)) for task in tasks])
 11.93 [(2, 3), (3, 2), (5, 2)]
@@ -46,7 +46,7 @@ thesis' example has five possibilities, of which one is the cheapest:
 
 Where something reads the synopses at every update anyway, there is nothing to be saved by going together:
 
->>> anyway = Task("G1", (Query("exact", 30, 1),), 1)
+>>> anyway = Task("G1", (ScheduledQuery("exact", 30, 1),), 1)
 >>> [task.period for task in hybrid({"G1": queries}, Costs(answer=0.1), fixed={"G1": [anyway]})]
 [2, 3, 5]
 
@@ -55,7 +55,7 @@ What schedules cost (thesis, 8.4.4): intervals read, and what is done for each a
 Queries of one group that are refreshed together read the intervals of the longest window, once. Updates of
 synopses cost the same whatever the schedule, and are left out.
 
->>> short, long = Query("Q1", 10, 2), Query("Q4", 15, 3)
+>>> short, long = ScheduledQuery("Q1", 10, 2), ScheduledQuery("Q4", 15, 3)
 >>> Costs().joint([short]), Costs().joint([short, long])
 (9.0, 14.0)
 >>> round(Costs().rate([Task("G1", (short,), 2), Task("G1", (long,), 3)]), 2)
@@ -97,7 +97,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Query:
+class ScheduledQuery:
     """A query to refresh: lengths are in intervals of its synopses, the period in updates of them.
 
     The number of updates between two refreshes should be no more than `period`. If it is more than `at_most`,
@@ -116,7 +116,7 @@ class Task:
     """Queries of one group that are always refreshed together, every `period` updates."""
 
     group: str
-    queries: tuple[Query, ...]
+    queries: tuple[ScheduledQuery, ...]
     period: int
 
     @cached_property
@@ -135,17 +135,17 @@ class Task:
         return f"{self.group}({','.join(query.name for query in self.queries)})"
 
 
-Groups = Mapping[str, Sequence[Query]]
+Groups = Mapping[str, Sequence[ScheduledQuery]]
 
 
 def by_period(groups: Groups) -> list[Task]:
     """A task for all queries of a group that have the same period.
 
-    >>> queries = [Query("Q1", 10, 2), Query("Q2", 15, 3), Query("Q3", 5, 2)]
+    >>> queries = [ScheduledQuery("Q1", 10, 2), ScheduledQuery("Q2", 15, 3), ScheduledQuery("Q3", 5, 2)]
     >>> [(task.period, len(task.queries)) for task in by_period({"G1": queries})]
     [(2, 2), (3, 1)]
     """
-    found: dict[tuple[str, int], list[Query]] = {}
+    found: dict[tuple[str, int], list[ScheduledQuery]] = {}
     for group, queries in groups.items():
         for query in queries:
             found.setdefault((group, query.period), []).append(query)
@@ -167,7 +167,7 @@ class Costs:
     answer: float = 0.0
     start: float = 0.0
 
-    def joint(self, queries: Sequence[Query]) -> float:
+    def joint(self, queries: Sequence[ScheduledQuery]) -> float:
         """The cost of refreshing queries of one group together."""
         longest = max(query.length for query in queries)
         return self.start + self.read * (longest - 1) + self.answer * len(queries)
@@ -260,7 +260,7 @@ def hybrid(
     costs: Costs | None = None,
     *,
     fixed: Mapping[str, Sequence[Task]] | None = None,
-    kind: Callable[[Query], Hashable] = lambda _: None,
+    kind: Callable[[ScheduledQuery], Hashable] = lambda _: None,
 ) -> list[Task]:
     """The tasks of the cheapest way to merge sub-groups, each group for itself.
 
@@ -269,7 +269,7 @@ def hybrid(
     """
     found: list[Task] = []
     for group, queries in groups.items():
-        kinds: dict[Hashable, list[Query]] = {}
+        kinds: dict[Hashable, list[ScheduledQuery]] = {}
         for query in queries:
             kinds.setdefault(kind(query), []).append(query)
         parts = [part for alike in kinds.values() for part in by_period({group: alike})]
@@ -474,5 +474,5 @@ class Scheduler:
     def _is_overdue(self, task: Task) -> bool:
         return any(self._waits_too_long(query) for query in task.queries)
 
-    def _waits_too_long(self, query: Query) -> bool:
+    def _waits_too_long(self, query: ScheduledQuery) -> bool:
         return query.at_most is not None and self.now - self._last[query.name] >= query.at_most

@@ -21,9 +21,9 @@ the basic one is better where at least b / log b queries run together.
 >>> [least_together(b) for b in (2, 8, 64, 1024)]
 [2.0, 2.6666666666666665, 10.666666666666666, 102.4]
 >>> choose(64, 11.0, subtractable=False), choose(64, 10.0, subtractable=False)
-(<Kind.BASIC: 'basic interval'>, <Kind.INTERVAL: 'interval'>)
+(<SynopsisKind.BASIC: 'basic interval'>, <SynopsisKind.INTERVAL: 'interval'>)
 >>> choose(64, 1.0, subtractable=True)
-<Kind.RUNNING: 'running'>
+<SynopsisKind.RUNNING: 'running'>
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------ synopses
 
 
-class Kind(Enum):
+class SynopsisKind(Enum):
     """The kinds of synopses; those for joins go by the time at which results expire."""
 
     RUNNING = "running"
@@ -57,19 +57,19 @@ class Kind(Enum):
     @property
     def is_basic(self) -> bool:
         """Whether one pass, from the youngest interval to the oldest, serves windows of all lengths."""
-        return self in (Kind.BASIC, Kind.BASIC_JOIN)
+        return self in (SynopsisKind.BASIC, SynopsisKind.BASIC_JOIN)
 
     @property
     def is_join(self) -> bool:
-        return self in (Kind.RUNNING_JOIN, Kind.INTERVAL_JOIN, Kind.BASIC_JOIN)
+        return self in (SynopsisKind.RUNNING_JOIN, SynopsisKind.INTERVAL_JOIN, SynopsisKind.BASIC_JOIN)
 
     @property
-    def of_join(self) -> Kind:
+    def of_join(self) -> SynopsisKind:
         """The same for joins."""
         return {
-            Kind.RUNNING: Kind.RUNNING_JOIN,
-            Kind.INTERVAL: Kind.INTERVAL_JOIN,
-            Kind.BASIC: Kind.BASIC_JOIN,
+            SynopsisKind.RUNNING: SynopsisKind.RUNNING_JOIN,
+            SynopsisKind.INTERVAL: SynopsisKind.INTERVAL_JOIN,
+            SynopsisKind.BASIC: SynopsisKind.BASIC_JOIN,
         }.get(self, self)
 
 
@@ -82,11 +82,11 @@ def least_together(b: int) -> float:
     return b / max(1.0, math.log2(b))
 
 
-def choose(b: int, together: float, *, subtractable: bool) -> Kind:
+def choose(b: int, together: float, *, subtractable: bool) -> SynopsisKind:
     """The kind for windows of up to b intervals, if so many queries run together on average."""
     if subtractable:
-        return Kind.RUNNING
-    return Kind.BASIC if together >= least_together(b) else Kind.INTERVAL
+        return SynopsisKind.RUNNING
+    return SynopsisKind.BASIC if together >= least_together(b) else SynopsisKind.INTERVAL
 
 
 def expected_together(periods: Sequence[int]) -> float:
@@ -147,7 +147,7 @@ class Held:
     family: Family
     grid: Grid
     b: int
-    kind: Kind
+    kind: SynopsisKind
     predicate: Predicate = field(default=EVERYTHING)
     g: int = 0
 

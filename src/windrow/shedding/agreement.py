@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SheddableQuery:
     """A standing query, as far as shedding is concerned."""
 
     name: str
@@ -85,10 +85,10 @@ class Agreed:
         input. `seconds` are those of each level, as they were measured; as long as they were not, nothing
         is known to go.
 
-        >>> from windrow.shedding.reach import Level
+        >>> from windrow.shedding.reach import ReachLevel
         >>> from windrow.windows.grid import SlideGrid
         >>> grids = SlideGrid(10), SlideGrid(100)
-        >>> inner = Level(100, grids[0], (grids[0],))
+        >>> inner = ReachLevel(100, grids[0], (grids[0],))
         >>> query = Agreed("q", grids[1], (Reach("s", 100, (inner,)),), max_gap=1)
         >>> [drop.early_ticks for drop in query.arcs], query.saved([1.0, 3.0])
         ([1, 100], (0.75, 1))
@@ -108,7 +108,7 @@ class Agreed:
         return max((way.end(end) for way in self.reach if way.stream == stream), default=None)
 
 
-def agree(query: Candidate) -> Agreed:
+def agree(query: SheddableQuery) -> Agreed:
     """The terms on which a query sheds; `CannotShed` with the reason if it does not."""
     if query.max_gap is None or query.max_gap < 1:
         raise CannotShed("no-max-gap", "it has no MAX GAP: no window of it may be missing")
@@ -160,7 +160,7 @@ MOST_INTERVALS = 32
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Interval:
+class DropRange:
     """The rows with begin <= WATTR < end."""
 
     begin: int
@@ -175,7 +175,7 @@ class Unread:
     """The windows of a level whose answers no window over it needs, by where they end: such an answer is a
     row of the instant before."""
 
-    intervals: tuple[Interval, ...]
+    intervals: tuple[DropRange, ...]
 
     def __call__(self, end: int) -> bool:
         return any(end - 1 in each for each in self.intervals)
@@ -195,13 +195,13 @@ def unread(query: Agreed, phases: Phases, begin: int, end: int) -> tuple[Unread 
     return tuple(found)
 
 
-def needless(query: Agreed, stream: str, phases: Phases, begin: int, end: int) -> Iterator[Interval]:
+def needless(query: Agreed, stream: str, phases: Phases, begin: int, end: int) -> Iterator[DropRange]:
     """The rows in [begin, end) of a stream that a query does not need, although its windows cover them."""
     width = max(way.width for way in query.reach)
     for run in phases.runs(begin, min(end + width + query.grid.period, FOREVER)):
         low, high = _between(query, stream, phases, run.after, run.until)
         if max(low, begin) < min(high, end):
-            yield Interval(max(low, begin), min(high, end))
+            yield DropRange(max(low, begin), min(high, end))
 
 
 def _between(query: Agreed, stream: str, phases: Phases, after: int, until: int) -> tuple[int, int]:
@@ -220,12 +220,12 @@ def droppable(
     phases: Mapping[str, Phases],
     begin: int,
     end: int,
-) -> list[Interval]:
+) -> list[DropRange]:
     """The rows in [begin, end) of a stream that no reader needs; none if a reader has not agreed to lose any.
 
     A stream nobody reads keeps its rows: nobody has agreed.
     """
-    kept: list[Interval] | None = None
+    kept: list[DropRange] | None = None
     for name in readers:
         query = agreed.get(name)
         if query is None or stream not in query.sheddable or name not in phases:
@@ -237,20 +237,20 @@ def droppable(
     return (kept or [])[:MOST_INTERVALS]
 
 
-def overlap(left: Sequence[Interval], right: Iterable[Interval]) -> list[Interval]:
+def overlap(left: Sequence[DropRange], right: Iterable[DropRange]) -> list[DropRange]:
     """What is in both of two lists of intervals, each in order and without overlaps.
 
-    >>> overlap([Interval(0, 5), Interval(8, 12)], [Interval(3, 9), Interval(11, 20)])
-    [Interval(begin=3, end=5), Interval(begin=8, end=9), Interval(begin=11, end=12)]
+    >>> overlap([DropRange(0, 5), DropRange(8, 12)], [DropRange(3, 9), DropRange(11, 20)])
+    [DropRange(begin=3, end=5), DropRange(begin=8, end=9), DropRange(begin=11, end=12)]
     """
-    found: list[Interval] = []
+    found: list[DropRange] = []
     place = 0
     for other in right:
         while place < len(left) and left[place].end <= other.begin:
             place += 1
         at = place
         while at < len(left) and left[at].begin < other.end:
-            found.append(Interval(max(left[at].begin, other.begin), min(left[at].end, other.end)))
+            found.append(DropRange(max(left[at].begin, other.begin), min(left[at].end, other.end)))
             at += 1
         if place == len(left):
             break

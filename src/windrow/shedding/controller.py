@@ -134,7 +134,7 @@ def _alike(some: Cycles, others: Cycles) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class QueryLoad:
     """A query: its load without shedding, and the share of its windows that may be dropped at most."""
 
     name: str
@@ -162,7 +162,7 @@ class Rules:
 class Admission:
     """Which queries are suspended.
 
-    >>> queries = [Costs("cheap", 0.5, most=0.5), Costs("dear", 2.0, most=0.5)]
+    >>> queries = [QueryLoad("cheap", 0.5, most=0.5), QueryLoad("dear", 2.0, most=0.5)]
     >>> admission = Admission()
     >>> for _ in range(3):
     ...     admission = admission.after(0.0, queries)
@@ -175,11 +175,11 @@ class Admission:
     under: int = 0
     rules: Rules = Rules()
 
-    def least(self, others: float, queries: Sequence[Costs]) -> float:
+    def least(self, others: float, queries: Sequence[QueryLoad]) -> float:
         """The load that remains with the longest gaps: of those who run, and of `others` who lose nothing."""
         return others + sum(query.least for query in queries if query.name not in self.suspended)
 
-    def after(self, others: float, queries: Sequence[Costs]) -> Admission:
+    def after(self, others: float, queries: Sequence[QueryLoad]) -> Admission:
         """One more epoch."""
         known = {query.name for query in queries}
         state = replace(self, suspended=tuple(name for name in self.suspended if name in known))
@@ -191,19 +191,19 @@ class Admission:
             return state._room_for(candidate)
         return replace(state, over=0, under=0)
 
-    def _too_much(self, queries: Sequence[Costs]) -> Admission:
+    def _too_much(self, queries: Sequence[QueryLoad]) -> Admission:
         running = [query for query in queries if query.name not in self.suspended]
         if self.over + 1 < self.rules.patience or not running:
             return replace(self, over=self.over + 1, under=0)
         gone = min(running, key=lambda query: (query.priority, -query.load, query.name))
         return replace(self, suspended=(*self.suspended, gone.name), over=0, under=0)
 
-    def _next_back(self, queries: Sequence[Costs]) -> Costs | None:
+    def _next_back(self, queries: Sequence[QueryLoad]) -> QueryLoad | None:
         """The one to be resumed first: the most important, then the cheapest."""
         waiting = [query for query in queries if query.name in self.suspended]
         return min(waiting, key=lambda query: (-query.priority, query.load, query.name), default=None)
 
-    def _room_for(self, query: Costs) -> Admission:
+    def _room_for(self, query: QueryLoad) -> Admission:
         if self.under + 1 < self.rules.calm:
             return replace(self, over=0, under=self.under + 1)
         left = tuple(name for name in self.suspended if name != query.name)
@@ -358,7 +358,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SheddingSettings:
     """How shedding is steered."""
 
     #: how long epochs should take under shedding, of the usual
@@ -390,7 +390,7 @@ class Controller:
 
     share: float = 0.0
     calm: int = 0
-    settings: Settings = Settings()
+    settings: SheddingSettings = SheddingSettings()
 
     def bound(self, usual: float) -> float:
         """Longer than that no epoch should take."""

@@ -114,7 +114,7 @@ TIMES_FIXED = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class OperatorWork:
     """What one operator or query did in an epoch."""
 
     seconds: float = 0.0

@@ -27,7 +27,7 @@ from windrow.windows.spec import COUNTED
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class ReachLevel:
     """One window on the way from an answer to a stream.
 
     `reports` are the slide instants at which its query answers; empty if it answers at any instant.
@@ -74,14 +74,14 @@ class Reach:
     """The way from a query's windows to one scan of a stream; inner levels follow outer ones.
 
     >>> minutes, hours = SlideGrid(60), SlideGrid(3600)
-    >>> reach = Reach("s", 7200, (Level(300, minutes, (minutes,)),))
+    >>> reach = Reach("s", 7200, (ReachLevel(300, minutes, (minutes,)),))
     >>> reach.first(7200), reach.end(7200), reach.width
     (-240, 7200, 7499)
     """
 
     stream: str
     range: int
-    inner: tuple[Level, ...] = ()
+    inner: tuple[ReachLevel, ...] = ()
 
     def first(self, end: int) -> int:
         """The first row that the window ending at `end` depends on."""
@@ -109,7 +109,7 @@ def reaches(emit: Emit) -> tuple[Reach, ...]:
     )
 
 
-def _origins(window: Window) -> Iterator[tuple[str, tuple[Level, ...]]]:
+def _origins(window: Window) -> Iterator[tuple[str, tuple[ReachLevel, ...]]]:
     for origin in window.origins:
         if isinstance(origin, Scan):
             _on_wattr(window, origin)
@@ -118,7 +118,7 @@ def _origins(window: Window) -> Iterator[tuple[str, tuple[Level, ...]]]:
             yield from _below(origin.query)
 
 
-def _below(emit: Emit) -> Iterator[tuple[str, tuple[Level, ...]]]:
+def _below(emit: Emit) -> Iterator[tuple[str, tuple[ReachLevel, ...]]]:
     if emit.is_internal or emit.word.restores:
         raise CannotShed("not-per-window", "a nested query keeps results longer than its windows")
     grids = tuple(leaf.spec.grid for leaf in emit.leaves if isinstance(leaf.spec.grid, SlideGrid))
@@ -126,7 +126,7 @@ def _below(emit: Emit) -> Iterator[tuple[str, tuple[Level, ...]]]:
     looks_back = emit.meaning is not StreamWord.RSTREAM
     for leaf in emit.leaves:
         grid = leaf.spec.grid if isinstance(leaf.spec.grid, SlideGrid) else None
-        level = Level(_range(leaf), grid, reports, looks_back)
+        level = ReachLevel(_range(leaf), grid, reports, looks_back)
         for stream, deeper in _origins(leaf):
             yield stream, (level, *deeper)
 

@@ -95,7 +95,7 @@ def early_share(drop: WinDrop, p: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class Guarantee:
     """What holds of the answers under a way of shedding, whatever the input."""
 
     #: every row given is a row of the exact answer
@@ -120,6 +120,6 @@ class Promise:
         return f"{answers}, at most {most} in a row {'is' if gap == 1 else 'are'} missing"
 
 
-WINDROP = Promise(subset=True, bounded_gaps=True, saves_aggregates=True)
-RDROP = Promise(subset=True, bounded_gaps=False, saves_aggregates=False)
-ROW_DROP = Promise(subset=False, bounded_gaps=False, saves_aggregates=True)
+WINDROP = Guarantee(subset=True, bounded_gaps=True, saves_aggregates=True)
+RDROP = Guarantee(subset=True, bounded_gaps=False, saves_aggregates=False)
+ROW_DROP = Guarantee(subset=False, bounded_gaps=False, saves_aggregates=True)

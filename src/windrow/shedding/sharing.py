@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from windrow.shedding.agreement import Agreed, Candidate, agree
+from windrow.shedding.agreement import Agreed, SheddableQuery, agree
 from windrow.shedding.phases import Cycles
 from windrow.shedding.rules import CannotShed, WinDrop, fan_out
 
 
 @dataclass(frozen=True)
-class Group:
+class SheddingGroup:
     """Queries that drop the same slots."""
 
     members: tuple[Agreed, ...]
@@ -41,10 +41,10 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Sharing:
+class SheddingGroups:
     """All queries sorted out: the groups that shed, the queries that do not, and why things are apart."""
 
-    groups: tuple[Group, ...] = ()
+    groups: tuple[SheddingGroup, ...] = ()
     #: for each query that loses nothing, the reason
     refused: tuple[tuple[str, CannotShed], ...] = ()
     #: for each set of queries that could not be one group, the reason
@@ -55,32 +55,32 @@ class Sharing:
         """The queries that may lose windows, by name."""
         return {member.name: member for group in self.groups for member in group.members}
 
-    def group_of(self, name: str) -> Group:
+    def group_of(self, name: str) -> SheddingGroup:
         """The group a query is in."""
         return self._places[name]
 
     @cached_property
-    def _places(self) -> dict[str, Group]:
+    def _places(self) -> dict[str, SheddingGroup]:
         return {member.name: group for group in self.groups for member in group.members}
 
 
-def share(queries: Iterable[Candidate]) -> Sharing:
+def share(queries: Iterable[SheddableQuery]) -> SheddingGroups:
     """The groups of these queries: those connected through sheddable streams are one, where they can be."""
     agreed, refused = _agreed(queries)
-    groups: list[Group] = []
+    groups: list[SheddingGroup] = []
     apart: list[tuple[str, CannotShed]] = []
     for members in _connected(agreed):
-        group = Group(members)
+        group = SheddingGroup(members)
         try:
             check(group)
             groups.append(group)
         except CannotShed as reason:
             apart.append((group.name, reason))
-            groups += [Group((member,)) for member in members]
-    return Sharing(tuple(groups), tuple(refused), tuple(apart))
+            groups += [SheddingGroup((member,)) for member in members]
+    return SheddingGroups(tuple(groups), tuple(refused), tuple(apart))
 
 
-def check(group: Group) -> None:
+def check(group: SheddingGroup) -> None:
     """Raise `CannotShed` unless the queries of a group have common slots, one of which may be missing."""
     common_origin(group.members)
     if group.drop.batch < 1:
@@ -98,7 +98,7 @@ def common_origin(members: Sequence[Agreed]) -> int:
     raise CannotShed("different-origins", "the windows of these queries have different ORIGINs")
 
 
-def _agreed(queries: Iterable[Candidate]) -> tuple[list[Agreed], list[tuple[str, CannotShed]]]:
+def _agreed(queries: Iterable[SheddableQuery]) -> tuple[list[Agreed], list[tuple[str, CannotShed]]]:
     agreed: list[Agreed] = []
     refused: list[tuple[str, CannotShed]] = []
     for query in queries:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.execution.close import CloseTask
-    from windrow.execution.delta_file import Place
+    from windrow.execution.delta_file import WriteTarget
     from windrow.physical.native_sql import Feed
 
 
@@ -117,7 +117,7 @@ class SparkJobs:
         #: for rows of several streams that are fetched at once
         self._threads = ThreadPoolExecutor(MOST_FETCHES, thread_name_prefix="windrow fetches")
 
-    def ingest(self, batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
+    def ingest(self, batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
         """Run the ingest job: all batches together, but for those of few rows, which are taken in here."""
         tables = list(self._threads.map(self._few, batches) if len(batches) > 1 else map(self._few, batches))
         pairs = list(zip(batches, tables, strict=True))
@@ -166,7 +166,7 @@ class SparkJobs:
         return close(self.spark, tasks)
 
 
-def ingest(batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
+def ingest(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
     """Run the ingest job: all batches together. Where Spark has met malformed rows that it only counted, and
     a sink is to have them, another job fetches them: they are few, as a rule none."""
     reports = _ingested(batches, place, now)
@@ -180,7 +180,7 @@ def ingest(batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]
     return reports
 
 
-def _ingested(batches: Sequence[Arrived], place: Place, now: int) -> list[Ingested]:
+def _ingested(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
     if len(batches) == 1 and (batches[0].panes or SMALL_FEED) < SMALL_FEED and not batches[0].stream.keep:
         found = _fetched(batches[0], place)
         if found is not None:
@@ -216,7 +216,7 @@ def _partition() -> int:
     return int(context.partitionId())
 
 
-def _parts(batch: Arrived, place: Place, now: int) -> Iterator[DataFrame]:
+def _parts(batch: Arrived, place: WriteTarget, now: int) -> Iterator[DataFrame]:
     feeds = _feeds(batch)
     if not feeds:
         yield _rows(batch, place, now)
@@ -230,7 +230,7 @@ def _parts(batch: Arrived, place: Place, now: int) -> Iterator[DataFrame]:
         )
 
 
-def _fetched(batch: Arrived, place: Place) -> Ingested | None:
+def _fetched(batch: Arrived, place: WriteTarget) -> Ingested | None:
     """The few panes of a batch with one feed, put away without workers."""
     feeds = _feeds(batch)
     if not feeds or len(feeds) > 1:
@@ -257,7 +257,7 @@ def _feeds(batch: Arrived) -> list[Feed] | None:
     return feeds if len(feeds) <= MOST_FEEDS else None
 
 
-def _rows(batch: Arrived, place: Place, now: int) -> DataFrame:
+def _rows(batch: Arrived, place: WriteTarget, now: int) -> DataFrame:
     """The rows themselves, without needless ones where Spark can drop them. Where queries ask for row
     numbers, all in one task and in the source's order.
     """

@@ -29,7 +29,7 @@ _FILE, _MOMENT, _RANK = "__file", "__moment", "__rank"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class KeptRange:
     """Rows of files with first <= attribute <= last, and of these the last `rows` of each partition."""
 
     files: Sequence[str]
@@ -71,7 +71,7 @@ class Staging:
         self._frames.setdefault(stream.name, []).append(frame)
         self.files.setdefault(stream.name, set()).update(files)
 
-    def rows(self, stream: Stream, chosen: Chosen) -> DataFrame:
+    def rows(self, stream: Stream, chosen: KeptRange) -> DataFrame:
         """The rows that are in a window."""
         found = self._frames[stream.name]
         frame = found[0]

@@ -75,7 +75,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Slice:
+class TableSlice:
     """Some rows of a pack that are a table of their own."""
 
     key: Key
@@ -89,7 +89,7 @@ class Slice:
         return [list(self.key), self.section, self.first, self.rows]
 
     @classmethod
-    def from_json(cls, stored: list[Any]) -> Slice:
+    def from_json(cls, stored: list[Any]) -> TableSlice:
         """What `to_json` wrote."""
         key, *numbers = stored
         return cls(tuple(key), *numbers)
@@ -101,7 +101,7 @@ class ChunkWriter:
     def __init__(self, name: str, file: BinaryIO, metadata: Mapping[str, Any]) -> None:
         self._name, self._file, self._metadata = name, file, dict(metadata)
         self._sections: list[Section] = []
-        self._slices: list[Slice] = []
+        self._slices: list[TableSlice] = []
         self._schemas: dict[Key, pa.Schema] = {}
         self._end = len(HEAD)
         self._ref: ChunkRef | None = None
@@ -135,7 +135,7 @@ class ChunkWriter:
             key = (key,) if isinstance(key, str) else key
             if table.schema != self._schemas.setdefault(key, table.schema):
                 raise ValueError(f"section {key} has two schemas in the chunk {self._name}")
-            self._slices.append(Slice(key, section, first, rows))
+            self._slices.append(TableSlice(key, section, first, rows))
             first += rows
         if first != table.num_rows:
             raise ValueError(f"{first} of {table.num_rows} rows are someone's in the chunk {self._name}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from windrow.errors import StateError
-from windrow.state.chunk import FORMAT, HEAD, MAGIC, MARK, PACK, TRAILER, Section, Slice, root_checksum
+from windrow.state.chunk import FORMAT, HEAD, MAGIC, MARK, PACK, TRAILER, Section, TableSlice, root_checksum
 from windrow.state.refs import ChunkRef
 from windrow.state.store import RESTORE, damaged, too_new
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from windrow.state.store import Contents, Store
 
 
-class Chunk:
+class OpenChunk:
     """An open chunk. Made by `open_chunk`."""
 
     def __init__(
@@ -31,7 +31,7 @@ class Chunk:
         place: str,
         data: Contents,
         sections: tuple[Section, ...],
-        slices: tuple[Slice, ...],
+        slices: tuple[TableSlice, ...],
         metadata: Any,
     ) -> None:
         self._place, self._data = place, data
@@ -45,8 +45,8 @@ class Chunk:
         return tuple(self._by_key)
 
     @cached_property
-    def _by_key(self) -> dict[Key, list[Section | Slice]]:
-        found: dict[Key, list[Section | Slice]] = {}
+    def _by_key(self) -> dict[Key, list[Section | TableSlice]]:
+        found: dict[Key, list[Section | TableSlice]] = {}
         for section in self.sections:
             if section.key[0] != PACK:
                 found.setdefault(section.key, []).append(section)
@@ -58,7 +58,7 @@ class Chunk:
         """The one pack that all rows of a key are in; None if there is none such."""
         pieces = self._by_key[(key,) if isinstance(key, str) else key]
         only = pieces[0] if len(pieces) == 1 else None
-        return only.section if isinstance(only, Slice) else None
+        return only.section if isinstance(only, TableSlice) else None
 
     def pack(self, number: int) -> pa.Table:
         """All rows of a pack. It is read once."""
@@ -74,7 +74,7 @@ class Chunk:
         key = (key,) if isinstance(key, str) else key
         pieces = [
             self.pack(piece.section).slice(piece.first, piece.rows)
-            if isinstance(piece, Slice)
+            if isinstance(piece, TableSlice)
             else self.table(piece, verify=verify)
             for piece in self._by_key[key]
         ]
@@ -99,7 +99,7 @@ class Chunk:
         return table
 
 
-def open_chunk(store: Store, ref: ChunkRef | str) -> Chunk:
+def open_chunk(store: Store, ref: ChunkRef | str) -> OpenChunk:
     """Open a chunk by what a manifest says of it, or by its name alone.
 
     Given a `ChunkRef`, the file must also be the very one that was committed.
@@ -116,8 +116,8 @@ def open_chunk(store: Store, ref: ChunkRef | str) -> Chunk:
     listed = json.loads(directory)
     sections = tuple(Section.from_json(stored) for stored in listed["sections"])
     _check_tiling(place, sections, data.size - TRAILER.size - len(directory))
-    slices = tuple(Slice.from_json(stored) for stored in listed.get("slices", ()))
-    return Chunk(place, data, sections, slices, listed["metadata"])
+    slices = tuple(TableSlice.from_json(stored) for stored in listed.get("slices", ()))
+    return OpenChunk(place, data, sections, slices, listed["metadata"])
 
 
 def _contents(store: Store, name: str, place: str) -> Contents:

@@ -30,7 +30,7 @@ from windrow.state.refs import ChunkRef
 
 if TYPE_CHECKING:
     from windrow.state.chunk import ChunkWriter
-    from windrow.state.reader import Chunk as ChunkFile
+    from windrow.state.reader import OpenChunk as ChunkFile
     from windrow.state.store import Store
 
 
@@ -71,7 +71,7 @@ MOST_FILES = 64
 
 
 @dataclass(frozen=True)
-class Place:
+class ChunkLocation:
     """Where a chunk is: the number of a section of a file, and the panes it is about."""
 
     file: str
@@ -83,11 +83,11 @@ class Place:
 class StoredChunk(Chunk):
     """A chunk that lies in a file and is read when it is asked for."""
 
-    def __init__(self, place: Place, shard: Shard) -> None:
+    def __init__(self, place: ChunkLocation, shard: Shard) -> None:
         for name, value in (("first", place.first), ("last", place.last), ("place", place), ("shard", shard)):
             object.__setattr__(self, name, value)
 
-    place: Place
+    place: ChunkLocation
     shard: Shard
 
     @property
@@ -116,12 +116,12 @@ class Shard:
         """What an operator keeps; nothing if it is new."""
         stored = self._index.get(operator, {"chunks": {}, "meta": {}})
         chunks = {
-            name: tuple(StoredChunk(Place(*place), self) for place in places)
+            name: tuple(StoredChunk(ChunkLocation(*place), self) for place in places)
             for name, places in stored["chunks"].items()
         }
         return State(chunks, stored["meta"])
 
-    def read(self, place: Place) -> pa.Table:
+    def read(self, place: ChunkLocation) -> pa.Table:
         """The table of a chunk; its checksum is compared."""
         file = self._file(place.file)
         return file.table(file.sections[place.section])

@@ -35,7 +35,7 @@ _OWNERS_KEPT = 8
 
 
 @dataclass(frozen=True)
-class Swept:
+class RemovedFiles:
     """What was removed."""
 
     commits: tuple[int, ...] = ()
@@ -43,7 +43,7 @@ class Swept:
     bytes: int = 0
 
 
-def sweep(log: CommitLog, keep: int = 8) -> Swept:
+def sweep(log: CommitLog, keep: int = 8) -> RemovedFiles:
     """Keep the last `keep` commits and what readers hold; remove the others, and what only they name."""
     if keep < 1:
         raise ValueError("the last commit is always kept")
@@ -54,7 +54,7 @@ def sweep(log: CommitLog, keep: int = 8) -> Swept:
     orphans = find_orphans(log, floor)
     store.remove(*orphans)
     _forget_owners(store, log.owner.epoch)
-    return Swept(commits, tuple(orphans), sum(orphans.values()))
+    return RemovedFiles(commits, tuple(orphans), sum(orphans.values()))
 
 
 def discard(log: CommitLog) -> None:

@@ -18,7 +18,7 @@ from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.plan import Scan, TableScan
 from windrow.algebra.types import STRING, DataType
 from windrow.algebra.values import canonical_rows, instant
-from windrow.engine.engine import Arrival, Engine, Promise, error_of
+from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
 from windrow.engine.output.schema import published, rows_schema
 from windrow.engine.rescale import rescale
 from windrow.engine.tables import TableUpdate
@@ -137,7 +137,7 @@ class SparkExecutor:
         """No more rows of a stream (or changes of a table) below `progress`."""
         if name not in self.engine.tables:
             self._check(name)
-        self.engine.epoch(promises=[Promise(name, progress, where)])
+        self.engine.epoch(promises=[WatermarkAdvance(name, progress, where)])
 
     def update(
         self, table: str, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]

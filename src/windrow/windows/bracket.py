@@ -1,6 +1,6 @@
 """A window as written in brackets: its words, and the stream they stand on.
 
-`WindowClause` holds the words and nothing else; `Scope` looks up what they name.
+`WindowClause` holds the words and nothing else; `ClauseScope` looks up what they name.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def refuse_strange_parts(clause: WindowClause) -> None:
 
 
 @dataclass(frozen=True)
-class Scope:
+class ClauseScope:
     """A clause with the stream it stands on."""
 
     clause: WindowClause

@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import Any
 
 from windrow.errors import QueryError, nearest
-from windrow.windows.bracket import PARTS, Scope, WindowClause, refuse_strange_parts
+from windrow.windows.bracket import PARTS, ClauseScope, WindowClause, refuse_strange_parts
 from windrow.windows.calendar import CalendarWindow, Length
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import IMPLICIT, ROW_NUM, Domain
@@ -38,10 +38,10 @@ def resolve(clause: WindowClause, attributes: Mapping[str, Domain], wattr: str) 
     if clause.kind not in PARTS:
         raise QueryError(f"no window `{clause.kind}`", code="window-part", hint=nearest(clause.kind, PARTS))
     refuse_strange_parts(clause)
-    return _KINDS[clause.kind](_in_ticks(Scope(clause, {**IMPLICIT, **attributes}, wattr)))
+    return _KINDS[clause.kind](_in_ticks(ClauseScope(clause, {**IMPLICIT, **attributes}, wattr)))
 
 
-def _in_ticks(scope: Scope) -> Scope:
+def _in_ticks(scope: ClauseScope) -> ClauseScope:
     """With points as instants: numbers are values of the attribute."""
     written = {name: getattr(scope.clause, name) for name in ("origin", "start", "until")}
     points = {name: value for name, value in written.items() if value is not None}
@@ -52,7 +52,7 @@ def _in_ticks(scope: Scope) -> Scope:
     return replace(scope, clause=replace(scope.clause, **instants))
 
 
-def _range(scope: Scope) -> WindowSpec:
+def _range(scope: ClauseScope) -> WindowSpec:
     clause, size = scope.clause, scope.size("RANGE")
     by_rows = clause.slide is not None and clause.slide.in_rows
     over = scope.named(clause.rattr) if clause.rattr else scope.attribute
@@ -78,7 +78,7 @@ def _range(scope: Scope) -> WindowSpec:
     return RangeWindow(scope.ticks(size, over), slide, clause.origin or 0, **scope.common)
 
 
-def _calendar(scope: Scope, size: Quantity, over: str) -> WindowSpec:
+def _calendar(scope: ClauseScope, size: Quantity, over: str) -> WindowSpec:
     """A window by the clocks of a zone."""
     clause, slide = scope.clause, scope.clause.slide
     written = f"[RANGE {size} SLIDE … ZONE '{clause.zone or 'UTC'}']"
@@ -120,7 +120,7 @@ def _by_calendar(quantity: Quantity) -> Length:
     return int(number), unit
 
 
-def _refuse_lag(scope: Scope) -> None:
+def _refuse_lag(scope: ClauseScope) -> None:
     if scope.clause.lag is not None:
         raise QueryError(
             "LAG is for windows by value, and this one goes by rows or by the calendar",
@@ -129,7 +129,7 @@ def _refuse_lag(scope: Scope) -> None:
         )
 
 
-def _range_by_tuple(scope: Scope, over: str) -> WindowSpec:
+def _range_by_tuple(scope: ClauseScope, over: str) -> WindowSpec:
     _refuse_lag(scope)
     clause, size = scope.clause, scope.size("RANGE")
     if clause.wattr is not None and clause.rattr is not None and scope.attribute != over:
@@ -160,7 +160,7 @@ def _range_by_tuple(scope: Scope, over: str) -> WindowSpec:
     )
 
 
-def _slides_by_rank(scope: Scope, over: str) -> bool:
+def _slides_by_rank(scope: ClauseScope, over: str) -> bool:
     sattr = scope.named(scope.clause.sattr or ROW_NUM)
     if scope.clause.sattr_rank and sattr == over:
         return True
@@ -183,7 +183,7 @@ def _refuse_rows_of(size: Quantity, over: str) -> None:
         )
 
 
-def _rows(scope: Scope) -> WindowSpec:
+def _rows(scope: ClauseScope) -> WindowSpec:
     """ROWS, or RANGE over row_num, which is the same (WID Q2, Q4)."""
     clause, attribute = scope.clause, scope.attribute
     if clause.rattr is not None:
@@ -208,7 +208,7 @@ def _rows(scope: Scope) -> WindowSpec:
     )
 
 
-def _landmark(scope: Scope) -> WindowSpec:
+def _landmark(scope: ClauseScope) -> WindowSpec:
     clause, over = scope.clause, scope.attribute
     if clause.slide is not None and clause.slide.in_rows and over != ROW_NUM:
         scope.refuse_origin("this SLIDE counts rows")
@@ -224,12 +224,12 @@ def _landmark(scope: Scope) -> WindowSpec:
     return LandmarkWindow(clause.start, clause.until, slide, clause.origin, **scope.common)
 
 
-def _session(scope: Scope) -> WindowSpec:
+def _session(scope: ClauseScope) -> WindowSpec:
     gap = scope.ticks(scope.size("SESSION"), scope.attribute)
     return SessionWindow(gap, scope.clause.partition_by, scope.clause.inclusive, **scope.common)
 
 
-def _cumulate(scope: Scope) -> WindowSpec:
+def _cumulate(scope: ClauseScope) -> WindowSpec:
     size, step = scope.ticks(scope.size("CUMULATE"), scope.attribute), scope.period(scope.attribute)
     if step is None:
         raise QueryError(
@@ -240,11 +240,11 @@ def _cumulate(scope: Scope) -> WindowSpec:
     return CumulateWindow(size, step, scope.clause.origin or 0, **scope.common)
 
 
-def _lifetime(scope: Scope) -> WindowSpec:
+def _lifetime(scope: ClauseScope) -> WindowSpec:
     return LifetimeWindow(scope.clause.lifetime, scope.clause.lifetime_scale, **scope.common)
 
 
-_KINDS: dict[str, Callable[[Scope], WindowSpec]] = {
+_KINDS: dict[str, Callable[[ClauseScope], WindowSpec]] = {
     "RANGE": _range,
     "ROWS": _rows,
     "LANDMARK": _landmark,

@@ -20,7 +20,7 @@ Source: TypeAlias = Hashable
 
 
 @dataclass(frozen=True)
-class Seen:
+class SourceProgress:
     """What is known of one source: its own P, and when (wall clock) its last row came."""
 
     progress: Instant = -INFINITY
@@ -39,7 +39,7 @@ class Progress:
     """
 
     progress: Instant = -INFINITY
-    sources: Mapping[Source, Seen] = field(default_factory=dict)
+    sources: Mapping[Source, SourceProgress] = field(default_factory=dict)
     #: the greatest accepted values, least first, as many as SLACK n ROWS asks for
     largest: tuple[int, ...] = ()
 
@@ -60,9 +60,9 @@ class Progress:
         """The same, with each source at least as far as the news says."""
         sources = dict(self.sources)
         for source, progress in news:
-            old = sources.get(source, Seen())
+            old = sources.get(source, SourceProgress())
             heard = old.at if at is None else at if old.at is None else max(at, old.at)
-            sources[source] = Seen(max(old.progress, progress), heard)
+            sources[source] = SourceProgress(max(old.progress, progress), heard)
         return replace(self, sources=sources)
 
     def to_json(self) -> dict[str, Any]:
@@ -80,11 +80,11 @@ class Progress:
     def from_json(cls, stored: Mapping[str, Any]) -> Progress:
         """What `to_json` wrote.
 
-        >>> state = Progress(5, {"s6": Seen(-INFINITY, 17)})
+        >>> state = Progress(5, {"s6": SourceProgress(-INFINITY, 17)})
         >>> Progress.from_json(state.to_json()) == state
         True
         """
-        sources = {_read_source(s): Seen(_read_instant(p), at) for s, p, at in stored["sources"]}
+        sources = {_read_source(s): SourceProgress(_read_instant(p), at) for s, p, at in stored["sources"]}
         return cls(_read_instant(stored["progress"]), sources, tuple(stored["largest"]))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from windrow.errors import QueryError
 from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.progress import Batch, Progress, Seen, is_late
+from windrow.windows.progress import Batch, Progress, SourceProgress, is_late
 from windrow.windows.spec import require_positive
 
 __all__ = [
@@ -23,9 +23,9 @@ __all__ = [
     "Policy",
     "Progress",
     "Punctuated",
-    "Seen",
     "Slack",
     "SlackRows",
+    "SourceProgress",
     "is_late",
 ]
 
@@ -121,7 +121,7 @@ class OrderedPer(Policy):
         awake = (seen for seen in state.sources.values() if not self._is_idle(seen, now))
         return state.with_progress(_least(awake))
 
-    def _is_idle(self, seen: Seen, now: int | None) -> bool:
+    def _is_idle(self, seen: SourceProgress, now: int | None) -> bool:
         if self.idle is None or now is None or seen.at is None:
             return False
         return now - seen.at >= self.idle
@@ -151,7 +151,7 @@ class Punctuated(Policy):
         return state.with_progress(_least(state.sources.values()))
 
 
-def _least(sources: Iterable[Seen]) -> Instant:
+def _least(sources: Iterable[SourceProgress]) -> Instant:
     return min((seen.progress for seen in sources), default=-INFINITY)
 
 

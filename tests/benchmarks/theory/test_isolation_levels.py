@@ -10,7 +10,7 @@ from benchmarks.theory.isolation.graph import SerialisationGraph
 from benchmarks.theory.isolation.history import History
 from benchmarks.theory.isolation.levels import COMMIT_ORDER, SERIALISABLE, Serialisability, levels
 from benchmarks.theory.isolation.operations import Commit, Operation, Read, Write
-from windrow.archive.isolation import LATEST, WINDOW, Level
+from windrow.archive.isolation import LATEST, WINDOW, IsolationLevel
 
 #: of sections 7.3.1, 7.4.2 and 7.6; five sub-windows, the zeroth the oldest
 HISTORIES = {
@@ -147,7 +147,7 @@ def test_a_shorter_window_can_miss_an_update_without_a_conflict() -> None:
 def test_what_was_aborted_or_taken_back_was_never_read() -> None:
     aborted = History.parse("rQ1[0] w2[0] c2 aQ1 rQ1[0] rQ1[1] cQ1", 2)
     undone = History.parse("rQ1[0] w2[0] c2 uQ1[0] rQ1[0] rQ1[1] cQ1", 2)
-    assert levels(aborted) == levels(undone) == {*Level, *Serialisability}
+    assert levels(aborted) == levels(undone) == {*IsolationLevel, *Serialisability}
 
 
 def test_a_word_that_is_no_operation_is_refused() -> None:

@@ -18,7 +18,15 @@ from benchmarks.theory.isolation.levels import is_latest_window_serialisable, is
 from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Pass, Read, Unread, Write
 from benchmarks.theory.isolation.policies import FIXED_ORDER, SERIAL, TIME_TO_UPDATE
 from benchmarks.theory.isolation.scheduler import Scheduler
-from windrow.archive.isolation import LATEST, SNAPSHOT, UNDOING, WINDOW, Policy, oldest_first, youngest_first
+from windrow.archive.isolation import (
+    LATEST,
+    SNAPSHOT,
+    UNDOING,
+    WINDOW,
+    IsolationPolicy,
+    oldest_first,
+    youngest_first,
+)
 
 POLICIES = (SERIAL, SNAPSHOT, FIXED_ORDER, TIME_TO_UPDATE, UNDOING)
 
@@ -29,7 +37,7 @@ def by_luck(seed: int, wanted: Sequence[int], subwindows: int) -> int:
 
 
 @st.composite
-def runs(draw: st.DrawFn, policy: Policy) -> Scheduler:
+def runs(draw: st.DrawFn, policy: IsolationPolicy) -> Scheduler:
     """A scheduler after queries of any length and priority, and updates, in any order."""
     subwindows = draw(st.integers(1, 5))
     scheduler = Scheduler(subwindows, policy)
@@ -45,7 +53,7 @@ def runs(draw: st.DrawFn, policy: Policy) -> Scheduler:
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 @given(data=st.data())
-def test_every_answer_is_on_the_level_of_the_policy(policy: Policy, data: st.DataObject) -> None:
+def test_every_answer_is_on_the_level_of_the_policy(policy: IsolationPolicy, data: st.DataObject) -> None:
     history = data.draw(runs(policy)).history
     test = is_latest_window_serialisable if policy.level is LATEST else is_window_serialisable
     assert test(history)
@@ -54,13 +62,15 @@ def test_every_answer_is_on_the_level_of_the_policy(policy: Policy, data: st.Dat
 
 @given(seed=st.integers(0, 1000), data=st.data())
 def test_theorem_7_3_whatever_the_order_of_reading(seed: int, data: st.DataObject) -> None:
-    history = data.draw(runs(Policy("luck", LATEST, partial(by_luck, seed)))).history
+    history = data.draw(runs(IsolationPolicy("luck", LATEST, partial(by_luck, seed)))).history
     assert is_latest_window_serialisable(history)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 @given(data=st.data())
-def test_queries_read_as_many_sub_windows_as_they_asked_for(policy: Policy, data: st.DataObject) -> None:
+def test_queries_read_as_many_sub_windows_as_they_asked_for(
+    policy: IsolationPolicy, data: st.DataObject
+) -> None:
     lengths: dict[str, int] = {}
 
     class Noting(Scheduler):
@@ -79,7 +89,7 @@ def test_queries_read_as_many_sub_windows_as_they_asked_for(policy: Policy, data
 
 
 @pytest.mark.parametrize("policy", [each for each in POLICIES if each is not SERIAL], ids=lambda p: p.name)
-def test_an_update_never_waits(policy: Policy) -> None:
+def test_an_update_never_waits(policy: IsolationPolicy) -> None:
     scheduler = Scheduler(3, policy)
     scheduler.submit(Query("Q1", 3))
     scheduler.step()
@@ -100,7 +110,7 @@ def test_one_after_the_other_means_that_updates_wait() -> None:
 
 
 def test_history_e_and_why_history_f_fails() -> None:
-    def life(policy: Policy) -> str:
+    def life(policy: IsolationPolicy) -> str:
         scheduler = Scheduler(5, policy)
         scheduler.submit(Query("Q1", 5))
         for turn in "rwrrrwr":
@@ -123,7 +133,7 @@ def test_an_important_query_overtakes() -> None:
 
 def test_a_short_query_is_aborted_by_what_expires_from_its_own_window() -> None:
     """Of four sub-windows it wants two: update 4 overwrites slot 0, which it never reads, but expires 2."""
-    scheduler = Scheduler(4, Policy("oldest", LATEST, oldest_first))
+    scheduler = Scheduler(4, IsolationPolicy("oldest", LATEST, oldest_first))
     scheduler.submit(Query("Q1", 2))
     assert scheduler.step() == (Read("Q1", 2),)
     assert scheduler.slide() == (Write(4, 0), Commit(4), Abort("Q1"))
@@ -165,7 +175,7 @@ def test_names_are_of_one_query_at_a_time() -> None:
 
 def test_policies_that_mean_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match="nothing to undo"):
-        Policy("p", WINDOW, oldest_first, undo=True)
+        IsolationPolicy("p", WINDOW, oldest_first, undo=True)
     with pytest.raises(ValueError, match="only the latest"):
         Scheduler(3, SNAPSHOT, has_scattered_inserts=True)
 
@@ -198,7 +208,7 @@ def is_abort_certain(length: int, subwindows: int, turns: str) -> bool:
     return set(ends(wanted, frozenset(), last, turns)) == {"a"}
 
 
-def first_attempt(policy: Policy, length: int, subwindows: int, turns: str) -> Operation | None:
+def first_attempt(policy: IsolationPolicy, length: int, subwindows: int, turns: str) -> Operation | None:
     scheduler = Scheduler(subwindows, policy)
     scheduler.submit(Query("Q1", length))
     for turn in turns:
@@ -222,7 +232,7 @@ def test_theorem_7_4_by_time_to_update_an_attempt_fails_only_if_every_order_fail
 def test_theorem_7_4_is_about_attempts_not_about_all_that_follows() -> None:
     """Who fails early begins anew early: over several attempts a bad order can, by luck, fail less often."""
 
-    def aborts(policy: Policy) -> int:
+    def aborts(policy: IsolationPolicy) -> int:
         scheduler = Scheduler(3, policy)
         scheduler.submit(Query("Q1", 3))
         for turn in "rwrwwrrwww":
@@ -232,7 +242,7 @@ def test_theorem_7_4_is_about_attempts_not_about_all_that_follows() -> None:
     def unlucky_once(wanted: Sequence[int], subwindows: int) -> int:
         return (oldest_first if min(wanted) == 0 else youngest_first)(wanted, subwindows)
 
-    assert (aborts(TIME_TO_UPDATE), aborts(Policy("once", LATEST, unlucky_once))) == (2, 1)
+    assert (aborts(TIME_TO_UPDATE), aborts(IsolationPolicy("once", LATEST, unlucky_once))) == (2, 1)
 
 
 def fewest_undone(
@@ -328,7 +338,7 @@ class Rows:
 @pytest.mark.parametrize("policy", [SERIAL, FIXED_ORDER, TIME_TO_UPDATE, UNDOING], ids=lambda p: p.name)
 @given(turns=st.text("rrrwq", max_size=60), subwindows=st.integers(1, 4))
 def test_answers_are_the_rows_that_are_live_at_the_commit(
-    policy: Policy, scattered: bool, turns: str, subwindows: int
+    policy: IsolationPolicy, scattered: bool, turns: str, subwindows: int
 ) -> None:
     """With rows inserted into one slot (WKS) and into all (WK, section 7.4.3)."""
     scheduler = Scheduler(subwindows, policy, has_scattered_inserts=scattered)

@@ -6,7 +6,7 @@ change the value, though it does change the counts: after states that overlap we
 one of them is wrong.
 
 >>> from windrow.algebra.aggregates.count import Count
->>> count = Distinct(Count())
+>>> count = DistinctValues(Count())
 >>> count.lower(count.fold(map(count.lift, [("a", 1), ("a", 1), ("a", 2), ("b", None)])))
 2
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from windrow.algebra.types import DataType
 
 
-class Distinct(Counting):
+class DistinctValues(Counting):
     """`inner` over distinct arguments; a row with a NULL argument is ignored."""
 
     duplicate_insensitive = True

@@ -16,31 +16,31 @@ from enum import Enum
 from typing import Any
 
 
-class Extreme(Enum):
+class OrderEnd(Enum):
     """Stands for NULL below, and for NaN above, every other value."""
 
     NULL = -1
     NAN = 1
 
     def __lt__(self, other: Any) -> bool:
-        return self is Extreme.NULL and other is not Extreme.NULL
+        return self is OrderEnd.NULL and other is not OrderEnd.NULL
 
     def __gt__(self, other: Any) -> bool:
-        return self is Extreme.NAN and other is not Extreme.NAN
+        return self is OrderEnd.NAN and other is not OrderEnd.NAN
 
     def __le__(self, other: Any) -> bool:
-        return self is other or self is Extreme.NULL
+        return self is other or self is OrderEnd.NULL
 
     def __ge__(self, other: Any) -> bool:
-        return self is other or self is Extreme.NAN
+        return self is other or self is OrderEnd.NAN
 
 
 def sortable(value: Any) -> Any:
     """A stand-in for `value` that compares by the order above; other than NULL, NaN and -0.0: itself."""
     if isinstance(value, float):
-        return value + 0.0 if value == value else Extreme.NAN
+        return value + 0.0 if value == value else OrderEnd.NAN
     if value is None:
-        return Extreme.NULL
+        return OrderEnd.NULL
     if isinstance(value, tuple):
         return tuple(map(sortable, value))
     return value
@@ -48,8 +48,8 @@ def sortable(value: Any) -> Any:
 
 def restored(key: Any) -> Any:
     """The value `key` stands for."""
-    if isinstance(key, Extreme):
-        return None if key is Extreme.NULL else math.nan
+    if isinstance(key, OrderEnd):
+        return None if key is OrderEnd.NULL else math.nan
     if isinstance(key, tuple):
         return tuple(map(restored, key))
     return key

@@ -25,7 +25,7 @@ from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.average import Average
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.covariance import Corr, CovarPop, CovarSamp, RegrIntercept, RegrSlope
-from windrow.algebra.aggregates.distinct import Distinct
+from windrow.algebra.aggregates.distinct import DistinctValues
 from windrow.algebra.aggregates.edge import First, Last
 from windrow.algebra.aggregates.extremum import AnyValue, Max, Min
 from windrow.algebra.aggregates.frequent import Frequent
@@ -130,7 +130,7 @@ def make(
     """
     aggregate = lookup(name)(*params)
     if distinct and not aggregate.duplicate_insensitive:
-        aggregate = Distinct(aggregate)
+        aggregate = DistinctValues(aggregate)
     return aggregate if types is None else aggregate.bind(types)
 
 

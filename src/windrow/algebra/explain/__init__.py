@@ -5,10 +5,10 @@
 
 from collections.abc import Callable
 
-from windrow.algebra.explain.facts import Alternative, Explanation, Step, gather
+from windrow.algebra.explain.facts import Alternative, ExplainStep, Explanation, gather
 from windrow.algebra.explain.formats import as_dict, as_dot, as_json, as_text
 
-__all__ = ["FORMATS", "Alternative", "Explanation", "Step", "as_dict", "gather", "render"]
+__all__ = ["FORMATS", "Alternative", "ExplainStep", "Explanation", "as_dict", "gather", "render"]
 
 #: every form, by its name on the command line
 FORMATS: dict[str, Callable[[Explanation], str]] = {"text": as_text, "json": as_json, "dot": as_dot}

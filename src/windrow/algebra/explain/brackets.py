@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.algebra.catalog import Stream
-    from windrow.algebra.over import Frame
+    from windrow.algebra.over import OverFrame
     from windrow.windows.spec import WindowSpec
 
 
@@ -126,12 +126,14 @@ def _lifetime(spec: LifetimeWindow, names: Spell) -> str:
     return f"{text} {unit}".rstrip()
 
 
-def frame_text(frame: Frame, domain: Domain) -> str:
+def frame_text(frame: OverFrame, domain: Domain) -> str:
     """The frame of an OVER.
 
-    >>> from windrow.algebra.over import Frame
-    >>> frame_text(Frame(False, 60_000_000), Domain.TIME), frame_text(Frame(True, None, 1), Domain.TIME)
-    ('RANGE 1 MINUTE PRECEDING', 'ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING')
+    >>> from windrow.algebra.over import OverFrame
+    >>> frame_text(OverFrame(False, 60_000_000), Domain.TIME)
+    'RANGE 1 MINUTE PRECEDING'
+    >>> frame_text(OverFrame(True, None, 1), Domain.TIME)
+    'ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING'
     """
 
     def before(amount: int | None) -> str:

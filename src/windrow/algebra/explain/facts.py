@@ -209,7 +209,7 @@ def guarantee(sink: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class Step:
+class ExplainStep:
     """One operator of the tree. A table has no pattern: it is not a stream of rows that expire."""
 
     operator: str
@@ -226,9 +226,9 @@ class Step:
     place: str | None = None
     #: rows go through one by one: there is nothing to know about it but its pattern
     passes_on: bool = False
-    inputs: tuple[Step, ...] = ()
+    inputs: tuple[ExplainStep, ...] = ()
 
-    def walk(self) -> Iterator[Step]:
+    def walk(self) -> Iterator[ExplainStep]:
         """This step and all below it, parents first."""
         yield self
         for part in self.inputs:
@@ -259,7 +259,7 @@ class Explanation:
     """Everything EXPLAIN knows about a query. `str` is the text; `render` has the other forms."""
 
     name: str | None
-    plan: Step
+    plan: ExplainStep
     columns: tuple[tuple[str, str], ...]
     word: str
     #: why no stream word means this one; None if it was written
@@ -293,7 +293,7 @@ class Explanation:
 
 def gather(
     emit: Emit,
-    plan: Step,
+    plan: ExplainStep,
     *,
     name: str | None = None,
     sink: str | None = None,

@@ -19,7 +19,7 @@ from windrow.algebra.patterns import Pattern
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from windrow.algebra.explain.facts import Alternative, Explanation, Step, WindowFact
+    from windrow.algebra.explain.facts import Alternative, ExplainStep, Explanation, WindowFact
 
 
 _WIDTH = 12
@@ -33,7 +33,7 @@ def as_text(explanation: Explanation) -> str:
     return "\n".join(line.rstrip() for line in [*heading, *tree, "", *_sections(explanation)])
 
 
-def _tree(step: Step, first: str, rest: str) -> Iterator[str]:
+def _tree(step: ExplainStep, first: str, rest: str) -> Iterator[str]:
     """The lines of a step; `first` stands before its own line, `rest` before all that follow."""
     details = list(_details(step))
     yield first + step.operator + (f" · {step.pattern}" if not details and step.pattern is not None else "")
@@ -44,7 +44,7 @@ def _tree(step: Step, first: str, rest: str) -> Iterator[str]:
         yield from _tree(part, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
 
 
-def _details(step: Step) -> Iterator[str]:
+def _details(step: ExplainStep) -> Iterator[str]:
     """Expiry, state and method; operators that only pass rows on have nothing to say but their pattern."""
     if step.passes_on:
         return
@@ -164,7 +164,7 @@ def as_dict(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: ExplainStep) -> dict[str, Any]:
     return {
         "operator": step.operator,
         "pattern": None if step.pattern is None else step.pattern.name,
@@ -208,7 +208,7 @@ def _caption(explanation: Explanation) -> str:
     return f"{name}{explanation.word}: {explanation.meaning}"
 
 
-def _graph(plan: Step) -> Iterator[str]:
+def _graph(plan: ExplainStep) -> Iterator[str]:
     """A node per step, and an edge from each step to the one that reads it, labelled with its pattern."""
     names = {id(step): f"n{number}" for number, step in enumerate(plan.walk())}
     for step in plan.walk():
@@ -220,7 +220,7 @@ def _graph(plan: Step) -> Iterator[str]:
             yield f"{names[id(part)]} -> {names[id(step)]}{pattern}"
 
 
-def _label(step: Step) -> str:
+def _label(step: ExplainStep) -> str:
     return f"{step.operator}\n{step.state}" if step.state else step.operator
 
 

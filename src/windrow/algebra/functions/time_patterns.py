@@ -134,7 +134,7 @@ _NUMBERS: dict[str, Callable[[int], int]] = {
 
 
 @dataclass(frozen=True)
-class Reader:
+class PatternReader:
     """Reads texts by a pattern; times without an offset are of the zone."""
 
     pattern: str
@@ -154,7 +154,7 @@ class Reader:
 
 
 @cache
-def reader(pattern: str, zone_name: str = "UTC") -> Reader:
+def reader(pattern: str, zone_name: str = "UTC") -> PatternReader:
     """What reads texts by a pattern; a QueryError if a letter means nothing."""
     letters: list[str] = []
     expression, place = "", 0
@@ -165,7 +165,7 @@ def reader(pattern: str, zone_name: str = "UTC") -> Reader:
         expression += _reading(match[0], match[1], letters)
         place = match.end()
     fits = re.compile(expression, re.ASCII | re.IGNORECASE)
-    return Reader(pattern, zone(zone_name), fits, tuple(letters))
+    return PatternReader(pattern, zone(zone_name), fits, tuple(letters))
 
 
 def _reading(text: str, literal: str | None, letters: list[str]) -> str:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def not_kept(wanted: Wanted, window: Window, missed: NearMiss | None = None) -> QueryError:
+def not_kept(wanted: WantedRows, window: Window, missed: NearMiss | None = None) -> QueryError:
     """A stream does not keep the rows that a window needs; perhaps there are synopses that nearly do."""
     record, stream = wanted.record, wanted.record.stream
     more = _enough(stream, window)
@@ -114,7 +114,7 @@ def _shown(stream: Stream, instant: Instant) -> str:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedRows:
     """Rows of a stream that a window needs, as of a commit.
 
     `window` is given where it is about one instant, `predicate` is what its rows must satisfy to matter.
@@ -132,7 +132,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Part:
+class SubWindow:
     """A sub-window: what it is called, its last instant, what it costs, and how it is read.
 
     `file` is where it lies, if that is a Parquet file of the stream's rows; `check` fails if that is damaged.
@@ -147,11 +147,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Way:
+class AccessPath:
     """A way to get rows; `tells_size`: what is said of it says already how much is read."""
 
     what: str
-    parts: tuple[Part, ...]
+    parts: tuple[SubWindow, ...]
     tells_size: bool = False
 
     @property
@@ -159,10 +159,10 @@ class Way:
         return sum(part.bytes for part in self.parts)
 
 
-OneWay: TypeAlias = Callable[[Wanted], Way | None]
+OneWay: TypeAlias = Callable[[WantedRows], AccessPath | None]
 
 
-def kept_sub_windows(wanted: Wanted) -> Way | None:
+def kept_sub_windows(wanted: WantedRows) -> AccessPath | None:
     """The rows the stream keeps, if they are all that is needed."""
     record, needs = wanted.record, wanted.needs
     if record.kept_from is None:
@@ -183,7 +183,7 @@ def kept_sub_windows(wanted: Wanted) -> Way | None:
     columns = wanted.columns
     of_columns = "" if columns is None else f" {', '.join(sorted(columns))}"
     parts = [
-        Part(
+        SubWindow(
             f"{ref.name}{of_columns}",
             span_of(ref)[1],
             ref.bytes,
@@ -194,10 +194,10 @@ def kept_sub_windows(wanted: Wanted) -> Way | None:
         for ref in inside
         if span_of(ref)[1] >= begin
     ]
-    return Way(f"kept sub-windows of `{record.stream.name}`", tuple(parts))
+    return AccessPath(f"kept sub-windows of `{record.stream.name}`", tuple(parts))
 
 
-def cheapest(wanted: Wanted, offers: Sequence[OneWay]) -> Way | None:
+def cheapest(wanted: WantedRows, offers: Sequence[OneWay]) -> AccessPath | None:
     """The way that reads least, the first of those that read the same; None if there is none."""
     found = [way for offer in offers if (way := offer(wanted)) is not None]
     return min(found, key=lambda way: way.bytes, default=None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.algebra.plan import Emit, StreamWord
-from windrow.engine.adhoc.access_paths import Part, Way
+from windrow.engine.adhoc.access_paths import AccessPath, SubWindow
 from windrow.engine.adhoc.instant import present_of
 from windrow.engine.output.outbox import stored_as
 from windrow.errors import QueryError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from windrow.state.store import Store
 
 
-def way_to_answer(manifest: Manifest, store: Store, query: str) -> Way:
+def way_to_answer(manifest: Manifest, store: Store, query: str) -> AccessPath:
     """The files with the newest answers of a query."""
     state = manifest.queries.get(query)
     if state is None:
@@ -40,15 +40,15 @@ def way_to_answer(manifest: Manifest, store: Store, query: str) -> Way:
     section = state.options["id"]
     places = [(ref, stored_as(ref, section)) for ref in manifest.chunks.get(ANSWERS, ())]
     parts = [_part(store, ref, place) for ref, place in places if place is not None]
-    return Way(f"the last answer of query `{query}`", tuple(parts))
+    return AccessPath(f"the last answer of query `{query}`", tuple(parts))
 
 
-def _part(store: Store, ref: ChunkRef, place: Stored) -> Part:
+def _part(store: Store, ref: ChunkRef, place: Stored) -> SubWindow:
     def fetch() -> pl.DataFrame:
         return to_frame(place.read(open_chunk(store, ref)))
 
     own = "" if place.follower is None else f" {place.follower.query}"
-    return Part(f"{ref.name} {place.section}{own}", 0, ref.operators[place.section].bytes, fetch)
+    return SubWindow(f"{ref.name} {place.section}{own}", 0, ref.operators[place.section].bytes, fetch)
 
 
 def last_answer(

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from windrow.algebra.catalog import Stream
-    from windrow.engine.adhoc.snapshot import Snapshot
+    from windrow.engine.adhoc.snapshot import QuestionSnapshot
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
 
 Columns = frozenset[str]
 
 
-def columns_read(snapshot: Snapshot) -> Mapping[str, Columns]:
+def columns_read(snapshot: QuestionSnapshot) -> Mapping[str, Columns]:
     """By stream, the columns that any window over it needs; streams that are read as a whole are left out."""
     if not snapshot.is_at_once:
         return {}

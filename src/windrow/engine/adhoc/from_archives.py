@@ -15,7 +15,7 @@ import polars as pl
 from windrow.algebra.catalog import Late
 from windrow.algebra.expressions import conjunction
 from windrow.algebra.operators import Filter
-from windrow.engine.adhoc.access_paths import Part, Way
+from windrow.engine.adhoc.access_paths import AccessPath, SubWindow
 from windrow.engine.archives.lookup import archive_for, is_whole, read_way
 from windrow.errors import StateError
 from windrow.execution.kept_rows import empty_rows
@@ -25,14 +25,14 @@ from windrow.windows.domain import ARRIVAL_TS
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
     from windrow.algebra.plan import Plan, Window
-    from windrow.engine.adhoc.access_paths import Wanted
-    from windrow.engine.archives.lookup import Way as Search
+    from windrow.engine.adhoc.access_paths import WantedRows
+    from windrow.engine.archives.lookup import ArchivePath as Search
 
 #: bytes of a value, about, as an archive is read
 _WIDTH = 8
 
 
-def from_archive(wanted: Wanted) -> Way | None:
+def from_archive(wanted: WantedRows) -> AccessPath | None:
     """The rows of the window that have the keys the question asks for, if an archive has all of them."""
     stream, window = wanted.record.stream, wanted.window
     if wanted.archives is None or window is None or stream.late is not Late.DROP:
@@ -45,8 +45,8 @@ def from_archive(wanted: Wanted) -> Way | None:
         return None
     size = search.rows * _WIDTH * len(stream.schema)
     name = f"{search.archive} {search.bounds} {wanted.manifest.number}"
-    part = Part(name, int(wanted.needs.end), size, partial(_fetched, wanted, search))
-    return Way(search.text, (part,), tells_size=True)
+    part = SubWindow(name, int(wanted.needs.end), size, partial(_fetched, wanted, search))
+    return AccessPath(search.text, (part,), tells_size=True)
 
 
 def predicate_on(window: Window, plan: Plan) -> Expression | None:
@@ -61,7 +61,7 @@ def predicate_on(window: Window, plan: Plan) -> Expression | None:
     return None
 
 
-def _fetched(wanted: Wanted, search: Search) -> pl.DataFrame:
+def _fetched(wanted: WantedRows, search: Search) -> pl.DataFrame:
     assert wanted.archives is not None
     stream, kept = wanted.record.stream, wanted.archives.kept[search.archive]
     with read_way(wanted.archives, search) as reading:

@@ -26,10 +26,10 @@ import polars as pl
 
 from windrow.algebra.expressions import TRUE
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.engine.adhoc.access_paths import Part, Way
+from windrow.engine.adhoc.access_paths import AccessPath, SubWindow
 from windrow.engine.adhoc.evaluation import in_row_order
-from windrow.engine.adhoc.synopsis_fit import KEY, Asked, Fit
-from windrow.engine.sharing.shared_state import Kept
+from windrow.engine.adhoc.synopsis_fit import KEY, Fit, SynopsisRequest
+from windrow.engine.sharing.shared_state import KeptSynopsis
 from windrow.execution.delta_file import open_files
 from windrow.execution.shared import operator_of, sheet_of, sheets_of
 from windrow.kernels.aggregates.measures import GROUPS
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.algebra.expressions import Expression
-    from windrow.kernels.panes.answers import Answers
+    from windrow.kernels.panes.answers import PaneAnswers
     from windrow.sharing.data import Datum
     from windrow.sharing.predicates import Predicate
-    from windrow.sharing.questions import Need, Question
+    from windrow.sharing.questions import Need, QueryNeeds
     from windrow.state.manifest import Manifest
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 #: what a standing query asks of its stream, by the query's id; None if it shares nothing
-Standing: TypeAlias = Callable[[str], "Question | None"]
+Standing: TypeAlias = Callable[[str], "QueryNeeds | None"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Synopsis:
     """A synopsis as a commit has it, and what it is of."""
 
     label: str
-    kept: Kept
+    kept: KeptSynopsis
     need: Need
 
     @property
@@ -79,7 +79,7 @@ class Synopsis:
 
 
 @dataclass
-class Shelf:
+class SynopsisShelf:
     """The synopses of one ledger, found by what they are of."""
 
     ledger: str
@@ -101,25 +101,27 @@ class Shelf:
         return sorted(found, key=lambda each: -each.kept.grid.width)
 
 
-def shelves_of(manifest: Manifest, stream: str, standing: Standing) -> list[Shelf]:
+def shelves_of(manifest: Manifest, stream: str, standing: Standing) -> list[SynopsisShelf]:
     """The ledgers of a stream, as a commit has them; those of few keys first."""
     stored = manifest.decisions.get("synopses", {})
-    kept = {label: Kept.from_json(each) for label, each in stored.get("kept", {}).items()}
-    shelves: dict[str, Shelf] = {}
+    kept = {label: KeptSynopsis.from_json(each) for label, each in stored.get("kept", {}).items()}
+    shelves: dict[str, SynopsisShelf] = {}
     for name, question, shares in _sharing(manifest, stream, standing):
         for need, label in zip(question.needs, shares, strict=True):
             if label not in kept:
                 continue
             ledger = kept[label].ledger
             if ledger not in shelves:
-                shelves[ledger] = Shelf(ledger, question.keys, name, stored["ledgers"].get(ledger, -1))
+                shelves[ledger] = SynopsisShelf(
+                    ledger, question.keys, name, stored["ledgers"].get(ledger, -1)
+                )
             shelves[ledger].put(Synopsis(label, kept[label], need))
     return sorted(shelves.values(), key=lambda shelf: len(shelf.keys))
 
 
 def _sharing(
     manifest: Manifest, stream: str, standing: Standing
-) -> Iterator[tuple[str, Question, tuple[str, ...]]]:
+) -> Iterator[tuple[str, QueryNeeds, tuple[str, ...]]]:
     for name, state in manifest.queries.items():
         shares = tuple(state.options.get("shares", ()))
         question = standing(state.options["id"]) if shares and state.status == "running" else None
@@ -127,7 +129,7 @@ def _sharing(
             yield name, question, shares
 
 
-def _stream_of(question: Question) -> str:
+def _stream_of(question: QueryNeeds) -> str:
     (stream,) = question.emit.leaves[0].streams
     return stream.name
 
@@ -139,7 +141,7 @@ BEGIN = "#begin"
 class FromSynopses:
     """One SELECT at one commit, read from synopses that fit."""
 
-    asked: Asked
+    asked: SynopsisRequest
     fit: Fit
     manifest: Manifest
     store: Store
@@ -147,23 +149,23 @@ class FromSynopses:
     # ------------------------------------------------------------ what is read
 
     @property
-    def way(self) -> Way:
+    def way(self) -> AccessPath:
         """The parts to read."""
         labels = ", ".join(dict.fromkeys(each.label for each in self.fit.chosen.values()))
         what = f"synopsis {labels} of query `{self.fit.shelf.query}`"
-        return Way(what, tuple(self._parts()))
+        return AccessPath(what, tuple(self._parts()))
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[SubWindow]:
         operator, ends = operator_of(self._ledger.name), self.fit.span.end
         for number, refs in sorted(self.manifest.chunks.items()):
             mine = [ref for ref in refs if operator in ref.operators]
             if number >= 0 and mine:
                 size = sum(ref.operators[operator].bytes for ref in mine)
-                yield Part(f"{refs[-1].name} {self._digest}", ends, size, self._of_shard(refs, operator))
+                yield SubWindow(f"{refs[-1].name} {self._digest}", ends, size, self._of_shard(refs, operator))
         for ref in self.manifest.chunks.get(DRIVER, ()):
             is_new = int(ref.metadata.get("commit", 0)) > self.fit.shelf.absorbed
             if is_new and ref.metadata.get("stream") == self._ledger.stream.name:
-                yield Part(f"{ref.name} {self._digest}", ends, ref.bytes, self._of_delta(ref))
+                yield SubWindow(f"{ref.name} {self._digest}", ends, ref.bytes, self._of_delta(ref))
 
     def _of_shard(self, refs: Sequence[ChunkRef], operator: str) -> Fetch:
         def fetch() -> pl.DataFrame:
@@ -239,7 +241,7 @@ class FromSynopses:
     # ------------------------------------------------------------ how states are found
 
     @cached_property
-    def _answers(self) -> Answers:
+    def _answers(self) -> PaneAnswers:
         return answers_of(self.asked.question)
 
     @cached_property

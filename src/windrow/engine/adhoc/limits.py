@@ -78,7 +78,7 @@ class Limits:
                 raise QueryError(f"{name} {value} allows nothing", code="bad-value", hint="more than 0")
 
 
-class Watch:
+class SelectWatch:
     """Watches over one SELECT. `check` raises when it has to end."""
 
     def __init__(self, limits: Limits | None = None) -> None:

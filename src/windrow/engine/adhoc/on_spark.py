@@ -20,13 +20,13 @@ from windrow.archive.isolation import LATEST
 from windrow.engine.adhoc.needs import needs_of
 from windrow.engine.adhoc.question import Answer
 from windrow.engine.adhoc.snapshot import END
-from windrow.engine.engine import Arrival, Engine, Promise, error_of
+from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
 from windrow.engine.output.schema import published_schema
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.language.catalog import StandingQuery
 from windrow.sinks import MemorySink
 from windrow.spark.jobs import SparkJobs
-from windrow.spark.kept_frames import Chosen, Staging, own_jobs
+from windrow.spark.kept_frames import KeptRange, Staging, own_jobs
 from windrow.spark.session import parallelism
 from windrow.state.log import CommitLog
 from windrow.state.names import TEMPORARY
@@ -39,11 +39,11 @@ from windrow.windows.session import SessionWindow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.archive.isolation import Policy
-    from windrow.engine.adhoc.access_paths import Part
-    from windrow.engine.adhoc.limits import Turns, Watch
+    from windrow.archive.isolation import IsolationPolicy
+    from windrow.engine.adhoc.access_paths import SubWindow
+    from windrow.engine.adhoc.limits import SelectWatch, Turns
     from windrow.engine.adhoc.question import Question, Situation
-    from windrow.engine.adhoc.snapshot import Leaf, Snapshot
+    from windrow.engine.adhoc.snapshot import QuestionSnapshot, WindowLeaf
     from windrow.spark.frames import DataFrame, SparkSession
     from windrow.state.manifest import Manifest
 
@@ -64,7 +64,7 @@ class OnSpark:
     turns: Turns
     large: int = LARGE
 
-    def __call__(self, question: Question, watch: Watch, policy: Policy) -> Answer | None:
+    def __call__(self, question: Question, watch: SelectWatch, policy: IsolationPolicy) -> Answer | None:
         """The answer; None if it is better found here."""
         first = self.log.last
         if not can_run(question.snapshot) or _bytes(question.at(first)) < self.large:
@@ -81,7 +81,12 @@ class OnSpark:
         return Answer(manifest.number, situation.present.shown, found)
 
     def _stage(
-        self, question: Question, staging: Staging, first: Manifest, policy: Policy, watch: Watch
+        self,
+        question: Question,
+        staging: Staging,
+        first: Manifest,
+        policy: IsolationPolicy,
+        watch: SelectWatch,
     ) -> Manifest:
         """Read what is needed; for the latest window, until nothing newer is there."""
         manifest, is_latest = first, policy.level is LATEST
@@ -112,7 +117,7 @@ class OnSpark:
                 engine.close()
 
 
-def can_run(snapshot: Snapshot) -> bool:
+def can_run(snapshot: QuestionSnapshot) -> bool:
     """Whether Spark can do all of it: windows that are filters of rows, and no tables or answers."""
     scans = [node for node in snapshot.plan.walk() if isinstance(node, Scan)]
     plain = not any(scan.pseudo or scan.stream.wattr == ARRIVAL_TS for scan in scans)
@@ -135,16 +140,16 @@ def _bytes(situation: Situation) -> int:
     return sum(part.bytes for part in situation.parts)
 
 
-def _files(situation: Situation) -> dict[str, dict[str, Part]]:
+def _files(situation: Situation) -> dict[str, dict[str, SubWindow]]:
     """The files of each stream, by name."""
-    found: dict[str, dict[str, Part]] = {}
+    found: dict[str, dict[str, SubWindow]] = {}
     for leaf in situation.question.snapshot.leaves:
         mine = found.setdefault(leaf.stream.name, {})
         mine |= {part.file: part for part in situation.ways[leaf.name].parts if part.file is not None}
     return found
 
 
-def _check(parts: Sequence[Part]) -> None:
+def _check(parts: Sequence[SubWindow]) -> None:
     """Spark knows nothing of our checksums, so they are compared before it reads; several files at once."""
     checks = [part.check for part in parts if part.check is not None]
     with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -152,7 +157,7 @@ def _check(parts: Sequence[Part]) -> None:
             done.result()
 
 
-def _rows(situation: Situation, leaf: Leaf, staging: Staging) -> DataFrame | None:
+def _rows(situation: Situation, leaf: WindowLeaf, staging: Staging) -> DataFrame | None:
     """The rows of a leaf; None if there is no file of them."""
     files = [part.file for part in situation.ways[leaf.name].parts if part.file is not None]
     if not files:
@@ -162,10 +167,10 @@ def _rows(situation: Situation, leaf: Leaf, staging: Staging) -> DataFrame | Non
     first = None if needs.begin == -INFINITY else int(needs.begin)
     spec = leaf.spec
     counted = (spec.rows, spec.partition_by) if isinstance(spec, RowsWindow) else (None, ())
-    return staging.rows(leaf.stream, Chosen(files, first, int(needs.end), *counted))
+    return staging.rows(leaf.stream, KeptRange(files, first, int(needs.end), *counted))
 
 
-def _run(engine: Engine, snapshot: Snapshot, rows: dict[str, DataFrame | None]) -> pa.Table:
+def _run(engine: Engine, snapshot: QuestionSnapshot, rows: dict[str, DataFrame | None]) -> pa.Table:
     """The one answer of the one query."""
     for window in [node for node in snapshot.plan.walk() if isinstance(node, Window)]:
         for stream in window.streams:
@@ -173,7 +178,7 @@ def _run(engine: Engine, snapshot: Snapshot, rows: dict[str, DataFrame | None]) 
     sink = MemorySink()
     engine.add_query(StandingQuery(_QUERY, snapshot.plan), sink)
     arrivals = [Arrival(name, frame) for name, frame in rows.items() if frame is not None]
-    engine.epoch(arrivals, [Promise(name, END) for name in rows])
+    engine.epoch(arrivals, [WatermarkAdvance(name, END) for name in rows])
     record = engine.queries[_QUERY]
     if record.error is not None:
         raise error_of(record)

@@ -14,7 +14,7 @@ import polars as pl
 
 from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.plan import Window
-from windrow.engine.adhoc.access_paths import Wanted, Way, cheapest, kept_sub_windows, not_kept
+from windrow.engine.adhoc.access_paths import AccessPath, WantedRows, cheapest, kept_sub_windows, not_kept
 from windrow.engine.adhoc.answers import last_answer, same_query, texts_of, way_to_answer
 from windrow.engine.adhoc.columns import columns_read
 from windrow.engine.adhoc.evaluation import in_row_order, relation
@@ -23,7 +23,16 @@ from windrow.engine.adhoc.from_synopses import FromSynopses, shelves_of
 from windrow.engine.adhoc.instant import Present, present_of
 from windrow.engine.adhoc.needs import Needs, members, needs_of
 from windrow.engine.adhoc.snapshot import END, snapshot_of
-from windrow.engine.adhoc.synopsis_fit import Asked, Fit, Found, NearMiss, Span, asked_of, earlier, fit
+from windrow.engine.adhoc.synopsis_fit import (
+    AttributeRange,
+    Fit,
+    Found,
+    NearMiss,
+    SynopsisRequest,
+    asked_of,
+    earlier,
+    fit,
+)
 from windrow.engine.history import read_changes
 from windrow.engine.output.schema import published, rows_schema
 from windrow.engine.records import StreamRecord
@@ -44,9 +53,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.algebra.catalog import Stream
-    from windrow.engine.adhoc.access_paths import Part
+    from windrow.engine.adhoc.access_paths import SubWindow
     from windrow.engine.adhoc.columns import Columns
-    from windrow.engine.adhoc.from_synopses import Shelf, Standing
+    from windrow.engine.adhoc.from_synopses import Standing, SynopsisShelf
     from windrow.engine.archives.manager import Archiving
     from windrow.language.catalog import StandingQuery
     from windrow.language.once import Once
@@ -86,7 +95,7 @@ class Question:
         self._newest: Situation | None = None
 
     @cached_property
-    def asked(self) -> Asked | None:
+    def asked(self) -> SynopsisRequest | None:
         """What it asks of synopses; None if they are not for its like."""
         return asked_of(self.once.plan)
 
@@ -151,7 +160,7 @@ class Situation:
         return present_of(self.question.snapshot.asked, self.streams, held)
 
     @cached_property
-    def ways(self) -> dict[str, Way]:
+    def ways(self) -> dict[str, AccessPath]:
         """For each leaf of the plan, or each stream, where its rows come from."""
         if self.same_as is not None:
             return {self.same_as: way_to_answer(self.manifest, self.question.log.store, self.same_as)}
@@ -189,18 +198,18 @@ class Situation:
         assert asked is not None
         return earlier(asked, self._shelves(stream), self.streams[stream], span)
 
-    def _shelves(self, stream: str) -> list[Shelf]:
+    def _shelves(self, stream: str) -> list[SynopsisShelf]:
         standing = self.question.standing
         return [] if standing is None else shelves_of(self.manifest, stream, standing)
 
     @property
-    def _span(self) -> tuple[str, Span]:
+    def _span(self) -> tuple[str, AttributeRange]:
         ((stream, needs, _),) = self._needs.values()
         begin = -END if needs.begin == -INFINITY else int(needs.begin)
-        return stream, Span(begin, int(needs.end) + 1)
+        return stream, AttributeRange(begin, int(needs.end) + 1)
 
     @cached_property
-    def _rows_at(self) -> tuple[dict[str, Way], tuple[Wanted, Window] | None]:
+    def _rows_at(self) -> tuple[dict[str, AccessPath], tuple[WantedRows, Window] | None]:
         """Where rows come from, and of what there are none."""
         question = self.question
         found = {
@@ -208,7 +217,7 @@ class Situation:
             for name, query in question.once.answers.items()
         }
         for name, (stream, needs, window) in self._needs.items():
-            wanted = Wanted(self.streams[stream], needs, self.manifest, question.log.store)
+            wanted = WantedRows(self.streams[stream], needs, self.manifest, question.log.store)
             if question.snapshot.is_at_once:
                 known = predicate_on(window, question.snapshot.asked)
                 wanted = replace(wanted, window=window, predicate=known, archives=question.archives)
@@ -240,7 +249,7 @@ class Situation:
         return found
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[SubWindow]:
         """All that has to be read, each once."""
         return list({part.name: part for way in self.ways.values() for part in way.parts}.values())
 
@@ -359,7 +368,7 @@ def _reach(windows: list[Window]) -> Instant:
     return total
 
 
-def _described(way: Way) -> str:
+def _described(way: AccessPath) -> str:
     if way.tells_size:
         return way.what
     count = len(way.parts)

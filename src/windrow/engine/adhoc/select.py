@@ -26,8 +26,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from windrow.archive.isolation import LATEST as LATEST_LEVEL
-from windrow.archive.isolation import SNAPSHOT, UNDOING, Policy
-from windrow.engine.adhoc.limits import Turns, Watch
+from windrow.archive.isolation import SNAPSHOT, UNDOING, IsolationPolicy
+from windrow.engine.adhoc.limits import SelectWatch, Turns
 from windrow.engine.adhoc.question import Answer, Question
 from windrow.errors import QueryError
 from windrow.language.once import LATEST, WINDOW, Once
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from windrow.engine.adhoc.access_paths import Part
+    from windrow.engine.adhoc.access_paths import SubWindow
     from windrow.engine.adhoc.from_synopses import Standing
     from windrow.engine.archives.manager import Archiving
     from windrow.language.catalog import StandingQuery
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     from windrow.state.manifest import Manifest
 
 
-POLICIES: Mapping[str, Policy] = {WINDOW: SNAPSHOT, LATEST: UNDOING}
+POLICIES: Mapping[str, IsolationPolicy] = {WINDOW: SNAPSHOT, LATEST: UNDOING}
 #: bytes of sub-windows, as they are in memory, that stay for the next who asks
 REMEMBERED = 64 << 20
 #: a window that has slid so often while it was read slides faster than it can be read
 PATIENCE = 256
 
 
-class Memory:
+class SubWindowCache:
     """Sub-windows that were read lately. They never change, so whoever wants one may have it."""
 
     def __init__(self, most: int = REMEMBERED) -> None:
@@ -59,7 +59,7 @@ class Memory:
         self._frames: OrderedDict[str, pl.DataFrame] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, part: Part) -> pl.DataFrame:
+    def get(self, part: SubWindow) -> pl.DataFrame:
         """The rows of a part."""
         with self._lock:
             found = self._frames.get(part.name)
@@ -98,13 +98,13 @@ class Reader:
 
     log: CommitLog
     turns: Turns
-    memory: Memory
+    memory: SubWindowCache
 
     def read(
         self,
-        parts_of: Callable[[Manifest], list[Part]],
-        policy: Policy,
-        watch: Watch,
+        parts_of: Callable[[Manifest], list[SubWindow]],
+        policy: IsolationPolicy,
+        watch: SelectWatch,
         priority: int = 0,
     ) -> Read:
         """All parts that `parts_of` names. The caller holds a commit from before."""
@@ -129,7 +129,7 @@ class Reader:
                 done.frames[part.name] = self.memory.get(part)
                 done.reads += 1
 
-    def _let_go(self, done: Read, wanted: set[str], policy: Policy) -> None:
+    def _let_go(self, done: Read, wanted: set[str], policy: IsolationPolicy) -> None:
         """What was read and has expired since: its rows go, or all is begun anew."""
         expired = done.frames.keys() - wanted
         if not expired:
@@ -142,7 +142,7 @@ class Reader:
             done.frames = {}
 
 
-def _by_end(parts: list[Part]) -> list[Part]:
+def _by_end(parts: list[SubWindow]) -> list[SubWindow]:
     return sorted(parts, key=lambda part: (part.ends, part.name))
 
 
@@ -157,7 +157,7 @@ def _too_fast() -> QueryError:
 class Asked:
     """What `w.ask` gives."""
 
-    def __init__(self, answer: Callable[[], pa.Table], watch: Watch) -> None:
+    def __init__(self, answer: Callable[[], pa.Table], watch: SelectWatch) -> None:
         self._answer, self._watch = answer, watch
         self._table: pa.Table | None = None
         self._error: BaseException | None = None
@@ -192,7 +192,7 @@ class Asked:
 #: what an answer tells of itself, in the metadata of its schema
 COMMIT, INSTANT, ISOLATION = "windrow.commit", "windrow.at", "windrow.isolation"
 #: evaluates a question elsewhere, or says that it will not
-Elsewhere = Callable[[Question, Watch, "Policy"], Answer | None]
+Elsewhere = Callable[[Question, SelectWatch, "IsolationPolicy"], Answer | None]
 
 
 @dataclass
@@ -201,7 +201,7 @@ class Asker:
 
     log: CommitLog
     turns: Turns = field(default_factory=Turns)
-    memory: Memory = field(default_factory=Memory)
+    memory: SubWindowCache = field(default_factory=SubWindowCache)
     #: where there is more to read than one process should hold
     elsewhere: Elsewhere | None = None
     archives: Archiving | None = None
@@ -213,12 +213,12 @@ class Asker:
         once: Once,
         queries: Mapping[str, StandingQuery],
         isolation: str | None = None,
-        watch: Watch | None = None,
-        policy: Policy | None = None,
+        watch: SelectWatch | None = None,
+        policy: IsolationPolicy | None = None,
     ) -> pa.Table:
         """The answer as a table; its metadata says which commit and instant it is about."""
         level = _level(once.isolation or isolation or LATEST)
-        watch = watch or Watch()
+        watch = watch or SelectWatch()
         question = Question(once, queries, self.log, self.archives, self.standing, level)
         chosen = policy or POLICIES[level]
         with self.log.reader():

@@ -31,7 +31,7 @@ NO_LIMIT = (1 << 62) - 1
 
 
 @dataclass(frozen=True)
-class Leaf:
+class WindowLeaf:
     """A window of the query: what the plan calls its rows, and what they are."""
 
     name: str
@@ -41,14 +41,14 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class QuestionSnapshot:
     """What is evaluated: a plan, the rows it is given, and how its answer is put in order."""
 
     #: as it was asked
     asked: Emit
     plan: Emit
     #: empty where the plan runs over what is kept
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[WindowLeaf, ...]
     order: tuple[tuple[str, bool], ...] = ()
 
     @property
@@ -69,7 +69,7 @@ class Snapshot:
         return {table.name: table for table in joins}
 
 
-def snapshot_of(asked: Emit) -> Snapshot:
+def snapshot_of(asked: Emit) -> QuestionSnapshot:
     """The plan about one instant."""
     _refuse(asked)
     top, order = without_order(asked)
@@ -77,15 +77,15 @@ def snapshot_of(asked: Emit) -> Snapshot:
     windows = [node for node in nodes if isinstance(node, Window)]
     needs_past = any(isinstance(node, Subquery) for node in nodes) or asked.reads_window_bounds
     if needs_past or not all(has_members(window.spec) for window in windows):
-        return Snapshot(asked, top, (), order)
-    leaves: list[Leaf] = []
+        return QuestionSnapshot(asked, top, (), order)
+    leaves: list[WindowLeaf] = []
 
     def change(node: Plan) -> Plan:
         if not isinstance(node, Window):
             return node
         scan = node.input
         assert isinstance(scan, Scan)
-        leaf = Leaf(f"{scan.stream.name}#{len(leaves)}", scan.stream, node.spec, scan.alias)
+        leaf = WindowLeaf(f"{scan.stream.name}#{len(leaves)}", scan.stream, node.spec, scan.alias)
         leaves.append(leaf)
         nothing: dict[str, Any] = {"late_sink": None, "keep": None, "source": None}
         plain = replace(scan.stream, name=leaf.name, progress=ProgressRule(), late=Late.DROP, **nothing)
@@ -93,7 +93,7 @@ def snapshot_of(asked: Emit) -> Snapshot:
 
     plan = top.rewrite(change)
     assert isinstance(plan, Emit)
-    return Snapshot(asked, plan, tuple(leaves), order)
+    return QuestionSnapshot(asked, plan, tuple(leaves), order)
 
 
 def without_order(asked: Emit) -> tuple[Emit, tuple[tuple[str, bool], ...]]:

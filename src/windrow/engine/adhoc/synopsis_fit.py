@@ -25,21 +25,21 @@ from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
-    from windrow.engine.adhoc.from_synopses import Shelf, Synopsis
+    from windrow.engine.adhoc.from_synopses import Synopsis, SynopsisShelf
     from windrow.engine.records import StreamRecord
-    from windrow.engine.sharing.shared_state import Kept
+    from windrow.engine.sharing.shared_state import KeptSynopsis
     from windrow.sharing.predicates import Predicate
-    from windrow.sharing.questions import Need, Question
+    from windrow.sharing.questions import Need, QueryNeeds
 
 #: what a column of a group's key is called where conditions and keys are computed from it
 KEY = "#k"
 
 
 @dataclass(frozen=True)
-class Asked:
+class SynopsisRequest:
     """A SELECT that synopses may answer: what it needs, over windows of some length; then its first rows."""
 
-    question: Question
+    question: QueryNeeds
     range: int
     #: whether its windows end at certain instants only
     slides: bool
@@ -48,7 +48,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Span:
+class AttributeRange:
     """Rows with begin <= attribute < end."""
 
     begin: int
@@ -59,8 +59,8 @@ class Span:
 class Fit:
     """Synopses of one ledger that have all that is asked of a window."""
 
-    shelf: Shelf
-    span: Span
+    shelf: SynopsisShelf
+    span: AttributeRange
     chosen: dict[Need, Synopsis]
     #: what groups have to satisfy, and the keys that are asked for, both over the ledger's keys
     condition: Expression
@@ -79,7 +79,7 @@ class NearMiss:
 Found: TypeAlias = "Fit | NearMiss | None"
 
 
-def asked_of(emit: Emit) -> Asked | None:
+def asked_of(emit: Emit) -> SynopsisRequest | None:
     """What a SELECT asks of synopses; None if there are none for its like."""
     top, order = without_order(emit)
     limit = top.input if isinstance(top.input, Limit) else None
@@ -97,7 +97,7 @@ def asked_of(emit: Emit) -> Asked | None:
     if any(need.datum.is_complex for need in question.needs):
         return None
     count = None if limit is None or limit.count == NO_LIMIT else limit.count
-    return Asked(question, spec.range, spec.slide is not None, order, count)
+    return SynopsisRequest(question, spec.range, spec.slide is not None, order, count)
 
 
 def _tumbling(plan: Emit, spec: RangeWindow) -> Emit:
@@ -112,7 +112,9 @@ def _tumbling(plan: Emit, spec: RangeWindow) -> Emit:
     return changed
 
 
-def fit(asked: Asked, shelves: Sequence[Shelf], record: StreamRecord, span: Span) -> Found:
+def fit(
+    asked: SynopsisRequest, shelves: Sequence[SynopsisShelf], record: StreamRecord, span: AttributeRange
+) -> Found:
     """Synopses for a window; else those that nearly fit, if there are any."""
     if record.shed:
         return None  # what was shed is in no synopsis, and nobody knows when it was
@@ -126,7 +128,9 @@ def fit(asked: Asked, shelves: Sequence[Shelf], record: StreamRecord, span: Span
     return missed
 
 
-def earlier(asked: Asked, shelves: Sequence[Shelf], record: StreamRecord, span: Span) -> Fit | None:
+def earlier(
+    asked: SynopsisRequest, shelves: Sequence[SynopsisShelf], record: StreamRecord, span: AttributeRange
+) -> Fit | None:
     """Synopses for the last window that ended with an interval: a state that was true before this one."""
     if asked.slides:
         return None
@@ -137,15 +141,15 @@ def earlier(asked: Asked, shelves: Sequence[Shelf], record: StreamRecord, span: 
         for grid in (synopsis.kept.grid for synopsis in each)
     }
     for end in sorted(ends, reverse=True):
-        found = fit(asked, shelves, record, Span(end - asked.range, end))
+        found = fit(asked, shelves, record, AttributeRange(end - asked.range, end))
         if isinstance(found, Fit):
             return found
     return None
 
 
 def _candidates(
-    asked: Asked, shelves: Sequence[Shelf]
-) -> Iterator[tuple[Shelf, Expression, tuple[Expression, ...], dict[Need, list[Synopsis]]]]:
+    asked: SynopsisRequest, shelves: Sequence[SynopsisShelf]
+) -> Iterator[tuple[SynopsisShelf, Expression, tuple[Expression, ...], dict[Need, list[Synopsis]]]]:
     """Ledgers with all data that are asked for: the condition on groups, the keys, and the synopses."""
     question = asked.question
     for shelf in shelves:
@@ -181,7 +185,7 @@ def _without(need: Need, left_out: Mapping[Expression, Expression]) -> Predicate
     return predicate_of(conjunction(tuple(part for part in parts if part not in left_out)))
 
 
-def _of_window(found: Sequence[Synopsis], record: StreamRecord, span: Span) -> Synopsis | str:
+def _of_window(found: Sequence[Synopsis], record: StreamRecord, span: AttributeRange) -> Synopsis | str:
     """The first synopsis that has a window, or why the first does not."""
     reasons = []
     for each in found:
@@ -192,7 +196,7 @@ def _of_window(found: Sequence[Synopsis], record: StreamRecord, span: Span) -> S
     return reasons[0]
 
 
-def _why_not(synopsis: Synopsis, record: StreamRecord, span: Span) -> str | None:
+def _why_not(synopsis: Synopsis, record: StreamRecord, span: AttributeRange) -> str | None:
     kept, grid = synopsis.kept, synopsis.kept.grid
     each = quantity(grid.width, record.stream.domain)
     known = record.greatest is not None and record.greatest >= span.end
@@ -207,7 +211,7 @@ def _why_not(synopsis: Synopsis, record: StreamRecord, span: Span) -> str | None
     return None
 
 
-def _reached(kept: Kept, record: StreamRecord) -> Instant:
+def _reached(kept: KeptSynopsis, record: StreamRecord) -> Instant:
     """The interval before which a synopsis counts those that it keeps; after the end, behind the last row."""
     clock = record.known.progress_on(record.stream, record.stream.wattr)
     if abs(clock) != INFINITY:
@@ -216,7 +220,7 @@ def _reached(kept: Kept, record: StreamRecord) -> Instant:
 
 
 def _near_miss(
-    asked: Asked, shelf: Shelf, found: dict[Need, list[Synopsis]], reasons: Sequence[str]
+    asked: SynopsisRequest, shelf: SynopsisShelf, found: dict[Need, list[Synopsis]], reasons: Sequence[str]
 ) -> NearMiss:
     grids = [synopsis.kept.grid for each in found.values() for synopsis in each[:1]]
     domain = asked.question.emit.leaves[0].domain

@@ -52,7 +52,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Way:
+class ArchivePath:
     """An archive to read instead of a window's rows, the keys to look for, and how many rows that reads."""
 
     archive: str
@@ -64,7 +64,7 @@ class Way:
     def text(self) -> str:
         """One line for EXPLAIN.
 
-        >>> Way("past", "item", Bounds(3, 3), 4096).text
+        >>> ArchivePath("past", "item", Bounds(3, 3), 4096).text
         'archive past, item = 3: reads 4,096 rows'
         """
         low, high = self.bounds.low, self.bounds.high
@@ -84,7 +84,7 @@ def archive_for(
     window: WindowSpec | None,
     predicate: Expression | None = None,
     alias: str | None = None,
-) -> Way | None:
+) -> ArchivePath | None:
     """The best archive for a window over a stream, or for the answer of a query (no window); None: none is.
 
     `predicate` is what rows must satisfy; its columns are called `alias.column`, or `column` without one.
@@ -99,7 +99,7 @@ def archive_for(
 
 
 @contextmanager
-def read_way(archives: Archiving, way: Way) -> Iterator[Reading]:
+def read_way(archives: Archiving, way: ArchivePath) -> Iterator[Reading]:
     """The state of the archive to read; `find_between(way.bounds.low, way.bounds.high)` gives the rows."""
     with archives.reading(way.archive) as reading:
         yield reading
@@ -112,7 +112,7 @@ def _way(
     window: WindowSpec | None,
     predicate: Expression | None,
     alias: str | None,
-) -> Way | None:
+) -> ArchivePath | None:
     with archives.reading(name) as reading:
         plan = None if kept.shape.is_of_stream else archives.plan_of(kept)
         oldest = _oldest(kept, plan, window, reading.now)
@@ -120,7 +120,7 @@ def _way(
             return None
         key = kept.spec.key
         bounds = key_bounds(predicate, f"{alias}.{key}" if alias else key) if predicate else Bounds()
-        return Way(name, key, bounds, reading.rows_to_read(bounds.low, bounds.high))
+        return ArchivePath(name, key, bounds, reading.rows_to_read(bounds.low, bounds.high))
 
 
 def _oldest(kept: Kept, plan: Emit | None, window: WindowSpec | None, at: int) -> int | None:

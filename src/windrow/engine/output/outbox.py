@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from windrow.state.chunk import Key
     from windrow.state.manifest import OutboxEntry
-    from windrow.state.reader import Chunk
+    from windrow.state.reader import OpenChunk
     from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
 
@@ -143,7 +143,7 @@ def _key(column: pl.Series) -> pl.Series:
 class Packed:
     """Some packs, of several files, whose rows are asked for key by key."""
 
-    def __init__(self, packs: Sequence[tuple[Chunk, int]], schema: pa.Schema) -> None:
+    def __init__(self, packs: Sequence[tuple[OpenChunk, int]], schema: pa.Schema) -> None:
         numbers: dict[Key, int] = {}
         frames = []
         for chunk, pack in packs:
@@ -219,7 +219,7 @@ class Stored:
     section: str
     follower: Follower | None = None
 
-    def read(self, chunk: Chunk) -> pa.Table:
+    def read(self, chunk: OpenChunk) -> pa.Table:
         """The rows."""
         return self.chosen(chunk.read(self.section))
 
@@ -254,7 +254,7 @@ class Outgoing:
         self, store: Store, outbox: Iterable[OutboxEntry], delivered: Mapping[str, Collection[str]]
     ) -> None:
         self.store = store
-        self._open: dict[str, Chunk] = {}
+        self._open: dict[str, OpenChunk] = {}
         self._waiting: dict[str, dict[int, list[OutboxEntry]]] = {}
         #: where the answers of a section are, if that is another section
         self.stored: dict[tuple[str, str], Stored] = {}
@@ -337,7 +337,7 @@ class Outgoing:
             self._sections[key] = self._file(entry).read(section)
         return self._sections[key]
 
-    def _file(self, entry: OutboxEntry) -> Chunk:
+    def _file(self, entry: OutboxEntry) -> OpenChunk:
         if entry.ref.name not in self._open:
             self._open[entry.ref.name] = open_chunk(self.store, entry.ref)
         return self._open[entry.ref.name]

@@ -27,7 +27,7 @@ from windrow.windows.domain import INFINITY
 if TYPE_CHECKING:
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord
-    from windrow.engine.sharing.shared_state import Joined
+    from windrow.engine.sharing.shared_state import SharedRecipes
     from windrow.execution.relational import Host
     from windrow.physical import PhysicalPlan
 
@@ -48,7 +48,7 @@ class Arranging:
         #: what was recorded last depends on this
         self._noted: Hashable = None
 
-    def joined(self, record: QueryRecord) -> Joined | None:
+    def joined(self, record: QueryRecord) -> SharedRecipes | None:
         """A new query's place among the synopses; None if it keeps a state of its own."""
         engine = self._engine
         return (
@@ -205,7 +205,7 @@ def _complete(record: QueryRecord) -> float:
 
 def joined(
     common: Common, record: QueryRecord, streams: Mapping[str, StreamRecord], commit: int
-) -> Joined | None:
+) -> SharedRecipes | None:
     """The place of a query among synopses; None if it keeps a state of its own."""
     if len(record.streams) > 1 or record.bundle.aggregates:
         return None

@@ -31,7 +31,7 @@ from windrow.algebra.shipments import packed
 from windrow.algebra.types import Kind
 from windrow.execution.bundle import Team
 from windrow.execution.relational import Host
-from windrow.kernels.relational.common_subplans import Parts, View
+from windrow.kernels.relational.common_subplans import Parts, SubplanView
 from windrow.kernels.relational.durable_names import kind_of
 from windrow.kernels.relational.state_transfer import why_not_joined
 from windrow.optimizer.common_subplans import (
@@ -291,7 +291,7 @@ def _place_of_trunk(unit: GeneralUnit) -> str | None:
 
 def _trunk(unit: GeneralUnit) -> str:
     """What tells the trunk of a query from others."""
-    return [*_chain(unit, View()).values()][-1]
+    return [*_chain(unit, SubplanView()).values()][-1]
 
 
 def _beginner(record: QueryRecord, plan: Emit) -> Beginner:
@@ -328,11 +328,11 @@ class _Member:
         """What its trunk must have in common with others."""
         return likeness(self.plan, shortens=self.shortens)
 
-    def view(self, trunk: Trunk | None) -> View:
+    def view(self, trunk: Trunk | None) -> SubplanView:
         """How it sees a trunk."""
         sampled = None if self.pace is None else self.pace.sampled
         sooner = () if trunk is None else trunk.sooner(self.plan)
-        return View(sooner, () if sampled is None else (sampled,))
+        return SubplanView(sooner, () if sampled is None else (sampled,))
 
 
 def _team(name: str, members: list[_Member]) -> dict[str, Membership | None]:
@@ -396,7 +396,7 @@ def _common(
             above = users[part]
 
 
-def _chain(unit: GeneralUnit, view: View) -> dict[str, str]:
+def _chain(unit: GeneralUnit, view: SubplanView) -> dict[str, str]:
     """The operators that all rows come through, by their places, from the top: what tells each from others.
 
     A part is known by its plan, by how its operators were built for the query they are in, and above the
@@ -408,13 +408,13 @@ def _chain(unit: GeneralUnit, view: View) -> dict[str, str]:
         place = places.get(id(builder.built.get(id(node))))
         if place is not None:
             told = [id(each) in builder.telling for each in node.walk()]
-            seen = View() if node is trunk_of(emit) else view
+            seen = SubplanView() if node is trunk_of(emit) else view
             built = _built(builder.built[id(node)])
             found[place] = _digest(canonical_text([node, told, built, _seen_as(seen)]))
     return found
 
 
-def _seen_as(view: View) -> list[Any]:
+def _seen_as(view: SubplanView) -> list[Any]:
     return [view.sooner, [[grid.period, grid.origin] for grid in view.instants]]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord
     from windrow.execution.reports import Closed
     from windrow.execution.shared import SharedWork
-    from windrow.kernels.shared.request import Asker
+    from windrow.kernels.shared.request import WindowRequest
     from windrow.windows.domain import Instant
 
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Led:
     """The queries that ask, and those who read what others ask for."""
 
-    askers: list[Asker] = field(default_factory=list)
+    askers: list[WindowRequest] = field(default_factory=list)
     #: of each query that equal ones read, these
     readers: dict[str, list[str]] = field(default_factory=dict)
 
@@ -40,12 +40,12 @@ class Led:
 
 
 def led(
-    records: Iterable[QueryRecord], asking: Callable[[str], tuple[Asker, Hashable]], answered: Instant
+    records: Iterable[QueryRecord], asking: Callable[[str], tuple[WindowRequest, Hashable]], answered: Instant
 ) -> Led:
     """Who asks; `asking` tells what a query asks for, and what is the same for those that differ only in when
     they do. Windows that end after `answered` are still to come."""
     found = Led()
-    leaders: dict[Hashable, list[Asker]] = {}
+    leaders: dict[Hashable, list[WindowRequest]] = {}
     for record, asker, same in sorted(_known(records, asking, answered), key=lambda known: _order(known[1])):
         alike = leaders.setdefault(_alike(record, same), [])
         leader = next((place for place, each in enumerate(alike) if _leads(each, asker)), None)
@@ -72,8 +72,8 @@ def is_exact(record: QueryRecord) -> bool:
 
 
 def _known(
-    records: Iterable[QueryRecord], asking: Callable[[str], tuple[Asker, Hashable]], answered: Instant
-) -> Iterable[tuple[QueryRecord, Asker, Hashable]]:
+    records: Iterable[QueryRecord], asking: Callable[[str], tuple[WindowRequest, Hashable]], answered: Instant
+) -> Iterable[tuple[QueryRecord, WindowRequest, Hashable]]:
     for record in records:
         asker, same = asking(record.id)
         begin, newest = record.complete_from, record.query.every is not None
@@ -90,22 +90,22 @@ def _alike(record: QueryRecord, same: Hashable) -> Hashable:
     return "together", record.bundle.fingerprint, record.complete_from
 
 
-def _order(asker: Asker) -> tuple[int, bool, int]:
+def _order(asker: WindowRequest) -> tuple[int, bool, int]:
     """The most frequent first, then those that begin first."""
     return asker.slide, asker.complete_from is not None, asker.complete_from or 0
 
 
-def _leads(leader: Asker, other: Asker) -> bool:
+def _leads(leader: WindowRequest, other: WindowRequest) -> bool:
     aligned = other.slide % leader.slide == 0 and (other.origin - leader.origin) % leader.slide == 0
     if leader.complete_from is None or other.complete_from is None:
         return aligned and leader.complete_from is None
     return aligned and leader.complete_from <= other.complete_from
 
 
-def _is_equal(leader: Asker, other: Asker) -> bool:
+def _is_equal(leader: WindowRequest, other: WindowRequest) -> bool:
     return leader.slide == other.slide and leader.complete_from == other.complete_from
 
 
-def _follower(asker: Asker) -> Follower:
+def _follower(asker: WindowRequest) -> Follower:
     begin = None if asker.complete_from is None else asker.complete_from + asker.range
     return Follower(asker.query, asker.slide, asker.origin, begin)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
     from windrow.engine.records import QueryRecord
     from windrow.execution.bundle import Bundle
-    from windrow.kernels.relational.common_subplans import View
+    from windrow.kernels.relational.common_subplans import SubplanView
     from windrow.kernels.relational.operator import Operator
     from windrow.windows.grid import SlideGrid
 
@@ -98,7 +98,7 @@ class _Aggregated:
 
     part: str
     groups: tuple[Expression, ...]
-    view: View
+    view: SubplanView
 
     @property
     def states(self) -> Hashable:

@@ -19,8 +19,8 @@ from windrow.errors import QueryError, StateError
 from windrow.execution.shared import Seed
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.aggregates.user_states import UserState
-from windrow.kernels.aggregates.value_tables import Cells, Ordered
-from windrow.kernels.shared.request import Asker
+from windrow.kernels.aggregates.value_tables import Cells, OrderedRows
+from windrow.kernels.shared.request import WindowRequest
 from windrow.kernels.shared.shared_state import Entry, Ledger, Sheet
 from windrow.kernels.shared.value_counts import Tally
 from windrow.physical.identity import changed
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from windrow.kernels.panes.query import SlidingQuery
     from windrow.sharing.groups import SharingPlan
     from windrow.sharing.predicates import Predicate, Relevant
-    from windrow.sharing.questions import Need, Question
+    from windrow.sharing.questions import Need, QueryNeeds
     from windrow.sharing.synopses import Held
 
 #: so many conditions of WHERE are kept in one table; those of others go to the next
@@ -52,7 +52,7 @@ TOO_LARGE = "its groups and intervals are too many to be kept as a matrix"
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptSynopsis:
     """A synopsis in its ledger: its intervals, how many are kept, and since when it has all rows."""
 
     ledger: str
@@ -71,7 +71,7 @@ class Kept:
         return known if self.where is None else [*known, self.where]
 
     @classmethod
-    def from_json(cls, stored: list[Any]) -> Kept:
+    def from_json(cls, stored: list[Any]) -> KeptSynopsis:
         """What `to_json` wrote."""
         ledger, width, phase, length, identity, since, *where = stored
         return cls(ledger, Grid(width, phase), length, identity, since, *where)
@@ -83,7 +83,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Joined:
+class SharedRecipes:
     """Recipes of a query's synopses, by its needs, and the instant from which its answers are complete."""
 
     shares: tuple[str, ...]
@@ -95,7 +95,7 @@ class Common:
     """All synopses of an engine."""
 
     planner: Planner = field(default_factory=lambda: Planner(1))
-    kept: dict[str, Kept] = field(default_factory=dict)
+    kept: dict[str, KeptSynopsis] = field(default_factory=dict)
     #: up to which commit each ledger has taken delta files in
     absorbed: dict[str, int] = field(default_factory=dict)
     #: why a query has a state of its own
@@ -105,7 +105,7 @@ class Common:
     #: changes as queries come and go
     version: int = 0
     _plan: tuple[int, SharingPlan] | None = None
-    _askers: dict[str, Asker] = field(default_factory=dict)
+    _askers: dict[str, WindowRequest] = field(default_factory=dict)
     _names: dict[tuple[Hashable, tuple[Expression, ...]], str] = field(default_factory=dict)
     _parts: dict[tuple[Hashable, tuple[Expression, ...]], dict[Predicate, int]] = field(default_factory=dict)
     _members: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Common:
         stored = decisions.get("synopses", {})
         found = cls()
         found.planner.made = stored.get("made", 0)
-        found.kept = {name: Kept.from_json(each) for name, each in stored.get("kept", {}).items()}
+        found.kept = {name: KeptSynopsis.from_json(each) for name, each in stored.get("kept", {}).items()}
         found.absorbed = dict(stored.get("ledgers", {}))
         found.left = dict.fromkeys(stored.get("left", ()))
         found._awaited = {_key_of(each.ledger): each.ledger for each in found.kept.values()}
@@ -169,7 +169,7 @@ class Common:
 
     def join(
         self, bundle: Bundle, plan: Emit, stream: StreamRecord, commit: int, *, is_exact: bool = True
-    ) -> Joined | None:
+    ) -> SharedRecipes | None:
         """A new query; None if it has to keep a state of its own. `commit` is the one that will know it.
 
         It `is_exact` if it answers every window.
@@ -194,10 +194,10 @@ class Common:
         since = [self.kept[label].since for label in labels_of(shares)]
         if stream.shed and stream.greatest is not None:  # what was shed is in no synopsis
             since.append(stream.greatest + 1)
-        return Joined(shares, max((each for each in since if each is not None), default=None))
+        return SharedRecipes(shares, max((each for each in since if each is not None), default=None))
 
     def _enter(
-        self, bundle: Bundle, question: Question, ledger: str, stream: StreamRecord
+        self, bundle: Bundle, question: QueryNeeds, ledger: str, stream: StreamRecord
     ) -> tuple[str, ...]:
         """A query has its synopses in a ledger, as the planner says: their recipes."""
         recipes = [self.planner.recipes(bundle.name)[need] for need in question.needs]
@@ -276,12 +276,12 @@ class Common:
         held, before = self.planner.held[label], self.kept.get(label)
         if before is None:
             since = None if stream.greatest is None else stream.greatest + 1
-            self.kept[label] = Kept(ledger, held.grid, held.b, identity_of(held), since)
+            self.kept[label] = KeptSynopsis(ledger, held.grid, held.b, identity_of(held), since)
         elif held.b > before.length:
             since = _later(before.since, _forgotten(before, stream))
             self.kept[label] = replace(before, length=held.b, since=since)
 
-    def _placed(self, question: Question) -> tuple[Question, dict[Need, Relevant[str]] | None]:
+    def _placed(self, question: QueryNeeds) -> tuple[QueryNeeds, dict[Need, Relevant[str]] | None]:
         """A question in one of the ledgers of its stream and grouping, and what it is combined from, if all
         it needs is in that ledger already."""
         stream, predicate = str(question.source), question.existence.predicate
@@ -294,7 +294,7 @@ class Common:
                 return placed, cover
         return replace(question, source=(stream, self._part(stream, question))), None
 
-    def _used_parts(self, stream: str, question: Question) -> list[int]:
+    def _used_parts(self, stream: str, question: QueryNeeds) -> list[int]:
         """The ledgers of a stream and a grouping that have queries, that of its condition first."""
         own = self._parts.get((stream, question.keys), {}).get(question.existence.predicate)
         mine = [
@@ -303,11 +303,11 @@ class Common:
         parts = [source[1] for source, _ in mine if isinstance(source, tuple) and source[0] == stream]
         return sorted(parts, key=lambda part: (part != own, part))
 
-    def _is_combined(self, question: Question) -> bool:
+    def _is_combined(self, question: QueryNeeds) -> bool:
         """Whether its groups are those of queries with other conditions."""
         return len(self.planner.recipes(question.name)[question.existence].all) > 1
 
-    def _part(self, stream: str, question: Question) -> int:
+    def _part(self, stream: str, question: QueryNeeds) -> int:
         """Which of the ledgers of a stream and a grouping a query is in: that of its condition.
 
         A table has columns for all entries, whether the condition of each holds or not; with all conditions
@@ -318,13 +318,13 @@ class Common:
         free = (number for number in count() if sizes[number] < MOST_CONDITIONS)
         return parts.setdefault(known, parts[known] if known in parts else next(free))
 
-    def _remember(self, question: Question) -> None:
+    def _remember(self, question: QueryNeeds) -> None:
         """In which of the ledgers of its stream and grouping a condition is."""
         assert isinstance(question.source, tuple)
         stream, part = question.source
         self._parts.setdefault((stream, question.keys), {})[question.existence.predicate] = part
 
-    def _ledger_of(self, question: Question, commit: int) -> str:
+    def _ledger_of(self, question: QueryNeeds, commit: int) -> str:
         key = question.source, question.keys
         if key not in self._names or not self._members.get(self._names[key]):
             digest = digest_of(question.keys)[:12]
@@ -335,7 +335,7 @@ class Common:
             self.absorbed.setdefault(self._names[key], commit - 1)
         return self._names[key]
 
-    def _take(self, bundle: Bundle, question: Question, shares: tuple[str, ...], ledger: str) -> None:
+    def _take(self, bundle: Bundle, question: QueryNeeds, shares: tuple[str, ...], ledger: str) -> None:
         unit = bundle.unit
         assert isinstance(unit, SlidingUnit)
         label = dict(zip(question.needs, shares, strict=True))
@@ -349,7 +349,7 @@ class Common:
             self._plans.append(bundle.plan)
         (length,) = question.lengths
         exists = label[question.existence]
-        self._askers[bundle.name] = Asker(
+        self._askers[bundle.name] = WindowRequest(
             bundle.name, form, length, question.slide, question.origin, exists, parts, tallies=tallies
         )
         self._alike[bundle.name] = self._kinds.setdefault(unslid(question.emit), len(self._kinds))
@@ -411,11 +411,11 @@ class Common:
         """The ledger that a query's synopses are in."""
         return self.kept[next(iter(labels_of(shares)))].ledger
 
-    def asker(self, query: str) -> Asker:
+    def asker(self, query: str) -> WindowRequest:
         """What a query asks of its ledger."""
         return self._askers[query]
 
-    def asking(self, query: str) -> tuple[Asker, int]:
+    def asking(self, query: str) -> tuple[WindowRequest, int]:
         """What a query asks, and a number that those have too who ask the same at other instants."""
         return self._askers[query], self._alike[query]
 
@@ -527,7 +527,7 @@ def _form(query: SlidingQuery) -> Any:
     return above, query.aggregate.keys, query.aggregate.aggregates, columns
 
 
-def _why_alone(bundle: Bundle, question: Question) -> str | None:
+def _why_alone(bundle: Bundle, question: QueryNeeds) -> str | None:
     unit = bundle.unit
     if not isinstance(unit, SlidingUnit) or unit.stages > 1:
         return "it is not one aggregate over one stream"
@@ -536,12 +536,12 @@ def _why_alone(bundle: Bundle, question: Question) -> str | None:
     if any(key.type.fields for key in question.keys):
         return "it groups by arrays or structs"
     for need in question.needs:
-        if isinstance(need.datum.shape, Ordered | UserState):
+        if isinstance(need.datum.shape, OrderedRows | UserState):
             return f"the {need.datum.text} is no state of constant size"
     return None
 
 
-def _forgotten(kept: Kept, stream: StreamRecord) -> int | None:
+def _forgotten(kept: KeptSynopsis, stream: StreamRecord) -> int | None:
     """Where the first interval begins that a synopsis still holds."""
     clock = stream.known.progress_on(stream.stream, stream.stream.wattr)
     if abs(clock) == INFINITY:

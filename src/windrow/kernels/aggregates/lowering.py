@@ -26,7 +26,7 @@ from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.average import Average
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.covariance import CovarPop
-from windrow.algebra.aggregates.distinct import Distinct
+from windrow.algebra.aggregates.distinct import DistinctValues
 from windrow.algebra.aggregates.edge import First
 from windrow.algebra.aggregates.extremum import Min
 from windrow.algebra.aggregates.frequent import Frequent
@@ -46,7 +46,7 @@ from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import DataError, QueryError
 from windrow.kernels.aggregates import value_tables as lists
 from windrow.kernels.aggregates.measures import partial_of
-from windrow.kernels.aggregates.partials import ExactTotal, Partial, Rows
+from windrow.kernels.aggregates.partials import ExactTotal, LiftedRows, Partial
 from windrow.kernels.aggregates.user_states import finals
 from windrow.kernels.aggregates.value_tables import cells_of, estimates, from_order, representatives
 from windrow.kernels.columnar import decimals
@@ -233,13 +233,13 @@ def of_nothing(aggregate: AggregateFunction) -> Any:
 
 
 @of_counts.register
-def _(aggregate: Distinct, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: DistinctValues, counts: pl.DataFrame) -> pl.DataFrame:
     """Each value once: as counts of one, or as rows of the aggregate below."""
     inner = aggregate.inner
     cells = cells_of(inner)
     args = tuple(counts[name] for name in counts.columns if name.startswith("v"))
     everyone = pl.Series([True]).new_from_index(0, counts.height)
-    rows = Rows(args, everyone, pl.DataFrame())
+    rows = LiftedRows(args, everyone, pl.DataFrame())
     once = [*counts.select(WINDOW), everyone.cast(pl.Int64).alias(_COUNT)]
     if cells is not None:
         lifted = cells.table(once, rows)

@@ -36,18 +36,18 @@ from windrow.errors import QueryError
 from windrow.kernels.aggregates.partials import (
     Bits,
     Chosen,
-    Counted,
+    CountPartial,
     Edge,
     ExactTotal,
     Extreme,
     FloatMoments,
     FloatTotal,
+    LiftedRows,
     Paired,
     Partial,
-    Rows,
 )
 from windrow.kernels.aggregates.user_states import UserState
-from windrow.kernels.aggregates.value_tables import Cells, Listed, Ordered, cells_of
+from windrow.kernels.aggregates.value_tables import Cells, Listed, OrderedRows, cells_of
 from windrow.kernels.columnar.columns import without_negative_zero
 from windrow.kernels.columnar.combiners import TOTAL, Combiner
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds
@@ -101,7 +101,7 @@ def marks(last: Ints, gone: Ints, most: int) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True)
-class Wave(Partial):
+class WavePartial(Partial):
     """A count or sum that is estimated: of each row whether it counts, and its units."""
 
     most: int
@@ -112,7 +112,7 @@ class Wave(Partial):
         """Of the two columns of single rows; rows are kept, not combined."""
         return TOTAL, TOTAL
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         counted = rows.counted
         units = counted.cast(pl.Int64)
         if not self.counts:
@@ -140,12 +140,12 @@ def partial_of(aggregate: AggregateFunction, label: str) -> Partial:
 
 @partial_of.register
 def _(aggregate: Waved, label: str) -> Partial:
-    return Wave(label, aggregate.marks, isinstance(aggregate, ApproxCount))
+    return WavePartial(label, aggregate.marks, isinstance(aggregate, ApproxCount))
 
 
 @partial_of.register
 def _(aggregate: Count, label: str) -> Partial:
-    return Counted(label)
+    return CountPartial(label)
 
 
 @partial_of.register
@@ -206,14 +206,16 @@ class Argument:
     args: tuple[Expression, ...]
     where: Expression
 
-    def rows(self, frame: pl.DataFrame, order: pl.DataFrame, sub_windows: pl.Series | None = None) -> Rows:
+    def rows(
+        self, frame: pl.DataFrame, order: pl.DataFrame, sub_windows: pl.Series | None = None
+    ) -> LiftedRows:
         """Its values for a frame; rows that are not chosen are not computed where that could fail."""
         everyone = pl.Series([True]).new_from_index(0, frame.height)
         chosen = everyone if self.where == TRUE else holds(compile_expression(self.where), frame)
         args = tuple(
             Compiled(compile_expression(arg), can_fail(arg)).within(frame, chosen) for arg in self.args
         )
-        return Rows(args, chosen, order, sub_windows)
+        return LiftedRows(args, chosen, order, sub_windows)
 
 
 @dataclass(frozen=True)
@@ -263,7 +265,7 @@ class Measures:
 
     def _layout(self, source: Argument, cells: Cells) -> TableLayout:
         width = len(source.args)
-        if isinstance(cells, Ordered):
+        if isinstance(cells, OrderedRows):
             width += 1 + len(self.plan.input.schema)
         close = cells.closed if isinstance(cells, Listed) else None
         width += close is not None

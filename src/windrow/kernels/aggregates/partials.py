@@ -64,7 +64,7 @@ Decoder = Callable[["Sequence[Lanes]"], list[pl.Series]]
 
 
 @dataclass(frozen=True)
-class Rows:
+class LiftedRows:
     """What states are lifted from: argument values, which rows count, the rows' place in the order, and where
     it matters, the sub-windows they are in."""
 
@@ -94,7 +94,7 @@ class Partial(ABC):
         """How its lanes are combined; the first counts the values."""
 
     @abstractmethod
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         """The columns of single rows."""
 
     def encode(self, frame: pl.DataFrame) -> tuple[list[Lanes], Decoder]:
@@ -115,14 +115,14 @@ class Partial(ABC):
 
 
 @dataclass(frozen=True)
-class Counted(Partial):
+class CountPartial(Partial):
     """A number of rows."""
 
     @property
     def combiners(self) -> tuple[Combiner, ...]:
         return (TOTAL,)
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         return [rows.counted.cast(pl.Int64).alias(self._name(0))]
 
 
@@ -141,7 +141,7 @@ class ExactTotal(Partial):
     def limbs(self) -> int:
         return decimals.limb_count(self.kind)
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         counted = rows.counted
         values = integers_of(rows.args[0].zip_with(counted, rows.args[0].clear(len(counted))), self.kind)
         lanes = [counted.cast(pl.Int64).to_numpy(), *decimals.split(values, self.limbs)]
@@ -157,7 +157,7 @@ class FloatTotal(Partial):
     def combiners(self) -> tuple[Combiner, ...]:
         return TOTAL, FLOAT_TOTAL
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         counted = rows.counted
         values = np.where(counted.to_numpy(), _doubles(rows.args[0]), 0.0)
         return self._columns([(counted.cast(pl.Int64).to_numpy(), values)])
@@ -171,7 +171,7 @@ class FloatMoments(Partial):
     def combiners(self) -> tuple[Combiner, ...]:
         return (MOMENTS,)
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         counted = rows.counted
         values = np.where(counted.to_numpy(), _doubles(rows.args[0]), 0.0)
         with np.errstate(invalid="ignore"):
@@ -180,7 +180,7 @@ class FloatMoments(Partial):
 
 
 @dataclass(frozen=True)
-class Part(Partial):
+class PartialColumns(Partial):
     """Some columns of a partial each of whose columns is combined by itself."""
 
     whole: Partial
@@ -191,7 +191,7 @@ class Part(Partial):
     def combiners(self) -> tuple[Combiner, ...]:
         return self.whole.combiners[self.first : self.stop]
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         columns = self.whole.lift(rows)[self.first : self.stop]
         return [column.alias(self._name(place)) for place, column in enumerate(columns)]
 
@@ -209,7 +209,7 @@ def _doubles(column: pl.Series) -> npt.NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Selected(Partial):
+class SelectedPartial(Partial):
     """One of the rows: its place in an order is the lane, its columns follow."""
 
     greatest: bool
@@ -235,10 +235,10 @@ class Selected(Partial):
 
 
 @dataclass(frozen=True)
-class Extreme(Selected):
+class Extreme(SelectedPartial):
     """The least or the greatest value."""
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         return [rows.counted.cast(pl.Int64).alias(self._name(0)), rows.args[0].alias(self._name(1))]
 
     def codes(self, frame: pl.DataFrame) -> Codes:
@@ -246,10 +246,10 @@ class Extreme(Selected):
 
 
 @dataclass(frozen=True)
-class Edge(Selected):
+class Edge(SelectedPartial):
     """The value of the first or the last row, NULL included. Column 1 is the value, then comes the order."""
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         order = [row_order(column).alias(self._name(2 + place)) for place, column in enumerate(rows.order)]
         return [rows.chosen.cast(pl.Int64).alias(self._name(0)), rows.args[0].alias(self._name(1)), *order]
 
@@ -286,7 +286,7 @@ class Bits(Partial):
     def combiners(self) -> tuple[Combiner, ...]:
         return TOTAL, BITWISE[self.operation]
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         counted = rows.counted.to_numpy()
         values = rows.args[0].cast(pl.Int64).fill_null(0).to_numpy()
         lane = np.where(counted, values, BITWISE[self.operation].neutral)
@@ -294,10 +294,10 @@ class Bits(Partial):
 
 
 @dataclass(frozen=True)
-class Chosen(Selected):
+class Chosen(SelectedPartial):
     """The first argument of the row whose second one is the least or the greatest. Column 1 is the value."""
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         value, by = rows.args
         counted = rows.chosen & by.is_not_null()
         order = [
@@ -365,7 +365,7 @@ class Paired(Partial):
     def combiners(self) -> tuple[Combiner, ...]:
         return (PAIR_MOMENTS,)
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         counted = rows.counted.to_numpy()
         x, y = (np.where(counted, arg.cast(pl.Float64).fill_null(0.0).to_numpy(), 0.0) for arg in rows.args)
         with np.errstate(invalid="ignore"):

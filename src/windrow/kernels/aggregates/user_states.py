@@ -17,7 +17,7 @@ import polars as pl
 from windrow.algebra.aggregates import Definition
 from windrow.algebra.aggregates.plain_values import decoded, encoded
 from windrow.algebra.types import DataType
-from windrow.kernels.aggregates.partials import Partial, Rows
+from windrow.kernels.aggregates.partials import LiftedRows, Partial
 from windrow.kernels.columnar.columns import values_of
 from windrow.kernels.columnar.combiners import TOTAL, Combiner, Lanes, scanned
 
@@ -79,7 +79,7 @@ class UserState(Partial):
     def combiners(self) -> tuple[Combiner, ...]:
         return TOTAL, Merging(self.definition)
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         chosen = rows.chosen.to_numpy()
         columns = [values_of(arg, kind) for arg, kind in zip(rows.args, self.kinds, strict=True)]
         states = np.full(len(chosen), _NOTHING, dtype=object)

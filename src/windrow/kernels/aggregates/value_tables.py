@@ -62,7 +62,7 @@ from windrow.algebra.aggregates.approx_top_k import ApproxTopK
 from windrow.algebra.aggregates.frequent import Frequent
 from windrow.algebra.aggregates.in_order import InOrder
 from windrow.algebra.types import DataType, Kind
-from windrow.kernels.aggregates.partials import Partial, Rows
+from windrow.kernels.aggregates.partials import LiftedRows, Partial
 from windrow.kernels.columnar.codes import from_bits, row_order
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import GREATEST, Combiner, Lanes
@@ -206,7 +206,7 @@ class Cells(ABC):
     """What the rows of such a table are keyed by."""
 
     @abstractmethod
-    def keys(self, rows: Rows) -> list[pl.Series]:
+    def keys(self, rows: LiftedRows) -> list[pl.Series]:
         """The key columns of single rows."""
 
     @property
@@ -220,17 +220,17 @@ class Cells(ABC):
         added_up = all(c.invertible for partial in self.partials for c in partial.combiners)
         return added_up and type(self).pruned is Cells.pruned
 
-    def counted(self, rows: Rows) -> pl.Series:
+    def counted(self, rows: LiftedRows) -> pl.Series:
         """Which rows count."""
         return rows.counted
 
-    def lift(self, rows: Rows) -> pl.DataFrame:
+    def lift(self, rows: LiftedRows) -> pl.DataFrame:
         """The cells of single rows, without the count: keys named `v0 …`, and what else is kept."""
         keys = [key.alias(f"v{place}") for place, key in enumerate(self.keys(rows))]
         kept = [column for partial in self.partials[1:] for column in partial.lift(rows)]
         return pl.DataFrame([*keys, *kept])
 
-    def table(self, known: Sequence[pl.Series], rows: Rows) -> pl.DataFrame:
+    def table(self, known: Sequence[pl.Series], rows: LiftedRows) -> pl.DataFrame:
         """The cells of the rows that count, behind what else is known of these rows."""
         return pl.DataFrame([*known, *self.lift(rows)]).filter(self.counted(rows))
 
@@ -243,7 +243,7 @@ class Cells(ABC):
 class Values(Cells):
     """Every distinct combination of argument values."""
 
-    def keys(self, rows: Rows) -> list[pl.Series]:
+    def keys(self, rows: LiftedRows) -> list[pl.Series]:
         return [without_negative_zero(arg) for arg in rows.args]
 
 
@@ -254,12 +254,12 @@ class Buckets(Cells):
     steps: int
     kind: DataType
 
-    def keys(self, rows: Rows) -> list[pl.Series]:
+    def keys(self, rows: LiftedRows) -> list[pl.Series]:
         return [pl.Series(buckets(_doubles(rows.args[0], self.kind), self.steps))]
 
 
 @dataclass(frozen=True)
-class Rank(Partial):
+class RankPartial(Partial):
     """The greatest rank a register has seen."""
 
     precision: int
@@ -269,7 +269,7 @@ class Rank(Partial):
     def combiners(self) -> tuple[Combiner, ...]:
         return (GREATEST,)
 
-    def lift(self, rows: Rows) -> list[pl.Series]:
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
         words = hashed(rows.args[0], self.kind)
         rest = (words >> np.uint64(self.precision)) | np.uint64(1 << (64 - self.precision))
         lowest = (rest & (~rest + np.uint64(1))).astype(np.float64)  # a power of two, hence exact
@@ -287,13 +287,13 @@ class Ranks(Cells):
     precision: int
     kind: DataType
 
-    def keys(self, rows: Rows) -> list[pl.Series]:
+    def keys(self, rows: LiftedRows) -> list[pl.Series]:
         words = hashed(rows.args[0], self.kind)
         return [pl.Series((words & np.uint64((1 << self.precision) - 1)).astype(np.int32))]
 
     @property
     def partials(self) -> tuple[Partial, ...]:
-        return ROWS, Rank("rank", self.precision, self.kind)
+        return ROWS, RankPartial("rank", self.precision, self.kind)
 
 
 @dataclass(frozen=True)
@@ -303,22 +303,22 @@ class Counters(Cells):
     width: int
     kind: DataType
 
-    def keys(self, rows: Rows) -> list[pl.Series]:
+    def keys(self, rows: LiftedRows) -> list[pl.Series]:
         lines = counters(hashed(rows.args[0], self.kind), self.width)
         return [pl.Series(lines, dtype=pl.Array(pl.Int64, lines.shape[1]))]
 
-    def table(self, known: Sequence[pl.Series], rows: Rows) -> pl.DataFrame:
+    def table(self, known: Sequence[pl.Series], rows: LiftedRows) -> pl.DataFrame:
         return super().table(known, rows).explode("v0")
 
 
 @dataclass(frozen=True)
-class Ordered(Cells):
+class OrderedRows(Cells):
     """All rows: their arguments, NULL included, and their place in the row order."""
 
-    def counted(self, rows: Rows) -> pl.Series:
+    def counted(self, rows: LiftedRows) -> pl.Series:
         return rows.chosen
 
-    def keys(self, rows: Rows) -> list[pl.Series]:
+    def keys(self, rows: LiftedRows) -> list[pl.Series]:
         return [row_order(column) for column in (*rows.args, *rows.order)]
 
 
@@ -328,7 +328,7 @@ class Listed(Values):
 
     k: int
 
-    def keys(self, rows: Rows) -> list[pl.Series]:
+    def keys(self, rows: LiftedRows) -> list[pl.Series]:
         assert rows.sub_windows is not None
         return [*super().keys(rows), rows.sub_windows]
 
@@ -378,11 +378,11 @@ def _(aggregate: Frequent) -> Cells:
 
 @cells_of.register
 def _(aggregate: InOrder) -> Cells:
-    return Ordered()
+    return OrderedRows()
 
 
 def from_order(column: pl.Series, kind: DataType) -> pl.Series:
-    """The values of a key column of `Ordered`: doubles are kept as codes there, which know -0.0."""
+    """The values of a key column of `OrderedRows`: doubles are kept as codes there, which know -0.0."""
     if not kind.is_fractional:
         return column
     values = pl.Series(column.name, from_bits(column.fill_null(0).to_numpy())).cast(polars_type(kind))

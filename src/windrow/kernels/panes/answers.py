@@ -59,7 +59,7 @@ class WindowStates(Protocol):
         """(w, g, perhaps a value, partials) of a range of groups and of windows; empty ones are left out."""
 
 
-class Answers:
+class PaneAnswers:
     """The answer rows of a query from the states of its windows.
 
     `drops` says which windows are left out, by where they end.
@@ -72,9 +72,9 @@ class Answers:
         self.measures = measures
         self.drops = drops
 
-    def without(self, drops: Callable[[int], bool]) -> Answers:
+    def without(self, drops: Callable[[int], bool]) -> PaneAnswers:
         """The same answers, but for windows that are left out."""
-        return Answers(self.query, self.measures, drops)
+        return PaneAnswers(self.query, self.measures, drops)
 
     def is_left_out(self, w: int) -> bool:
         """Whether a window has no answer, whatever is in it."""

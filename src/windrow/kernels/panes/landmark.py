@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.answers import Answers
+    from windrow.kernels.panes.answers import PaneAnswers
 
 RUNNING = ".running"
 OPEN = ".open"
@@ -40,7 +40,7 @@ OPEN = ".open"
 class RunningTotals:
     """Landmark windows: window w holds the panes up to w."""
 
-    answers: Answers
+    answers: PaneAnswers
 
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         latest = max((w for w in (state.meta.get("latest"), delta.latest) if w is not None), default=None)

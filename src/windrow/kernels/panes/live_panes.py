@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.answers import Answers
+    from windrow.kernels.panes.answers import PaneAnswers
     from windrow.kernels.panes.cuts import Cut
 
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class LivePanes:
     """Sliding windows from their live panes."""
 
-    answers: Answers
+    answers: PaneAnswers
 
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         cut, measures = self.answers.query.cut, self.answers.measures

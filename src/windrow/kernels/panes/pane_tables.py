@@ -23,14 +23,14 @@ from windrow.kernels.state import PANE, Chunk, State, TableLayout, gathered
 
 if TYPE_CHECKING:
     from windrow.kernels.aggregates.measures import Measures
-    from windrow.kernels.panes.answers import Answers
+    from windrow.kernels.panes.answers import PaneAnswers
 
 
 @dataclass
 class Changing:
     """What kernels that move their panes from kind to kind have in common."""
 
-    answers: Answers
+    answers: PaneAnswers
     chunks: dict[str, tuple[Chunk, ...]]
     meta: dict[str, int]
 

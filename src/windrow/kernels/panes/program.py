@@ -18,7 +18,7 @@ from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.intake import check_instants, moments_of
-from windrow.kernels.panes.answers import Answers
+from windrow.kernels.panes.answers import PaneAnswers
 from windrow.kernels.panes.landmark import RunningTotals
 from windrow.kernels.panes.live_panes import LivePanes
 from windrow.kernels.panes.pane_tables import assign_panes, pane_table
@@ -46,7 +46,7 @@ class Level:
 
     def __init__(self, query: SlidingQuery, *, stacked: bool | None = None, by_group: bool = False) -> None:
         self.query = query
-        self.answers = Answers(query, Measures(query.aggregate))
+        self.answers = PaneAnswers(query, Measures(query.aggregate))
         self.kernel = kernel_of(self.answers, stacked, by_group)
 
     def scanned(self, accepted: pl.DataFrame, source: str | None = None) -> pl.DataFrame:
@@ -101,7 +101,7 @@ def _counts_values(measures: Measures, long: bool) -> bool:
     return not long or subtracts(measures.layouts[GROUPS])
 
 
-def kernel_of(answers: Answers, stacked: bool | None = None, by_group: bool = False) -> Kernel:
+def kernel_of(answers: PaneAnswers, stacked: bool | None = None, by_group: bool = False) -> Kernel:
     """The kernel that fits the aggregates and the length of their window."""
     cut = answers.query.cut
     if cut.range is None:

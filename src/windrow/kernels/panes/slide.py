@@ -51,7 +51,7 @@ SPARSE = 12
 
 
 @dataclass(frozen=True)
-class Shape:
+class SlideShape:
     """`count` windows of `length` panes, each `step` panes after the last one; the first begins at pane 0."""
 
     length: int
@@ -79,7 +79,7 @@ class PaneWindows:
         rows = rows_of_ids(self.table, first, stop)
         start = self.cut.first_pane(windows[0])
         panes = self.table.panes[rows] - start
-        shape = Shape(self.cut.per_window, self.cut.per_slide, windows[1] - windows[0])
+        shape = SlideShape(self.cut.per_window, self.cut.per_slide, windows[1] - windows[0])
         inside = (panes >= 0) & (panes < shape.panes)
         ids, lanes = self.table.ids[rows][inside] - first, cut_lanes(self.table.encoded.lanes, rows)
         width = stop - first
@@ -102,14 +102,19 @@ def units(groups: int, windows: Range, cut: Cut) -> Iterator[tuple[Range, Range]
 
 
 def dense(
-    ids: Ints, panes: Ints, lanes: Sequence[Lanes], combiners: Sequence[Combiner], shape: Shape, width: int
+    ids: Ints,
+    panes: Ints,
+    lanes: Sequence[Lanes],
+    combiners: Sequence[Combiner],
+    shape: SlideShape,
+    width: int,
 ) -> Windows:
     """Windows by blocks of a matrix, one row per pane and one column per group.
 
     >>> from windrow.kernels.columnar.combiners import LEAST, TOTAL
     >>> states = [(np.array([1, 1, 1]),), (np.array([5, 3, 9]),)]
     >>> at = np.zeros(3, dtype=np.int64), np.array([0, 1, 3])
-    >>> w, _, ((count,), (least,)) = dense(*at, states, [TOTAL, LEAST], Shape(2, 1, 4), 1)
+    >>> w, _, ((count,), (least,)) = dense(*at, states, [TOTAL, LEAST], SlideShape(2, 1, 4), 1)
     >>> w.tolist(), count.tolist(), least.tolist()
     ([0, 1, 2, 3], [2, 1, 1, 1], [3, 3, 9, 9])
     """
@@ -123,13 +128,13 @@ def dense(
     return w, column, [take(group, (w, column)) for group in found]
 
 
-def _difference(cells: Lanes, shape: Shape) -> Lanes:
+def _difference(cells: Lanes, shape: SlideShape) -> Lanes:
     begins = np.arange(shape.count) * shape.step
     totals = tuple(np.vstack([np.zeros_like(cell[:1]), np.cumsum(cell, axis=0)]) for cell in cells)
     return subtract(take(totals, begins + shape.length), take(totals, begins))
 
 
-def _blocks(combiner: Combiner, cells: Lanes, shape: Shape) -> Lanes:
+def _blocks(combiner: Combiner, cells: Lanes, shape: SlideShape) -> Lanes:
     begins = np.arange(shape.count) * shape.step
     blocks = tuple(cell.reshape(-1, shape.length, cell.shape[1]) for cell in cells)
     prefix = combiner.scan(blocks, axis=1)
@@ -141,7 +146,12 @@ def _blocks(combiner: Combiner, cells: Lanes, shape: Shape) -> Lanes:
 
 
 def sparse(
-    ids: Ints, panes: Ints, lanes: Sequence[Lanes], combiners: Sequence[Combiner], shape: Shape, width: int
+    ids: Ints,
+    panes: Ints,
+    lanes: Sequence[Lanes],
+    combiners: Sequence[Combiner],
+    shape: SlideShape,
+    width: int,
 ) -> Windows:
     """Windows by runs of the rows there are, sorted by id and pane; a run is what one id has in one block."""
     w, first = _cells(ids, panes, shape)
@@ -164,7 +174,7 @@ def sparse(
     return w, ids[first], found
 
 
-def _cells(ids: Ints, panes: Ints, shape: Shape) -> tuple[Ints, Ints]:
+def _cells(ids: Ints, panes: Ints, shape: SlideShape) -> tuple[Ints, Ints]:
     """Every window that is not empty, and the row that comes first in it."""
     opens = np.maximum(-((shape.length - 1 - panes) // shape.step), 0)
     closes = np.minimum(panes // shape.step, shape.count - 1)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.answers import Answers
+    from windrow.kernels.panes.answers import PaneAnswers
 
     Frames = dict[str, pl.DataFrame]
 
@@ -70,7 +70,7 @@ CHUNKS = 32
 class Differences:
     """Sliding windows by adding and subtracting panes."""
 
-    answers: Answers
+    answers: PaneAnswers
 
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         if clock.key is not None:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.answers import Answers
+    from windrow.kernels.panes.answers import PaneAnswers
     from windrow.kernels.panes.cuts import Cut
 
     Ints = npt.NDArray[np.int64]
@@ -219,7 +219,7 @@ OPEN, PANES, FRONT, BACK, STEPS, LATE = ".open", ".panes", ".front", ".back", ".
 class TwoStacks:
     """Sliding windows from persisted stacks."""
 
-    answers: Answers
+    answers: PaneAnswers
 
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         if clock.key is not None:

@@ -38,7 +38,7 @@ from windrow.kernels.relational.aggregate.row_panes import RowPanes
 from windrow.kernels.relational.aggregate.totals import grouped
 from windrow.kernels.relational.distinct import distinct
 from windrow.kernels.relational.emit.emission import Changes, Emission, Reports, Snapshots
-from windrow.kernels.relational.emit.evaluation import Held
+from windrow.kernels.relational.emit.evaluation import HeldRows
 from windrow.kernels.relational.emit.restore import ByCount, Restored
 from windrow.kernels.relational.except_all import Difference
 from windrow.kernels.relational.exists import Matched
@@ -61,12 +61,12 @@ from windrow.kernels.relational.windows.leaf import (
     Leaf,
     NegativeRows,
     NestedRows,
-    Numbered,
+    NumberedRows,
     Scanned,
     tell_apart,
 )
 from windrow.kernels.relational.windows.reported_extents import ReportedRows, ReportedSessions
-from windrow.kernels.relational.windows.rows import POSITION, Counted, Numbering
+from windrow.kernels.relational.windows.rows import POSITION, Numbering, RowsNumbering
 from windrow.kernels.relational.windows.session import Sessions
 from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
 from windrow.windows.ranges import RangeWindow
@@ -242,9 +242,9 @@ class Builder:
         below = self._stream(window.input, window, ordered)
         leaves_unforeseen = self.numbers and not isinstance(spec, OwnInterval)
         if self.identifies or leaves_unforeseen:
-            below = Numbered(below)
+            below = NumberedRows(below)
         if isinstance(spec, RowsWindow):
-            kind: type[Leaf] = ReportedRows if self.reported else Counted
+            kind: type[Leaf] = ReportedRows if self.reported else RowsNumbering
         elif isinstance(spec, SlideByTupleWindow):
             kind = ByTuple
         elif isinstance(spec, SessionWindow):
@@ -360,7 +360,7 @@ class Builder:
         if not ahead:
             return joined
         self.choice.label(joined, plan.label)
-        return Held(joined)
+        return HeldRows(joined)
 
     def _tells(self, plan: Plan) -> bool:
         return id(plan) in self.telling and not self.by_source

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class View:
+class SubplanView:
     """How a query sees a part whose windows are longer, or move more often, than its own."""
 
     #: its rows end so many ticks sooner: all alike, or by those of each window of the join
@@ -54,7 +54,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Part:
+class SubplanStep:
     """What a part did in a step."""
 
     pieces: pl.DataFrame
@@ -69,10 +69,10 @@ class Part:
     reports: pl.DataFrame | None
     first_report: int
     #: the same as queries see it, as far as it was asked for
-    seen: dict[View, Part] = field(default_factory=dict)
+    seen: dict[SubplanView, SubplanStep] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pieces: pl.DataFrame, states: Mapping[str, State], seconds: float, step: Step) -> Part:
+    def of(cls, pieces: pl.DataFrame, states: Mapping[str, State], seconds: float, step: Step) -> SubplanStep:
         """What was found in a step of its own."""
         told = tuple(step.slides), tuple(step.entered), step.last_end, step.reports, step.first_report
         return cls(pieces, Lifts(pieces), states, seconds, *told)
@@ -85,15 +85,15 @@ class Part:
         step.reports, step.first_report = self.reports, self.first_report
         step.lifts = self.lifts
 
-    def as_seen(self, view: View, join: Operator) -> Part:
+    def as_seen(self, view: SubplanView, join: Operator) -> SubplanStep:
         """The same as a query sees it."""
-        if view == View():
+        if view == SubplanView():
             return self
         if view not in self.seen:
             self.seen[view] = self._ending(view.sooner, join)._sampled(view.instants)
         return self.seen[view]
 
-    def _ending(self, sooner: tuple[int, ...], join: Operator) -> Part:
+    def _ending(self, sooner: tuple[int, ...], join: Operator) -> SubplanStep:
         if not sooner:
             return self
         by = sooner if len(sooner) > 1 else sooner * len(self.entered)
@@ -106,7 +106,7 @@ class Part:
             lifts = Lifts(pieces)
         return replace(self, pieces=pieces, lifts=lifts, entered=entered, last_end=last, seen={})
 
-    def _sampled(self, instants: tuple[SlideGrid, ...]) -> Part:
+    def _sampled(self, instants: tuple[SlideGrid, ...]) -> SubplanStep:
         if not instants:
             return self
         pieces, entered = sampled(self.pieces, instants), tuple(sampled(e, instants) for e in self.entered)
@@ -158,8 +158,8 @@ class Parts:
     some of them; and when it reports, if that is not whenever its windows move."""
 
     names: Mapping[str, str] = field(default_factory=dict)
-    done: dict[str, Part] = field(default_factory=dict)
-    views: Mapping[str, View] = field(default_factory=dict)
+    done: dict[str, SubplanStep] = field(default_factory=dict)
+    views: Mapping[str, SubplanView] = field(default_factory=dict)
     reports: tuple[SlideGrid, ...] = ()
 
     def part_of(self, path: str) -> str | None:

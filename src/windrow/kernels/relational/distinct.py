@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 
-class Delta(Operator):
+class DistinctOperator(Operator):
     """What all forms have in common."""
 
     def __init__(self, below: Operator) -> None:
@@ -89,7 +89,7 @@ def found_in(rows: pl.DataFrame, others: pl.DataFrame, names: list[str]) -> pl.S
 PRESENT_VALUES, PRESENT_LASTS = "values", "#lasts"
 
 
-class Presence(Delta):
+class Presence(DistinctOperator):
     """One piece when a value comes, a negative one when it goes."""
 
     name = "δ, told"
@@ -156,7 +156,7 @@ def distinct(below: Operator, choice: Choice, *, uniting: bool = False, tells: b
     return found
 
 
-class DeltaStar(Delta):
+class DeltaStar(DistinctOperator):
     """The current copy until it expires, then the youngest duplicate."""
 
     name = "δ*"
@@ -222,7 +222,7 @@ class DeltaStar(Delta):
         return found, after
 
 
-class CountingDelta(Delta):
+class CountingDelta(DistinctOperator):
     """A count per value: it is there while the count is positive."""
 
     name = "counting δ"

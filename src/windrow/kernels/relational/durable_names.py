@@ -20,11 +20,11 @@ from windrow.kernels.relational.aggregate.row_panes import RowPanes
 from windrow.kernels.relational.aggregate.totals import Running
 from windrow.kernels.relational.distinct import CountingDelta, DeltaStar, Presence
 from windrow.kernels.relational.emit.emission import Changes, Reports, Snapshots
-from windrow.kernels.relational.emit.evaluation import Held
+from windrow.kernels.relational.emit.evaluation import HeldRows
 from windrow.kernels.relational.emit.restore import ByCount, Restored
 from windrow.kernels.relational.except_all import Difference
 from windrow.kernels.relational.exists import Keys, Matched, Semijoin, _Asked
-from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, Fifo, Hashed, Listed, Sorted
+from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted
 from windrow.kernels.relational.internal.build import Outliving
 from windrow.kernels.relational.internal.operators import (
     Branch,
@@ -48,11 +48,11 @@ from windrow.kernels.relational.windows.leaf import (
     Intervals,
     NegativeRows,
     NestedRows,
-    Numbered,
+    NumberedRows,
     Scanned,
 )
 from windrow.kernels.relational.windows.reported_extents import ReportedRows, ReportedSessions
-from windrow.kernels.relational.windows.rows import Counted
+from windrow.kernels.relational.windows.rows import RowsNumbering
 from windrow.kernels.relational.windows.session import Sessions
 from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
 
@@ -67,18 +67,18 @@ OPERATORS: dict[type[Operator], str] = {
     United: "union.1",
     Unnested: "unnest.1",
     Intervals: "interval-window.1",
-    Counted: "row-window.1",
+    RowsNumbering: "row-window.1",
     ReportedRows: "row-extents.1",
     ByTuple: "tuple-window.1",
     Sessions: "session-window.1",
     ReportedSessions: "session-extents.1",
-    Numbered: "numbered-rows.1",
+    NumberedRows: "numbered-rows.1",
     Identified: "identified-rows.1",
     NegativeRows: "negative-rows.1",
     Extents: "extents.1",
     Joined: "join.1",
     Catalogued: "join-catalogues.1",
-    Held: "held-results.1",
+    HeldRows: "held-results.1",
     TablePieces: "table-rows.1",
     LookedUp: "table-lookup.1",
     Matched: "match.1",
@@ -121,7 +121,7 @@ LAYOUTS: dict[type[ExpiryLayout], str] = {
     Calendar: "calendar.1",
     Sorted: "sorted.1",
     Hashed: "hash.1",
-    Listed: "list.1",
+    ExpiryList: "list.1",
 }
 KERNELS: dict[type, str] = {
     RunningTotals: "running-totals.1",

@@ -181,7 +181,7 @@ class Calendar(ExpiryLayout):
 
 
 @dataclass(frozen=True)
-class Listed(ExpiryLayout):
+class ExpiryList(ExpiryLayout):
     """One list, looked through from end to end."""
 
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:

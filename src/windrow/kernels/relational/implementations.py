@@ -37,11 +37,11 @@ from windrow.kernels.relational.aggregate.totals import Running
 from windrow.kernels.relational.distinct import CountingDelta, DeltaStar, Presence
 from windrow.kernels.relational.durable_names import kind_of
 from windrow.kernels.relational.emit.emission import Changes, Reports, Snapshots
-from windrow.kernels.relational.emit.evaluation import Held
+from windrow.kernels.relational.emit.evaluation import HeldRows
 from windrow.kernels.relational.emit.restore import ByCount, Restored
 from windrow.kernels.relational.except_all import Difference
 from windrow.kernels.relational.exists import Matched
-from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, Fifo, Hashed, Listed, Sorted
+from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted
 from windrow.kernels.relational.internal.build import Outliving
 from windrow.kernels.relational.internal.operators import Recomputed
 from windrow.kernels.relational.internal.runs import Runs
@@ -79,7 +79,9 @@ class Implementation:
 
 def report(program: RelationalProgram, node: Plan, operator: Operator) -> Implementation:
     """What an operator says of itself."""
-    return replace(Reading(program, node).of(operator), kind=kind_of(operator), state=kept_by(operator))
+    return replace(
+        OperatorReading(program, node).of(operator), kind=kind_of(operator), state=kept_by(operator)
+    )
 
 
 def placed(program: RelationalProgram) -> Iterator[tuple[Path, Plan, str | None, Operator | None]]:
@@ -118,12 +120,12 @@ def layout_text(layout: ExpiryLayout) -> str:
             return f"a calendar of {buckets} buckets, early ends by negative rows"
         case Hashed():
             return "a hash with negative rows"
-        case Listed():
+        case ExpiryList():
             return "a list that is looked through"
     raise TypeError(f"no words for {layout}")
 
 
-class Reading:
+class OperatorReading:
     """Says of an operator what it has become."""
 
     def __init__(self, program: RelationalProgram, node: Plan) -> None:
@@ -250,7 +252,7 @@ class Reading:
         return Implementation("panes of rows", f"states of {panes}, {how}; no rows are kept")
 
     @of.register
-    def _(self, operator: Held) -> Implementation:
+    def _(self, operator: HeldRows) -> Implementation:
         (joined,) = operator.inputs
         found = self.of(joined)
         return Implementation(found.name, f"{found.reason}; results are held until they begin")
@@ -429,7 +431,7 @@ for _kind, _state in {
     Binned: "a state per group and value that moves the window",
     RowPanes: "a state per pane and group",
     Catalogued: "the rows of each input, and results in a catalogue per window",
-    Held: "results until they begin",
+    HeldRows: "results until they begin",
     Difference: "the rows of both sides, counted by value",
     Limited: "all rows below",
     Ranked: "all rows below",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.patterns import Pattern
 from windrow.errors import QueryError
-from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, Fifo, Hashed, Listed, Sorted
+from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted
 
 if TYPE_CHECKING:
     from windrow.algebra.patterns import Label
@@ -167,7 +167,7 @@ class Choice:
     def ending(self, operator: Operator) -> ExpiryLayout:
         """How rows with a known end are kept by someone who tells of it when it comes, and of no other."""
         if self.strategy is Strategy.DIRECT:
-            return Listed()
+            return ExpiryList()
         label = self.labels.get(id(operator))
         in_order = label is not None and label.fifo and self.known(operator)
         return Fifo() if in_order else Calendar(self.buckets)
@@ -178,7 +178,7 @@ class Choice:
         if not self.known(operator) or label is None:
             return Sorted(self.buckets) if id(operator) in self.mixed else Hashed()
         if self.strategy is Strategy.DIRECT:
-            return Listed()
+            return ExpiryList()
         if label.pattern is Pattern.MON:
             return Fifo()
         return Fifo() if label.fifo else Calendar(self.buckets)

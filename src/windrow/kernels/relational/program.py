@@ -12,7 +12,7 @@ import polars as pl
 from windrow.algebra.operators import TableJoin
 from windrow.kernels.relational.build import Builder, lag_of
 from windrow.kernels.relational.clock import Clock, Slice
-from windrow.kernels.relational.common_subplans import Part, Parts, View
+from windrow.kernels.relational.common_subplans import Parts, SubplanStep, SubplanView
 from windrow.kernels.relational.emit.emission import Emission
 from windrow.kernels.relational.emit.evaluation import (
     RAN,
@@ -137,8 +137,8 @@ class RelationalProgram:
             inside = replace(step, slides=[], entered=[], last_end=-FOREVER, lifts=None)
             found = self._run_part(operator, path, states, news, after, inside)
             seconds = perf_counter() - began - (_seconds(news.parts) - others)
-            news.parts.done[name] = Part.of(found, news.parts.states(path, after), seconds, inside)
-        part = news.parts.done[name].as_seen(news.parts.views.get(path, View()), operator)
+            news.parts.done[name] = SubplanStep.of(found, news.parts.states(path, after), seconds, inside)
+        part = news.parts.done[name].as_seen(news.parts.views.get(path, SubplanView()), operator)
         part.tell(step)
         return part.pieces
 

@@ -21,7 +21,7 @@ from windrow.algebra.operators import Exists, Filter, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.kernels.relational.build import lag_of
 from windrow.kernels.relational.clock import Clock, Slice
-from windrow.kernels.relational.common_subplans import Part
+from windrow.kernels.relational.common_subplans import SubplanStep
 from windrow.kernels.relational.emit.emission import Changes
 from windrow.kernels.relational.emit.evaluation import RAN, WAITING
 from windrow.kernels.relational.exists import Matched
@@ -34,7 +34,7 @@ from windrow.kernels.relational.windows.leaf import Intervals
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
-    from windrow.kernels.relational.common_subplans import View
+    from windrow.kernels.relational.common_subplans import SubplanView
     from windrow.kernels.relational.signed_rows import Columns
 
 #: the parts of a match that are about its right side
@@ -126,7 +126,7 @@ def why_not_joined(program: RelationalProgram, path: str) -> str | None:
 
 
 def begun_over(
-    states: States, program: RelationalProgram, join: tuple[str, str], view: View, now: int
+    states: States, program: RelationalProgram, join: tuple[str, str], view: SubplanView, now: int
 ) -> States:
     """The states of a query that begins over a join that runs, without those of the join: as if it had seen
     all rows that the join holds.
@@ -152,7 +152,7 @@ def begun_over(
     ]
     _, results = operator.advance(State(), rows, step)
     told = replace(step, entered=rows, last_end=max(map(greatest_end, rows), default=-FOREVER))
-    part = Part.of(results, {}, 0.0, told).as_seen(view, operator)
+    part = SubplanStep.of(results, {}, 0.0, told).as_seen(view, operator)
     found: dict[str, State] = {}
     pieces = _run(program.root.inputs[0], "0.0", {mine: part.pieces}, {}, found, replace(step, lifts=None))
     silent = Clock(ran, ran)

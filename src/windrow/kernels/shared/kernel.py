@@ -39,10 +39,10 @@ from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.combiners import Combiner, Lanes, subtract, take
 from windrow.kernels.columnar.numbering import number_groups, with_groups
-from windrow.kernels.panes.answers import Answers
+from windrow.kernels.panes.answers import PaneAnswers
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.shared.shared_state import Moved, combined, encoded, lowest, place_of, terms_of
-from windrow.kernels.shared.value_counts import Counted, counted_in
+from windrow.kernels.shared.value_counts import CountedValues, counted_in
 from windrow.kernels.state import PANE, Chunk, State
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from windrow.kernels.aggregates.partials import Decoder
     from windrow.kernels.clock import PaneClock
     from windrow.kernels.columnar.combiners import Lanes
-    from windrow.kernels.shared.request import Asker
-    from windrow.kernels.shared.shared_state import Ledger, Sheet, Turn
+    from windrow.kernels.shared.request import WindowRequest
+    from windrow.kernels.shared.shared_state import Ledger, SharedEpoch, Sheet
 
     Ints = npt.NDArray[np.int64]
 
@@ -147,7 +147,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Page:
+class SheetRows:
     """The rows of a sheet, and its intervals, each once."""
 
     sheet: Sheet
@@ -155,14 +155,14 @@ class Page:
     panes: Ints
 
 
-def page_of(sheet: Sheet, frames: Sequence[pl.DataFrame], ledger: Ledger) -> Page:
+def page_of(sheet: Sheet, frames: Sequence[pl.DataFrame], ledger: Ledger) -> SheetRows:
     """All rows of a sheet; where there are none, one that counts nowhere, for the types."""
     some = [frame for frame in frames if frame.height]
     if not some:
         keys = [pl.Series(name, [None], dtype=polars_type(kind)) for name, kind in ledger.key_types.items()]
         some = [pl.DataFrame([pl.Series(PANE, [0]), *keys, *sheet.nothing.values()])]
     table = pl.concat(some)
-    return Page(sheet, table, np.unique(table[PANE].to_numpy()))
+    return SheetRows(sheet, table, np.unique(table[PANE].to_numpy()))
 
 
 #: states of so many windows and groups are remembered by a block, for whoever asks for the same
@@ -175,7 +175,7 @@ class Block:
     What was asked for is remembered: SUM, COUNT and AVG over the same windows are computed once.
     """
 
-    def __init__(self, page: Page, book: Book, groups: tuple[int, int]) -> None:
+    def __init__(self, page: SheetRows, book: Book, groups: tuple[int, int]) -> None:
         self.page, self._book, self._groups = page, book, groups
         rows = slice(*np.searchsorted(book.ids[page.sheet.name], groups))
         self._rows = rows
@@ -211,7 +211,7 @@ class Book:
     def __init__(
         self,
         ledger: Ledger,
-        pages: Sequence[Page],
+        pages: Sequence[SheetRows],
         recipes: Collection[str] = (),
         others: Sequence[pl.DataFrame] = (),
     ) -> None:
@@ -276,14 +276,14 @@ class Windows:
 class Choir:
     """Queries of one form and the same entries, with all windows of theirs that are due, query by query."""
 
-    askers: tuple[Asker, ...]
+    askers: tuple[WindowRequest, ...]
     #: of each window, which of the queries asks for it
     who: Ints
     ends: Ints
     lengths: Ints
 
     @classmethod
-    def of(cls, askers: tuple[Asker, ...], ends: Sequence[Ints]) -> Choir:
+    def of(cls, askers: tuple[WindowRequest, ...], ends: Sequence[Ints]) -> Choir:
         """All that some queries want to know now: the ends of each one's windows."""
         counts = [len(each) for each in ends]
         who = np.repeat(np.arange(len(askers)), counts)
@@ -310,11 +310,11 @@ class Choir:
 
 
 @dataclass(frozen=True)
-class Piece:
+class WindowBlock:
     """States of some windows of a choir: who asks, ends, lengths and groups of its rows, how many rows, and
     the other lanes."""
 
-    askers: tuple[Asker, ...]
+    askers: tuple[WindowRequest, ...]
     who: Ints
     ends: Ints
     lengths: Ints
@@ -328,14 +328,14 @@ class Piece:
     #: for each table of cells, those of the windows
     cells: Mapping[str, pl.DataFrame]
 
-    def of(self, number: int) -> Piece:
+    def of(self, number: int) -> WindowBlock:
         """What one of the queries asked for."""
         mine = slice(*np.searchsorted(self.who, [number, number + 1]))
         parts = tuple(
             tuple([take(lanes, mine) for lanes in states] for states in partial) for partial in self.parts
         )
         known = self.who[mine], self.ends[mine], self.lengths[mine], self.groups[mine], self.rows[mine]
-        return Piece(self.askers, *known, self.places[mine], self.windows, parts, self.cells)
+        return WindowBlock(self.askers, *known, self.places[mine], self.windows, parts, self.cells)
 
 
 @dataclass(frozen=True)
@@ -352,15 +352,15 @@ class Answering:
 
     def __init__(
         self,
-        turn: Turn,
-        due: Sequence[Asker],
-        pages: Sequence[Page],
+        turn: SharedEpoch,
+        due: Sequence[WindowRequest],
+        pages: Sequence[SheetRows],
         faults: dict[str, Exception],
         windows: Mapping[str, Ints],
-        counted: Counted | None = None,
+        counted: CountedValues | None = None,
     ) -> None:
         self.turn, self.faults, self.windows = turn, faults, windows
-        counted = Counted() if counted is None else counted
+        counted = CountedValues() if counted is None else counted
         recipes = {each for asker in due for each in asker.entries}
         self.book = Book(turn.ledger, pages, recipes, counted.tables)
         self.tallies = counted.numbered(self.book.groups, list(turn.ledger.key_types))
@@ -378,7 +378,7 @@ class Answering:
         for first in range(0, count, width):
             groups = first, min(first + width, count)
             blocks = {page.sheet.name: Block(page, book, groups) for page in book.pages}
-            waiting: list[Piece] = []
+            waiting: list[WindowBlock] = []
             for choir in choirs:
                 for piece in self._pieces(choir, blocks, groups):
                     other = waiting and waiting[0].askers[0].form != piece.askers[0].form
@@ -388,7 +388,9 @@ class Answering:
                     waiting.append(piece)
             yield from self._answers(waiting)
 
-    def _pieces(self, choir: Choir, blocks: Mapping[str, Block], groups: tuple[int, int]) -> Iterator[Piece]:
+    def _pieces(
+        self, choir: Choir, blocks: Mapping[str, Block], groups: tuple[int, int]
+    ) -> Iterator[WindowBlock]:
         asker = choir.askers[0]
         keys = [(table, (label, asker.range)) for table, label in asker.tallies]
         mine = [(table, self.tallies[key]) for table, key in keys if key in self.tallies]
@@ -407,7 +409,7 @@ class Answering:
                 found = {table: each.windows(asker, part.ends, groups) for table, each in mine}
                 cells = {table: frame for table, frame in found.items() if frame is not None}
                 known = part.who[w], part.ends[w], part.lengths[w], g + groups[0], count[at]
-                yield Piece(choir.askers, *known, w, len(part.ends), states, cells)
+                yield WindowBlock(choir.askers, *known, w, len(part.ends), states, cells)
 
     def _states(self, entry: str, windows: Windows, blocks: Mapping[str, Block]) -> list[Lanes]:
         found: list[tuple[list[Lanes], bool]] = []
@@ -420,7 +422,7 @@ class Answering:
             found.append((blocks[sheet.name].windows(place_of(entry, name), begins, stops), is_added))
         return combined(self.book.shapes[name], found)
 
-    def _answers(self, pieces: Sequence[Piece]) -> Iterator[Pack]:
+    def _answers(self, pieces: Sequence[WindowBlock]) -> Iterator[Pack]:
         """Rows of several queries of one form; where that fails, of each by itself, to see which it is."""
         if not pieces:
             return
@@ -437,7 +439,7 @@ class Answering:
             return
         yield found
 
-    def _rows(self, pieces: Sequence[Piece]) -> Pack:
+    def _rows(self, pieces: Sequence[WindowBlock]) -> Pack:
         form = _form(self.turn.forms[pieces[0].askers[0].form])
         ends = np.concatenate([piece.ends for piece in pieces])
         askers = [asker for piece in pieces for asker in piece.askers]
@@ -474,7 +476,7 @@ class Answering:
         table = rows.drop("#asker", "#window_start", "#window_end").to_arrow()
         return Pack(table, tuple(zip(queries, sizes, strict=True)))
 
-    def _columns(self, pieces: Sequence[Piece], number: int) -> list[pl.Series]:
+    def _columns(self, pieces: Sequence[WindowBlock], number: int) -> list[pl.Series]:
         """The columns of a partial, those of queries that share its entries decoded at once."""
         found: list[list[pl.Series]] = []
         begin = 0
@@ -502,7 +504,7 @@ class Answering:
 class Form:
     """What makes rows of states: the same for all queries that select the same of the same aggregates."""
 
-    answers: Answers
+    answers: PaneAnswers
     labels: tuple[str, ...]
     #: tables of cells
     tables: tuple[str, ...] = ()
@@ -514,10 +516,10 @@ def _form(plan: bytes) -> Form:
     measures = Measures(query.aggregate)
     labels = tuple(partial.label for partial in measures.layouts[GROUPS].partials[1:])
     tables = tuple(name for name in measures.layouts if name != GROUPS)
-    return Form(Answers(query, measures), labels, tables)
+    return Form(PaneAnswers(query, measures), labels, tables)
 
 
-def _alike(asker: Asker) -> tuple[int, str, tuple[tuple[str, ...], ...], str]:
+def _alike(asker: WindowRequest) -> tuple[int, str, tuple[tuple[str, ...], ...], str]:
     """The same for queries whose states are the same ones, of other windows; each with cells is by itself."""
     return asker.form, asker.exists, asker.parts, asker.query if asker.tallies else ""
 
@@ -526,7 +528,7 @@ def _at(states: list[Lanes], places: tuple[Ints, Ints]) -> list[Lanes]:
     return [take(lanes, places) for lanes in states]
 
 
-def _size(pieces: Sequence[Piece]) -> int:
+def _size(pieces: Sequence[WindowBlock]) -> int:
     return sum(len(piece.ends) + sum(map(len, piece.cells.values())) for piece in pieces)
 
 
@@ -541,7 +543,7 @@ class Answered:
     cells: int = 0
 
 
-def advance(turn: Turn, state: State, delta: Mapping[str, pl.DataFrame]) -> Answered:
+def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) -> Answered:
     """The next state, and the answers of all that is due."""
     due = [asker for asker in turn.askers if asker.is_due(turn.clock)]
     keys = tuple(turn.ledger.key_types)
@@ -551,7 +553,7 @@ def advance(turn: Turn, state: State, delta: Mapping[str, pl.DataFrame]) -> Answ
         moved = Moved.of(sheet, keys, state, delta.get(sheet.name), turn.clock)
         chunks |= moved.kept(turn.clock)
         tables[sheet.name] = moved.frames(lowest(due, sheet, turn.clock)) if due else []
-    pages: list[Page] = []
+    pages: list[SheetRows] = []
     windows: dict[str, Ints] = {}
     if any(frame.height for frames in tables.values() for frame in frames):
         pages = [page_of(sheet, tables[sheet.name], turn.ledger) for sheet in turn.ledger.sheets]
@@ -566,13 +568,13 @@ def advance(turn: Turn, state: State, delta: Mapping[str, pl.DataFrame]) -> Answ
     return found
 
 
-def windows_of(due: Sequence[Asker], pages: Sequence[Page], clock: PaneClock) -> dict[str, Ints]:
+def windows_of(due: Sequence[WindowRequest], pages: Sequence[SheetRows], clock: PaneClock) -> dict[str, Ints]:
     """The ends of the windows of each query that are to be answered."""
     of = {entry.name: page for page in pages for entry in page.sheet.entries}
     return {asker.query: _windows(asker, of, clock) for asker in due}
 
 
-def _windows(asker: Asker, pages: Mapping[str, Page], clock: PaneClock) -> Ints:
+def _windows(asker: WindowRequest, pages: Mapping[str, SheetRows], clock: PaneClock) -> Ints:
     """Those that have rows of any of the entries that its groups are in."""
     mine = [pages[name] for name, is_added in terms_of(asker.exists) if is_added]
     different = {page.sheet.name: page for page in mine}.values()

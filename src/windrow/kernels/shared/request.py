@@ -74,7 +74,7 @@ def instants(table: pa.Table) -> npt.NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Asker:
+class WindowRequest:
     """A query: its windows [E-range, E), and where its states are."""
 
     query: str

@@ -39,7 +39,7 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import TRUE, Expression
-from windrow.kernels.aggregates.partials import Part, Partial, Rows
+from windrow.kernels.aggregates.partials import LiftedRows, Partial, PartialColumns
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import subtract
 from windrow.kernels.columnar.expressions import compile_expression, holds
@@ -57,17 +57,17 @@ if TYPE_CHECKING:
     from windrow.kernels.clock import PaneClock
     from windrow.kernels.columnar.combiners import Combiner, Lanes
     from windrow.kernels.columnar.functions.base import Evaluator
-    from windrow.kernels.shared.request import Asker
+    from windrow.kernels.shared.request import WindowRequest
     from windrow.kernels.shared.value_counts import Tally
 
 
 @dataclass(frozen=True)
-class Turn:
+class SharedEpoch:
     """An epoch of a ledger. `forms` are the queries, packed, that the askers' forms are taken from."""
 
     ledger: Ledger
     clock: PaneClock
-    askers: tuple[Asker, ...]
+    askers: tuple[WindowRequest, ...]
     forms: tuple[bytes, ...]
 
 
@@ -86,14 +86,14 @@ def place_of(recipe: str, entry: str) -> str:
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedEntries:
     """The lanes of each entry of a recipe, and the way back that they have in common."""
 
     lanes: Mapping[str, list[Lanes]]
     decoder: Decoder
 
 
-def encoded(shape: Partial, tables: Mapping[str, pl.DataFrame]) -> Encoded:
+def encoded(shape: Partial, tables: Mapping[str, pl.DataFrame]) -> EncodedEntries:
     """Entries of one shape, each in the table of its sheet, encoded as one."""
     parts = [_relabelled(table, entry, shape.label) for entry, table in tables.items()]
     lanes, decoder = shape.encode(pl.concat(parts))
@@ -103,7 +103,7 @@ def encoded(shape: Partial, tables: Mapping[str, pl.DataFrame]) -> Encoded:
         rows = slice(begin, begin + table.height)
         found[entry] = [tuple(lane[rows] for lane in group) for group in lanes]
         begin += table.height
-    return Encoded(found, decoder)
+    return EncodedEntries(found, decoder)
 
 
 def combined(combiners: Sequence[Combiner], states: Sequence[tuple[list[Lanes], bool]]) -> list[Lanes]:
@@ -178,7 +178,7 @@ class Moved:
         return {name + CLOSED: closed, name + OPEN: self.open}
 
 
-def lowest(due: Sequence[Asker], sheet: Sheet, clock: PaneClock) -> int:
+def lowest(due: Sequence[WindowRequest], sheet: Sheet, clock: PaneClock) -> int:
     """The first interval that any window needs."""
     if clock.before == -INFINITY or not due:
         return _BEFORE_ALL
@@ -201,7 +201,7 @@ class Entry:
 
     def is_something(self) -> pl.Expr:
         """Whether a state differs from that of no rows. Parts of states may have no count of their own."""
-        if not isinstance(self.shape, Part):
+        if not isinstance(self.shape, PartialColumns):
             return pl.col(f"{self.name}.0") > 0
         return pl.any_horizontal(pl.col(column.name) != 0 for column in self.nothing())
 
@@ -212,7 +212,7 @@ class Entry:
         order += [
             pl.Series(f"o{n}", [None], dtype=polars_type(part.type)) for n, part in enumerate(self.order)
         ]
-        return self.shape.lift(Rows(args, pl.Series([False]), pl.DataFrame(order)))
+        return self.shape.lift(LiftedRows(args, pl.Series([False]), pl.DataFrame(order)))
 
 
 @dataclass(frozen=True)
@@ -364,12 +364,12 @@ class Lifting:
         chosen = frame if counts.all() else frame.filter(counts)
         return layout.merge(chosen, [PANE, *layout.keys])
 
-    def _rows(self, entry: Entry, rows: pl.DataFrame, chosen: pl.Series) -> Rows:
+    def _rows(self, entry: Entry, rows: pl.DataFrame, chosen: pl.Series) -> LiftedRows:
         order = pl.DataFrame()
         if entry.order:
             parts = [self._value(part, rows).alias(f"o{n}") for n, part in enumerate(entry.order)]
             order = pl.DataFrame([rows["#t"], *parts])
-        return Rows(tuple(self._value(arg, rows) for arg in entry.args), chosen, order)
+        return LiftedRows(tuple(self._value(arg, rows) for arg in entry.args), chosen, order)
 
     def _value(self, expression: Expression, rows: pl.DataFrame) -> pl.Series:
         if expression not in self._values:

@@ -44,11 +44,11 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import Expression
-from windrow.kernels.aggregates.partials import Rows
+from windrow.kernels.aggregates.partials import LiftedRows
 from windrow.kernels.aggregates.value_tables import Cells, layout_of
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import cut_lanes, number, rows_of_ids, with_groups
-from windrow.kernels.panes.slide import Shape, sparse
+from windrow.kernels.panes.slide import SlideShape, sparse
 from windrow.kernels.panes.subtract_on_evict import (
     CELLS,
     DISTINCT,
@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.shared.request import Asker
-    from windrow.kernels.shared.shared_state import Turn
+    from windrow.kernels.shared.request import WindowRequest
+    from windrow.kernels.shared.shared_state import SharedEpoch
 
     Ints = npt.NDArray[np.int64]
 
@@ -190,7 +190,7 @@ class Tally(Sheet):
         pane, *keys = known
         layout = self.layout(len(keys))
         ones = pl.Series("rows.0", [1], dtype=pl.Int64).new_from_index(0, len(pane))
-        frame = self.cells.table([*known, ones], Rows(args, chosen, pl.DataFrame(), pane))
+        frame = self.cells.table([*known, ones], LiftedRows(args, chosen, pl.DataFrame(), pane))
         kept = [name for name in frame.columns if name[0] not in "kv" and name != pane.name]
         return layout.merge(frame.select(pane.name, *layout.keys, *kept), [pane.name, *layout.keys])
 
@@ -207,7 +207,7 @@ class Tallied:
         first, stop = self.table.ids_of(*groups)
         return stop - first
 
-    def windows(self, asker: Asker, ends: Ints, groups: tuple[int, int]) -> pl.DataFrame:
+    def windows(self, asker: WindowRequest, ends: Ints, groups: tuple[int, int]) -> pl.DataFrame:
         """The cells of the windows with these ends: the place of the end (`w`), group, value, states."""
         table, width = self.table, self.tally.width
         first, stop = table.ids_of(*groups)
@@ -217,7 +217,7 @@ class Tallied:
         found = [table.framed(ends[:0], ids[:0], cut_lanes(lanes, slice(0, 0)))]
         for run in _runs(ends, max(asker.range, asker.slide)):
             count = int(run[-1] - run[0]) // asker.slide + 1
-            shape = Shape(asker.range // width, asker.slide // width, count)
+            shape = SlideShape(asker.range // width, asker.slide // width, count)
             places = panes - (self.tally.index(int(run[0])) - shape.length)
             inside = (places >= 0) & (places < shape.panes)
             mine = ids[inside], places[inside], cut_lanes(lanes, inside)
@@ -244,7 +244,7 @@ class Summed:
         """How many values some groups have at most, each with its group."""
         return max((each.height for each in self._sums.values()), default=0)
 
-    def windows(self, asker: Asker, ends: Ints, groups: tuple[int, int]) -> pl.DataFrame | None:
+    def windows(self, asker: WindowRequest, ends: Ints, groups: tuple[int, int]) -> pl.DataFrame | None:
         """The cells of the windows with these ends, as above; None if there are none."""
         found = []
         for place, end in enumerate(self.tally.panes_of(ends).tolist()):
@@ -269,7 +269,7 @@ Key = tuple[str, int]
 
 
 @dataclass
-class Counted:
+class CountedValues:
     """What an epoch makes of the tallies: what is kept, and cells of windows, by sums or from intervals."""
 
     chunks: dict[str, tuple[Chunk, ...]] = field(default_factory=dict)
@@ -294,14 +294,14 @@ class Counted:
 
 
 def counted_in(
-    turn: Turn,
+    turn: SharedEpoch,
     state: State,
     delta: Mapping[str, pl.DataFrame],
-    due: Sequence[Asker],
+    due: Sequence[WindowRequest],
     windows: Mapping[str, Ints],
-) -> Counted:
+) -> CountedValues:
     """All tallies of a ledger moved on."""
-    found, keys = Counted(), tuple(turn.ledger.key_types)
+    found, keys = CountedValues(), tuple(turn.ledger.key_types)
     for tally in turn.ledger.tallies:
         moved = Moved.of(tally, keys, state, delta.get(tally.name), turn.clock)
         found.chunks |= moved.kept(turn.clock)

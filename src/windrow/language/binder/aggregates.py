@@ -19,7 +19,7 @@ from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter
 from windrow.algebra.types import common_type
 from windrow.errors import QueryError
-from windrow.language.binder.expressions import Values, has_aggregate, is_bound
+from windrow.language.binder.expressions import ExpressionBinder, has_aggregate, is_bound
 from windrow.language.binder.names import call_sql
 from windrow.language.binder.places import at, mistake, refuse
 from windrow.language.binder.pseudo import bounds_over
@@ -46,7 +46,7 @@ def group_rows(select: Select, plan: Plan, scope: Scope) -> Plan:
     return groups.plan(having)
 
 
-class Groups(Values):
+class Groups(ExpressionBinder):
     """Binds expressions about groups, and collects what the γ below them must compute."""
 
     def __init__(self, select: Select, rows: Plan, scope: Scope, outputs: SelectList) -> None:
@@ -100,7 +100,7 @@ class Groups(Values):
         return Column(name, call.data_type)
 
     def _add_key(self, node: Node) -> None:
-        key = Values(self.scope, "GROUP BY", self.bound).bind(node)
+        key = ExpressionBinder(self.scope, "GROUP BY", self.bound).bind(node)
         if not key.columns or key in self.keys:
             return  # the same for all rows, or a key already: it changes nothing
         if any(isinstance(part, WindowBound) for part in key.walk()):
@@ -122,7 +122,7 @@ class Groups(Values):
         if not self.keys or has_aggregate(node):
             return None
         try:
-            key = Values(self.scope, self.clause, self.bound).bind(node)
+            key = ExpressionBinder(self.scope, self.clause, self.bound).bind(node)
         except QueryError:
             return None  # binding it as an expression about groups says why
         return Column(self.keys[key], key.type) if key in self.keys else None
@@ -144,9 +144,9 @@ def bound_call(node: Apply, scope: Scope) -> AggregateCall:
     """An aggregate of rows, with its arguments bound."""
     kind = aggregates.lookup(node.function)
     written, constants = _arguments(node, kind)
-    values = Values(scope, "the argument of an aggregate")
+    values = ExpressionBinder(scope, "the argument of an aggregate")
     args = _widened(tuple(values.bind(arg) for arg in written), kind.takes)
-    where = Values(scope, "FILTER").condition(node.where) if node.where is not None else TRUE
+    where = ExpressionBinder(scope, "FILTER").condition(node.where) if node.where is not None else TRUE
     with at(node):
         plain = aggregates.make(node.function, tuple(_constant(node, part, scope) for part in constants))
         bound = plain.bind(tuple(arg.type for arg in args))
@@ -189,7 +189,7 @@ def _arguments(
 
 
 def _constant(call: Apply, node: Node, scope: Scope) -> Any:
-    bound = Values(scope, "an aggregate").bind(node)
+    bound = ExpressionBinder(scope, "an aggregate").bind(node)
     if not isinstance(bound, Literal):
         which = "last" if node is call.args[-1] else "second"
         message = f"the {which} argument of {call.function.upper()} must be a constant"

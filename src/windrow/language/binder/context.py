@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from windrow.language.binder.scope import Scope
     from windrow.language.catalog import Catalog
-    from windrow.language.syntax import Query
+    from windrow.language.syntax import QueryExpression
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Context:
     """The catalog, the names around this query, and the way to bind a nested one."""
 
     catalog: Catalog
-    bind: Callable[[Query, Context], Relation]
+    bind: Callable[[QueryExpression, Context], Relation]
     outer: Scope | None = None
     #: aliases, in small letters, that the plan has already used
     taken: frozenset[str] = frozenset()

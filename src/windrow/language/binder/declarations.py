@@ -38,9 +38,9 @@ from windrow.algebra.patterns import Pattern
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import written_type
-from windrow.language.binder.expressions import Values
+from windrow.language.binder.expressions import ExpressionBinder
 from windrow.language.binder.places import at, refuse, walk
-from windrow.language.binder.scope import Entry, Scope
+from windrow.language.binder.scope import NamedColumn, Scope
 from windrow.language.catalog import StandingArchive, StandingQuery
 from windrow.language.syntax import ColumnDef, CreateStream, Name
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
@@ -250,9 +250,9 @@ def _computed(columns: tuple[ColumnDef, ...], schema: Schema) -> Computed:
             continue
         if column.name.lower() in {name.lower() for name in (*schema.names, *found)}:
             refuse(column, f"two columns are called `{column.name}`", "duplicate-column", "rename one")
-        own = [Entry("", name, schema.column(name)) for name in schema.names]
-        made = [Entry("", name, value) for name, value in found.items()]
-        value = Values(Scope((*own, *made)), "a computed column").bind(column.computed)
+        own = [NamedColumn("", name, schema.column(name)) for name in schema.names]
+        made = [NamedColumn("", name, value) for name, value in found.items()]
+        value = ExpressionBinder(Scope((*own, *made)), "a computed column").bind(column.computed)
         with at(column):
             found[column.name] = cast(value, written_type(column.type_text)) if column.type_text else value
     return tuple(found.items())
@@ -334,11 +334,15 @@ def _default_wattr(stream: str, schema: Schema) -> str:
 def _progress(written: ProgressSyntax | None, stream: Stream) -> ProgressRule:
     if written is None:
         return ProgressRule()
-    values = Values(_own_columns(stream), "PUNCTUATED BY")
+    values = ExpressionBinder(_own_columns(stream), "PUNCTUATED BY")
     with at(written):
         per = _per(written, stream)
         mark = _mark(written.mark, values, stream) if written.mark is not None else None
-        when = Values(values.scope, "WHEN").condition(written.when) if written.when is not None else None
+        when = (
+            ExpressionBinder(values.scope, "WHEN").condition(written.when)
+            if written.when is not None
+            else None
+        )
         return ProgressRule(_policy(written, stream.domain), per, mark, when)
 
 
@@ -397,7 +401,7 @@ def _per(written: ProgressSyntax, stream: Stream) -> str | None:
     return _column(written.per, stream.schema, f"stream `{stream.name}`", "tell sources apart by")
 
 
-def _mark(node: Node, values: Values, stream: Stream) -> Expression:
+def _mark(node: Node, values: ExpressionBinder, stream: Stream) -> Expression:
     refuse_resolution(stream.domain, "PUNCTUATED BY")
     mark = values.bind(node)
     if domain_of(mark.type) is not stream.domain:
@@ -413,4 +417,4 @@ def _mark(node: Node, values: Values, stream: Stream) -> Expression:
 
 def _own_columns(stream: Stream) -> Scope:
     columns = (stream.schema.column(name) for name in stream.schema.names)
-    return Scope(tuple(Entry(stream.name, column.name, column) for column in columns))
+    return Scope(tuple(NamedColumn(stream.name, column.name, column) for column in columns))

@@ -1,7 +1,7 @@
 """Expressions: syntax to typed trees, one node at a time.
 
-`Values` binds what is written about rows. What is written about groups (`aggregates.Grouped`) is the
-same, except that names must be grouped and aggregates have a meaning.
+`ExpressionBinder` binds what is written about rows. What is written about groups (`aggregates.Grouped`) is
+the same, except that names must be grouped and aggregates have a meaning.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from windrow.language.syntax import (
     InTest,
     Name,
     Node,
-    Over,
-    Query,
+    OverCall,
+    QueryExpression,
     ScalarQuery,
     Star,
     WStream,
@@ -47,7 +47,7 @@ BOUNDS = ("window_start", "window_end")
 _ABOUT_ROWS = ("the argument of an aggregate", "FILTER")
 
 
-class Values:
+class ExpressionBinder:
     """Binds expressions about the rows of one scope, in the clause called `clause`."""
 
     def __init__(self, scope: Scope, clause: str, bound: Callable[[str], WindowBound] | None = None) -> None:
@@ -69,7 +69,7 @@ class Values:
                     return self.name(node)
                 case CastTo():
                     return self._cast(node)
-                case Over() if self.overs is not None:
+                case OverCall() if self.overs is not None:
                     return self.overs.column(node, self.bind)
                 case Apply() if aggregates.is_aggregate(node.function):
                     return self.aggregate(node)
@@ -149,7 +149,7 @@ def _misplaced(node: Node) -> QueryError:
         case ScalarQuery():
             message = "a query is a value only in comparisons of WHERE, joined by AND to the other conditions"
             hint = "elsewhere join it: FROM …, (SELECT …) AS q, and read q's column"
-        case Over():
+        case OverCall():
             message = f"{node.function} OVER stands in the select list and in QUALIFY"
             hint = "select it in a nested query under a name, and read that"
         case Star():
@@ -181,8 +181,8 @@ def has_aggregate(node: Node) -> bool:
     """Whether any aggregate of a group is called in an expression; before OVER it is one of a frame."""
     if isinstance(node, Apply) and aggregates.is_aggregate(node.function):
         return True
-    parts = [part for part in children(node) if not isinstance(part, Query)]
-    if isinstance(node, Over):
+    parts = [part for part in children(node) if not isinstance(part, QueryExpression)]
+    if isinstance(node, OverCall):
         parts = [*children(node.call), *(part for part in parts if part is not node.call)]
     return any(map(has_aggregate, parts))
 

@@ -48,11 +48,11 @@ from windrow.algebra.types import NULL, Kind
 from windrow.errors import QueryError
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
 from windrow.language.binder.context import Context
-from windrow.language.binder.expressions import Values, conditions, has_aggregate
+from windrow.language.binder.expressions import ExpressionBinder, conditions, has_aggregate
 from windrow.language.binder.joins import Conditions
 from windrow.language.binder.places import at, mistake, refuse, walk
 from windrow.language.binder.pseudo import Leaves, bounds_over, pseudo_reads
-from windrow.language.binder.scope import Entry, Scope
+from windrow.language.binder.scope import NamedColumn, Scope
 from windrow.language.binder.select_list import expand
 from windrow.language.binder.sources import NESTED, bind_sources, renamed
 from windrow.language.syntax import (
@@ -61,7 +61,7 @@ from windrow.language.syntax import (
     InTest,
     Name,
     Node,
-    Over,
+    OverCall,
     ScalarQuery,
     Select,
     Unnesting,
@@ -74,9 +74,9 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import Plan, TableScan
     from windrow.algebra.types import DataType
     from windrow.language.binder.sources import FromItem
-    from windrow.language.syntax import Query
+    from windrow.language.syntax import QueryExpression
 
-    BindRows = Callable[[Select, Context], "Rows"]
+    BindRows = Callable[[Select, Context], "BoundRows"]
 
 
 _MIRRORED = {"LEFT": "RIGHT", "RIGHT": "LEFT", "FULL": "FULL"}
@@ -121,7 +121,7 @@ class OuterJoins:
 
     def _on(self, item: FromItem) -> list[Expression]:
         written = [part for each in item.node.on for part in conditions(each)]
-        return [Values(self.scope, "ON").condition(part) for part in written]
+        return [ExpressionBinder(self.scope, "ON").condition(part) for part in written]
 
     def _inner(self, items: list[FromItem], placed: list[Expression]) -> FromItem:
         """Sources joined without padding, as one."""
@@ -267,7 +267,7 @@ def scalar_queries(node: Node) -> list[ScalarQuery]:
 
 
 @dataclass(frozen=True)
-class Selected:
+class NestedSelection:
     """The rows a nested query gives, the values it selects, and its conditions on the query around."""
 
     plan: Plan
@@ -275,7 +275,7 @@ class Selected:
     foreign: tuple[Expression, ...] = ()
 
 
-class Membership:
+class MembershipBinder:
     """Binds the conditions of one WHERE that hold queries; `inside` is the context of those."""
 
     def __init__(self, scope: Scope, inside: Context, bind_rows: BindRows) -> None:
@@ -287,7 +287,7 @@ class Membership:
 
     def is_in(self, left: Plan, test: InTest) -> Plan:
         """The rows of `left` for which a [NOT] IN holds."""
-        values = [Values(self.scope, "WHERE").bind(arg) for arg in test.args]
+        values = [ExpressionBinder(self.scope, "WHERE").bind(arg) for arg in test.args]
         table = TableRows.of(test.query, self.inside)
         if table is not None:
             return self._is_in_table(left, test, values, table)
@@ -307,7 +307,7 @@ class Membership:
 
     def _is_in_table(self, left: Plan, test: InTest, values: list[Expression], table: TableRows) -> Plan:
         assert isinstance(test.query, Select)
-        inner = Values(table.scope, "the select list")
+        inner = ExpressionBinder(table.scope, "the select list")
         columns = [inner.bind(item.node) for item in expand(test.query.items, table.scope).items]
         if len(columns) != len(values):
             message = f"IN compares {len(values)} with the {len(columns)} columns of this query"
@@ -326,7 +326,7 @@ class Membership:
             possible = call("coalesce", [equal, TRUE]) if test.negated else equal
             return table.matching(left, (possible,), negated=test.negated)
 
-    def _not_in(self, left: Plan, found: Selected, value: Expression, equal: Expression) -> Plan:
+    def _not_in(self, left: Plan, found: NestedSelection, value: Expression, equal: Expression) -> Plan:
         """Anti-joins by value, and with what is known of the whole set: has it rows, is one of them NULL."""
         without_partner = Exists(left, found.plan, equal, negated=True)
         facts = Distinct(Project(found.plan, (("unknown", call("is_null", [found.columns[0]])),)))
@@ -335,24 +335,26 @@ class Membership:
         undecided = call("or", [unknown, call("is_null", [value])])
         return Exists(without_partner, known, undecided, negated=True)
 
-    def _selected(self, query: Query) -> Selected:
+    def _selected(self, query: QueryExpression) -> NestedSelection:
         """What a query selects: of plain rows their values, else the columns of its answer."""
         plain = isinstance(query, Select) and query.limit is None and not is_grouped(query)
         if not plain:
             plan = renamed(self.inside.bind(query, self.inside.nested()).plan, self.inside.free(NESTED))
-            return Selected(plan, tuple(plan.schema.column(name) for name in plan.schema.names))
+            return NestedSelection(plan, tuple(plan.schema.column(name) for name in plan.schema.names))
         assert isinstance(query, Select)
         rows = self.bind_rows(query, self.inside)
-        values = Values(rows.scope, "the select list")
+        values = ExpressionBinder(rows.scope, "the select list")
         listed = expand(query.items, replace(rows.scope, outer=None))
-        return Selected(rows.plan, tuple(values.bind(item.node) for item in listed.items), rows.foreign)
+        return NestedSelection(
+            rows.plan, tuple(values.bind(item.node) for item in listed.items), rows.foreign
+        )
 
     # Comparison with one row.
 
     def compared(self, left: Plan, condition: Node) -> Plan:
         """The rows of `left` for which a condition with queries in it holds."""
         _refuse_lenient(condition)
-        rows: list[Selected] = []
+        rows: list[NestedSelection] = []
         columns: dict[ScalarQuery, Expression] = {}
         for query in scalar_queries(condition):
             with at(query):
@@ -364,21 +366,21 @@ class Membership:
         foreign = tuple(part for each in rows for part in each.foreign)
         return Exists(left, right, conjunction((*foreign, predicate)))
 
-    def _one_row(self, scalar: ScalarQuery, number: int) -> Selected:
+    def _one_row(self, scalar: ScalarQuery, number: int) -> NestedSelection:
         query = scalar.query
         _refuse_many_rows(query)
         alias = self.inside.free(NESTED, (f"{NESTED}_{n + 1}" if n else NESTED for n in range(number)))
         assert isinstance(query, Select)
         if not is_grouped(query):
             plan = renamed(self.inside.bind(query, self.inside.nested()).plan, alias)
-            return Selected(plan, _only_column(query, plan))
+            return NestedSelection(plan, _only_column(query, plan))
         rows = self.bind_rows(query, self.inside)
         if not rows.foreign:
             plan = renamed(self.inside.bind(query, self.inside.nested()).plan, alias)
-            return Selected(plan, _only_column(query, plan))
+            return NestedSelection(plan, _only_column(query, plan))
         return self._by_partner(query, rows, alias)
 
-    def _by_partner(self, query: Select, rows: Rows, alias: str) -> Selected:
+    def _by_partner(self, query: Select, rows: BoundRows, alias: str) -> NestedSelection:
         """An aggregate of the rows that equal a row around: one for each value they are compared by."""
         own = replace(rows.scope, outer=None)
         listed = expand(query.items, own)
@@ -393,10 +395,10 @@ class Membership:
             plan = renamed(Project(grouped, (("value", value), *keys)), alias)
         columns = [plan.schema.column(f"{alias}.{name}") for name, _ in keys]
         same = tuple(call("=", [column, outer]) for column, (_, outer) in zip(columns, pairs, strict=True))
-        return Selected(plan, (plan.schema.column(f"{alias}.value"),), same)
+        return NestedSelection(plan, (plan.schema.column(f"{alias}.value"),), same)
 
 
-class _WithRows(Values):
+class _WithRows(ExpressionBinder):
     """Values of which some come from the rows of queries."""
 
     def __init__(self, scope: Scope, clause: str, columns: dict[ScalarQuery, Expression]) -> None:
@@ -459,7 +461,7 @@ def _refuse_lenient(condition: Node) -> None:
     check(condition)
 
 
-def _refuse_many_rows(query: Query) -> None:
+def _refuse_many_rows(query: QueryExpression) -> None:
     if isinstance(query, Select) and _has_one_row(query):
         return
     refuse(
@@ -482,7 +484,7 @@ def _has_one_row(query: Select) -> bool:
 
 
 @dataclass(frozen=True)
-class Rows:
+class BoundRows:
     """The rows of FROM and WHERE, their names, and the conditions that read the query around."""
 
     plan: Plan
@@ -499,7 +501,7 @@ class TableRows:
     conditions: tuple[Expression, ...]
 
     @classmethod
-    def of(cls, query: Query, inside: Context) -> TableRows | None:
+    def of(cls, query: QueryExpression, inside: Context) -> TableRows | None:
         """None if the query is over streams, or does more than pick rows."""
         if not isinstance(query, Select) or len(query.sources) != 1 or query.sources[0].name is None:
             return None
@@ -510,14 +512,16 @@ class TableRows:
             return None
         scope = Scope(item.entries, inside.outer)
         written = conditions(query.where)
-        return cls(item.table, scope, tuple(Values(scope, "WHERE").condition(part) for part in written))
+        return cls(
+            item.table, scope, tuple(ExpressionBinder(scope, "WHERE").condition(part) for part in written)
+        )
 
     def matching(self, left: Plan, more: tuple[Expression, ...], *, negated: bool) -> Plan:
         predicate = conjunction((*self.conditions, *more))
         return (_without_partner if negated else _with_partner)(left, self.scan, predicate)
 
 
-def bind_rows(select: Select, context: Context) -> Rows:
+def bind_rows(select: Select, context: Context) -> BoundRows:
     """FROM … WHERE …."""
     items = bind_sources(select.sources, pseudo_reads(select), context, growing=_asks_for_frames(select))
     scope = Scope(tuple(entry for item in items for entry in item.entries), context.outer)
@@ -534,7 +538,7 @@ def bind_rows(select: Select, context: Context) -> Rows:
     if select.unnests:
         plan, scope = _unnested(select, plan, scope, context, [item.plan_alias for item in items])
     inside = context.inside(scope, [item.plan_alias for item in items])
-    membership = Membership(scope, inside, bind_rows)
+    membership = MembershipBinder(scope, inside, bind_rows)
     tests = conditions(select.where)
     for test in sorted(tests, key=lambda test: not _asks_table(test, inside)):  # tables take no negative rows
         with at(test):
@@ -544,7 +548,7 @@ def bind_rows(select: Select, context: Context) -> Rows:
                 plan = membership.is_in(plan, test)
             elif scalar_queries(test):
                 plan = membership.compared(plan, test)
-    return Rows(plan, scope, tuple(foreign))
+    return BoundRows(plan, scope, tuple(foreign))
 
 
 def _asks_table(test: Node, inside: Context) -> bool:
@@ -558,7 +562,7 @@ def _asks_for_frames(select: Select) -> bool:
     """Whether OVER looks back from each row, instead of numbering the rows of an answer."""
     written = [*(item.expression for item in select.items), *filter(None, [select.qualify])]
     parts = (part for each in written for part in walk(each))
-    return any(isinstance(part, Over) and part.function not in KINDS for part in parts)
+    return any(isinstance(part, OverCall) and part.function not in KINDS for part in parts)
 
 
 def _unnested(
@@ -567,7 +571,7 @@ def _unnested(
     """The rows with the elements of their arrays, and what WHERE asks of them."""
     for written in select.unnests:
         with at(written):
-            array = Values(scope, written.function).bind(written.array)
+            array = ExpressionBinder(scope, written.function).bind(written.array)
             alias = context.free(written.alias or "unnested", used)
             used.append(alias)
             position, names = _unnested_names(written, array.type)
@@ -575,11 +579,11 @@ def _unnested(
             plan = Unnest(plan, array, tuple(f"{alias}.{n}" for n in names), place, written.outer)
             shown = written.alias or alias
             columns = [position, *names] if position else names
-            own = tuple(Entry(shown, n, plan.schema.column(f"{alias}.{n}")) for n in columns)
+            own = tuple(NamedColumn(shown, n, plan.schema.column(f"{alias}.{n}")) for n in columns)
             scope = replace(scope, entries=(*scope.entries, *own))
     for part in conditions(select.where):
         if not isinstance(part, ExistsTest | InTest) and not scalar_queries(part):
-            plan = Filter(plan, Values(scope, "WHERE", bounds_over(plan)).condition(part))
+            plan = Filter(plan, ExpressionBinder(scope, "WHERE", bounds_over(plan)).condition(part))
     return plan, scope
 
 
@@ -601,7 +605,7 @@ def _sorted_conditions(select: Select, items: list[FromItem], scope: Scope) -> C
     placed = Conditions(items)
     for written in select.on:
         for part in conditions(written):
-            placed.add(Values(scope, "ON").condition(part), on=True)
+            placed.add(ExpressionBinder(scope, "ON").condition(part), on=True)
     for predicate in _where(select, items, scope):
         placed.add(predicate, on=False)
     return placed
@@ -617,7 +621,7 @@ def _where(select: Select, items: list[FromItem], scope: Scope) -> list[Expressi
         for part in conditions(select.where)
         if not isinstance(part, ExistsTest | InTest) and not scalar_queries(part)
     ]
-    return [Values(scope, "WHERE", bound).condition(part) for part in plain]
+    return [ExpressionBinder(scope, "WHERE", bound).condition(part) for part in plain]
 
 
 def _exists(left: Plan, test: ExistsTest, context: Context) -> Plan:

@@ -20,7 +20,7 @@ from windrow.algebra.functions import lookup
 from windrow.algebra.functions.sql_text import constant_sql, literal_text, text_literal, to_sql
 from windrow.algebra.types import BINARY, INTERVAL, NULL
 from windrow.language.binder.constants import suffixed, written_type
-from windrow.language.syntax import Apply, CastTo, Constant, Name, Node, Over, Star
+from windrow.language.syntax import Apply, CastTo, Constant, Name, Node, OverCall, Star
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import AggregateCall
@@ -63,14 +63,14 @@ def _spelled(node: Node) -> Expression:
             return Column(node.parts[-1], NULL)
         case Star():
             return Column("*", NULL)
-        case Over():
+        case OverCall():
             return Column(_over(node), NULL)
         case Constant():
             return Column(_constant(node), NULL)
     return Column("value", NULL)
 
 
-def _over(node: Over) -> str:
+def _over(node: OverCall) -> str:
     """A number by its function, and a value of a frame by its call."""
     return describe(node.call) if aggregates.is_aggregate(node.call.function) else node.function
 

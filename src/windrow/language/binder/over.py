@@ -20,13 +20,13 @@ from windrow.algebra.expressions import Column, Expression, Literal
 from windrow.algebra.functions import call as function_call
 from windrow.algebra.functions import catalogue
 from windrow.algebra.operators import KINDS, AggregateCall, Rank
-from windrow.algebra.over import Frame, FramedCall, Over, instant_columns, is_over_stream
+from windrow.algebra.over import FramedCall, Over, OverFrame, instant_columns, is_over_stream
 from windrow.algebra.types import BIGINT
 from windrow.language.binder.aggregates import bound_call
 from windrow.language.binder.constants import whole_number
 from windrow.language.binder.places import at, refuse
 from windrow.language.syntax import Apply, Star
-from windrow.language.syntax import Over as Written
+from windrow.language.syntax import OverCall as Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from windrow.windows.units import Quantity
 
 _Rank = tuple[str, tuple[Expression, ...], tuple[tuple[Expression, bool], ...]]
-_SO_FAR = Frame(by_rows=True, start=None)
+_SO_FAR = OverFrame(by_rows=True, start=None)
 
 
 class Overs:
@@ -145,13 +145,13 @@ class Overs:
             node = replace(node, call=_without_null(node))
         return self._call(node, partition, self._frame(node.frame))
 
-    def _call(self, node: Written, partition: tuple[Expression, ...], frame: Frame) -> Column:
+    def _call(self, node: Written, partition: tuple[Expression, ...], frame: OverFrame) -> Column:
         assert self.rows is not None
         found = with_lists(self.rows, bound_call(node.call, self.scope))
         return self._value(settled(self.rows, [("", found)])[0][1], partition, frame, node)
 
     def _value(
-        self, call: AggregateCall, partition: tuple[Expression, ...], frame: Frame, node: Written
+        self, call: AggregateCall, partition: tuple[Expression, ...], frame: OverFrame, node: Written
     ) -> Column:
         name = f"{node.function.lower()} {len(self.frames) + len(self.ranks) + 1}"
         found = self.frames.setdefault(FramedCall(call, partition, frame), name)
@@ -175,7 +175,7 @@ class Overs:
         back = whole_number(written.args[1]) if len(written.args) > 1 else 1
         if back is None or back < 0:
             refuse(written.args[1], "LAG looks back a whole number of rows", "bad-over", "write LAG(x, 1)")
-        one = Frame(by_rows=True, start=back, stop=back)
+        one = OverFrame(by_rows=True, start=back, stop=back)
         value = self._call(replace(node, call=Apply(written.span, "first", written.args[:1])), partition, one)
         if len(written.args) < 3:
             return value
@@ -184,9 +184,9 @@ class Overs:
         with at(written.args[2]):
             return function_call("if", [function_call("=", [rows, Literal(0, BIGINT)]), default, value])
 
-    def _frame(self, written: FrameSyntax | None) -> Frame:
+    def _frame(self, written: FrameSyntax | None) -> OverFrame:
         if written is None:
-            return Frame(by_rows=False, start=None)
+            return OverFrame(by_rows=False, start=None)
         with at(written):
             start = None if written.start is None else self._amount(written, written.start)
             stop = self._amount(written, written.stop)
@@ -194,7 +194,7 @@ class Overs:
             refuse(
                 written, "this frame ends before it starts", "bad-over", "the greater distance comes first"
             )
-        return Frame(written.by_rows, start, stop)
+        return OverFrame(written.by_rows, start, stop)
 
     def _amount(self, written: FrameSyntax, amount: Quantity) -> int:
         assert self.rows is not None

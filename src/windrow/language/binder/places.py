@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from windrow.errors import QueryError, Span
 from windrow.language.depth import children
-from windrow.language.syntax import Node, Query
+from windrow.language.syntax import Node, QueryExpression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ def walk(node: Node) -> Iterator[Node]:
     """The node and all below it, in the order of the text; nested queries are not entered."""
     yield node
     for child in children(node):
-        if not isinstance(child, Query):
+        if not isinstance(child, QueryExpression):
             yield from walk(child)
 
 
@@ -62,7 +62,7 @@ def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
     changed: dict[str, Any] = {}
     for part in fields(node):
         value = getattr(node, part.name)
-        if isinstance(value, Node) and not isinstance(value, Query):
+        if isinstance(value, Node) and not isinstance(value, QueryExpression):
             changed[part.name] = change(value)
         elif isinstance(value, tuple) and value and isinstance(value[0], Node):
             changed[part.name] = tuple(change(each) for each in value)

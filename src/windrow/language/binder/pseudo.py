@@ -20,14 +20,14 @@ from windrow.algebra.expressions import WindowBound
 from windrow.language.binder.places import walk
 from windrow.language.syntax import (
     ExistsTest,
+    FromEntry,
     InTest,
     Name,
     Node,
-    Query,
+    QueryExpression,
     ScalarQuery,
     Select,
     SetOperation,
-    Source,
 )
 from windrow.windows.domain import Domain
 
@@ -73,14 +73,14 @@ def pseudo_reads(select: Select) -> Reads:
     return frozenset(found)
 
 
-def pseudo_of(source: Source, alias: str, reads: Reads) -> tuple[str, ...]:
+def pseudo_of(source: FromEntry, alias: str, reads: Reads) -> tuple[str, ...]:
     """Those that a source must bring, its own LIFETIME included."""
     if source.window is not None and source.window.lifetime is not None:
         reads |= frozenset(_names(source.window.lifetime))
     return tuple(name for name in PSEUDO_COLUMNS if (None, name) in reads or (alias.lower(), name) in reads)
 
 
-def _around(query: Query) -> set[tuple[str | None, str]]:
+def _around(query: QueryExpression) -> set[tuple[str | None, str]]:
     """What a nested query names that is not its own."""
     if isinstance(query, SetOperation):
         return _around(query.left) | _around(query.right)
@@ -107,7 +107,7 @@ def _parts(select: Select) -> Iterator[Node]:
         value = getattr(select, field.name)
         for item in value if isinstance(value, tuple) else (value,):
             part = item[0] if isinstance(item, tuple) else item
-            if isinstance(part, Source):
+            if isinstance(part, FromEntry):
                 yield from part.on
             elif isinstance(part, Node):
                 yield part

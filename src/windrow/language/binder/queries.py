@@ -38,7 +38,16 @@ from windrow.language.binder.select import bind_select
 from windrow.language.binder.select_list import expand
 from windrow.language.binder.sources import NESTED, entries_of, renamed
 from windrow.language.binder.windows import window
-from windrow.language.syntax import Apply, Name, Node, Query, Select, SelectItem, SetOperation, WStream
+from windrow.language.syntax import (
+    Apply,
+    Name,
+    Node,
+    QueryExpression,
+    Select,
+    SelectItem,
+    SetOperation,
+    WStream,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -173,7 +182,7 @@ def bind_set(operation: SetOperation, context: Context) -> Relation:
         return Relation(Union(tuple(plans)), parts[0].word, tuple(sides))
 
 
-def _check_words(operation: SetOperation, written: list[Query], parts: list[Relation]) -> None:
+def _check_words(operation: SetOperation, written: list[QueryExpression], parts: list[Relation]) -> None:
     """Each side of UNION ALL has a stream word, or none has; of the others, both have the same."""
     adds_up = operation.kind == "UNION" and not operation.distinct
     for query, part in zip(written, parts, strict=True):
@@ -265,13 +274,13 @@ _FILLERS: dict[Kind, Any] = {
 }
 
 
-def _union_parts(query: Query) -> list[Query]:
+def _union_parts(query: QueryExpression) -> list[QueryExpression]:
     if isinstance(query, SetOperation) and query.kind == "UNION" and not query.distinct:
         return _union_parts(query.left) + _union_parts(query.right)
     return [query]
 
 
-def _aligned(kind: str, written: list[Query], plans: list[Plan]) -> list[Plan]:
+def _aligned(kind: str, written: list[QueryExpression], plans: list[Plan]) -> list[Plan]:
     """The sides with casts where their types differ."""
     targets = list(plans[0].schema.types)
     for query, plan in zip(written[1:], plans[1:], strict=True):
@@ -283,7 +292,7 @@ def _aligned(kind: str, written: list[Query], plans: list[Plan]) -> list[Plan]:
     return [_as_types(plan, targets) for plan in plans]
 
 
-def _meeting(query: Query, what: str, left: DataType, right: DataType) -> DataType:
+def _meeting(query: QueryExpression, what: str, left: DataType, right: DataType) -> DataType:
     found = common_type(left, right)
     if found is None:
         refuse(query, f"{what} is {left} above and {right} here", "set-types", "CAST one of them")
@@ -320,21 +329,21 @@ def _cast_all(
     return tuple((name, cast(value, kind)) for (name, value), kind in zip(outputs, targets, strict=True))
 
 
-def bind_query(query: Query, catalog: Catalog) -> Emit:
+def bind_query(query: QueryExpression, catalog: Catalog) -> Emit:
     """The plan of a query."""
     relation = _bind_relation(query, Context(catalog, _bind_relation))
     with at(query):
         return relation.stream
 
 
-def bind_relation(query: Query, catalog: Catalog) -> Emit:
+def bind_relation(query: QueryExpression, catalog: Catalog) -> Emit:
     """The plan of a query that is asked for its whole answer at one instant."""
     relation = _bind_relation(query, Context(catalog, _bind_relation))
     with at(query):
         return Emit(relation.plan, StreamWord.RSTREAM)
 
 
-def _bind_relation(query: Query, context: Context) -> Relation:
+def _bind_relation(query: QueryExpression, context: Context) -> Relation:
     if isinstance(query, SetOperation):
         return bind_set(query, context)
     assert isinstance(query, Select)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Entry:
+class NamedColumn:
     """A column that can be named, or a bound of a source's window. Pseudo columns are not part of `*`."""
 
     source: str
@@ -40,7 +40,7 @@ class Scope:
     >>> from windrow.algebra.types import INT
     >>> from windrow.language.syntax import Name
     >>> from windrow.errors import Span
-    >>> scope = Scope((Entry("S", "a", Column("S.a", INT)), Entry("T", "a", Column("T.a", INT))))
+    >>> scope = Scope((NamedColumn("S", "a", Column("S.a", INT)), NamedColumn("T", "a", Column("T.a", INT))))
     >>> scope.resolve(Name(Span(0, 3), ("s", "A"))).name
     'S.a'
     >>> scope.resolve(Name(Span(0, 1), ("a",)))
@@ -48,7 +48,7 @@ class Scope:
     windrow.errors.QueryError: `a` could be `S.a` or `T.a` (say which, as in S.a)
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[NamedColumn, ...]
     outer: Scope | None = None
 
     @property
@@ -59,7 +59,7 @@ class Scope:
     def plan_names(self) -> frozenset[str]:
         return frozenset(entry.column.name for entry in self.entries if isinstance(entry.column, Column))
 
-    def find(self, parts: tuple[str, ...]) -> list[Entry]:
+    def find(self, parts: tuple[str, ...]) -> list[NamedColumn]:
         """The own columns that a written name could mean."""
         *qualifier, name = (part.lower() for part in parts)
         return [
@@ -110,7 +110,7 @@ class Scope:
             )
         return self.outer.resolve(name)
 
-    def of_source(self, qualifier: str | None) -> list[Entry]:
+    def of_source(self, qualifier: str | None) -> list[NamedColumn]:
         """What `*` or `alias.*` stands for."""
         return [
             entry
@@ -144,11 +144,11 @@ class Scope:
         return self.sources + (self.outer.sources if self.outer else ())
 
 
-def _is_one_bound(found: list[Entry]) -> bool:
+def _is_one_bound(found: list[NamedColumn]) -> bool:
     return len({entry.column for entry in found}) == 1 and not isinstance(found[0].column, Column)
 
 
-def _is_of(entry: Entry, name: Name) -> bool:
+def _is_of(entry: NamedColumn, name: Name) -> bool:
     """Whether a column without a name of its own is a function of what is named: SUM(a) of a."""
     _, found, inside = entry.name.partition("(")
     return bool(found) and _same(inside.removesuffix(")"), name.parts[-1])
@@ -158,7 +158,7 @@ def _same(one: str, other: str) -> bool:
     return one.lower() == other.lower()
 
 
-def _ambiguous(name: Name, found: list[Entry]) -> QueryError:
+def _ambiguous(name: Name, found: list[NamedColumn]) -> QueryError:
     candidates = " or ".join(f"`{entry.full_name}`" for entry in found)
     return QueryError(
         f"`{'.'.join(name.parts)}` could be {candidates}",

@@ -25,8 +25,8 @@ from windrow.algebra.plan import Emit, StreamWord
 from windrow.language.binder.aggregates import Groups, is_grouped
 from windrow.language.binder.constants import whole_number
 from windrow.language.binder.context import Context, Relation
-from windrow.language.binder.expressions import Values
-from windrow.language.binder.from_where import Rows, bind_rows
+from windrow.language.binder.expressions import ExpressionBinder
+from windrow.language.binder.from_where import BoundRows, bind_rows
 from windrow.language.binder.over import Overs
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.pseudo import bounds_over
@@ -45,7 +45,7 @@ Outputs = tuple[tuple[str, "Expression"], ...]
 Keys = tuple[tuple["Expression", bool], ...]
 
 
-def bind_order(select: Select, outputs: SelectList, values: Values) -> Keys:
+def bind_order(select: Select, outputs: SelectList, values: ExpressionBinder) -> Keys:
     """The written keys, over the same rows as the select list; descending or not."""
     if select.order_by and select.limit is None:
         refuse(
@@ -121,8 +121,8 @@ def bind_select(select: Select, context: Context) -> Relation:
     return Relation(plan, select.word)
 
 
-def _about_rows(select: Select, rows: Rows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
-    values = Values(rows.scope, "the select list", bounds_over(rows.plan))
+def _about_rows(select: Select, rows: BoundRows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
+    values = ExpressionBinder(rows.scope, "the select list", bounds_over(rows.plan))
     values.overs = overs = Overs(rows.plan, rows.scope)
     named = _outputs(outputs, values)
     qualify = _qualify(select, outputs, values)
@@ -131,7 +131,7 @@ def _about_rows(select: Select, rows: Rows, outputs: SelectList) -> tuple[Plan, 
         return _numbered(select, rows.plan, overs, qualify), named, keys
 
 
-def _about_groups(select: Select, rows: Rows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
+def _about_groups(select: Select, rows: BoundRows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
     groups = Groups(select, rows.plan, rows.scope, outputs)
     groups.overs = overs = Overs(None, rows.scope)
     named = _outputs(outputs, groups)
@@ -144,7 +144,7 @@ def _about_groups(select: Select, rows: Rows, outputs: SelectList) -> tuple[Plan
         return _numbered(select, groups.plan(having), overs, qualify), named, keys
 
 
-def _qualify(select: Select, outputs: SelectList, values: Values) -> Expression | None:
+def _qualify(select: Select, outputs: SelectList, values: ExpressionBinder) -> Expression | None:
     if select.qualify is None:
         return None
     values.clause = "QUALIFY"
@@ -179,6 +179,6 @@ def _numbered(select: Select, plan: Plan, overs: Overs, qualify: Expression | No
     return Filter(plan, qualify) if qualify is not None else plan
 
 
-def _outputs(outputs: SelectList, values: Values) -> Outputs:
+def _outputs(outputs: SelectList, values: ExpressionBinder) -> Outputs:
     bound = [values.bind(item.node) for item in outputs.items]
     return tuple(zip(outputs.names, bound, strict=True))

@@ -21,7 +21,7 @@ from windrow.language.binder.places import rebuilt, refuse
 from windrow.language.syntax import Name, Node, SelectItem, Star
 
 if TYPE_CHECKING:
-    from windrow.language.binder.scope import Entry, Scope
+    from windrow.language.binder.scope import NamedColumn, Scope
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Item:
 
     node: Node
     alias: str | None = None
-    column: Entry | None = None
+    column: NamedColumn | None = None
     from_star: bool = False
 
     @property
@@ -109,7 +109,7 @@ def expand(written: tuple[SelectItem, ...], scope: Scope) -> SelectList:
     return SelectList(tuple(items))
 
 
-def _plain_column(item: SelectItem, scope: Scope) -> Entry | None:
+def _plain_column(item: SelectItem, scope: Scope) -> NamedColumn | None:
     if item.alias is not None or not isinstance(item.expression, Name):
         return None
     found = scope.find(item.expression.parts)

@@ -18,7 +18,7 @@ from windrow.algebra.types import BIGINT, INTERVAL, TIMESTAMP
 from windrow.language.binder.context import Relation
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.pseudo import Reads, bounds_over, pseudo_of
-from windrow.language.binder.scope import Entry, Scope
+from windrow.language.binder.scope import NamedColumn, Scope
 from windrow.language.binder.windows import window
 from windrow.language.syntax import Select, SetOperation, WindowSyntax
 from windrow.windows.bracket import WindowClause
@@ -26,7 +26,7 @@ from windrow.windows.bracket import WindowClause
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
     from windrow.language.binder.context import Context
-    from windrow.language.syntax import Query, Source
+    from windrow.language.syntax import FromEntry, QueryExpression
 
 #: the alias of a nested query that has none
 NESTED = "nested"
@@ -36,12 +36,12 @@ NESTED = "nested"
 class FromItem:
     """A source: what the query calls it, its plan, and its columns."""
 
-    node: Source
+    node: FromEntry
     alias: str
     #: the alias in the plan, where an EXISTS must not reuse one of the query around it
     plan_alias: str
     plan: Plan
-    entries: tuple[Entry, ...]
+    entries: tuple[NamedColumn, ...]
 
     @property
     def table(self) -> TableScan | None:
@@ -57,7 +57,7 @@ class FromItem:
 
 
 def bind_sources(
-    sources: tuple[Source, ...], reads: Reads, context: Context, growing: bool = False
+    sources: tuple[FromEntry, ...], reads: Reads, context: Context, growing: bool = False
 ) -> list[FromItem]:
     """All of FROM, each under an alias of its own; `growing` if the query is about rows that only come."""
     items: list[FromItem] = []
@@ -84,7 +84,7 @@ def _accumulated(items: list[FromItem], reads: Reads, context: Context) -> list[
     return changed
 
 
-def is_over_functions(query: Query) -> bool:
+def is_over_functions(query: QueryExpression) -> bool:
     """Whether all that a query reads is under TUMBLE, HOP, CUMULATE or SESSION."""
     if isinstance(query, SetOperation):
         return is_over_functions(query.left) and is_over_functions(query.right)
@@ -96,17 +96,17 @@ def is_over_functions(query: Query) -> bool:
     )
 
 
-def entries_of(plan: Plan, plan_alias: str, alias: str) -> tuple[Entry, ...]:
+def entries_of(plan: Plan, plan_alias: str, alias: str) -> tuple[NamedColumn, ...]:
     """The columns of a plan, called `plan_alias.column` there, under an alias of the query."""
     pseudo = next((node.pseudo for node in (plan, *plan.children) if isinstance(node, Scan)), ())
     found = []
     for full in plan.schema.names:
         name = full.removeprefix(plan_alias + ".")
-        found.append(Entry(alias, name, plan.schema.column(full), name in pseudo))
+        found.append(NamedColumn(alias, name, plan.schema.column(full), name in pseudo))
     return (*found, *_computed_entries(plan, plan_alias, alias))
 
 
-def _computed_entries(plan: Plan, plan_alias: str, alias: str) -> tuple[Entry, ...]:
+def _computed_entries(plan: Plan, plan_alias: str, alias: str) -> tuple[NamedColumn, ...]:
     """The columns that a stream or table computes, where they are read."""
     scan = next((node for node in (plan, *plan.children) if isinstance(node, Scan | TableScan)), None)
     if scan is None:
@@ -116,7 +116,7 @@ def _computed_entries(plan: Plan, plan_alias: str, alias: str) -> tuple[Entry, .
     def own(part: Expression) -> Expression:
         return Column(f"{plan_alias}.{part.name}", part.data_type) if isinstance(part, Column) else part
 
-    return tuple(Entry(alias, name, value.rewrite(own)) for name, value in declared.computed)
+    return tuple(NamedColumn(alias, name, value.rewrite(own)) for name, value in declared.computed)
 
 
 def with_bounds(items: list[FromItem]) -> list[FromItem]:
@@ -142,7 +142,7 @@ def _with_bounds(item: FromItem, together: bool) -> FromItem:
         bounds["window_time"] = call("-", [end, tick])
     bounds = {name: bound for name, bound in bounds.items() if name not in known}
     if together:
-        entries = tuple(Entry(item.alias, name, bound) for name, bound in bounds.items())
+        entries = tuple(NamedColumn(item.alias, name, bound) for name, bound in bounds.items())
         return replace(item, entries=item.entries + entries)
     columns = [(entry.name, entry.column) for entry in item.entries]
     plan = renamed(Project(item.plan, (*columns, *bounds.items())), item.plan_alias)
@@ -171,7 +171,7 @@ def _refuse_second(item: FromItem, before: list[FromItem]) -> None:
 class _Binding:
     """One source on its way."""
 
-    source: Source
+    source: FromEntry
     reads: Reads
     context: Context
     used: tuple[str, ...]

@@ -13,7 +13,7 @@ from windrow.algebra.operators import Union
 from windrow.algebra.plan import Scan, Subquery, Window
 from windrow.algebra.types import INTERVAL
 from windrow.errors import QueryError, nearest
-from windrow.language.binder.expressions import Values
+from windrow.language.binder.expressions import ExpressionBinder
 from windrow.language.binder.places import at, refuse
 from windrow.windows.clause import resolve
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
@@ -94,7 +94,7 @@ def _lifetime(written: WindowSyntax, scope: Scope, domain: Domain) -> Expression
     if written.lifetime is None:
         return None
     refuse_resolution(domain, "LIFETIME")
-    bound = Values(scope, "LIFETIME").bind(written.lifetime)
+    bound = ExpressionBinder(scope, "LIFETIME").bind(written.lifetime)
     timed = bound.type == INTERVAL and domain is Domain.TIME
     if not (timed or bound.type.is_integer):
         wanted = "an INTERVAL or an integer" if domain is Domain.TIME else "an integer, as the attribute is"

@@ -141,20 +141,20 @@ def _pair(part: Expression) -> frozenset[str] | None:
 
 
 @dataclass(frozen=True)
-class Part:
+class JoinInput:
     """One input of a join: how many rows it holds, and the distinct values of its columns."""
 
     rows: float
     values: Values
 
 
-def growing(parts: Sequence[Part], predicate: Expression, statistics: Statistics) -> list[float]:
+def growing(parts: Sequence[JoinInput], predicate: Expression, statistics: Statistics) -> list[float]:
     """For each part after the first, by which factor joining it changes the number of partial results.
 
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.types import INT
     >>> a, b = Column("a", INT), Column("b", INT)
-    >>> growing([Part(1, {"a": 5}), Part(20, {"b": 10})], call("=", [a, b]), Statistics())
+    >>> growing([JoinInput(1, {"a": 5}), JoinInput(20, {"b": 10})], call("=", [a, b]), Statistics())
     [2.0]
     """
     classes = equal_columns(predicate)
@@ -319,8 +319,8 @@ class Flow:
         return self.estimate.rows
 
     @property
-    def part(self) -> Part:
-        return Part(self.rows, self.values)
+    def part(self) -> JoinInput:
+        return JoinInput(self.rows, self.values)
 
 
 def distinct_of(rows: float, values: float) -> float:

@@ -35,7 +35,7 @@ class NotCommitted(Exception):  # noqa: N818  it is for Spark's eyes only: the b
 
 
 @dataclass(eq=False)
-class Batch:
+class FrameBatch:
     """Rows that Spark hands over, and the thread that waits for their commit."""
 
     frame: Any
@@ -60,7 +60,7 @@ class StreamingFrame(Source):
         self._lock = Lock()
         self._query: StreamingQuery | None = None
         self._begun: Begun | None = None
-        self._waiting: Batch | None = None
+        self._waiting: FrameBatch | None = None
         self._ended = False
         self._starts_left = _STARTS
         #: what went wrong inside a callback, where Spark would only show a trace
@@ -112,7 +112,7 @@ class StreamingFrame(Source):
             return False
         return not self._began_again()
 
-    def latest(self) -> Batch | None:
+    def latest(self) -> FrameBatch | None:
         if self._waiting is None and not self._is_active():
             self._began_again()
         return self._waiting
@@ -120,7 +120,7 @@ class StreamingFrame(Source):
     def whole(self) -> None:
         """Spark itself ends when it has handed out what was there."""
 
-    def upto(self, start: Position, latest: Batch | None) -> Offsets | None:
+    def upto(self, start: Position, latest: FrameBatch | None) -> Offsets | None:
         if latest is None or latest.done.is_set():
             return None
         stream = self._begun.stream if self._begun is not None else ""
@@ -135,7 +135,7 @@ class StreamingFrame(Source):
     def committed(self, end: Offsets, commit: int) -> None:
         self._settle(end.items[0], committed=True)
 
-    def _settle(self, batch: Batch, *, committed: bool) -> None:
+    def _settle(self, batch: FrameBatch, *, committed: bool) -> None:
         with self._lock:
             if self._waiting is batch:
                 self._waiting = None
@@ -147,13 +147,13 @@ class StreamingFrame(Source):
         """Spark's callback: whatever happens inside, it returns only if the batch is committed."""
         assert self._begun is not None
         try:
-            self._hand_over(Batch(frame, self._id(), number))
+            self._hand_over(FrameBatch(frame, self._id(), number))
             crash_point("before-spark-commit")
         except BaseException as error:  # noqa: BLE001  even SystemExit: Spark would wait for it for ever
             self.failure = error
             raise RuntimeError(f"batch {number} of stream {self._begun.stream} is not committed") from None
 
-    def _hand_over(self, batch: Batch) -> None:
+    def _hand_over(self, batch: FrameBatch) -> None:
         assert self._begun is not None
         with self._lock:
             if self._ended:
@@ -200,7 +200,7 @@ class StreamingFrame(Source):
         return job_failed(self._what)
 
 
-def _is_next(stream: str, start: Position, batch: Batch) -> bool:
+def _is_next(stream: str, start: Position, batch: FrameBatch) -> bool:
     """Whether a batch is the one after the last commit; False if the last commit holds it already."""
     query, last = start.get("query"), start.get("batch")
     if query is None:

@@ -31,12 +31,12 @@ import polars as pl
 
 from windrow.kernels.aggregates.measures import GROUPS, Argument
 from windrow.kernels.aggregates.partials import (
-    Counted,
+    CountPartial,
     ExactTotal,
     Extreme,
     FloatMoments,
     FloatTotal,
-    Selected,
+    SelectedPartial,
 )
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.combiners import GREATEST
@@ -67,7 +67,7 @@ class Candidates(Grouped):
     def fits(general: Grouped) -> bool:
         """Whether extremes are all that is asked for, of rows whose expiry is known."""
         layouts = general.measures.layouts
-        selects = all(isinstance(partial, Selected) for partial in layouts[GROUPS].partials[1:])
+        selects = all(isinstance(partial, SelectedPartial) for partial in layouts[GROUPS].partials[1:])
         asked = len(layouts) == 1 and len(layouts[GROUPS].partials) > 1
         return general.known and asked and selects and TURN not in general.rows
 
@@ -128,7 +128,7 @@ def standing(group: Ints, ends: Ints, value: Ints) -> npt.NDArray[np.bool_]:
     return found
 
 
-_LIFTED = (Counted, ExactTotal, FloatTotal, FloatMoments, Extreme)
+_LIFTED = (CountPartial, ExactTotal, FloatTotal, FloatMoments, Extreme)
 
 
 class ByEnd(Grouped):

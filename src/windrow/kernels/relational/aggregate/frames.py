@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.expressions import Expression
     from windrow.algebra.operators import AggregateCall
-    from windrow.algebra.over import Frame, Over
+    from windrow.algebra.over import Over, OverFrame
     from windrow.algebra.plan import Plan
 
     Ints = npt.NDArray[np.int64]
@@ -65,7 +65,7 @@ class Framed(Operator):
         self.order = plan.input.schema.names
         self.columns = columns_of(plan.schema)
         self.rows: Columns = {n: d for n, d in below.columns.items() if n in self.columns}
-        frames: dict[tuple[tuple[Expression, ...], Frame], list[tuple[str, AggregateCall]]] = {}
+        frames: dict[tuple[tuple[Expression, ...], OverFrame], list[tuple[str, AggregateCall]]] = {}
         for name, framed in plan.calls:
             frames.setdefault((framed.partition, framed.frame), []).append((name, framed.call))
         self.frames = [
@@ -104,7 +104,7 @@ class _Frames:
         self,
         below: Plan,
         partition: Sequence[Expression],
-        frame: Frame,
+        frame: OverFrame,
         calls: Sequence[tuple[str, AggregateCall]],
         rows: Columns,
     ) -> None:

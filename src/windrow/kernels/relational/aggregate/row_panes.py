@@ -31,7 +31,7 @@ from windrow.algebra.plan import Emit
 from windrow.kernels.aggregates.measures import PLACE, Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.panes.answers import Answers
+from windrow.kernels.panes.answers import PaneAnswers
 from windrow.kernels.panes.cuts import Cut
 from windrow.kernels.panes.program import kernel_of
 from windrow.kernels.panes.query import SlidingQuery
@@ -52,7 +52,14 @@ from windrow.kernels.relational.signed_rows import (
 from windrow.kernels.relational.signed_rows import together as all_of
 from windrow.kernels.relational.windows.leaf import PENDING
 from windrow.kernels.relational.windows.reported_extents import NUMBER_OF_REPORTS, ReportedRows, begin_reports
-from windrow.kernels.relational.windows.rows import COUNTS, INSIDE, MOMENT, POSITION, Numbering, Reach
+from windrow.kernels.relational.windows.rows import (
+    COUNTS,
+    INSIDE,
+    MOMENT,
+    POSITION,
+    Numbering,
+    ReachedPositions,
+)
 from windrow.kernels.state import Delta, State
 from windrow.windows.rows import RowsWindow
 
@@ -105,7 +112,7 @@ class RowPanes(Operator):
         window = leaf.window
         query = RowsQuery(Emit(plan), (), plan, (), window, (), window.origins[0])
         self.cut = query.cut
-        self.kernel = kernel_of(Answers(query, self.measures))
+        self.kernel = kernel_of(PaneAnswers(query, self.measures))
         self.columns = columns_of(plan.schema)
         self.shown: Columns = columns_of(plan.schema, {})
         self.found: Columns = {END: pl.Int64()} | dict(self.shown)
@@ -113,7 +120,7 @@ class RowPanes(Operator):
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         kept = part(state, ROWS)
         before, new, rows = self._numbered(kept, inputs[0], step)
-        ends = Ends(self.cut.slide, before, new)
+        ends = ExtentEnds(self.cut.slide, before, new)
         ready, waiting = self._ready(frame_of(kept.of(INSIDE), self.leaf.numbered), new, ends.count)
         rows = State({**rows.chunks, INSIDE: chunks_of(waiting)})
         panes, found = self._windows(part(state, PANES), ready, PaneClock(before, ends.count))
@@ -158,7 +165,7 @@ class RowPanes(Operator):
         return state, all_of(found, self.found)
 
     def _one_by_one(
-        self, state: State, found: pl.DataFrame, ends: Ends, step: Step
+        self, state: State, found: pl.DataFrame, ends: ExtentEnds, step: Step
     ) -> tuple[State, pl.DataFrame]:
         """Each extent is a report of its own, whose number stands for the instant."""
         first = state.meta.get(NUMBER_OF_REPORTS, 0)
@@ -170,7 +177,7 @@ class RowPanes(Operator):
         return State({}, {NUMBER_OF_REPORTS: first + len(reached)}), pieces.select(list(self.columns))
 
     def _replaced(
-        self, state: State, found: pl.DataFrame, ends: Ends, step: Step
+        self, state: State, found: pl.DataFrame, ends: ExtentEnds, step: Step
     ) -> tuple[State, pl.DataFrame]:
         """What an extent shows goes when the next one comes; what does not change cancels out."""
         step.slides.append(np.unique(ends.moments(ends.entered)))
@@ -195,11 +202,11 @@ class RowPanes(Operator):
         ).select(list(self.columns))
 
 
-class Ends:
+class ExtentEnds:
     """The ends of extents that new rows reach, and when.
 
     >>> new = pl.DataFrame({POSITION: [4, 5, 6], MOMENT: [10, 20, 20]})
-    >>> ends = Ends(2, before=3, new=new)
+    >>> ends = ExtentEnds(2, before=3, new=new)
     >>> ends.reached.tolist(), ends.moments(ends.reached).tolist()
     ([4, 6], [10, 20])
     """
@@ -226,4 +233,6 @@ class Ends:
         if not len(ends):
             return ends
         alone = np.zeros(len(self.places), dtype=np.int64)
-        return Reach(alone, self.places, self.times).moment(np.zeros(len(ends), dtype=np.int64), ends)
+        return ReachedPositions(alone, self.places, self.times).moment(
+            np.zeros(len(ends), dtype=np.int64), ends
+        )

@@ -42,8 +42,8 @@ import numpy as np
 import polars as pl
 
 from windrow.errors import DataError, QueryError
-from windrow.kernels.aggregates.measures import GROUPS, Argument, Wave, marks
-from windrow.kernels.aggregates.partials import Selected
+from windrow.kernels.aggregates.measures import GROUPS, Argument, WavePartial, marks
+from windrow.kernels.aggregates.partials import SelectedPartial
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.combiners import GREATEST, TOTAL
 from windrow.kernels.relational.aggregate.cells import CELL, lowered
@@ -106,7 +106,7 @@ FAR = 1 << 60
 
 
 @dataclass(frozen=True)
-class Numbered:
+class NumberedUnits:
     """The rows of one wave in order of group and time, with the numbers of their units."""
 
     rows: pl.DataFrame
@@ -128,7 +128,9 @@ class Numbered:
         found[some] = last - (least + ((start - least) >> 1))
         return found
 
-    def kept(self, wave: Wave, number: int, stays: npt.NDArray[np.bool_], keys: list[str]) -> pl.DataFrame:
+    def kept(
+        self, wave: WavePartial, number: int, stays: npt.NDArray[np.bool_], keys: list[str]
+    ) -> pl.DataFrame:
         """What is left to know of the rows that stay: those with a mark, and the last one."""
         ends = np.append(self.group[1:] != self.group[:-1], True) if len(self.group) else stays
         places = np.flatnonzero(ends)
@@ -148,7 +150,7 @@ class Numbered:
 
 def numbered(
     old: pl.DataFrame, new: pl.DataFrame, units: str, codes: Callable[[pl.DataFrame], Ints]
-) -> Numbered:
+) -> NumberedUnits:
     """Rows kept before and new rows of a wave; `codes` tells groups apart."""
     names = [name for name in new.columns if name not in (VS, units)]
     rows = pl.concat([old.select(names), new.select(names)])
@@ -165,7 +167,7 @@ def numbered(
     follows = np.append(False, was[:-1]) & ~fresh & ~was
     base = np.where(follows, np.append(0, value[:-1]), 0) if len(group) else value
     to = np.where(was, value, _running(np.where(was, 0, value) + base, fresh | was | follows))
-    return Numbered(picked(rows, order), group, vs, ve, np.where(was, before, to - value), to)
+    return NumberedUnits(picked(rows, order), group, vs, ve, np.where(was, before, to - value), to)
 
 
 def _running(values: Ints, starts: npt.NDArray[np.bool_]) -> Ints:
@@ -206,10 +208,10 @@ def grouped(
     label = choice.labels.get(id(below))
     # turns are told apart within a step only, so rows that have one are looked at again
     fifo = choice.known(below) and label is not None and label.fifo and TURN not in below.columns
-    small = all(isinstance(p, Selected | Wave) and fifo for p in others)
+    small = all(isinstance(p, SelectedPartial | WavePartial) and fifo for p in others)
     if len(general.measures.layouts) == 1 and small:
         return Running(plan, below, choice, sources)
-    if any(isinstance(p, Wave) for p in partials):
+    if any(isinstance(p, WavePartial) for p in partials):
         raise QueryError(
             "an estimated COUNT or SUM is kept only where rows leave in the order they come",
             code="unsupported",
@@ -219,7 +221,7 @@ def grouped(
 
 
 def _inverts(partial: Partial) -> bool:
-    return not isinstance(partial, Wave) and all(combiner is TOTAL for combiner in partial.combiners)
+    return not isinstance(partial, WavePartial) and all(combiner is TOTAL for combiner in partial.combiners)
 
 
 class Running(Grouped):
@@ -233,8 +235,8 @@ class Running(Grouped):
         super().__init__(plan, below, choice, sources)
         partials = self.measures.layouts[GROUPS].partials
         self.totals = [partial for partial in partials if _inverts(partial)]
-        self.selected = [partial for partial in partials if isinstance(partial, Selected)]
-        self.waves = [partial for partial in partials if isinstance(partial, Wave)]
+        self.selected = [partial for partial in partials if isinstance(partial, SelectedPartial)]
+        self.waves = [partial for partial in partials if isinstance(partial, WavePartial)]
         lifted = self._lifted_rows(blank(self.pieces))
         mine = [column for column in lifted.columns if self._of(self.totals, column)]
         theirs = [column for column in lifted.columns if self._of(self.selected, column)]

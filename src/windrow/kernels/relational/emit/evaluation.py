@@ -49,7 +49,7 @@ HELD = "held"
 MOST_CHUNKS = 32
 
 
-class Held(Operator):
+class HeldRows(Operator):
     """Pieces from the step on in which they begin."""
 
     name = "results held"

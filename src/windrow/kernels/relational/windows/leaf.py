@@ -337,7 +337,7 @@ def first_after(grid: Grid, t: Ints) -> Ints:
 WHO, NUMBERED_COUNT = "#who", "count"
 
 
-class Numbered(Operator):
+class NumberedRows(Operator):
     """The rows that enter a window, of all streams below it, each with a number that no other has."""
 
     name = "rows"
@@ -355,7 +355,7 @@ class Numbered(Operator):
 
 
 def tell_apart(leaf: Leaf, place: int) -> None:
-    """Let the pieces of a window whose rows are `Numbered` carry `#id.` of their row."""
+    """Let the pieces of a window whose rows are `NumberedRows` carry `#id.` of their row."""
     leaf.carry(f"{ID}{place}", WHO)
 
 

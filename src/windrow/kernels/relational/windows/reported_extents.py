@@ -24,7 +24,14 @@ from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
 from windrow.kernels.relational.operator import Step
 from windrow.kernels.relational.signed_rows import TS, blank, together
 from windrow.kernels.relational.windows.leaf import PENDING
-from windrow.kernels.relational.windows.rows import COUNTS, INSIDE, MOMENT, POSITION, Numbering, Reach
+from windrow.kernels.relational.windows.rows import (
+    COUNTS,
+    INSIDE,
+    MOMENT,
+    POSITION,
+    Numbering,
+    ReachedPositions,
+)
 from windrow.kernels.relational.windows.session import ENTERED, Sessions, chained
 from windrow.kernels.state import State
 from windrow.windows.grid import covered
@@ -71,7 +78,7 @@ class ReportedRows(Numbering):
         high = np.minimum(reached[part], place + n - 1) // m + 1
         row, number = covered(low, high)
         end, owner = number * m, part[row]
-        at = Reach(part[-new:], place[-new:], moments[-new:]).moment(owner, end)
+        at = ReachedPositions(part[-new:], place[-new:], moments[-new:]).moment(owner, end)
         reports = pl.DataFrame({"at": at, "end": end, "part": owner}).unique().sort("at", "end", "part")
         numbered = reports.with_columns(pl.Series("r", np.arange(reports.height) + first))
         members = pl.DataFrame({"at": at, "end": end, "part": owner}).join(

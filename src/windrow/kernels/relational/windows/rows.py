@@ -106,7 +106,7 @@ class Numbering(Leaf):
         return found.select(list(self.counted))
 
 
-class Counted(Numbering):
+class RowsNumbering(Numbering):
     """[ROWS n [SLIDE m ROWS | SLIDE d] [PARTITION BY k]], in order of the attribute or of arrival."""
 
     def __init__(self, window: Window, below: Operator, lag: int) -> None:
@@ -136,7 +136,7 @@ class Counted(Numbering):
             return inside
         part, place = self.parts([inside]), inside[POSITION].to_numpy()
         moments = inside[MOMENT].to_numpy()
-        reach = Reach(part[-new:], place[-new:], moments[-new:])
+        reach = ReachedPositions(part[-new:], place[-new:], moments[-new:])
         grid = self.spec.grid
         if grid is not None:
             enters = first_after(grid, moments)
@@ -169,7 +169,7 @@ class Counted(Numbering):
         return np.asarray(-(-position // self.step) * self.step)
 
 
-class Reach:
+class ReachedPositions:
     """When positions of partitions are reached by new rows: infinity if they are not."""
 
     def __init__(self, part: Ints, position: Ints, moment: Ints) -> None:
