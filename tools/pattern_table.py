@@ -11,7 +11,7 @@ why it differs from the paper.
 from __future__ import annotations
 
 from windrow.algebra.catalog import Stream
-from windrow.algebra.expressions import TRUE, Column, Field, Schema
+from windrow.algebra.expressions import TRUE, ColumnRef, Field, Schema
 from windrow.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -50,7 +50,7 @@ WINDOWS: dict[str, WindowSpec] = {
     "by the calendar": CalendarWindow((1, "MONTHS"), (1, "DAYS"), "UTC"),
     "landmark": LandmarkWindow(0, None, None),
     "unbounded": UnboundedWindow(),
-    "lifetime": LifetimeWindow(Column("a.e", BIGINT)),
+    "lifetime": LifetimeWindow(ColumnRef("a.e", BIGINT)),
     "count-based": RowsWindow(10),
     "partitioned": RowsWindow(10, partition_by=("k",)),
     "slide-by-tuple": SlideByTupleWindow(60, 1, None, True),

@@ -8,7 +8,7 @@ from tests.support.observation import is_fifo, pieces_of, refutes
 from tests.support.plans import STREAMS, named, plans, worlds
 
 from windrow.algebra.catalog import Late, Stream
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except, Exists, Filter, Join, Union
 from windrow.algebra.patterns import Pattern
@@ -67,7 +67,7 @@ WINDOWS = {
     "UNBOUNDED": (UnboundedWindow(), Pattern.MON),
     "LANDMARK FROM 1": (LandmarkWindow(1, None, None), Pattern.MON),
     "LANDMARK FROM 1 UNTIL 7 SLIDE 2": (LandmarkWindow(1, 7, 2), Pattern.MON),
-    "LIFETIME e": (LifetimeWindow(Column("a.e", BIGINT)), Pattern.WK),
+    "LIFETIME e": (LifetimeWindow(ColumnRef("a.e", BIGINT)), Pattern.WK),
     "ROWS 2": (RowsWindow(2), Pattern.STR),
     "ROWS 2 SLIDE 2 ROWS": (RowsWindow(2, 2), Pattern.STR),
     "ROWS 2 PARTITION BY k": (RowsWindow(2, partition_by=("k",)), Pattern.STR),

@@ -26,7 +26,7 @@ from windrow.engine.engine import Arrival
 from windrow.errors import DataError, QueryError, SourceError, WindrowError
 from windrow.execution import local
 from windrow.execution.malformed_rows import MALFORMED as MALFORMED_COLUMN
-from windrow.execution.malformed_rows import MARK, Shape
+from windrow.execution.malformed_rows import MARK, RowShape
 from windrow.session import Windrow
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def test_bad_rows_are_counted_and_go_to_a_sink(
 def test_bad_rows_reach_their_sink_once_whatever_happens(tmp_path: Path, point: str) -> None:
     """Without Spark: rows come with the column that tells of those that are none."""
     (tmp_path / "now").mkdir()
-    shape = json.dumps(vars(Shape("stream `s`", "csv", (("k", "k", "BIGINT", None),))))
+    shape = json.dumps(vars(RowShape("stream `s`", "csv", (("k", "k", "BIGINT", None),))))
     told = f"{MARK} " + ":".join(text.encode().hex().upper() for text in (shape, "f", "x", ""))
 
     class Dirty(Script):

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.kernels.functions.samples import COLUMNS, SAMPLES, SCHEMA, assert_columns_agree
 
-from windrow.algebra.expressions import Column, Expression, Field, Literal, Schema
+from windrow.algebra.expressions import ColumnRef, Expression, Field, Literal, Schema
 from windrow.algebra.functions import call, catalogue, explicit_cast
 from windrow.algebra.types import BIGINT, DATE, DOUBLE, INT, NULL, STRING, TIMESTAMP
 from windrow.errors import DataError, QueryError
@@ -43,7 +43,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> Expression:
     return _or_else(column, lambda: call(function.name, args))
 
 
-def _or_else(column: Column, make: Any) -> Expression:
+def _or_else(column: ColumnRef, make: Any) -> Expression:
     try:
         made: Expression = make()
     except QueryError:
@@ -54,11 +54,11 @@ def _or_else(column: Column, make: Any) -> Expression:
 @settings(max_examples=300)
 @given(expressions(), st.lists(ROW, min_size=1, max_size=6))
 def test_columns_agree_with_rows(expression: Expression, rows: list[tuple[Any, ...]]) -> None:
-    assume(not isinstance(expression, Column))
+    assume(not isinstance(expression, ColumnRef))
     assert_columns_agree(expression, rows)
 
 
-N, S = Column("n", BIGINT), Column("s", STRING)
+N, S = ColumnRef("n", BIGINT), ColumnRef("s", STRING)
 NUMBERS, TEXTS = Schema((Field("n", BIGINT),)), Schema((Field("s", STRING),))
 ZERO, ONE = Literal(0, BIGINT), Literal(1, BIGINT)
 QUOTIENT = call("div", [ONE, N])
@@ -130,7 +130,7 @@ def test_a_date_that_no_column_holds_is_an_error_unless_it_is_not_asked_for() ->
 
 def test_a_long_column_of_few_values() -> None:
     schema = Schema((Field("t", TIMESTAMP),))
-    written = compile_expression(explicit_cast(Column("t", TIMESTAMP), STRING))
+    written = compile_expression(explicit_cast(ColumnRef("t", TIMESTAMP), STRING))
     frame = pl.concat([frame_of(schema, [(0,), (None,), (1_500_000,)])] * 1000)
     assert written(frame).unique(maintain_order=True).to_list() == [
         "1970-01-01 00:00:00",

@@ -6,7 +6,7 @@ import pytest
 from tests.language.corpus import market, queries
 from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
 
-from windrow.algebra.expressions import Column, Literal, WindowBound, conjuncts
+from windrow.algebra.expressions import ColumnRef, Literal, WindowBound, conjuncts
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Aggregate, Exists, Filter, Join, Limit, Project, TableJoin, Union
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
@@ -225,8 +225,8 @@ def test_columns_win_over_aliases_in_group_by_and_aliases_in_order_by() -> None:
     grouped = plan_of(f"SELECT MAX(price) AS item FROM bids {window} GROUP BY item")
     assert [sql(key) for _, key in only(grouped, Aggregate).keys] == ["bids.item"]
     ordered = only(plan_of(f"SELECT price AS item FROM bids {window} ORDER BY item LIMIT 1"), Limit)
-    assert ordered.input.outputs == (("item", Column("bids.price", DOUBLE)),)
-    assert ordered.order == ((Column("item", DOUBLE), False),)
+    assert ordered.input.outputs == (("item", ColumnRef("bids.price", DOUBLE)),)
+    assert ordered.order == ((ColumnRef("item", DOUBLE), False),)
 
 
 def test_window_bounds_as_keys_change_nothing() -> None:

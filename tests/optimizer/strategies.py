@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.plans import STREAMS, TABLES, landmarks, named, ranges, row_windows, slides, small, words
 
 from windrow.algebra.aggregates import make
-from windrow.algebra.expressions import TRUE, Column, Expression, Literal
+from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.operators import (
     Aggregate,
@@ -63,7 +63,7 @@ def any_window(alias: str) -> st.SearchStrategy[WindowSpec]:
 
 
 def logical(alias: str) -> st.SearchStrategy[WindowSpec]:
-    lifetime = st.builds(LifetimeWindow, st.just(Column(f"{alias}.e", BIGINT)))
+    lifetime = st.builds(LifetimeWindow, st.just(ColumnRef(f"{alias}.e", BIGINT)))
     return st.one_of(
         ranges(), ranges(), landmarks(), st.builds(NowWindow), st.builds(UnboundedWindow), lifetime
     )
@@ -137,7 +137,7 @@ def queries(
     return emit
 
 
-def columns(plan: Plan) -> tuple[Column, Column]:
+def columns(plan: Plan) -> tuple[ColumnRef, ColumnRef]:
     k, v = (plan.schema.column(name) for name in plan.schema.names[:2])
     return k, v
 
@@ -146,7 +146,7 @@ def number(value: int) -> Literal:
     return Literal(value, BIGINT)
 
 
-def conditions(k: Column, v: Column) -> st.SearchStrategy[Expression]:
+def conditions(k: ColumnRef, v: ColumnRef) -> st.SearchStrategy[Expression]:
     """Conditions on two columns; the last ones can fail."""
     simple = [
         call(">", [v, number(1)]),
@@ -199,7 +199,7 @@ def _limit(draw: Draw, kit: Kit, depth: int, alias: str) -> Plan:
     return Limit(below, ((columns(below)[1], draw(st.booleans())),), draw(st.integers(1, 3)))
 
 
-def calls(v: Column, distinct: bool = False) -> st.SearchStrategy[AggregateCall]:
+def calls(v: ColumnRef, distinct: bool = False) -> st.SearchStrategy[AggregateCall]:
     """Aggregates of a column, some with a FILTER, some DISTINCT."""
 
     def one(name: str, filtered: bool, once: bool) -> AggregateCall:
@@ -229,7 +229,7 @@ def _group(draw: Draw, kit: Kit, depth: int, alias: str) -> Plan:
     return narrow if draw(st.booleans()) or not keys else Filter(narrow, draw(conditions(*columns(narrow))))
 
 
-def _as_bigint(value: Column) -> Expression:
+def _as_bigint(value: ColumnRef) -> Expression:
     if value.type == BIGINT:
         return value
     return call("if", [call(">", [value, number(1)]), number(1), number(0)])

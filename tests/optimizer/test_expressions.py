@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal
+from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.predicates import disjunctive_form, normalised
@@ -16,10 +16,10 @@ from windrow.optimizer.movability import can_fail, is_movable, respects_grouping
 from windrow.optimizer.simplify_predicates import simplified
 from windrow.reference.expressions import evaluate
 
-INTEGERS = st.sampled_from([Column("a", INT), Column("b", INT)]) | st.builds(
+INTEGERS = st.sampled_from([ColumnRef("a", INT), ColumnRef("b", INT)]) | st.builds(
     Literal, st.sampled_from([None, 0, 1, 2, 2**31 - 1]), st.just(INT)
 )
-TRUTHS = st.sampled_from([Column("t", BOOLEAN), *(Literal(each, BOOLEAN) for each in (None, True, False))])
+TRUTHS = st.sampled_from([ColumnRef("t", BOOLEAN), *(Literal(each, BOOLEAN) for each in (None, True, False))])
 
 
 def made(*names: str):  # type: ignore[no-untyped-def]
@@ -105,7 +105,7 @@ def test_what_cannot_fail_does_not_fail(expression: Expression, row: dict[str, o
 
 
 def test_clauses_are_few_or_none_at_all() -> None:
-    columns = [Column(f"c{n}", BOOLEAN) for n in range(14)]
+    columns = [ColumnRef(f"c{n}", BOOLEAN) for n in range(14)]
     pairs = [call("or", [columns[n], columns[n + 1]]) for n in range(0, 14, 2)]
     everything = pairs[0]
     for pair in pairs[1:]:
@@ -115,12 +115,12 @@ def test_clauses_are_few_or_none_at_all() -> None:
 
 
 def test_a_clause_that_says_more_than_another_is_not_needed() -> None:
-    a, b = Column("a", BOOLEAN), Column("b", BOOLEAN)
+    a, b = ColumnRef("a", BOOLEAN), ColumnRef("b", BOOLEAN)
     assert disjunctive_form(call("or", [a, call("and", [b, a])])) == ((a,),)
 
 
 def test_what_may_move() -> None:
-    a, x, s = Column("a", INT), Column("x", DOUBLE), Column("s", STRING)
+    a, x, s = ColumnRef("a", INT), ColumnRef("x", DOUBLE), ColumnRef("s", STRING)
     assert is_movable(call("*", [x, x]))
     assert is_movable(call("/", [a, Literal(4, INT)]))
     assert not is_movable(call("/", [a, Literal(0, INT)]))
@@ -137,5 +137,5 @@ def test_constants_that_would_fail_are_left_to_fail() -> None:
     most = Literal(2**31 - 1, INT)
     assert folded(call("+", [most, Literal(1, INT)])) == Call("+", (most, Literal(1, INT)), INT)
     moment = call("-", [Literal(10, TIMESTAMP), Literal(4, TIMESTAMP)])
-    assert to_sql(folded(call("<", [Column("n", BIGINT), Cast(Literal(7, INT), BIGINT)])), str) == "n < 7L"
+    assert to_sql(folded(call("<", [ColumnRef("n", BIGINT), Cast(Literal(7, INT), BIGINT)])), str) == "n < 7L"
     assert isinstance(folded(moment), Literal)

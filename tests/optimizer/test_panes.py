@@ -13,7 +13,7 @@ from tests.support.optimised import optimise
 
 from windrow.algebra.aggregates import make
 from windrow.algebra.catalog import Late, ProgressRule, Stream
-from windrow.algebra.expressions import Column, Field, Schema
+from windrow.algebra.expressions import ColumnRef, Field, Schema
 from windrow.algebra.operators import Aggregate, AggregateCall
 from windrow.algebra.plan import Emit, Scan, Subquery, Window
 from windrow.algebra.types import BIGINT, DOUBLE, INT, INTERVAL, STRING, DataType, decimal
@@ -63,13 +63,13 @@ def is_paned(plan: Emit) -> bool:
     ],
 )
 def test_which_aggregates_have_panes(name: str, kind: DataType, possible: bool) -> None:
-    call = AggregateCall(name, (Column("x", kind),), make(name).result_type((kind,)))
+    call = AggregateCall(name, (ColumnRef("x", kind),), make(name).result_type((kind,)))
     assert (decomposed(call) is not None) == possible
 
 
 @pytest.mark.parametrize("name", ["count", "sum", "avg"])
 def test_distinct_aggregates_have_no_panes(name: str) -> None:
-    once = AggregateCall(name, (Column("x", BIGINT),), BIGINT, distinct=True)
+    once = AggregateCall(name, (ColumnRef("x", BIGINT),), BIGINT, distinct=True)
     assert decomposed(once) is None
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.optimizer.checking import answers
 from tests.support.plans import STREAMS
 
-from windrow.algebra.expressions import Column, Expression, Literal
+from windrow.algebra.expressions import ColumnRef, Expression, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Filter, Join, Project, Union
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
@@ -37,7 +37,7 @@ def history(*rows: tuple[int, int, int], second: tuple[tuple[int, int, int], ...
     return World({"s1": tuple(arrivals[0]), "s2": tuple(arrivals[1])})
 
 
-def equals(column: Column, value: int) -> Expression:
+def equals(column: ColumnRef, value: int) -> Expression:
     return call("=", [column, Literal(value, BIGINT)])
 
 

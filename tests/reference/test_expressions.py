@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.algebra.expressions import Call, Cast, Column, Literal, WindowBound
+from windrow.algebra.expressions import Call, Cast, ColumnRef, Literal, WindowBound
 from windrow.algebra.functions import call, explicit_cast
 from windrow.algebra.types import (
     BIGINT,
@@ -28,7 +28,7 @@ from windrow.algebra.types import (
 from windrow.errors import DataError
 from windrow.reference.expressions import WindowContext, compile_expression, evaluate
 
-A, B = Column("a", INT), Column("b", INT)
+A, B = ColumnRef("a", INT), ColumnRef("b", INT)
 ONE, ZERO, NOTHING = Literal(1, INT), Literal(0, INT), Literal(None, NULL)
 FAILING = call("div", (ONE, ZERO))
 
@@ -140,7 +140,7 @@ truth = st.sampled_from([True, False, None])
 @given(truth, truth)
 def test_de_morgan_holds_with_unknown(p, q):
     row, columns = (p, q), ["p", "q"]
-    left, right = Column("p", BOOLEAN), Column("q", BOOLEAN)
+    left, right = ColumnRef("p", BOOLEAN), ColumnRef("q", BOOLEAN)
     both = call("not", (call("and", (left, right)),))
     either = call("or", (call("not", (left,)), call("not", (right,))))
     assert compile_expression(both, columns)(row, None) is compile_expression(either, columns)(row, None)
@@ -171,7 +171,7 @@ def test_quotient_and_remainder_make_up_the_dividend(a, b):
 @given(st.floats(allow_nan=False), st.floats())
 def test_nan_is_the_greatest_and_order_is_total(x, y):
     row = {"x": x, "y": math.nan if y != y else y}
-    columns = Column("x", DOUBLE), Column("y", DOUBLE)
+    columns = ColumnRef("x", DOUBLE), ColumnRef("y", DOUBLE)
     holds = [evaluate(Call(sign, columns, BOOLEAN), row) for sign in ("<", "=", ">")]
     assert holds.count(True) == 1
     assert holds[0] or y == y

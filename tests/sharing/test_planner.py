@@ -8,7 +8,7 @@ import pytest
 from tests.sharing.queries import packets
 
 from windrow.sharing.data import Datum
-from windrow.sharing.grids import Grid
+from windrow.sharing.grids import SharedGrid
 from windrow.sharing.groups import SharingPlan
 from windrow.sharing.planner import Planner, share
 from windrow.sharing.synopses import SynopsisKind
@@ -105,7 +105,7 @@ def test_windows_of_all_lengths_share_one_synopsis() -> None:
     queries = {f"Q{n}": packets(text.format(*size)) for n, size in enumerate(sizes, start=1)}
     plan = share(queries)
     (most,) = (held for name, held in plan.synopses.items() if text_of(plan, name) == "greatest of length")
-    assert (most.grid, most.b) == (Grid(60_000_000), 30)
+    assert (most.grid, most.b) == (SharedGrid(60_000_000), 30)
     assert len(plan.users[most.name]) == 7
     assert all(share.rules[most.name][0] == "SS1" for share in plan.shares.values())
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.algebra.expressions import Column, Expression, Field, Literal, Schema
+from windrow.algebra.expressions import ColumnRef, Expression, Field, Literal, Schema
 from windrow.algebra.functions import call
 from windrow.algebra.types import BOOLEAN, DOUBLE, INT
 from windrow.kernels.columnar.columns import frame_of
@@ -119,7 +119,7 @@ def test_covers_hold_the_rows_of_the_query(parts: list[Expression], data: st.Dat
 
 def test_a_set_of_all_its_terms_is_found() -> None:
     """So that the property above does not hold for want of covers."""
-    a = Column("a", INT)
+    a = ColumnRef("a", INT)
     ones = [call("=", [a, Literal(value, INT)]) for value in range(4)]
     either = call("or", [call("or", ones[:2]), call("or", ones[2:])])
     held = dict(enumerate(map(predicate_of, ones)))

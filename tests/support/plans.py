@@ -14,7 +14,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from windrow.algebra.catalog import Stream, Table, TableKind
-from windrow.algebra.expressions import Column, Field, Literal, Schema
+from windrow.algebra.expressions import ColumnRef, Field, Literal, Schema
 from windrow.algebra.functions import call
 from windrow.algebra.operators import (
     KINDS,
@@ -105,7 +105,7 @@ def windows(alias: str, arrival: bool) -> st.SearchStrategy[object]:
         st.builds(NowWindow),
         st.builds(UnboundedWindow),
         landmarks(),
-        st.builds(LifetimeWindow, st.just(Column(f"{alias}.e", BIGINT))),
+        st.builds(LifetimeWindow, st.just(ColumnRef(f"{alias}.e", BIGINT))),
         row_windows(arrival),
         st.builds(
             SlideByTupleWindow,

@@ -26,7 +26,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.catalog import ProgressRule, Stream, Table
-from windrow.algebra.expressions import Call, Cast, Column, Literal, WindowBound
+from windrow.algebra.expressions import Call, Cast, ColumnRef, Literal, WindowBound
 from windrow.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -87,7 +87,7 @@ NAMES: dict[type, str] = {
     FramedCall: "framed.1",
     OverFrame: "frame.1",
     Literal: "literal.1",
-    Column: "column.1",
+    ColumnRef: "column.1",
     Call: "call.1",
     Cast: "cast.1",
     WindowBound: "bound.1",

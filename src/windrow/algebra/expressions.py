@@ -57,7 +57,7 @@ class Expression(ABC):
     @property
     def columns(self) -> frozenset[str]:
         """The names of all columns it reads."""
-        return frozenset(node.name for node in self.walk() if isinstance(node, Column))
+        return frozenset(node.name for node in self.walk() if isinstance(node, ColumnRef))
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Literal(Expression):
 
 
 @dataclass(frozen=True)
-class Column(Expression):
+class ColumnRef(Expression):
     """A column of the input, by its unique name in the input's schema."""
 
     name: str
@@ -171,7 +171,7 @@ _MANY = 64
 def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
     """The parts of a predicate that must all hold.
 
-    >>> a, b = Column("a", BOOLEAN), Column("b", BOOLEAN)
+    >>> a, b = ColumnRef("a", BOOLEAN), ColumnRef("b", BOOLEAN)
     >>> [part.name for part in conjuncts(conjunction((a, b)))]
     ['a', 'b']
     """
@@ -188,7 +188,7 @@ def conjunction(parts: tuple[Expression, ...]) -> Expression:
 def disjunction(parts: tuple[Expression, ...]) -> Expression:
     """The predicate that holds where any of `parts` holds; FALSE for none.
 
-    >>> a, b, c = (Column(name, BOOLEAN) for name in "abc")
+    >>> a, b, c = (ColumnRef(name, BOOLEAN) for name in "abc")
     >>> disjunction((a, b, c)) == Call("or", (Call("or", (a, b), BOOLEAN), c), BOOLEAN)
     True
     """
@@ -274,9 +274,9 @@ class Schema:
             raise QueryError(f"no column `{name}`", code="unknown-column", hint=nearest(name, self.names))
         return self._positions[name]
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> ColumnRef:
         """A reference to a column, typed."""
-        return Column(name, self.fields[self.index(name)].type)
+        return ColumnRef(name, self.fields[self.index(name)].type)
 
     def prefixed(self, alias: str) -> Schema:
         """The same columns under `alias.name`."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, Filter, Join, Project, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.windows.punctuation import NoPolicy
@@ -54,10 +54,10 @@ def _answered(name: str, plan: Plan, column: str) -> str | None:
             return _answered(name, plan.input, column)
         case Project(outputs=outputs):
             source = dict(outputs)[name]
-            return _answered(source.name, plan.input, column) if isinstance(source, Column) else None
+            return _answered(source.name, plan.input, column) if isinstance(source, ColumnRef) else None
         case Aggregate(keys=keys):
             key = dict(keys).get(name)
-            return _origin(key.name, plan.input, column) if isinstance(key, Column) else None
+            return _origin(key.name, plan.input, column) if isinstance(key, ColumnRef) else None
         case _:
             return None
 
@@ -72,7 +72,7 @@ def _origin(name: str, plan: Plan, column: str) -> str | None:
             return name
         case Project(outputs=outputs):
             source = dict(outputs).get(name)
-            return _origin(source.name, plan.input, column) if isinstance(source, Column) else None
+            return _origin(source.name, plan.input, column) if isinstance(source, ColumnRef) else None
         case Join(inputs=inputs):
             part = next((part for part in inputs if name in part.schema), None)
             known = all(isinstance(leaf.spec, OwnInterval) for leaf in plan.leaves)

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windrow.algebra import checks, patterns
-from windrow.algebra.expressions import Call, Column, Expression, Field, Literal, Schema, WindowBound
+from windrow.algebra.expressions import Call, ColumnRef, Expression, Field, Literal, Schema, WindowBound
 from windrow.algebra.operators import AggregateCall, Filter, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.errors import QueryError
@@ -91,7 +91,7 @@ def instant_columns(plan: Plan) -> frozenset[str]:
         case Project(input=below, outputs=outputs):
             known = instant_columns(below)
             return frozenset(
-                name for name, value in outputs if isinstance(value, Column) and value.name in known
+                name for name, value in outputs if isinstance(value, ColumnRef) and value.name in known
             )
         case Window() if len(plan.origins) == 1:
             origin = plan.origins[0]
@@ -143,7 +143,7 @@ def _is_over_all_rows(plan: Plan) -> None:
 
 def _is_in_order(plan: Plan, order: Expression) -> None:
     known = instant_columns(plan)
-    if isinstance(order, Column) and order.name in known:
+    if isinstance(order, ColumnRef) and order.name in known:
         return
     names = sorted(name.rsplit(".", 1)[-1] for name in known)
     raise QueryError(

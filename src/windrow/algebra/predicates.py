@@ -20,11 +20,11 @@ _DUAL = {"and": "or", "or": "and"}
 def normalised(predicate: Expression) -> Expression:
     """NOT only where nothing else says it, and constants on the right of a comparison.
 
-    >>> from windrow.algebra.expressions import Column
+    >>> from windrow.algebra.expressions import ColumnRef
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.functions.sql_text import to_sql
     >>> from windrow.algebra.types import INT
-    >>> a, b, five = Column("a", INT), Column("b", INT), Literal(5, INT)
+    >>> a, b, five = ColumnRef("a", INT), ColumnRef("b", INT), Literal(5, INT)
     >>> to_sql(normalised(call("not", [call("or", [call("<", [five, a]), call("is_null", [b])])])), str)
     'a <= 5 AND b IS NOT NULL'
     """
@@ -56,8 +56,8 @@ def disjunctive_form(predicate: Expression, most: int = 64) -> tuple[Clause, ...
     The parts keep their order, doubles and clauses that contain another clause are gone. A cover test
     compares two predicates clause by clause.
 
-    >>> from windrow.algebra.expressions import Column
-    >>> a, b, c = (Column(name, BOOLEAN) for name in "abc")
+    >>> from windrow.algebra.expressions import ColumnRef
+    >>> a, b, c = (ColumnRef(name, BOOLEAN) for name in "abc")
     >>> both = Call("and", (Call("or", (a, b), BOOLEAN), c), BOOLEAN)
     >>> [[part.name for part in clause] for clause in disjunctive_form(both)]
     [['a', 'c'], ['b', 'c']]

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from windrow.execution.close import CloseTask, QueryWork
     from windrow.execution.reports import Closed, Ingested
     from windrow.execution.shared import SharedWork
-    from windrow.kernels.relational.tables import Contents
+    from windrow.kernels.relational.tables import TableContents
     from windrow.language.catalog import StandingArchive, StandingQuery
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
@@ -265,7 +265,7 @@ class Engine:
             self._registered = True
             return record
 
-    def _contents(self, table: Table) -> Contents:
+    def _contents(self, table: Table) -> TableContents:
         """The rows of a table as of the last commit."""
         files = {ref.name: ref for ref in self.last.chunks.get(DRIVER, ())}
         parts = [files[name] for name in self.tables[table.name].history]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.algebra.aggregates.numbers import WIDE
-from windrow.algebra.expressions import Call, Column, Literal, WindowBound
+from windrow.algebra.expressions import Call, ColumnRef, Literal, WindowBound
 from windrow.algebra.operators import Aggregate, Filter, Limit, Project
 from windrow.engine.output.schema import published_schema
 from windrow.errors import QueryError
@@ -139,13 +139,13 @@ def _columns_of(emit: Emit) -> tuple[list[str] | None, list[str]]:
     (['k'], ['window_end'])
     """
     node = emit.input
-    outputs: dict[str, Expression] = {each.name: Column(each.name, each.type) for each in emit.schema}
+    outputs: dict[str, Expression] = {each.name: ColumnRef(each.name, each.type) for each in emit.schema}
     while isinstance(node, Project | Filter | Limit):
         if isinstance(node, Project):
             below = dict(node.outputs)
-            outputs = {n: below[e.name] if isinstance(e, Column) else e for n, e in outputs.items()}
+            outputs = {n: below[e.name] if isinstance(e, ColumnRef) else e for n, e in outputs.items()}
         node = node.input
-    names = {name: each.name for name, each in outputs.items() if isinstance(each, Column)}
+    names = {name: each.name for name, each in outputs.items() if isinstance(each, ColumnRef)}
     bounds = [name for name, each in outputs.items() if _moves(each)]
     if not isinstance(node, Aggregate):
         return None, bounds

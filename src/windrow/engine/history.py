@@ -20,7 +20,7 @@ from windrow.engine.tables import BEGINNING
 from windrow.execution.delta_file import TABLE, Spool, WriteTarget
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.relational.signed_rows import N, columns_of, consolidated, finite, together
-from windrow.kernels.relational.tables import AT, Contents
+from windrow.kernels.relational.tables import AT, TableContents
 from windrow.state.reader import open_chunk
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def read_changes(store: Store, table: Table, files: Iterable[ChunkRef]) -> pl.Da
     return together(frames, columns)
 
 
-def read_contents(store: Store, table: Table, files: Sequence[ChunkRef]) -> Contents:
+def read_contents(store: Store, table: Table, files: Sequence[ChunkRef]) -> TableContents:
     """What the changes add up to."""
-    contents = Contents(table)
+    contents = TableContents(table)
     changes = read_changes(store, table, files)
     for row, count in zip(rows_of(changes, table.schema), changes[N].to_list(), strict=True):
         contents.apply([row] * -count, [row] * count)
@@ -71,7 +71,7 @@ def is_long(parts: Sequence[ChunkRef]) -> bool:
 
 
 def add_up(
-    place: WriteTarget, table: Table, contents: Contents, parts: Sequence[ChunkRef], floor: Instant
+    place: WriteTarget, table: Table, contents: TableContents, parts: Sequence[ChunkRef], floor: Instant
 ) -> ChunkRef:
     """One file that stands for some: changes before `floor` are one, from the beginning on.
 

@@ -25,7 +25,7 @@ from windrow.kernels.columnar.hashing import split
 from windrow.kernels.panes.subtract_on_evict import TOTAL
 from windrow.kernels.state import PANE, State, joined
 from windrow.physical.native_sql import native_ledger, native_query
-from windrow.physical.rescaling import RowStates, Shards, by_keys, cannot_rescale
+from windrow.physical.rescale import RowStates, Shards, by_keys, cannot_rescale
 from windrow.physical.units import SlidingUnit
 from windrow.state.chunk import chunk_writer
 from windrow.state.crash import crash_point

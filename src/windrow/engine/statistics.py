@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from windrow.algebra.canonical import canonical_text
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Filter, Project
 from windrow.algebra.plan import Scan, Window
 from windrow.algebra.types import Kind
@@ -281,7 +281,7 @@ def _condition(node: Plan) -> tuple[Expression, RangeWindow, Scan] | None:
 def _key(predicate: Expression, scan: Scan) -> str:
     """A condition on a stream, whatever the stream is called in a query."""
     names = {
-        column.name: Column(scan.stream.name + column.name.removeprefix(scan.alias), column.type)
+        column.name: ColumnRef(scan.stream.name + column.name.removeprefix(scan.alias), column.type)
         for column in scan.schema
     }
     return canonical_text([scan.stream.name, substituted(predicate, names)])

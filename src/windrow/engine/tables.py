@@ -24,7 +24,7 @@ from windrow.algebra.catalog import Table, TableKind
 from windrow.engine.records import schema_of
 from windrow.errors import DataError, StateError
 from windrow.kernels.relational.signed_rows import FOREVER
-from windrow.kernels.relational.tables import Contents
+from windrow.kernels.relational.tables import TableContents
 from windrow.state.manifest import SourceState, StreamState
 from windrow.state.refs import read_instant, write_instant
 from windrow.windows.domain import INFINITY, Instant
@@ -61,12 +61,12 @@ class TableUpdate:
 class Shelf:
     """The rows of a table in this process, fetched when they are first asked for."""
 
-    def __init__(self, fetch: Callable[[], Contents]) -> None:
+    def __init__(self, fetch: Callable[[], TableContents]) -> None:
         self._fetch = fetch
-        self._contents: Contents | None = None
+        self._contents: TableContents | None = None
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> TableContents:
         """The rows as of the last commit."""
         if self._contents is None:
             self._contents = self._fetch()

@@ -53,7 +53,7 @@ def malformed_section(stream: str) -> str:
 
 
 @dataclass(frozen=True)
-class Shape:
+class RowShape:
     """What a row should have been. `kind` is `json`, `csv`, or `values` where there is no text."""
 
     title: str
@@ -67,7 +67,9 @@ class Shape:
     header: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, stream: Stream | Table, kind: str, names: dict[str, str] | None = None, **how: Any) -> Shape:
+    def of(
+        cls, stream: Stream | Table, kind: str, names: dict[str, str] | None = None, **how: Any
+    ) -> RowShape:
         """The shape of a stream's rows, whose columns may have other names in the source."""
         known, forms = names or {}, dict(stream.forms)
         columns = tuple(
@@ -80,7 +82,7 @@ class Shape:
 class Told:
     """A row that is none, as it was told: its text, or else its values."""
 
-    shape: Shape
+    shape: RowShape
     place: str
     raw: bytes | None
     values: list[bytes | None]
@@ -92,7 +94,7 @@ class Told:
         if found is None:
             return None
         known = json.loads(bytes.fromhex(found[1]))
-        shape = Shape(**{**known, "columns": tuple(map(tuple, known["columns"]))})
+        shape = RowShape(**{**known, "columns": tuple(map(tuple, known["columns"]))})
         place = bytes.fromhex(found[2]).decode("utf-8", "backslashreplace")
         raw = None if found[3] == "-" else bytes.fromhex(found[3])
         values = (
@@ -101,7 +103,7 @@ class Told:
         return cls(shape, place, raw, values)
 
     @property
-    def fault(self) -> Fault:
+    def fault(self) -> RowFault:
         """What is wrong with it."""
         if self.raw is not None or not self.values:
             return _fault_of_text(self.shape, self.raw)
@@ -140,7 +142,7 @@ def letters(told: Iterable[str | None]) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Fault:
+class RowFault:
     """What is wrong with a row, and in which column."""
 
     text: str
@@ -154,71 +156,71 @@ class _Number(str):
     __slots__ = ()
 
 
-def _fault_of_text(shape: Shape, raw: bytes | None) -> Fault:
+def _fault_of_text(shape: RowShape, raw: bytes | None) -> RowFault:
     if raw is None or not raw.strip():
-        return Fault(f"an empty text is no row of {shape.title}")
+        return RowFault(f"an empty text is no row of {shape.title}")
     text = raw.decode("utf-8", "surrogateescape")
     return _fault_of_json(shape, text) if shape.kind == "json" else _fault_of_csv(shape, text)
 
 
-def _fault_of_json(shape: Shape, text: str) -> Fault:
+def _fault_of_json(shape: RowShape, text: str) -> RowFault:
     try:
         row = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             more = _shown(text[error.pos :])
-            return Fault(f"after the object there is more: {more}", hint="write one object in each line")
-        return Fault(f"{_shown(text)} is no JSON object: {error.msg} (character {error.pos + 1:,})")
+            return RowFault(f"after the object there is more: {more}", hint="write one object in each line")
+        return RowFault(f"{_shown(text)} is no JSON object: {error.msg} (character {error.pos + 1:,})")
     except RecursionError:
-        return Fault(f"{_shown(text)} is nested too deeply")
+        return RowFault(f"{_shown(text)} is nested too deeply")
     if not isinstance(row, dict):
-        return Fault(f"{_shown(text)} is no JSON object", hint="write one object in each line")
+        return RowFault(f"{_shown(text)} is no JSON object", hint="write one object in each line")
     return _first_fault(shape, {name: row.get(key) for name, key, *_ in shape.columns}, text)
 
 
-def _fault_of_csv(shape: Shape, text: str) -> Fault:
+def _fault_of_csv(shape: RowShape, text: str) -> RowFault:
     values = csv_values(text, shape.delimiter)
     header = shape.header or [key for _, key, *_ in shape.columns]
     if len(values) != len(header):
         counts = f"{len(values)} value{'s' * (len(values) != 1)}, not {len(header)}"
-        return Fault(f"{_shown(text)} has {counts}")
+        return RowFault(f"{_shown(text)} has {counts}")
     row = dict(zip(header, values, strict=True))
     return _first_fault(shape, {name: row.get(key) or None for name, key, *_ in shape.columns}, text)
 
 
-def _fault_of_values(shape: Shape, values: Sequence[bytes | None]) -> Fault:
+def _fault_of_values(shape: RowShape, values: Sequence[bytes | None]) -> RowFault:
     names = [name for name, *_ in shape.columns]
     texts = [None if value is None else value.decode("utf-8", "surrogateescape") for value in values]
     shown = shape.delimiter.join(text or "" for text in texts)
     return _first_fault(shape, dict(zip(names, texts, strict=False)), shown)
 
 
-def _first_fault(shape: Shape, values: dict[str, Any], text: str) -> Fault:
+def _first_fault(shape: RowShape, values: dict[str, Any], text: str) -> RowFault:
     for name, _, kind, form in shape.columns:
         fault = _misfit(values.get(name), kind, form, name)
         if fault is not None:
             return fault
-    return Fault(f"{_shown(text)} is no row of {shape.title}")
+    return RowFault(f"{_shown(text)} is no row of {shape.title}")
 
 
-def _misfit(value: Any, kind: str, form: str | None, name: str) -> Fault | None:
+def _misfit(value: Any, kind: str, form: str | None, name: str) -> RowFault | None:
     """What is wrong with a value, if anything is."""
     if value is None:
         return None
     shown = _shown(value if isinstance(value, str) else json.dumps(value))
     if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
-        return Fault(f"{shown} is not valid UTF-8", name, "write the text in UTF-8")
+        return RowFault(f"{shown} is not valid UTF-8", name, "write the text in UTF-8")
     try:
         known = parse_type(kind)
     except WindrowError:  # arrays and structs
-        return None if isinstance(value, list | dict) else Fault(f"{shown} is no {kind}", name)
+        return None if isinstance(value, list | dict) else RowFault(f"{shown} is no {kind}", name)
     if form is not None:
-        return None if _is_in(value, form) else Fault(f"{shown} is no time in {form_text(form)}", name)
+        return None if _is_in(value, form) else RowFault(f"{shown} is no time in {form_text(form)}", name)
     if known.kind is Kind.TIMESTAMP and _is_number(value):
         forms = " or ".join(f"'{each}'" for each in EPOCHS)
         text = f"the number {shown} is no TIMESTAMP: seconds, milliseconds or microseconds?"
-        return Fault(text, name, f"declare `{name} TIMESTAMP FORMAT {forms}`")
-    return None if _fits(value, known) else Fault(f"{shown} is no {kind}", name)
+        return RowFault(text, name, f"declare `{name} TIMESTAMP FORMAT {forms}`")
+    return None if _fits(value, known) else RowFault(f"{shown} is no {kind}", name)
 
 
 def _fits(value: Any, kind: DataType) -> bool:

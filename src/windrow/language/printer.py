@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import bracket, frame_text
-from windrow.algebra.expressions import TRUE, Column, Expression, Literal, conjunction, conjuncts
+from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import (
     Aggregate,
@@ -195,7 +195,7 @@ def _shown_of_hidden(plan: Plan) -> Outputs | None:
     if not (isinstance(plan, Project) and isinstance(plan.input, Limit)):
         return None
     below = plan.input.schema
-    same = all(isinstance(e, Column) and e.name == name for name, e in plan.outputs)
+    same = all(isinstance(e, ColumnRef) and e.name == name for name, e in plan.outputs)
     return plan.outputs if same and below.names[: len(plan.outputs)] == plan.schema.names else None
 
 
@@ -401,7 +401,7 @@ class _Groups:
         return text + (f"\nHAVING {self.sql(having)}" if having != TRUE else "")
 
     def _with_key(self, node: Expression) -> Expression:
-        return self.keys.get(node.name, node) if isinstance(node, Column) else node
+        return self.keys.get(node.name, node) if isinstance(node, ColumnRef) else node
 
     def _spell(self, name: str, names: Names) -> str:
         return call_sql(self.calls[name], names) if name in self.calls else names(name)
@@ -446,9 +446,9 @@ class _Select:
 
     def _key(self, key: Expression, descending: bool) -> str:
         outputs = dict(self.shape.outputs + self.shape.hidden)
-        meant = key.rewrite(lambda node: outputs[node.name] if isinstance(node, Column) else node)
+        meant = key.rewrite(lambda node: outputs[node.name] if isinstance(node, ColumnRef) else node)
         # A number would be a position; an output that is one always has an alias.
-        if isinstance(meant, Literal) and isinstance(key, Column):
+        if isinstance(meant, Literal) and isinstance(key, ColumnRef):
             text = quoted(key.name)
         else:
             text = self._sql(meant, self.rows.names.with_aliases())

@@ -4,12 +4,12 @@ Logic, comparisons, choices and whole-number arithmetic on constants are folded 
 (an overflow) is left alone, so that it fails as before, and only if a row gets there. Everything else
 that is constant costs one evaluation per row and is left to the executors.
 
->>> from windrow.algebra.expressions import Column
+>>> from windrow.algebra.expressions import ColumnRef
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.types import INT
->>> a, one, two = Column("a", INT), Literal(1, INT), Literal(2, INT)
+>>> a, one, two = ColumnRef("a", INT), Literal(1, INT), Literal(2, INT)
 >>> folded(call("+", [a, call("*", [two, two])]))
-Call(function='+', args=(Column(name='a', data_type=INT), Literal(value=4, data_type=INT)), data_type=INT)
+Call(function='+', args=(ColumnRef(name='a', data_type=INT), Literal(value=4, data_type=INT)), data_type=INT)
 >>> folded(call("and", [call("<", [one, two]), call(">", [a, two])])) == call(">", [a, two])
 True
 """

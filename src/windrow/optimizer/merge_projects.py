@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Column, Literal
+from windrow.algebra.expressions import ColumnRef, Literal
 from windrow.algebra.operators import Project
 from windrow.optimizer.trees import substituted
 
@@ -34,9 +34,9 @@ def _merge(plan: Plan) -> Plan:
         return plan
     values = dict(plan.input.outputs)
     uses = Counter(
-        node.name for _, output in plan.outputs for node in output.walk() if isinstance(node, Column)
+        node.name for _, output in plan.outputs for node in output.walk() if isinstance(node, ColumnRef)
     )
-    if any(uses[name] > 1 and not isinstance(value, Column | Literal) for name, value in values.items()):
+    if any(uses[name] > 1 and not isinstance(value, ColumnRef | Literal) for name, value in values.items()):
         return plan
     outputs = tuple((name, substituted(value, values)) for name, value in plan.outputs)
     return Project(plan.input.input, outputs)

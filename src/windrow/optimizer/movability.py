@@ -5,10 +5,10 @@ appear. So an expression that can fail on some row (division by zero, overflow, 
 where it is, also where an expert could prove that it sees no new rows. `window_start` and `window_end`
 belong to the report of an extent, not to rows, and never move either.
 
->>> from windrow.algebra.expressions import Column, Literal
+>>> from windrow.algebra.expressions import ColumnRef, Literal
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.types import INT
->>> a, two = Column("a", INT), Literal(2, INT)
+>>> a, two = ColumnRef("a", INT), Literal(2, INT)
 >>> is_movable(call(">", [a, two])), is_movable(call(">", [call("/", [two, a]), two]))
 (True, False)
 >>> is_movable(call("=", [call("%", [a, two]), two]))
@@ -17,7 +17,7 @@ True
 
 from __future__ import annotations
 
-from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal, WindowBound
+from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.functions import lookup
 from windrow.algebra.types import DataType, Kind, as_decimal
 from windrow.kernels.columnar.expressions import may_leave_the_calendar
@@ -43,8 +43,8 @@ def can_ever_fail(expression: Expression) -> bool:
 
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.types import DATE, INT
-    >>> later = call("date_add", [Column("day", DATE), Column("days", INT)])
-    >>> can_fail(later), can_ever_fail(later), can_ever_fail(Column("day", DATE))
+    >>> later = call("date_add", [ColumnRef("day", DATE), ColumnRef("days", INT)])
+    >>> can_fail(later), can_ever_fail(later), can_ever_fail(ColumnRef("day", DATE))
     (False, True, False)
     """
     dates = (node for node in expression.walk() if node.type.kind is Kind.DATE)
@@ -100,15 +100,15 @@ def respects_grouping(expression: Expression) -> bool:
 
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.types import DOUBLE, STRING
-    >>> x = Column("x", DOUBLE)
+    >>> x = ColumnRef("x", DOUBLE)
     >>> respects_grouping(call("<", [x, Literal(1.0, DOUBLE)])), respects_grouping(Cast(x, STRING))
     (True, False)
     """
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         return not _has_two_zeros(expression.type)
     compares = isinstance(expression, Call) and expression.function in _COMPARISONS
     children = expression.children
-    return all((compares and isinstance(child, Column)) or respects_grouping(child) for child in children)
+    return all((compares and isinstance(child, ColumnRef)) or respects_grouping(child) for child in children)
 
 
 def _has_two_zeros(kind: DataType) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import TRUE, Column
+from windrow.algebra.expressions import TRUE, ColumnRef
 from windrow.algebra.operators import Aggregate, Distinct, Filter, Project
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _remove(plan: Plan) -> Plan:
 
 
 def _changes_nothing(plan: Project) -> bool:
-    same = all(isinstance(value, Column) and value.name == name for name, value in plan.outputs)
+    same = all(isinstance(value, ColumnRef) and value.name == name for name, value in plan.outputs)
     return same and plan.schema.names == plan.input.schema.names
 
 

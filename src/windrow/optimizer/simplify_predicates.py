@@ -1,9 +1,9 @@
 """Bring conditions into one form, so that equal ones look equal and doubles are seen.
 
->>> from windrow.algebra.expressions import Column, Literal
+>>> from windrow.algebra.expressions import ColumnRef, Literal
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.types import INT
->>> a, five = Column("a", INT), Literal(5, INT)
+>>> a, five = ColumnRef("a", INT), Literal(5, INT)
 >>> twice = call("and", [call("<", [five, a]), call("not", [call("<=", [a, five])])])
 >>> simplified(twice) == call(">", [a, five])
 True

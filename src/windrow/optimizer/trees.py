@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Column, Expression, WindowBound, conjunction, conjuncts
+from windrow.algebra.expressions import ColumnRef, Expression, WindowBound, conjunction, conjuncts
 from windrow.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 def substituted(expression: Expression, values: Mapping[str, Expression]) -> Expression:
     """The expression with columns replaced by what they stand for; other columns stay."""
-    return expression.rewrite(lambda node: values.get(node.name, node) if isinstance(node, Column) else node)
+    return expression.rewrite(
+        lambda node: values.get(node.name, node) if isinstance(node, ColumnRef) else node
+    )
 
 
 def renamed(expression: Expression, source: Schema, target: Schema) -> Expression:
@@ -76,7 +78,7 @@ def _keeps_names(project: Project) -> bool:
 
 def is_renaming(project: Project) -> bool:
     """Whether a π only picks, orders and names columns."""
-    return all(isinstance(expression, Column) for _, expression in project.outputs)
+    return all(isinstance(expression, ColumnRef) for _, expression in project.outputs)
 
 
 def with_expressions(plan: Plan, change: Callable[[Expression], Expression]) -> Plan:

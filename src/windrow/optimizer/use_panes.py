@@ -50,7 +50,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import make
-from windrow.algebra.expressions import TRUE, Cast, Column, Expression, Literal
+from windrow.algebra.expressions import TRUE, Cast, ColumnRef, Expression, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter, Project
 from windrow.algebra.plan import Emit, Plan, StreamWord, Subquery, Window
@@ -230,10 +230,10 @@ def _window_level(plan: Aggregate, panes: Window, parts: Parts) -> Plan:
     return Project(grouped, (*((name, grouped.schema.column(name)) for name, _ in keys), *outputs))
 
 
-def _combined(function: str, column: Column) -> AggregateCall:
+def _combined(function: str, column: ColumnRef) -> AggregateCall:
     return AggregateCall(function, (column,), result_type(function, column.type))
 
 
 def _finished(parts: PaneParts, names: list[str], calls: list[AggregateCall]) -> Expression:
-    columns = [Column(name, call.data_type) for name, call in zip(names, calls, strict=True)]
+    columns = [ColumnRef(name, call.data_type) for name, call in zip(names, calls, strict=True)]
     return columns[0] if parts.finish is None else parts.finish(columns)

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Call, Column, Expression, conjuncts
+from windrow.algebra.expressions import Call, ColumnRef, Expression, conjuncts
 from windrow.algebra.operators import (
     Aggregate,
     Distinct,
@@ -240,7 +240,7 @@ class _Apart:
         """Rows look back at those of their own partition."""
         placed = _required(self.of(plan.input))
         for _, framed in plan.calls:
-            if not any(isinstance(key, Column) and key.name == placed for key in framed.partition):
+            if not any(isinstance(key, ColumnRef) and key.name == placed for key in framed.partition):
                 raise _Together
         return placed
 
@@ -273,7 +273,7 @@ class _Apart:
     def _group(self, plan: Aggregate) -> str | None:
         placed = _required(self.of(plan.input))
         for name, key in plan.keys:
-            if isinstance(key, Column) and key.name == placed:
+            if isinstance(key, ColumnRef) and key.name == placed:
                 return name
         raise _Together
 
@@ -310,7 +310,7 @@ def _required(placed: str | None) -> str:
 
 def _renamed(placed: str | None, plan: Project) -> str | None:
     for name, output in plan.outputs:
-        if placed is not None and isinstance(output, Column) and output.name == placed:
+        if placed is not None and isinstance(output, ColumnRef) and output.name == placed:
             return name
     return None
 
@@ -319,5 +319,5 @@ def _equalities(predicate: Expression) -> Iterator[tuple[str, str]]:
     for part in conjuncts(predicate):
         if isinstance(part, Call) and part.function == "=":
             left, right = part.args
-            if isinstance(left, Column) and isinstance(right, Column):
+            if isinstance(left, ColumnRef) and isinstance(right, ColumnRef):
                 yield left.name, right.name

@@ -2,10 +2,10 @@
 
 An expression is compiled once, against the columns of its rows, to a closure.
 
->>> from windrow.algebra.expressions import Column, Literal
+>>> from windrow.algebra.expressions import ColumnRef, Literal
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.types import INT
->>> half = compile_expression(call("/", [Column("n", INT), Literal(2, INT)]), ["k", "n"])
+>>> half = compile_expression(call("/", [ColumnRef("n", INT), Literal(2, INT)]), ["k", "n"])
 >>> half(("a", 3), None), half(("a", None), None)
 (1.5, None)
 """
@@ -16,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal, WindowBound
+from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.functions.values import STRICT
 from windrow.algebra.functions.values.base import Value
 from windrow.algebra.functions.values.casts import caster
@@ -37,7 +37,7 @@ def compile_expression(expression: Expression, columns: Sequence[str]) -> Compil
     match expression:
         case Literal(value):
             return lambda row, window: value
-        case Column(name):
+        case ColumnRef(name):
             index = list(columns).index(name)
             return lambda row, window: row[index]
         case WindowBound(which, kind, Decimal() as step):

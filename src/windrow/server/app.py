@@ -97,7 +97,7 @@ class Problem(BaseModel):
     hint: str | None
 
 
-class Column(BaseModel):
+class ColumnModel(BaseModel):
     """A column of answers."""
 
     name: str
@@ -107,7 +107,7 @@ class Column(BaseModel):
 class Rows(BaseModel):
     """Rows of an answer."""
 
-    columns: list[Column]
+    columns: list[ColumnModel]
     rows: list[dict[str, Any]]
 
 

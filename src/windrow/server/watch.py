@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from windrow.algebra.explain.brackets import quantity
 from windrow.algebra.explain.operators import Spelling, call_text, operator_text, window_text
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, Except, Exists, Filter, Join, Limit, Project, TableJoin
 from windrow.algebra.plan import Emit, Window
 from windrow.engine import explain_plan
@@ -261,7 +261,7 @@ def _keys(emit: Emit) -> list[str] | None:
     node, given = emit.input, {name: name for name in emit.schema.names}
     while not isinstance(node, Aggregate):
         if isinstance(node, Project):
-            named = {name: value.name for name, value in node.outputs if isinstance(value, Column)}
+            named = {name: value.name for name, value in node.outputs if isinstance(value, ColumnRef)}
             given = {name: named[below] for name, below in given.items() if below in named}
         elif not isinstance(node, Filter | Limit):
             return None

@@ -37,7 +37,7 @@ from windrow.kernels.aggregates.value_tables import (
     layout_of,
 )
 from windrow.kernels.state import TableLayout
-from windrow.sharing.grids import Grid
+from windrow.sharing.grids import SharedGrid
 
 #: what the columns of a datum are called, before the number
 LABEL = "d"
@@ -54,7 +54,7 @@ class Datum:
     shape: Partial | Cells
     args: tuple[Expression, ...]
     order: tuple[Expression, ...] = ()
-    sub_windows: Grid | None = None
+    sub_windows: SharedGrid | None = None
 
     @property
     def is_complex(self) -> bool:
@@ -83,9 +83,9 @@ class Datum:
     def text(self) -> str:
         """For people.
 
-        >>> from windrow.algebra.expressions import Column
+        >>> from windrow.algebra.expressions import ColumnRef
         >>> from windrow.algebra.types import BIGINT
-        >>> [datum.text for datum in parts_of(ExactTotal("", BIGINT), (Column("v", BIGINT),))]
+        >>> [datum.text for datum in parts_of(ExactTotal("", BIGINT), (ColumnRef("v", BIGINT),))]
         ['count of v', 'total of v']
         """
         args = ", ".join(to_sql(arg, str) for arg in self.args) or "rows"

@@ -4,10 +4,10 @@ The interval of one query is gcd(RANGE, SLIDE) long. Queries with other windows 
 divisor is not much finer; those that need finer intervals get a synopsis of their own, and do not make all
 others pay for them.
 
->>> Grid.of((600,), 120), Grid.of((840,), 180), Grid.of((600,), 120, origin=50)
-(Grid(width=120, phase=0), Grid(width=60, phase=0), Grid(width=120, phase=50))
->>> Grid.of((600,), 120).meet(Grid.of((840,), 180))
-Grid(width=60, phase=0)
+>>> SharedGrid.of((600,), 120), SharedGrid.of((840,), 180), SharedGrid.of((600,), 120, origin=50)
+(SharedGrid(width=120, phase=0), SharedGrid(width=60, phase=0), SharedGrid(width=120, phase=50))
+>>> SharedGrid.of((600,), 120).meet(SharedGrid.of((840,), 180))
+SharedGrid(width=60, phase=0)
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from math import gcd
 
 
 @dataclass(frozen=True)
-class Grid:
+class SharedGrid:
     """Interval i is [phase + i·width, phase + (i+1)·width)."""
 
     width: int
     phase: int = 0
 
     @classmethod
-    def of(cls, lengths: Sequence[int], slide: int, origin: int = 0) -> Grid:
+    def of(cls, lengths: Sequence[int], slide: int, origin: int = 0) -> SharedGrid:
         """The coarsest grid on which windows of these lengths begin and end."""
         width = gcd(slide, *lengths)
         return cls(width, origin % width)
 
-    def meet(self, other: Grid) -> Grid:
+    def meet(self, other: SharedGrid) -> SharedGrid:
         """The coarsest grid that has the points of both."""
         width = gcd(self.width, other.width, self.phase - other.phase)
-        return Grid(width, self.phase % width)
+        return SharedGrid(width, self.phase % width)
 
-    def has(self, other: Grid) -> bool:
+    def has(self, other: SharedGrid) -> bool:
         """Whether every point of the other is one of this."""
         return other.width % self.width == 0 and (other.phase - self.phase) % self.width == 0
 
@@ -52,18 +52,18 @@ class Grid:
 MOST_PARTS = 8
 
 
-def clustered(grids: Sequence[Grid]) -> list[Grid]:
+def clustered(grids: Sequence[SharedGrid]) -> list[SharedGrid]:
     """Grids to share, one for each of those wanted; equal ones are one synopsis.
 
     Coarse ones go first. Each joins those with which the common intervals are longest, unless these would be
     much shorter than its own or theirs. Here the two of whole minutes share, and the third does not make them
     read seconds:
 
-    >>> [grid.width for grid in clustered([Grid(120), Grid(180), Grid(7)])]
+    >>> [grid.width for grid in clustered([SharedGrid(120), SharedGrid(180), SharedGrid(7)])]
     [60, 60, 7]
     """
-    clusters: list[list[Grid]] = []
-    shared: list[Grid] = []
+    clusters: list[list[SharedGrid]] = []
+    shared: list[SharedGrid] = []
     for mine in sorted(dict.fromkeys(grids), key=lambda grid: -grid.width):
         joined = {number: grid.meet(mine) for number, grid in enumerate(shared)}
         # the first of a cluster is its widest

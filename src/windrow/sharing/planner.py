@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Column, Expression, conjunction, conjuncts
+from windrow.algebra.expressions import ColumnRef, Expression, conjunction, conjuncts
 from windrow.algebra.operators import Aggregate, Filter, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.errors import QueryError
@@ -20,7 +20,7 @@ from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
 from windrow.sharing.derived_queries import cover_of
-from windrow.sharing.grids import Grid, clustered
+from windrow.sharing.grids import SharedGrid, clustered
 from windrow.sharing.groups import QueryShare, SharingPlan, groups_of
 from windrow.sharing.predicates import Relevant, predicate_of
 from windrow.sharing.questions import MOST_INTERVALS, Need, QueryNeeds, question_of
@@ -121,7 +121,7 @@ def _side(plan: Plan, place: int) -> tuple[tuple[Expression, ...], Names, RangeW
     if not isinstance(scan, Scan) or scan.pseudo or window.spec.wattr not in (None, scan.stream.wattr):
         raise _alone("only windows over streams, by their own time, are shared")
     own: dict[str, Expression] = {
-        f"{scan.alias}.{field.name}": Column(f"{place}.{field.name}", field.type)
+        f"{scan.alias}.{field.name}": ColumnRef(f"{place}.{field.name}", field.type)
         for field in scan.stream.schema
     }
     at_window = {name: _put(each, own) for name, each in inner.items()} if inner else own
@@ -142,7 +142,7 @@ def _sides(part: Expression) -> set[str]:
 
 def _put(expression: Expression, names: Names) -> Expression:
     def change(node: Expression) -> Expression:
-        return names.get(node.name, node) if isinstance(node, Column) else node
+        return names.get(node.name, node) if isinstance(node, ColumnRef) else node
 
     return expression.rewrite(change)
 
@@ -222,7 +222,7 @@ class Planner:
         self,
         question: QueryNeeds,
         had: Sequence[Relevant[str]],
-        known: Mapping[str, tuple[Grid, Predicate | None]],
+        known: Mapping[str, tuple[SharedGrid, Predicate | None]],
     ) -> None:
         """A question comes back, with what it had for each of its needs; `known` are the intervals of the
         synopses and, of those that queries with other conditions use, the rows."""
@@ -311,7 +311,7 @@ class Planner:
 
     # ------------------------------------------------------------ state
 
-    def _served(self, wanted: Wanted, grid: Grid) -> Relevant[str]:
+    def _served(self, wanted: Wanted, grid: SharedGrid) -> Relevant[str]:
         """The synopses to take it from; a new one if there are none."""
         known = [self._held[name] for name in self._families[wanted.family]]
         holds = holds_windows if len(wanted.lengths) == 1 else holds_joins
@@ -323,7 +323,7 @@ class Planner:
         found = relevant_synopses(wanted, known, self.most_probed) if self.most_probed > 1 else None
         return found or Relevant((self._new(wanted, grid),))
 
-    def _new(self, wanted: Wanted, grid: Grid) -> str:
+    def _new(self, wanted: Wanted, grid: SharedGrid) -> str:
         self.made += 1
         name = f"p{self.made}"
         kind = SynopsisKind.BASIC if len(wanted.lengths) == 1 else SynopsisKind.BASIC_JOIN
@@ -371,13 +371,13 @@ def _asked(name: str, emit: Emit) -> QueryNeeds:
     return question_of(name, emit) if len(emit.leaves) == 1 else join_question_of(name, emit)
 
 
-def _grids(questions: Sequence[QueryNeeds]) -> dict[tuple[str, Need], Grid]:
+def _grids(questions: Sequence[QueryNeeds]) -> dict[tuple[str, Need], SharedGrid]:
     """The grid each need would best have, with those of the same data and rows."""
     same: defaultdict[tuple[Family, Predicate], list[tuple[QueryNeeds, Need]]] = defaultdict(list)
     for question in questions:
         for need in question.needs:
             same[question.wanted(need).family, need.predicate].append((question, need))
-    found: dict[tuple[str, Need], Grid] = {}
+    found: dict[tuple[str, Need], SharedGrid] = {}
     for members in same.values():
         grids = clustered([question.grid for question, _ in members])
         for (question, need), grid in zip(members, grids, strict=True):
@@ -407,7 +407,7 @@ def _chosen(held: Held, uses: Sequence[Use]) -> Held:
     return replace(held, kind=kind.of_join if held.kind.is_join else kind)
 
 
-def _cuts(synopses: Iterable[Held]) -> set[tuple[Family, Predicate, Grid]]:
+def _cuts(synopses: Iterable[Held]) -> set[tuple[Family, Predicate, SharedGrid]]:
     """How data is cut into intervals."""
     return {(held.family, held.predicate, held.grid) for held in synopses}
 

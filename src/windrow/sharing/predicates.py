@@ -4,10 +4,10 @@ A term says for some expressions which values they may have. Thesis terms compar
 constant; here a term may be a conjunction of such comparisons, and what is no comparison (`name LIKE 'a%'`)
 is an attribute of its own that has to be TRUE.
 
->>> from windrow.algebra.expressions import Column
+>>> from windrow.algebra.expressions import ColumnRef
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.types import INT, STRING
->>> length, protocol = Column("length", INT), Column("protocol", STRING)
+>>> length, protocol = ColumnRef("length", INT), ColumnRef("protocol", STRING)
 >>> short = call("<", [length, Literal(100, INT)])
 >>> not_long = call("not", [call(">", [length, Literal(99, INT)])])
 >>> predicate_of(short) == predicate_of(not_long)
@@ -32,7 +32,7 @@ Conditions as JSON, for what is kept longer than the query that brought it.
 
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.types import INT
->>> short = call("<", [Column("length", INT), Literal(100, INT)])
+>>> short = call("<", [ColumnRef("length", INT), Literal(100, INT)])
 >>> written(short)
 ['call', '<', [['column', 'length', 'INT'], ['literal', 'int', '100', 'INT']], 'BOOLEAN']
 >>> read(written(short)) == short
@@ -48,7 +48,7 @@ from decimal import Decimal
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from windrow.algebra.expressions import TRUE, Call, Cast, Column, Expression, Literal, disjunction
+from windrow.algebra.expressions import TRUE, Call, Cast, ColumnRef, Expression, Literal, disjunction
 from windrow.algebra.predicates import disjunctive_form
 from windrow.algebra.types import BOOLEAN, DataType, Kind, parse_type
 from windrow.errors import QueryError
@@ -184,7 +184,7 @@ def read(stored: Sequence[Any]) -> Expression:
     """What `written` has written."""
     match stored:
         case ["column", name, kind]:
-            return Column(name, parse_type(kind))
+            return ColumnRef(name, parse_type(kind))
         case ["literal", value, text, kind]:
             return Literal(_VALUES[value](text), parse_type(kind))
         case ["call", name, args, kind]:
@@ -197,7 +197,7 @@ def read(stored: Sequence[Any]) -> Expression:
 def _written(expression: Expression) -> list[Any]:
     kind = _name(expression.type)
     match expression:
-        case Column(name):
+        case ColumnRef(name):
             return ["column", name, kind]
         case Literal(value):
             return ["literal", type(value).__name__, str(value), kind]

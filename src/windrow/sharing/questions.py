@@ -25,7 +25,7 @@ from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.answers import PaneAnswers
 from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
-from windrow.sharing.grids import Grid
+from windrow.sharing.grids import SharedGrid
 from windrow.sharing.predicates import Predicate, predicate_of
 from windrow.sharing.synopses import Family, Wanted
 
@@ -71,9 +71,9 @@ class QueryNeeds:
         return tuple(dict.fromkeys(found))
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> SharedGrid:
         """The coarsest grid for its windows."""
-        return Grid.of(self.lengths, self.slide, self.origin)
+        return SharedGrid.of(self.lengths, self.slide, self.origin)
 
     def wanted(self, need: Need) -> Wanted:
         """A need, as rules look at it."""
@@ -148,7 +148,7 @@ def _needs(
         sensitive = not all(user.duplicate_insensitive for user in users)
         mine = order if any(user.ordered for user in users) else ()
         predicate = predicate_of(conjunction((*where, *conjuncts(normal.of(chosen)))))
-        cut = Grid.of((query.cut.range or 0,), query.cut.slide, query.cut.origin)
+        cut = SharedGrid.of((query.cut.range or 0,), query.cut.slide, query.cut.origin)
         listed = cut if isinstance(cells, Listed) else None
         datum = Datum(cells, tuple(map(normal.of, args)), mine, listed)
         yield table, (Need(datum, predicate, sensitive),), False
@@ -166,7 +166,7 @@ def _check(query: SlidingQuery) -> None:
         raise _alone("late rows that are kept count in later windows only")
     if stream.progress.per is not None:
         raise _alone("its groups may become final one by one")
-    intervals = cut.range // Grid.of((cut.range,), cut.slide).width
+    intervals = cut.range // SharedGrid.of((cut.range,), cut.slide).width
     if intervals > MOST_INTERVALS:
         raise _alone(f"its windows would be cut into {intervals:,} intervals")
 

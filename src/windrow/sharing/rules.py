@@ -20,16 +20,16 @@ CS1: other lengths subtract other totals, or combine other intervals, so nothing
 such a query is refreshed more often. Windrow answers every window that a query asks for and no other, so it
 takes those at its own instants. Over joins it runs as the other does (`moving_on`) and reports at its own.
 
->>> from windrow.sharing.grids import Grid
+>>> from windrow.sharing.grids import SharedGrid
 >>> from windrow.sharing.synopses import Family
 >>> median = Family("S", "frequencies of length")
->>> synopsis = Held("p1", median, Grid(60), 14, SynopsisKind.BASIC)
+>>> synopsis = Held("p1", median, SharedGrid(60), 14, SynopsisKind.BASIC)
 >>> [holds_windows(synopsis, Wanted(median, *each)) for each in (((600,), 120), ((630,), 30))]
 [True, False]
->>> frequencies = Held("p1", median, Grid(1), 8, SynopsisKind.INTERVAL)
+>>> frequencies = Held("p1", median, SharedGrid(1), 8, SynopsisKind.INTERVAL)
 >>> [rule((frequencies,), (7,), (7,)) for rule in OF_ONE.values()]
 [True, False, False, False]
->>> joined = Held("p1", Family(("S", "T"), "count of rows"), Grid(1), 8, SynopsisKind.RUNNING_JOIN, g=2)
+>>> joined = Held("p1", Family(("S", "T"), "count of rows"), SharedGrid(1), 8, SynopsisKind.RUNNING_JOIN, g=2)
 >>> [name for name, rule in OF_ONE.items() if rule((joined,), (7, 8), (7, 8))], holds_joins(
 ...     joined, Wanted(joined.family, (7, 8), 1)
 ... )
@@ -101,14 +101,14 @@ def may_divide(totals: Held, counts: Held, wanted: Wanted) -> bool:
 
     The thesis asks for two running synopses; any two kinds will do, as totals of DOUBLE are kept in others.
 
-    >>> from windrow.sharing.grids import Grid
+    >>> from windrow.sharing.grids import SharedGrid
     >>> from windrow.sharing.synopses import Family
-    >>> totals = Held("p1", Family("S", "total of x"), Grid(60), 10, SynopsisKind.RUNNING)
-    >>> counts = Held("p2", Family("S", "count of x"), Grid(60), 5, SynopsisKind.RUNNING)
+    >>> totals = Held("p1", Family("S", "total of x"), SharedGrid(60), 10, SynopsisKind.RUNNING)
+    >>> counts = Held("p2", Family("S", "count of x"), SharedGrid(60), 5, SynopsisKind.RUNNING)
     >>> average = Wanted(Family("S", "average of x"), (300,), 60)
     >>> may_divide(totals, counts, average), may_divide(totals, counts, replace(average, lengths=(600,)))
     (True, False)
-    >>> may_divide(totals, replace(counts, grid=Grid(60, phase=30)), average)
+    >>> may_divide(totals, replace(counts, grid=SharedGrid(60, phase=30)), average)
     False
     """
     both = totals, counts
@@ -129,19 +129,19 @@ def relevant_synopses(wanted: Wanted, held: Sequence[Held], most: int = MOST_PRO
     hold too much, if there is a disjoint cover of that. Windows of the synopses must be as long as the
     query's. The thesis' six queries:
 
-    >>> from windrow.sharing.grids import Grid
+    >>> from windrow.sharing.grids import SharedGrid
     >>> from windrow.sharing.synopses import Family
     >>> from windrow.sharing.predicates import predicate_of
-    >>> from windrow.algebra.expressions import Column, Literal
+    >>> from windrow.algebra.expressions import ColumnRef, Literal
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.types import STRING
     >>> def equal(name, value):
-    ...     return call("=", [Column(name, STRING), Literal(value, STRING)])
+    ...     return call("=", [ColumnRef(name, STRING), Literal(value, STRING)])
     >>> tcp, udp, user = equal("protocol", "TCP"), equal("protocol", "UDP"), equal("user", "U")
     >>> either, mixed = call("or", [tcp, udp]), call("or", [tcp, user])
     >>> total, most = Family("S", "total of length"), Family("S", "greatest of length")
     >>> def synopsis(name, family, condition):
-    ...     return Held(name, family, Grid(1), 10, SynopsisKind.BASIC, predicate_of(condition))
+    ...     return Held(name, family, SharedGrid(1), 10, SynopsisKind.BASIC, predicate_of(condition))
     >>> q1, q2, q3 = (synopsis(f"Q{n}", total, p) for n, p in enumerate((tcp, udp, either), start=1))
     >>> q4, q5 = synopsis("Q4", most, tcp), synopsis("Q5", most, user)
     >>> sums = Wanted(total, (10,), 1, is_subtractable=True)

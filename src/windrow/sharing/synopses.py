@@ -35,7 +35,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import TRUE
-from windrow.sharing.grids import Grid
+from windrow.sharing.grids import SharedGrid
 from windrow.sharing.predicates import Predicate, predicate_of
 
 if TYPE_CHECKING:
@@ -134,9 +134,9 @@ class Wanted:
     adds_up: bool = True
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> SharedGrid:
         """The coarsest grid for it."""
-        return Grid.of(self.lengths, self.slide, self.origin)
+        return SharedGrid.of(self.lengths, self.slide, self.origin)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Held:
 
     name: str
     family: Family
-    grid: Grid
+    grid: SharedGrid
     b: int
     kind: SynopsisKind
     predicate: Predicate = field(default=EVERYTHING)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from windrow.algebra.expressions import Column, Expression, Literal
+from windrow.algebra.expressions import ColumnRef, Expression, Literal
 from windrow.algebra.functions import call, explicit_cast
 from windrow.algebra.functions.values import casts as text_reading
 from windrow.algebra.types import (
@@ -166,7 +166,7 @@ class _Reader:
                 for part in ("DAY", "TO", "SECOND"):
                     self.expect(part)
                 return Literal(value, INTERVAL)
-        return Column(text, self.columns[text])
+        return ColumnRef(text, self.columns[text])
 
     def constant(self) -> str:
         literal = self.primary()

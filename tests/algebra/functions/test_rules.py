@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.algebra.expressions import Cast, Column
+from windrow.algebra.expressions import Cast, ColumnRef
 from windrow.algebra.functions import call, castable, explicit_cast, lookup
 from windrow.algebra.types import (
     BIGINT,
@@ -118,11 +118,11 @@ def test_casts_that_do_not_exist():
     assert castable(STRING, INTERVAL)
     assert not castable(BOOLEAN, TIMESTAMP)
     assert not castable(array(INT), STRING)
-    column = Column("n", INT)
+    column = ColumnRef("n", INT)
     assert explicit_cast(column, INT) is column
 
 
 def test_arrays_can_be_compared_and_chosen():
-    names = Column("names", array(STRING))
+    names = ColumnRef("names", array(STRING))
     assert call("=", (names, names)).type == BOOLEAN
     assert call("coalesce", (names, names)).type == array(STRING)

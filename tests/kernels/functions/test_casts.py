@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.kernels.functions.samples import SAMPLES, TYPES, assert_columns_agree
 
-from windrow.algebra.expressions import Column, Field, Literal, Schema
+from windrow.algebra.expressions import ColumnRef, Field, Literal, Schema
 from windrow.algebra.functions import castable, explicit_cast
 from windrow.algebra.types import NULL, STRING, DataType, decimal
 
@@ -17,7 +17,7 @@ CASTS = [(source, target) for source in TYPES for target in TARGETS if castable(
 @pytest.mark.parametrize(("source", "target"), CASTS, ids=str)
 def test_every_cast(source: DataType, target: DataType, safe: bool) -> None:
     schema = Schema((Field("x", source),))
-    expression = explicit_cast(Column("x", source), target, safe=safe)
+    expression = explicit_cast(ColumnRef("x", source), target, safe=safe)
     rows = [(value,) for value in [*SAMPLES[source], None, *SAMPLES[source][::-1]]]
     assert_columns_agree(expression, rows, schema)
     for row in rows:
@@ -29,7 +29,7 @@ def test_every_cast(source: DataType, target: DataType, safe: bool) -> None:
 def test_text_in_plain_form(target: DataType, texts: list[str | None]) -> None:
     schema = Schema((Field("x", STRING),))
     for safe in (False, True):
-        expression = explicit_cast(Column("x", STRING), target, safe=safe)
+        expression = explicit_cast(ColumnRef("x", STRING), target, safe=safe)
         assert_columns_agree(expression, [(text,) for text in texts], schema)
 
 

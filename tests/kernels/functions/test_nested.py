@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from tests.kernels.functions.samples import assert_columns_agree, exactly
 
-from windrow.algebra.expressions import Column, Field, Schema
+from windrow.algebra.expressions import ColumnRef, Field, Schema
 from windrow.algebra.functions import call
 from windrow.algebra.types import BIGINT, DOUBLE, DataType, array, struct
 from windrow.kernels.columnar.columns import polars_type, values_of
@@ -28,14 +28,14 @@ TESTS = ["=", "<>", "<", "<=", ">", ">=", "<=>", "in", "coalesce"]
 )
 def test_arrays(name: str, kind: DataType, values: list[object]) -> None:
     schema = Schema((Field("a", kind), Field("b", kind)))
-    expression = call(name, [Column("a", kind), Column("b", kind)])
+    expression = call(name, [ColumnRef("a", kind), ColumnRef("b", kind)])
     assert_columns_agree(expression, [(a, b) for a in values for b in values], schema)
 
 
 @pytest.mark.parametrize("name", TESTS)
 def test_structs(name: str) -> None:
     kind = struct(n=BIGINT, x=DOUBLE)
-    expression = call(name, [Column("a", kind), Column("b", kind)])
+    expression = call(name, [ColumnRef("a", kind), ColumnRef("b", kind)])
     pairs = [(a, b) for a in STRUCTS for b in STRUCTS]
     frame = pl.DataFrame(
         {

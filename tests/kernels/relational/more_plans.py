@@ -17,7 +17,7 @@ from tests.support.plans import TABLES
 
 from windrow.algebra import aggregates
 from windrow.algebra.catalog import Late, ProgressRule, Stream
-from windrow.algebra.expressions import TRUE, Column, Expression, Field, Literal, Schema, WindowBound
+from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Field, Literal, Schema, WindowBound
 from windrow.algebra.functions import call
 from windrow.algebra.operators import (
     Aggregate,
@@ -135,7 +135,7 @@ class Drawer:
                 lambda: NowWindow(**common),
                 lambda: UnboundedWindow(**common),
                 lambda: LandmarkWindow(self.pick([None, 5]), self.pick([None, 20]), None, **common),
-                lambda: LifetimeWindow(Column(f"{alias}.e", BIGINT), **common),
+                lambda: LifetimeWindow(ColumnRef(f"{alias}.e", BIGINT), **common),
                 lambda: RowsWindow(
                     r,
                     partition_by=self.pick([(), ("k",), ("x",)]),

@@ -13,7 +13,7 @@ from tests.kernels.relational.more_plans import Drawer
 from tests.kernels.relational.scripts import Step, assert_agree
 from tests.kernels.relational.test_random_plans import some
 
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.plan import Emit
 from windrow.algebra.types import BIGINT
 from windrow.engine import declared
@@ -41,7 +41,7 @@ class Numbered(Drawer):
             NowWindow(wattr=wattr),
             UnboundedWindow(wattr=wattr),
             LandmarkWindow(2, self.pick([None, 9]), None, wattr=wattr),
-            LifetimeWindow(Column(f"{alias}.e", BIGINT), wattr=wattr),
+            LifetimeWindow(ColumnRef(f"{alias}.e", BIGINT), wattr=wattr),
             SessionWindow(s, self.pick([(), ("k",)]), wattr=wattr),
         ]
         return self.pick(sliding if self.periodic or self.bounds else [*sliding, *others])  # type: ignore[no-any-return]

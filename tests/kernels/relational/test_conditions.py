@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.kernels.relational.scripts import Step, assert_agree, cuts
 from tests.support.plans import STREAMS, TABLES, named
 
-from windrow.algebra.expressions import Call, Column, Expression, Literal, conjunction, disjunction
+from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, conjunction, disjunction
 from windrow.algebra.functions import call
 from windrow.algebra.functions.registry import catalogue
 from windrow.algebra.operators import Exists, Filter, Join, TableJoin
@@ -30,7 +30,7 @@ def _leaf(place: int) -> Plan:
 @st.composite
 def _parts(draw: st.DrawFn, names: list[str]) -> Expression:
     """A condition on two columns. Sums and products can overflow, a division has no such way out."""
-    left, right = (Column(draw(st.sampled_from(names)), BIGINT) for _ in range(2))
+    left, right = (ColumnRef(draw(st.sampled_from(names)), BIGINT) for _ in range(2))
     can_fail = draw(st.booleans())
     operator = draw(st.sampled_from(["+", "*", "-"]))
     value = call(operator, [left, right]) if can_fail else left
@@ -87,5 +87,5 @@ def test_a_call_has_as_many_arguments_as_its_function_takes() -> None:
 
 def test_none_and_many() -> None:
     assert (conjunction(()), disjunction(())) == (Literal(True, BOOLEAN), Literal(False, BOOLEAN))
-    parts = tuple(Column(f"c{n}", BOOLEAN) for n in range(5000))
-    assert [node for node in disjunction(parts).walk() if isinstance(node, Column)] == [*parts]
+    parts = tuple(ColumnRef(f"c{n}", BOOLEAN) for n in range(5000))
+    assert [node for node in disjunction(parts).walk() if isinstance(node, ColumnRef)] == [*parts]

@@ -13,7 +13,7 @@ from tests.kernels.relational.scripts import Step, assert_agree
 from tests.kernels.relational.test_choices import cut_small
 from tests.kernels.relational.test_random_plans import reload_state, some
 
-from windrow.algebra.expressions import Column, Expression
+from windrow.algebra.expressions import ColumnRef, Expression
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except, Exists, Filter, Join, Union
 from windrow.algebra.plan import Emit, Plan, StreamWord
@@ -128,7 +128,7 @@ class Relations(Drawer):
     def extremes(self) -> Emit:
         """Extremes of rows that expire in another order than they come."""
         alias = f"r{self.count + 1}"
-        part = self.leaf_of(LifetimeWindow(Column(f"{alias}.e", BIGINT)))
+        part = self.leaf_of(LifetimeWindow(ColumnRef(f"{alias}.e", BIGINT)))
         plan = self.grouped(part)
         assert isinstance(plan, Aggregate)
         names = self.random.sample(["min", "max", "first", "last", "any_value"], 2)

@@ -8,7 +8,7 @@ from tests.kernels.relational.scripts import Step, assert_agree
 from tests.support.plans import TABLES
 
 from windrow.algebra.catalog import Stream
-from windrow.algebra.expressions import Column, Literal
+from windrow.algebra.expressions import ColumnRef, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.operators import (
     Aggregate,
@@ -45,7 +45,7 @@ WINDOWS: dict[str, WindowSpec] = {
     "landmark": LandmarkWindow(5, 20, None),
     "landmark with SLIDE": LandmarkWindow(5, None, 4),
     "unbounded": UnboundedWindow(),
-    "lifetime": LifetimeWindow(Column("a.e", BIGINT)),
+    "lifetime": LifetimeWindow(ColumnRef("a.e", BIGINT)),
     "count-based": RowsWindow(4),
     "count-based, SLIDE in rows": RowsWindow(4, 2),
     "count-based, SLIDE in time": RowsWindow(4, slide_time=3),

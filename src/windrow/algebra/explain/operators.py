@@ -135,9 +135,9 @@ def window_text(node: Window, spelling: Spelling) -> str:
 def call_text(call: AggregateCall, spelling: Spelling) -> str:
     """An aggregate call.
 
-    >>> from windrow.algebra.expressions import Column
+    >>> from windrow.algebra.expressions import ColumnRef
     >>> from windrow.algebra.types import DOUBLE
-    >>> call_text(AggregateCall("quantile", (Column("s.x", DOUBLE),), DOUBLE, (0.95,)), Spelling("s"))
+    >>> call_text(AggregateCall("quantile", (ColumnRef("s.x", DOUBLE),), DOUBLE, (0.95,)), Spelling("s"))
     'QUANTILE(x, 0.95)'
     """
     args = [spelling.sql(arg) for arg in call.args] or ["*"]

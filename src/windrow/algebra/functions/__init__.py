@@ -3,12 +3,12 @@
 `call("upper", [column])` is the way to build an expression: it checks the arguments and writes out the
 implicit casts, so that no executor has to guess a type.
 
->>> from windrow.algebra.expressions import Column, Literal
+>>> from windrow.algebra.expressions import ColumnRef, Literal
 >>> from windrow.algebra.types import INT, STRING, parse_type
->>> price, rate = Column("price", INT), Column("rate", parse_type("decimal(5, 2)"))
+>>> price, rate = ColumnRef("price", INT), ColumnRef("rate", parse_type("decimal(5, 2)"))
 >>> call("*", [price, rate]).type
 DECIMAL(16,2)
->>> call("uper", [Column("item", STRING)])
+>>> call("uper", [ColumnRef("item", STRING)])
 Traceback (most recent call last):
 windrow.errors.QueryError: no function `uper` (did you mean `upper`?)
 """

@@ -55,8 +55,8 @@ def castable(source: DataType, target: DataType) -> bool:
 def explicit_cast(arg: Expression, target: DataType, *, safe: bool = False) -> Expression:
     """CAST (or TRY_CAST) as a user writes it, refused where it does not exist.
 
-    >>> from windrow.algebra.expressions import Column
-    >>> explicit_cast(Column("day", DATE), INT)
+    >>> from windrow.algebra.expressions import ColumnRef
+    >>> explicit_cast(ColumnRef("day", DATE), INT)
     Traceback (most recent call last):
     windrow.errors.QueryError: a DATE cannot be cast to INT (unix_date counts days)
     """

@@ -107,10 +107,10 @@ def lookup(name: str) -> Function:
 def call(name: str, args: Sequence[Expression]) -> Expression:
     """The function applied, with Spark's implicit casts written out.
 
-    >>> from windrow.algebra.expressions import Column
+    >>> from windrow.algebra.expressions import ColumnRef
     >>> from windrow.algebra.types import BIGINT, INT
-    >>> call("+", [Column("n", INT), Column("m", BIGINT)]).args[0]
-    Cast(arg=Column(name='n', data_type=INT), data_type=BIGINT, safe=False)
+    >>> call("+", [ColumnRef("n", INT), ColumnRef("m", BIGINT)]).args[0]
+    Cast(arg=ColumnRef(name='n', data_type=INT), data_type=BIGINT, safe=False)
     """
     function = lookup(name)
     if not function.accepts(len(args)):

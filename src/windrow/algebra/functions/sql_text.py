@@ -3,10 +3,10 @@
 The text is made of the tree alone. No user text passes through: names come from the caller's `names`,
 constants are written afresh, and functions are spelled by the registry.
 
->>> from windrow.algebra.expressions import Column, Literal
+>>> from windrow.algebra.expressions import ColumnRef, Literal
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.types import INT
->>> a, two = Column("a", INT), Literal(2, INT)
+>>> a, two = ColumnRef("a", INT), Literal(2, INT)
 >>> to_sql(call(">", [call("*", [call("+", [a, two]), two]), a]), str.upper)
 '(A + 2) * 2 > A'
 
@@ -28,7 +28,7 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal, WindowBound
+from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.functions.calendar import DAY, civil, date_text, interval_text, timestamp_text
 from windrow.algebra.functions.registry import ATOM, lookup
 from windrow.algebra.types import BINARY, BOOLEAN, DATE, STRING, DataType, Kind, decimal
@@ -144,7 +144,7 @@ def to_sql(expression: Expression, names: Callable[[str], str]) -> str:
     match expression:
         case Literal(value, kind):
             return literal_text(value, kind)
-        case Column(name) | WindowBound(name):
+        case ColumnRef(name) | WindowBound(name):
             return names(name)
         case Cast(arg, kind, safe):
             return f"{'TRY_CAST' if safe else 'CAST'}({to_sql(arg, names)} AS {type_text(kind)})"

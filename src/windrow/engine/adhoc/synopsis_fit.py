@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from windrow.algebra.explain.brackets import quantity
-from windrow.algebra.expressions import Column, Expression, conjunction, conjuncts
+from windrow.algebra.expressions import ColumnRef, Expression, conjunction, conjuncts
 from windrow.algebra.operators import Limit
 from windrow.algebra.plan import Emit, Plan, StreamWord, Window
 from windrow.engine.adhoc.snapshot import NO_LIMIT, without_order
@@ -83,7 +83,7 @@ def asked_of(emit: Emit) -> SynopsisRequest | None:
     """What a SELECT asks of synopses; None if there are none for its like."""
     top, order = without_order(emit)
     limit = top.input if isinstance(top.input, Limit) else None
-    if limit is not None and not all(isinstance(key, Column) for key, _ in limit.order):
+    if limit is not None and not all(isinstance(key, ColumnRef) for key, _ in limit.order):
         return None
     plan = Emit(limit.input if limit is not None else top.input, StreamWord.RSTREAM)
     windows = [node for node in plan.walk() if isinstance(node, Window)]
@@ -170,7 +170,7 @@ def _over_keys(expression: Expression, keys: Sequence[Expression]) -> Expression
 
     Keys do not tell -0.0 from 0.0, so nothing but themselves is computed from those that are fractional.
     """
-    names = {key: Column(f"{KEY}{place}", key.type) for place, key in enumerate(keys)}
+    names = {key: ColumnRef(f"{KEY}{place}", key.type) for place, key in enumerate(keys)}
     if expression in names:
         return names[expression]
     exact = {key: name for key, name in names.items() if not key.type.is_fractional}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.expressions import Call, Column, Expression, Literal, conjuncts
+from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, conjuncts
 from windrow.algebra.types import Kind
 from windrow.windows.calendar import CalendarWindow
 from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
@@ -176,7 +176,7 @@ def key_bounds(predicate: Expression, column: str) -> Bounds:
 
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.types import BIGINT
-    >>> k = Column("k", BIGINT)
+    >>> k = ColumnRef("k", BIGINT)
     >>> some = [call(">=", (k, Literal(3, BIGINT))), call(">", (Literal(9, BIGINT), k))]
     >>> key_bounds(call("and", some), "k"), key_bounds(call("or", some), "k")
     (Bounds(low=3, high=9), Bounds(low=None, high=None))
@@ -189,13 +189,13 @@ def key_bounds(predicate: Expression, column: str) -> Bounds:
 
 def _bounds(part: Expression, column: str) -> Bounds:
     match part:
-        case Call(function="in", args=(Column(name=name), *values)) if name == column:
+        case Call(function="in", args=(ColumnRef(name=name), *values)) if name == column:
             known = [_value(each) for each in values if isinstance(each, Literal)]
             if len(known) == len(values) and None not in known:
                 return Bounds(min(known), max(known))
-        case Call(function=op, args=(Column(name=name), Literal() as value)) if name == column:
+        case Call(function=op, args=(ColumnRef(name=name), Literal() as value)) if name == column:
             return _compared(op, _value(value))
-        case Call(function=op, args=(Literal() as value, Column(name=name))) if name == column:
+        case Call(function=op, args=(Literal() as value, ColumnRef(name=name))) if name == column:
             return _compared(_TURNED.get(op, ""), _value(value))
     return Bounds()
 

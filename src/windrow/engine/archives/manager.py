@@ -64,7 +64,7 @@ _EXPIRES = "valid_to"
 
 
 @dataclass(frozen=True)
-class Shape:
+class ArchiveShape:
     """The rows of an archive: their columns, and where they are filed."""
 
     section: str
@@ -78,12 +78,12 @@ class Shape:
     is_relation: bool = False
 
     @classmethod
-    def of_stream(cls, archive: StandingArchive, stream: Stream) -> Shape:
+    def of_stream(cls, archive: StandingArchive, stream: Stream) -> ArchiveShape:
         """The accepted rows of a stream."""
         section = archived_section(stream_source(stream.name))
         return cls(section, section, *_schema(archive, rows_schema(stream.schema), stream.domain))
 
-    def laid_out(self, layout: GridLayout) -> Shape:
+    def laid_out(self, layout: GridLayout) -> ArchiveShape:
         """The same rows, laid out in this way."""
         old = self.declaration
         return replace(
@@ -91,7 +91,7 @@ class Shape:
         )
 
     @classmethod
-    def of_query(cls, archive: StandingArchive, query: str, emit: Emit) -> Shape:
+    def of_query(cls, archive: StandingArchive, query: str, emit: Emit) -> ArchiveShape:
         """The answers of the query with this id."""
         section, columns = archived_section(query), published_schema(emit)
         if emit.emits_deletions:
@@ -148,7 +148,7 @@ class Kept:
     #: the stream, or the id of the query
     source: str
     folder: str
-    shape: Shape
+    shape: ArchiveShape
     archive: Archive
     #: rows that begin earlier may be missing: they came before the archive was there; None: none did
     complete_from: int | None
@@ -259,16 +259,16 @@ class Archiving:
                 kept.archive.rearrange(kept.shape.declaration)
                 crash_point("sink-delivered")
 
-    def _shape(self, spec: StandingArchive) -> tuple[str, Shape]:
+    def _shape(self, spec: StandingArchive) -> tuple[str, ArchiveShape]:
         stream = self._engine.streams.get(spec.source)
         if stream is not None:
-            return stream_source(spec.source), Shape.of_stream(spec, stream.stream)
+            return stream_source(spec.source), ArchiveShape.of_stream(spec, stream.stream)
         record = self._engine.queries[spec.source]
         unit = record.bundle.unit
         if isinstance(unit, GeneralUnit):
             check_lifetimes(replace(record.query, plan=unit.program.emit))
             self._carry_ends(record, unit)
-        return record.id, Shape.of_query(spec, record.id, record.query.plan)
+        return record.id, ArchiveShape.of_query(spec, record.id, record.query.plan)
 
     def _carry_ends(self, record: QueryRecord, unit: GeneralUnit) -> None:
         """Have the results of a query come with their ends, if it has none yet."""
@@ -282,7 +282,7 @@ class Archiving:
             raise _ends_unknown(record.query.name)
         self._engine.queries[record.query.name] = record.carrying()
 
-    def _new(self, spec: StandingArchive, source: str, shape: Shape) -> Kept:
+    def _new(self, spec: StandingArchive, source: str, shape: ArchiveShape) -> Kept:
         folder = f"{file_name(spec.name)}-{token_hex(4)}"
         read = SourceState(source, {"commit": self._engine.last.number})
         laid = Laid.by(spec.said, Laid(), self._expected_rows(spec), is_equal=not shape.is_relation)

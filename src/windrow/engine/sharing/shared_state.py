@@ -28,7 +28,7 @@ from windrow.physical.operators import SHARED
 from windrow.physical.units import SlidingUnit
 from windrow.sharing.data import Datum
 from windrow.sharing.derived_queries import recipe, relevant_of
-from windrow.sharing.grids import Grid
+from windrow.sharing.grids import SharedGrid
 from windrow.sharing.planner import Planner
 from windrow.sharing.predicates import predicate_of, read, written
 from windrow.sharing.questions import question_of
@@ -56,7 +56,7 @@ class KeptSynopsis:
     """A synopsis in its ledger: its intervals, how many are kept, and since when it has all rows."""
 
     ledger: str
-    grid: Grid
+    grid: SharedGrid
     length: int
     #: the hash of what an interval of it holds
     identity: str
@@ -74,10 +74,10 @@ class KeptSynopsis:
     def from_json(cls, stored: list[Any]) -> KeptSynopsis:
         """What `to_json` wrote."""
         ledger, width, phase, length, identity, since, *where = stored
-        return cls(ledger, Grid(width, phase), length, identity, since, *where)
+        return cls(ledger, SharedGrid(width, phase), length, identity, since, *where)
 
     @property
-    def known(self) -> tuple[Grid, Predicate | None]:
+    def known(self) -> tuple[SharedGrid, Predicate | None]:
         """For a planner that does not know it yet."""
         return self.grid, None if self.where is None else predicate_of(read(self.where))
 
@@ -437,7 +437,7 @@ class Common:
         if name not in self._ledgers:
             question = self.planner.question(self.members(name)[0])
             assert question is not None
-            sheets: dict[Grid, list[Held]] = {}
+            sheets: dict[SharedGrid, list[Held]] = {}
             tallies: list[Tally] = []
             asked: dict[str, set[int]] = {}
             for asker in map(self.asker, self.members(name)):
@@ -453,7 +453,7 @@ class Common:
             self._ledgers[name] = Ledger(name, stream, question.keys, found, tuple(tallies))
         return self._ledgers[name]
 
-    def _sheet(self, grid: Grid, found: list[Held]) -> Sheet:
+    def _sheet(self, grid: SharedGrid, found: list[Held]) -> Sheet:
         length = max(self.kept[held.name].length for held in found)
         return Sheet(grid.width, grid.phase, length, tuple(_entry(held) for held in found))
 

@@ -8,10 +8,10 @@ of the first row that has one.
 Every function of the registry has a form on columns: one of its own (`windrow.kernels.columnar.functions`),
 or else its meaning on values, applied to the distinct ones.
 
->>> from windrow.algebra.expressions import Column, Literal
+>>> from windrow.algebra.expressions import ColumnRef, Literal
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.types import INT
->>> half = compile_expression(call("/", [Column("n", INT), Literal(2, INT)]))
+>>> half = compile_expression(call("/", [ColumnRef("n", INT), Literal(2, INT)]))
 >>> half(pl.DataFrame({"n": [3, None]}, schema={"n": pl.Int32})).to_list()
 [1.5, None]
 """
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal, WindowBound
+from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.functions import lookup
 from windrow.algebra.functions.calendar import DAY
 from windrow.algebra.functions.values import STRICT as VALUES
@@ -127,7 +127,7 @@ def _build(expression: Expression) -> Evaluator:
     match expression:
         case Literal(value, kind):
             return _constant(value, kind)
-        case Column(name):
+        case ColumnRef(name):
             return lambda frame: frame[name]
         case WindowBound(which, kind, Decimal() as step):
             return lambda frame: pl.Series(valued(frame[f"#{which}"].to_arrow(), step, arrow_type(kind)))

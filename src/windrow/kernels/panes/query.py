@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.algebra.expressions import Column, Expression, WindowBound, conjunction
+from windrow.algebra.expressions import ColumnRef, Expression, WindowBound, conjunction
 from windrow.algebra.operators import Aggregate, Filter, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, Window
 from windrow.errors import QueryError
@@ -54,7 +54,7 @@ def normal_form(query: SlidingQuery) -> Normal:
     """The normal form of the bottom level of a query."""
     scan = query.scan
     names: dict[str, Expression] = {
-        f"{scan.alias}.{field.name}": Column(field.name, field.type) for field in scan.stream.schema
+        f"{scan.alias}.{field.name}": ColumnRef(field.name, field.type) for field in scan.stream.schema
     }
     below, names = _through(query.below, names)
     between, names = _through(query.between, names)
@@ -76,7 +76,7 @@ def _through(
 
 def _substituted(expression: Expression, names: Mapping[str, Expression]) -> Expression:
     def change(node: Expression) -> Expression:
-        return names.get(node.name, node) if isinstance(node, Column) else node
+        return names.get(node.name, node) if isinstance(node, ColumnRef) else node
 
     return expression.rewrite(change)
 

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.patterns import interfering
 from windrow.kernels.relational.distinct import distinct
 from windrow.kernels.relational.expiry_layouts import Hashed, frame_of
@@ -256,7 +256,7 @@ class Matched(Operator):
             choice.label(self.theirs, plan.right.label)
         else:
             read = [name for name in names[0] if name in plan.predicate.columns]
-            keys = [Column(name, plan.left.schema.column(name).type) for name in read]
+            keys = [ColumnRef(name, plan.left.schema.column(name).type) for name in read]
             asked = _Asked(left, read)
             choice.label(asked, plan.left.label)
             different = distinct(asked, choice)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import ColumnRef
 from windrow.kernels.columnar.columns import hidden, polars_type
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.kernels.relational.operator import Operator, Stateless
@@ -46,7 +46,7 @@ class Projected(Stateless):
         rest = (name for name in below.columns if name.startswith("#") and name not in BOUNDS)
         self.columns = own | {name: below.columns[name] for name in rest}
         #: whether its columns are some of those below, and mean the same
-        self.only_drops = all(isinstance(e, Column) and e.name == name for name, e in plan.outputs)
+        self.only_drops = all(isinstance(e, ColumnRef) and e.name == name for name, e in plan.outputs)
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         (frame,) = inputs

@@ -12,7 +12,7 @@ the change has, whatever the table has.
 >>> from windrow.algebra.catalog import Table, TableKind
 >>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
->>> contents = Contents(Table("t", Schema((Field("k", BIGINT),)), TableKind.RELATION, ("k",)))
+>>> contents = TableContents(Table("t", Schema((Field("k", BIGINT),)), TableKind.RELATION, ("k",)))
 >>> contents.apply([], [(1,), (2,)])
 >>> contents.difference([(2,), (3,)])
 ([(1,)], [(3,)])
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 Values: TypeAlias = tuple[Any, ...]
 
 
-class Contents:
+class TableContents:
     """The rows of a table, each as often as it is there."""
 
     def __init__(self, table: Table) -> None:
@@ -152,7 +152,7 @@ class TableIntake:
     last: Instant = -INFINITY
 
     def __post_init__(self) -> None:
-        self.contents = Contents(self.table)
+        self.contents = TableContents(self.table)
 
     def punctuate(self, progress: Instant, clock: Instant) -> None:
         """From now on the table holds the clock back to what it promises."""

@@ -13,7 +13,7 @@ from windrow.algebra import aggregates
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.checks import order_is_known, sub_windows_are_known
 from windrow.algebra.estimates import settled, with_lists
-from windrow.algebra.expressions import TRUE, Column, Expression, Literal, WindowBound
+from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter
@@ -82,7 +82,7 @@ class Groups(ExpressionBinder):
         if is_bound(node) and not self.scope.knows(node):
             return self.window_bound(node)
         column = self.scope.resolve(node)
-        if not isinstance(column, Column):
+        if not isinstance(column, ColumnRef):
             return column
         raise mistake(
             node,
@@ -97,7 +97,7 @@ class Groups(ExpressionBinder):
         with at(node):
             sub_windows_are_known(self.rows, call)
         name = self.calls.setdefault(call, self._free(call_sql(call, str)))
-        return Column(name, call.data_type)
+        return ColumnRef(name, call.data_type)
 
     def _add_key(self, node: Node) -> None:
         key = ExpressionBinder(self.scope, "GROUP BY", self.bound).bind(node)
@@ -115,7 +115,7 @@ class Groups(ExpressionBinder):
 
     def add_key(self, key: Expression) -> str:
         """What a key is called; it is one from now on."""
-        name = key.name if isinstance(key, Column) else to_sql(key, str)
+        name = key.name if isinstance(key, ColumnRef) else to_sql(key, str)
         return self.keys.setdefault(key, self._free(name))
 
     def _as_key(self, node: Node) -> Expression | None:
@@ -125,7 +125,7 @@ class Groups(ExpressionBinder):
             key = ExpressionBinder(self.scope, self.clause, self.bound).bind(node)
         except QueryError:
             return None  # binding it as an expression about groups says why
-        return Column(self.keys[key], key.type) if key in self.keys else None
+        return ColumnRef(self.keys[key], key.type) if key in self.keys else None
 
     def _free(self, name: str) -> str:
         used = {*self.keys.values(), *self.calls.values()}

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.checks import no_internal_windows
-from windrow.algebra.expressions import TRUE, Call, Column, Literal, conjunction, conjuncts
+from windrow.algebra.expressions import TRUE, Call, ColumnRef, Literal, conjunction, conjuncts
 from windrow.algebra.functions import call
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.operators import (
@@ -241,13 +241,13 @@ def _with_partner(left: Plan, scan: TableScan, predicate: Expression) -> Plan:
     return Except(left, _without_partner(left, scan, predicate))
 
 
-def _equalities(predicate: Expression, scan: TableScan) -> Iterator[tuple[Expression, Column]]:
+def _equalities(predicate: Expression, scan: TableScan) -> Iterator[tuple[Expression, ColumnRef]]:
     """The columns of a table that are compared by equality, and what they are compared with."""
     own = set(scan.schema.names)
     for part in conjuncts(predicate):
         if isinstance(part, Call) and part.function == "=":
             for other, column in (part.args, part.args[::-1]):
-                if isinstance(column, Column) and column.name in own and not other.columns & own:
+                if isinstance(column, ColumnRef) and column.name in own and not other.columns & own:
                     yield other, column
 
 

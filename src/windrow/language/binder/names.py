@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
-from windrow.algebra.expressions import TRUE, Call, Column, Expression
+from windrow.algebra.expressions import TRUE, Call, ColumnRef, Expression
 from windrow.algebra.functions import lookup
 from windrow.algebra.functions.sql_text import constant_sql, literal_text, text_literal, to_sql
 from windrow.algebra.types import BINARY, INTERVAL, NULL
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 def call_sql(call: AggregateCall, names: Callable[[str], str]) -> str:
     """An aggregate call; `names` spells the columns.
 
-    >>> from windrow.algebra.expressions import Column
+    >>> from windrow.algebra.expressions import ColumnRef
     >>> from windrow.algebra.operators import AggregateCall
     >>> from windrow.algebra.types import DOUBLE
-    >>> call_sql(AggregateCall("quantile", (Column("s.x", DOUBLE),), DOUBLE, (0.95,)), str)
+    >>> call_sql(AggregateCall("quantile", (ColumnRef("s.x", DOUBLE),), DOUBLE, (0.95,)), str)
     'QUANTILE(s.x, 0.95)'
     """
     args = [to_sql(arg, names) for arg in call.args] or ["*"]
@@ -50,24 +50,24 @@ def _spelled(node: Node) -> Expression:
     """The expression without types, each part that is no operator under the name of its text."""
     match node:
         case Apply() if aggregates.is_aggregate(node.function):
-            return Column(_aggregate(node), NULL)
+            return ColumnRef(_aggregate(node), NULL)
         case Apply():
             return Call(lookup(node.function).name, tuple(_spelled(arg) for arg in node.args), NULL)
         case CastTo(arg=Constant(kind="NUMBER") as number) if number.span == node.span:
             typed = suffixed(number, written_type(node.type_text))
-            return Column(literal_text(typed.value, typed.type), NULL)
+            return ColumnRef(literal_text(typed.value, typed.type), NULL)
         case CastTo():
             word = "TRY_CAST" if node.safe else "CAST"
-            return Column(f"{word}({describe(node.arg)} AS {node.type_text.upper()})", NULL)
+            return ColumnRef(f"{word}({describe(node.arg)} AS {node.type_text.upper()})", NULL)
         case Name():
-            return Column(node.parts[-1], NULL)
+            return ColumnRef(node.parts[-1], NULL)
         case Star():
-            return Column("*", NULL)
+            return ColumnRef("*", NULL)
         case OverCall():
-            return Column(_over(node), NULL)
+            return ColumnRef(_over(node), NULL)
         case Constant():
-            return Column(_constant(node), NULL)
-    return Column("value", NULL)
+            return ColumnRef(_constant(node), NULL)
+    return ColumnRef("value", NULL)
 
 
 def _over(node: OverCall) -> str:

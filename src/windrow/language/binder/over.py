@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra.estimates import settled, with_lists
-from windrow.algebra.expressions import Column, Expression, Literal
+from windrow.algebra.expressions import ColumnRef, Expression, Literal
 from windrow.algebra.functions import call as function_call
 from windrow.algebra.functions import catalogue
 from windrow.algebra.operators import KINDS, AggregateCall, Rank
@@ -103,14 +103,14 @@ class Overs:
         found = self.ranks.setdefault(
             (name, partition, order), f"{name.lower()} {len(self.ranks) + len(self.frames) + 1}"
         )
-        return Column(found, BIGINT)
+        return ColumnRef(found, BIGINT)
 
     def _is_append_only(self, node: Written, order: tuple[tuple[Expression, bool], ...]) -> bool:
         """Whether the numbers of rows stay as they are when others come."""
         if node.function != "ROW_NUMBER" or self.rows is None or len(order) != 1 or order[0][1]:
             return False
         key = order[0][0]
-        named = isinstance(key, Column) and key.name in instant_columns(self.rows)
+        named = isinstance(key, ColumnRef) and key.name in instant_columns(self.rows)
         return named and is_over_stream(self.rows) and node.frame is None and not node.call.args
 
     # Frames.
@@ -145,17 +145,17 @@ class Overs:
             node = replace(node, call=_without_null(node))
         return self._call(node, partition, self._frame(node.frame))
 
-    def _call(self, node: Written, partition: tuple[Expression, ...], frame: OverFrame) -> Column:
+    def _call(self, node: Written, partition: tuple[Expression, ...], frame: OverFrame) -> ColumnRef:
         assert self.rows is not None
         found = with_lists(self.rows, bound_call(node.call, self.scope))
         return self._value(settled(self.rows, [("", found)])[0][1], partition, frame, node)
 
     def _value(
         self, call: AggregateCall, partition: tuple[Expression, ...], frame: OverFrame, node: Written
-    ) -> Column:
+    ) -> ColumnRef:
         name = f"{node.function.lower()} {len(self.frames) + len(self.ranks) + 1}"
         found = self.frames.setdefault(FramedCall(call, partition, frame), name)
-        return Column(found, call.data_type)
+        return ColumnRef(found, call.data_type)
 
     def _lag(self, node: Written, partition: tuple[Expression, ...]) -> Expression:
         """The value so many rows before; the default where there is no such row."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Column, Expression, Literal
+from windrow.algebra.expressions import ColumnRef, Expression, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.functions.refusals import CLOCK_WORDS, clock_refusal
 from windrow.algebra.types import STRING, Kind
@@ -40,7 +40,7 @@ class Scope:
     >>> from windrow.algebra.types import INT
     >>> from windrow.language.syntax import Name
     >>> from windrow.errors import Span
-    >>> scope = Scope((NamedColumn("S", "a", Column("S.a", INT)), NamedColumn("T", "a", Column("T.a", INT))))
+    >>> scope = Scope(tuple(NamedColumn(name, "a", ColumnRef(f"{name}.a", INT)) for name in "ST"))
     >>> scope.resolve(Name(Span(0, 3), ("s", "A"))).name
     'S.a'
     >>> scope.resolve(Name(Span(0, 1), ("a",)))
@@ -57,7 +57,7 @@ class Scope:
 
     @property
     def plan_names(self) -> frozenset[str]:
-        return frozenset(entry.column.name for entry in self.entries if isinstance(entry.column, Column))
+        return frozenset(entry.column.name for entry in self.entries if isinstance(entry.column, ColumnRef))
 
     def find(self, parts: tuple[str, ...]) -> list[NamedColumn]:
         """The own columns that a written name could mean."""
@@ -145,7 +145,7 @@ class Scope:
 
 
 def _is_one_bound(found: list[NamedColumn]) -> bool:
-    return len({entry.column for entry in found}) == 1 and not isinstance(found[0].column, Column)
+    return len({entry.column for entry in found}) == 1 and not isinstance(found[0].column, ColumnRef)
 
 
 def _is_of(entry: NamedColumn, name: Name) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Distinct, Filter, Limit, Project
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.language.binder.aggregates import Groups, is_grouped
@@ -68,7 +68,7 @@ def hidden(outputs: Outputs, keys: Keys) -> Outputs:
 def limited(limit: Node, plan: Plan, shown: Outputs, extra: Outputs, keys: Keys) -> Plan:
     """The limit above the projection of all outputs; the hidden ones are dropped again."""
     names = {expression: name for name, expression in reversed(shown + extra)}
-    order: Keys = tuple((Column(names[key], key.type), descending) for key, descending in keys)
+    order: Keys = tuple((ColumnRef(names[key], key.type), descending) for key, descending in keys)
     if not order:
         order = tuple((plan.schema.column(name), False) for name in plan.schema.names)
     with at(limit):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import Stream, Table, TableKind
-from windrow.algebra.expressions import Column, Literal
+from windrow.algebra.expressions import ColumnRef, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Project, Union
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, TableScan
@@ -53,7 +53,7 @@ class FromItem:
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(entry.column.name for entry in self.entries if isinstance(entry.column, Column))
+        return frozenset(entry.column.name for entry in self.entries if isinstance(entry.column, ColumnRef))
 
 
 def bind_sources(
@@ -114,7 +114,7 @@ def _computed_entries(plan: Plan, plan_alias: str, alias: str) -> tuple[NamedCol
     declared = scan.stream if isinstance(scan, Scan) else scan.table
 
     def own(part: Expression) -> Expression:
-        return Column(f"{plan_alias}.{part.name}", part.data_type) if isinstance(part, Column) else part
+        return ColumnRef(f"{plan_alias}.{part.name}", part.data_type) if isinstance(part, ColumnRef) else part
 
     return tuple(NamedColumn(alias, name, value.rewrite(own)) for name, value in declared.computed)
 

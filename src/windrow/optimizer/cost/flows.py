@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import Differential, Size, make
 from windrow.algebra.aggregates.registry import function_of
-from windrow.algebra.expressions import Call, Cast, Column, Expression, Literal, conjuncts
+from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, conjuncts
 from windrow.algebra.operators import Filter, Project
 from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Scan, Window
@@ -77,7 +77,7 @@ def selectivity(condition: Expression, values: Values, statistics: Statistics) -
 
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.types import INT
-    >>> a = Column("a", INT)
+    >>> a = ColumnRef("a", INT)
     >>> one = call("=", [a, Literal(1, INT)])
     >>> selectivity(one, {"a": 10}, Statistics())
     0.1
@@ -111,7 +111,7 @@ def _count(expression: Expression, values: Values) -> float:
 
 def _column(expression: Expression) -> str | None:
     inner = expression.arg if isinstance(expression, Cast) else expression
-    return inner.name if isinstance(inner, Column) else None
+    return inner.name if isinstance(inner, ColumnRef) else None
 
 
 def equal_columns(predicate: Expression) -> list[frozenset[str]]:
@@ -119,7 +119,7 @@ def equal_columns(predicate: Expression) -> list[frozenset[str]]:
 
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.types import INT
-    >>> a, b, c = (Column(name, INT) for name in "abc")
+    >>> a, b, c = (ColumnRef(name, INT) for name in "abc")
     >>> [sorted(same) for same in equal_columns(call("and", [call("=", [a, b]), call("=", [b, c])]))]
     [['a', 'b', 'c']]
     """
@@ -153,7 +153,7 @@ def growing(parts: Sequence[JoinInput], predicate: Expression, statistics: Stati
 
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.types import INT
-    >>> a, b = Column("a", INT), Column("b", INT)
+    >>> a, b = ColumnRef("a", INT), ColumnRef("b", INT)
     >>> growing([JoinInput(1, {"a": 5}), JoinInput(20, {"b": 10})], call("=", [a, b]), Statistics())
     [2.0]
     """

@@ -18,7 +18,7 @@ from windrow.algebra.catalog import EPOCHS, form_text, split_form
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, SourceError, nearest
-from windrow.execution.malformed_rows import TIME, Shape
+from windrow.execution.malformed_rows import TIME, RowShape
 from windrow.spark.sources.malformed_rows import raised
 from windrow.spark.sources.spark_types import from_spark, to_spark, without_maps
 from windrow.spark.sources.wider_types import holds
@@ -104,7 +104,7 @@ def fitting(
     if not faults:
         return Fitting([*chosen, *order])
     given_values = [F.col(quoted(names[field.name])) for field in stream.schema]
-    error = raised(Shape.of(stream, "values"), place, values=given_values)
+    error = raised(RowShape.of(stream, "values"), place, values=given_values)
     sound = F.when(reduce(or_, faults), error.cast("boolean")).otherwise(F.lit(True))
     return Fitting([*chosen, *order], sound)
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.errors import DataError, WindrowError
-from windrow.execution.malformed_rows import MARK, Shape, Told, csv_values
+from windrow.execution.malformed_rows import MARK, RowShape, Told, csv_values
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -37,14 +37,14 @@ def row_of() -> Column:
 
 
 def raised(
-    shape: Shape, place: Column | None, text: Column | None = None, values: Sequence[Column] = ()
+    shape: RowShape, place: Column | None, text: Column | None = None, values: Sequence[Column] = ()
 ) -> Column:
     """Raises the error of a row: where it comes from, and its text or else its values."""
     return F.raise_error(telling(shape, place, text, values, _MOST_BYTES))
 
 
 def telling(
-    shape: Shape,
+    shape: RowShape,
     place: Column | None,
     text: Column | None = None,
     values: Sequence[Column] = (),

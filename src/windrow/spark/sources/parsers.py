@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 
 from windrow.algebra.types import Kind
 from windrow.errors import SourceError
-from windrow.execution.malformed_rows import MALFORMED, TIME, Shape
+from windrow.execution.malformed_rows import MALFORMED, TIME, RowShape
 from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, quoted, timed
 from windrow.spark.sources.malformed_rows import raised, telling
 from windrow.spark.sources.spark_types import to_spark, without_maps
@@ -81,7 +81,7 @@ class _Values:
 class _Telling:
     """What is told of a row that is none."""
 
-    shape: Shape
+    shape: RowShape
     place: Column | None
     text: Column
     values: Sequence[Column] = ()
@@ -111,7 +111,7 @@ def parse(
     kept = rows.columns[3:]
     values = _converted(frame, stream, [row.getField(name) for name in _fields(stream, names, how)])
     in_lines = place is not None and in_files
-    shape = Shape.of(stream, how.kind, names, delimiter=how.delimiter, in_lines=in_lines)
+    shape = RowShape.of(stream, how.kind, names, delimiter=how.delimiter, in_lines=in_lines)
     checked = _Values(values.columns, [*broken, *values.faults])
     found = _sound(checked, how, stream, _Telling(shape, F.col(_PLACE), F.col(_TEXT)))
     return _unpacked(rows.select(found.alias(_ROW), *map(F.col, kept)), stream, how)
@@ -216,7 +216,7 @@ def parse_csv(
     faults = [~F.is_valid_utf8(value) for value, text in zip(raw, texts, strict=True) if text]
     broken = [F.col(_CORRUPT).isNotNull(), *(F.coalesce(fault, F.lit(False)) for fault in faults)]
     header = tuple(given)
-    shape = Shape.of(stream, "csv", names, delimiter=how.delimiter, in_lines=True, header=header)
+    shape = RowShape.of(stream, "csv", names, delimiter=how.delimiter, in_lines=True, header=header)
     checked = _Values(values.columns, [*broken, *values.faults])
     found = _sound(checked, how, stream, _Telling(shape, place, line, raw))
     return _unpacked(frame.select(found.alias(_ROW), *order), stream, how)

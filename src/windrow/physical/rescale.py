@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.algebra.expressions import Column
+from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, TableJoin
 from windrow.algebra.types import BIGINT
 from windrow.errors import StateError
@@ -225,11 +225,11 @@ def _candidates(program: RelationalProgram, unit: GeneralUnit) -> dict[str, tupl
             names += [*below, outputs.get(id(node))]
             if isinstance(node, Aggregate):
                 keys = enumerate(key for _, key in node.keys)
-                routed = [n for n, key in keys if isinstance(key, Column) and key.name in below]
+                routed = [n for n, key in keys if isinstance(key, ColumnRef) and key.name in below]
                 names += [f"{mark}k{n}" for n in routed for mark in ("", "#")]
         if isinstance(operator, Matched):
             keys = enumerate(operator.kept.keys)
-            names += [f"#key{n}" for n, key in keys if isinstance(key, Column) and key.name in names]
+            names += [f"#key{n}" for n, key in keys if isinstance(key, ColumnRef) and key.name in names]
         found[place] = operator, [name for name in dict.fromkeys([*names, *anywhere]) if name is not None]
     return found
 
