@@ -98,8 +98,10 @@ class Tail:
 
     >>> tail = Tail("top", "top@1", ReadPosition(3))
     >>> tail.add([(ReadPosition(4), b"four"), (ReadPosition(5), b"five")])
-    >>> tail.after(ReadPosition(3)), tail.after(ReadPosition(5))
-    ((Place(commit=5, part=2147483647), b'fourfive'), (Place(commit=5, part=2147483647), b''))
+    >>> tail.after(ReadPosition(3))
+    (ReadPosition(commit=5, part=2147483647), b'fourfive')
+    >>> tail.after(ReadPosition(5))
+    (ReadPosition(commit=5, part=2147483647), b'')
     """
 
     def __init__(self, name: str, id_: str, start: ReadPosition, most: int = 0) -> None:
