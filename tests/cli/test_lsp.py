@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.cli.lsp import LanguageServer
-from windrow.language import completion
+from windrow.language import editor
 
 URI = "file:///q.cql"
 TEXT = """\
@@ -114,7 +114,7 @@ def test_the_grammar_knows_the_words_that_are_completed() -> None:
     known = [
         re.compile(each["match"].replace("(?i)", ""), re.IGNORECASE) for each in parts if "match" in each
     ]
-    lists = completion._CLAUSES, completion._WINDOW, completion._UNITS, completion._DECLARED
-    words = " ".join((*completion._STATEMENTS, *lists)).split()
+    lists = editor._CLAUSES, editor._WINDOW, editor._UNITS, editor._DECLARED
+    words = " ".join((*editor._STATEMENTS, *lists)).split()
     called = {"UNNEST", "CAST"}  # these are written as functions are
     assert [word for word in words if word not in called and not any(e.fullmatch(word) for e in known)] == []

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from windrow.algebra.catalog import Stream
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef
 
 Row = tuple[int, int, int]
 

@@ -9,9 +9,9 @@ import pytest
 
 from windrow.errors import QueryError
 from windrow.language.compile import Catalog, compile_query, declare_stream
-from windrow.language.depth import MAX_DEPTH, MAX_NESTING
 from windrow.language.parse import parse_query
 from windrow.language.printer import print_query
+from windrow.language.shape import MAX_DEPTH, MAX_NESTING
 
 T = TypeVar("T")
 CATALOG = Catalog(declare_stream("t", "a BOOLEAN, i INT, s STRING, ts TIMESTAMP"))

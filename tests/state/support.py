@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from windrow.state.chunk import chunk_writer
 from windrow.state.crash import crash_point
+from windrow.state.manifest import Facts
 from windrow.state.names import new_chunk_name
 from windrow.state.object_store import ObjectStore
 from windrow.state.reader import open_chunk
-from windrow.state.refs import Facts
 from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
     from windrow.state.chunk import Key, Section
     from windrow.state.log import CommitLog
-    from windrow.state.manifest import Manifest
+    from windrow.state.manifest import ChunkRef, Manifest
     from windrow.state.reader import OpenChunk
-    from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
 
 

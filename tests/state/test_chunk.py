@@ -15,8 +15,8 @@ from tests.state.support import numbers, overwrite, write_chunk
 
 from windrow.errors import StateError
 from windrow.state.chunk import chunk_writer
+from windrow.state.manifest import ChunkRef, Facts
 from windrow.state.reader import open_chunk
-from windrow.state.refs import ChunkRef, Facts
 from windrow.state.store import Store
 
 NAMES = pa.table(

@@ -21,7 +21,7 @@ from windrow.state.reader import open_chunk
 from windrow.state.store import LocalStore, Store
 
 if TYPE_CHECKING:
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef
 
 
 @st.composite

@@ -28,8 +28,7 @@ from windrow.state.sweep import sweep
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from windrow.state.manifest import Manifest
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef, Manifest
 
 points = st.builds("{}:{}".format, st.sampled_from(crash.POINTS), st.integers(1, 3))
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from windrow.errors import StateError
 from windrow.state.manifest import (
     FORMAT,
+    ChunkRef,
+    Facts,
     Manifest,
     OutboxEntry,
     QueryState,
@@ -21,7 +23,6 @@ from windrow.state.manifest import (
     StreamState,
 )
 from windrow.state.names import DRIVER
-from windrow.state.refs import ChunkRef, Facts
 from windrow.windows.progress import Progress
 
 names = st.text(max_size=6)

@@ -24,10 +24,9 @@ from windrow.archive.snapshot import STREAM, Snapshot
 from windrow.archive.upkeep import NewPiece, Stock
 from windrow.errors import DataError, QueryError, StateError, nearest
 from windrow.state.log import CommitLog
-from windrow.state.manifest import SourceState, StreamState
+from windrow.state.manifest import ChunkRef, SourceState, StreamState
 from windrow.state.names import new_chunk_name
 from windrow.state.object_store import open_store
-from windrow.state.refs import ChunkRef
 from windrow.state.store import Store
 from windrow.state.sweep import sweep
 

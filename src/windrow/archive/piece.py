@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from windrow.state.crash import crash_point
-from windrow.state.refs import ChunkRef, Facts
+from windrow.state.manifest import ChunkRef, Facts
 from windrow.state.store import damaged, explained
 
 if TYPE_CHECKING:

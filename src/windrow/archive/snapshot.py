@@ -19,9 +19,8 @@ from windrow.archive.piece import Piece, living
 from windrow.archive.search import KeyRange
 from windrow.errors import DataError, StateError
 from windrow.state.history import History
-from windrow.state.manifest import Manifest, SourceState
+from windrow.state.manifest import ChunkRef, Manifest, SourceState
 from windrow.state.object_store import open_store
-from windrow.state.refs import ChunkRef
 from windrow.state.store import Store
 
 #: the name of the one stream of an archive in its manifests

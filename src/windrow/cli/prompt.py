@@ -18,7 +18,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.patch_stdout import patch_stdout
 from pygments.lexers.sql import SqlLexer
 
-from windrow.language.completion import completions, word_before
+from windrow.language.editor import completions, word_before
 from windrow.redaction import redacted
 
 if TYPE_CHECKING:

@@ -53,8 +53,7 @@ if TYPE_CHECKING:
     from windrow.kernels.relational.tables import Values
     from windrow.kernels.shared.request import WindowRequest
     from windrow.kernels.shared.shared_state import Ledger
-    from windrow.state.manifest import Manifest, QueryState, StreamState
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef, Manifest, QueryState, StreamState
 
 #: a query that is not due takes in what is new when this many files wait for it
 MOST_WAITING = 32

@@ -25,7 +25,7 @@ from windrow.state.reader import open_chunk
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Table
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef
     from windrow.state.store import Store
     from windrow.windows.domain import Instant
 

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord
     from windrow.state.chunk import Key
     from windrow.state.log import CommitLog
-    from windrow.state.manifest import Manifest
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef, Manifest
 
 
 def check_shards(shards: int) -> None:

@@ -20,7 +20,7 @@ from windrow.windows.domain import INFINITY, Instant
 if TYPE_CHECKING:
     from windrow.engine.records import StreamRecord
     from windrow.execution.delta_file import WriteTarget
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef
 
 #: so many files of a size are put together, up to so many bytes
 TOGETHER, MOST_BYTES = 8, 16 << 20

@@ -25,8 +25,7 @@ from windrow.engine.records import schema_of
 from windrow.errors import DataError, StateError
 from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.kernels.relational.tables import TableContents
-from windrow.state.manifest import SourceState, StreamState
-from windrow.state.refs import read_instant, write_instant
+from windrow.state.manifest import SourceState, StreamState, read_instant, write_instant
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:

@@ -55,8 +55,7 @@ if TYPE_CHECKING:
     from windrow.language.catalog import StandingQuery
     from windrow.physical.units import Unit
     from windrow.spark.frames import DataFrame, SparkSession
-    from windrow.state.manifest import Manifest
-    from windrow.state.refs import Facts
+    from windrow.state.manifest import Facts, Manifest
     from windrow.state.store import Store
     from windrow.windows.domain import Instant
 

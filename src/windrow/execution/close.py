@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from windrow.execution.shared import Seed, SharedWork
     from windrow.kernels.panes.program import Level
     from windrow.physical.units import GeneralUnit
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef
     from windrow.windows.grid import SlideGrid
 
 

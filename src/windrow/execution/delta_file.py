@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from windrow.algebra.types import DataType
     from windrow.kernels.panes.program import Level, PaneProgram
     from windrow.state.chunk import ChunkWriter
+    from windrow.state.manifest import ChunkRef
     from windrow.state.reader import OpenChunk
-    from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
 
 

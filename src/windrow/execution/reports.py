@@ -26,7 +26,7 @@ from windrow.state.names import RESERVED
 
 if TYPE_CHECKING:
     from windrow.kernels.intake import Observed
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef
 
 
 @contextmanager

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from windrow.kernels.panes.program import Level, PaneProgram
     from windrow.kernels.shared.shared_state import Ledger, SharedEpoch
     from windrow.kernels.state import State
+    from windrow.state.manifest import ChunkRef
     from windrow.state.reader import OpenChunk
-    from windrow.state.refs import ChunkRef
 
 #: states waiting in memory are merged when there are this many
 _MANY_ROWS = 1 << 20

@@ -25,9 +25,9 @@ from windrow.language.binder.bound_statements import BoundStatement, DeclareStre
 from windrow.language.binder.queries import bind_query
 from windrow.language.binder.statements import bind_statement
 from windrow.language.catalog import Catalog
-from windrow.language.depth import has_room, roomy, too_deep
 from windrow.language.once import bind_once
 from windrow.language.parse import parse_query, parse_script
+from windrow.language.shape import has_room, roomy, too_deep
 from windrow.language.syntax import SelectOnce
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from sqlglot import exp
 
 from windrow.algebra.functions.sql_text import LONG_CHAIN
 from windrow.errors import QueryError, Span
-from windrow.language.depth import MAX_DEPTH, too_deep
 from windrow.language.literals import negated
+from windrow.language.shape import MAX_DEPTH, too_deep
 from windrow.language.syntax import (
     Apply,
     Constant,

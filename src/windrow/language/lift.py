@@ -32,10 +32,9 @@ from typing import TYPE_CHECKING, NoReturn
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language import lift_literals
-from windrow.language.lift_laterals import lift_laterals
 from windrow.language.lift_literals import Cursor
 from windrow.language.shape import is_misspelt, unexpected
-from windrow.language.syntax import FrameSyntax, words
+from windrow.language.syntax import FrameSyntax, Unnesting, words
 from windrow.language.tokens import Token, TokenKind, Tokens
 from windrow.language.vocabulary import begins_operand, ends_operand, is_keyword
 from windrow.language.window_functions import TableFunction, lift_table_functions
@@ -43,8 +42,7 @@ from windrow.language.windows import ReadExpression, parse_window
 from windrow.windows.units import Quantity
 
 if TYPE_CHECKING:
-    from windrow.language.syntax import Node, Unnesting, WindowSyntax
-
+    from windrow.language.syntax import Node, WindowSyntax
 
 _WORDS = {word.value: word for word in StreamWord if word.value}
 _ENDS_LIST = words("FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT MINUS INTERSECT )")
@@ -393,3 +391,46 @@ def _refuse_misplaced(kept: list[Token], windows: dict[int, WindowSyntax], brack
             span=bracket.span,
             hint="a window stands directly after a stream or a nested query in FROM",
         )
+
+
+# ------------------------------------------------------------ LATERAL VIEW
+#
+# `LATERAL VIEW [OUTER] explode(x) t AS a`, which follows FROM. sqlglot is not shown it.
+
+
+UNNESTING = ("UNNEST", "EXPLODE", "POSEXPLODE")
+
+
+def lift_laterals(lifted: Lifted, expression: ReadExpression) -> None:
+    """Take all LATERAL VIEWs."""
+    tokens = lifted.tokens
+    for index in range(len(tokens)):
+        if tokens.words(index, 2) == ("LATERAL", "VIEW"):
+            cursor = Cursor(tokens)
+            cursor.index = index + 2
+            lifted.laterals[tokens[index].start] = _lateral(cursor, index, expression)
+            lifted.blank(*range(index, cursor.index))
+
+
+def _lateral(cursor: Cursor, begin: int, expression: ReadExpression) -> Unnesting:
+    outer = cursor.take("OUTER")
+    function, place = cursor.word.removesuffix("_OUTER"), cursor.here.span if not cursor.done else None
+    if function not in UNNESTING:
+        raise QueryError(
+            "LATERAL VIEW takes explode(…) or posexplode(…)",
+            code="not-supported",
+            span=place or cursor.tokens[begin].span,
+            hint="write LATERAL VIEW explode(x) t AS a",
+        )
+    outer = outer or cursor.word.endswith("_OUTER")
+    cursor.index += 1
+    array = expression(cursor.parenthesis())
+    alias = cursor.name("a name") if _is_name(cursor) else None
+    columns = [cursor.name("a column")] if cursor.take("AS") else []
+    while columns and cursor.take(","):
+        columns.append(cursor.name("a column"))
+    return Unnesting(cursor.span_since(begin), function, array, alias, tuple(columns), outer)
+
+
+def _is_name(cursor: Cursor) -> bool:
+    return not cursor.done and cursor.here.is_name and not is_keyword(cursor.tokens, cursor.index)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from windrow.credentials import refuse_literals
 from windrow.errors import QueryError, Span, nearest
-from windrow.language.depth import MAX_DEPTH, too_deep
 from windrow.language.literals import CALENDAR, interval, plain_number
-from windrow.language.shape import unexpected
+from windrow.language.shape import MAX_DEPTH, too_deep, unexpected
 from windrow.language.syntax import Constant, placed
 from windrow.language.tokens import Token, TokenKind, Tokens
 from windrow.language.vocabulary import begins_operand, is_keyword

@@ -1,9 +1,8 @@
 """Text to syntax trees: the entrance to the language.
 
 The way of a text: `tokens` cuts it up, `statements` finds the statements, `lift` takes windows, stream
-words and literals out of each SELECT, sqlglot reads the SQL that is left (`sql`), `convert` and
-`expressions` turn its tree into ours (`syntax`). All that goes wrong is a `QueryError` that knows its
-place in the text.
+words and literals out of each SELECT, and `sql` has sqlglot read what is left and turns its tree into ours
+(`syntax`). All that goes wrong is a `QueryError` that knows its place in the text.
 
 >>> parse_query("SELECT max(price) FROM bids [RANGE 4 MINUTES SLIDE 1 MINUTE]").sources[0].window.clause.slide
 Quantity(value=1, unit='MINUTES')
@@ -24,8 +23,8 @@ from contextlib import contextmanager
 
 from windrow.errors import QueryError, Span
 from windrow.language.columns import StreamOptions, read_columns, read_stream_options
-from windrow.language.depth import check_nesting, has_room, roomy, too_deep
 from windrow.language.lift_literals import Cursor
+from windrow.language.shape import check_nesting, has_room, roomy, too_deep
 from windrow.language.sql import read_expression, read_query
 from windrow.language.statements import read_script
 from windrow.language.syntax import ColumnDef, Node, QueryExpression, Statement

@@ -53,8 +53,8 @@ from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.language.binder.names import call_sql, describe
-from windrow.language.depth import roomy
 from windrow.language.parse import parse_expression
+from windrow.language.shape import roomy
 from windrow.language.vocabulary import RESERVED
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language.converter import Converter
-from windrow.language.lift_laterals import UNNESTING
+from windrow.language.lift import UNNESTING
 from windrow.language.syntax import (
     FromEntry,
     Name,

@@ -1,27 +1,466 @@
-"""From tokens to a syntax tree, through sqlglot: the one place that calls it.
+"""SQL: from tokens to a syntax tree, through sqlglot; the one place that calls it.
 
 Whatever goes wrong inside, only a `QueryError` comes out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import ClassVar
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from windrow.errors import QueryError
-from windrow.language.convert import QueryConverter
-from windrow.language.depth import check_depth, check_nesting
+from windrow.algebra.plan import StreamWord
+from windrow.errors import QueryError, Span
+from windrow.language.converter import OPERATORS, UNCLEAR, Converter, Using
 from windrow.language.lift import Lifted, lift, refuse_before_select
-from windrow.language.shape import check_shape, unexpected
-from windrow.language.tokens import Tokens
+from windrow.language.literals import number
+from windrow.language.shape import MAX_DEPTH, check_depth, check_nesting, check_shape, too_deep, unexpected
+from windrow.language.sources import SourceConverter
+from windrow.language.syntax import (
+    Apply,
+    CastTo,
+    Constant,
+    ExistsTest,
+    Name,
+    Node,
+    OverCall,
+    QueryExpression,
+    ScalarQuery,
+    Select,
+    SelectItem,
+    SetOperation,
+    Star,
+    Unnesting,
+    WStream,
+    enclosed,
+    grown,
+    hull,
+    words,
+)
+from windrow.language.tokens import Token, TokenKind, Tokens
+from windrow.language.window_functions import with_window_key
 
-if TYPE_CHECKING:
-    from windrow.language.syntax import Node, QueryExpression, SelectItem
+# ------------------------------------------------------------ conversion
+#
+# A node of sqlglot may have dozens of optional parts. Each is converted by a function that lists the parts
+# it understands; any other part is refused, so nothing that was written is ever lost on the way.
+# Functions come as calls by name, because the skeleton hides their names from sqlglot.
+
+
+#: Spark's `ltrim(characters, text)`; the registry has the text first, and so has `btrim`
+_CHARACTERS_FIRST = frozenset({"trim", "ltrim", "rtrim"})
+_OVER = "write SUM(x) OVER (PARTITION BY k ORDER BY ts ROWS 9 PRECEDING), or ROW_NUMBER() OVER (ORDER BY …)"
+_ALL_COLUMNS = ("`*` gives all columns", "list the columns to leave some out")
+
+
+def _column(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this", "table", "db", "catalog"})
+    parts = [node.args[part] for part in ("catalog", "db", "table", "this") if node.args.get(part)]
+    star = isinstance(parts[-1], exp.Star)
+    if star:
+        if len(parts) > 2:
+            raise self.refusal(node, "this name has too many parts", "write stream.*")
+        return _qualified_star(self, parts[0], parts[1])
+    tokens = [self.token_of(part) for part in parts]
+    start = tokens[0].start
+    if start in self.lifted.wstreams:
+        return _wstream(self, tokens[0])
+    if start in self.lifted.atoms:
+        return self.lifted.atoms[start]
+    span = hull(token.span for token in tokens)
+    return self.using.resolve(Name(span, tuple(token.name for token in tokens)))
+
+
+def _qualified_star(self: Converter, qualifier: exp.Expr, star: exp.Expr) -> Node:
+    self.only(star, (), *_ALL_COLUMNS)
+    name = self.name_of(qualifier)
+    return Star(name.span.to(self.token_of(star).span), name.name)
+
+
+def _star(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, (), *_ALL_COLUMNS)
+    return Star(self.token_of(node).span)
+
+
+def _wstream(self: Converter, word: Token) -> Node:
+    inside = self.lifted.wstreams[word.start]
+    close = self.tokens[self.tokens.at(inside.span.end)]
+    window = self.lifted.windows.pop(close.start)
+    return WStream(word.span.to(window.span), self.items(inside), window)
+
+
+def _literal(self: Converter, node: exp.Expr) -> Node:
+    token = self.token_of(node)
+    if token.start in self.lifted.atoms:
+        return self.lifted.atoms[token.start]
+    if token.kind is TokenKind.STRING:
+        return Constant(token.span, token.value, "STRING")
+    return number(token)
+
+
+def _paren(self: Converter, node: exp.Expr) -> Node:
+    inner = self.convert(node.this)
+    span = enclosed(inner.span, self.tokens)
+    if span == inner.span:
+        raise self.unclear_order(node)  # a parenthesis that sqlglot made up
+    return replace(inner, span=span)
+
+
+def _call(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this", "expressions"})
+    word = self.token_of(node)
+    open_at = self.tokens.at(word.end)
+    if not word.is_name or self.tokens.word(open_at) != "(":
+        raise self.refusal(node, "this is not the name of a function")
+    span = word.span.to(self.tokens[self.tokens.partner[open_at]].span)
+    parts = node.expressions
+    if word.start in self.lifted.types:
+        return _cast(self, node, word, span)
+    distinct = len(parts) == 1 and isinstance(parts[0], exp.Distinct)
+    if distinct:
+        self.only(parts[0], {"expressions"})
+        parts = parts[0].expressions
+    name = self.lifted.functions.get(word.start) or word.name.lower()
+    args = self.all(parts)
+    if name in _CHARACTERS_FIRST and len(args) == 2:
+        args = args[::-1]
+    if name == "count_if" and len(args) == 1 and not distinct:
+        return Apply(span, "count", (Star(span),), where=args[0])
+    return Apply(span, name, args, distinct=distinct)
+
+
+def _cast(self: Converter, node: exp.Expr, word: Token, span: Span) -> Node:
+    """CAST and TRY_CAST; the type is the second argument in the skeleton."""
+    if len(node.expressions) != 2:
+        raise self.refusal(node, f"{word.word} takes one value", f"write {word.word}(x AS BIGINT)")
+    type_span = self.lifted.types[word.start]
+    type_text = self.tokens.text[type_span.start : type_span.end]
+    return CastTo(span, self.convert(node.expressions[0]), type_text, safe=word.word == "TRY_CAST")
+
+
+def _postfix_cast(self: Converter, node: exp.Expr) -> Node:
+    operand = self.convert(node.this)
+    sign = self.tokens.at(operand.span.end)
+    while self.tokens.word(sign) == ")":
+        sign += 1
+    type_span = self.lifted.types[self.tokens[sign].start]
+    return CastTo(operand.span.to(type_span), operand, self.tokens.text[type_span.start : type_span.end])
+
+
+def _filter(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this", "expression"})
+    call, where = self.convert(node.this), self.convert(node.args["expression"].this)
+    if not isinstance(call, Apply):
+        raise self.refusal(node, "FILTER follows an aggregate", "write SUM(x) FILTER (WHERE …)")
+    span = grown(call.span.to(where.span), self.tokens, right=[")"])
+    if call.where is not None:
+        where = Apply(where.span, "and", (call.where, where))
+    return replace(call, span=span, where=where)
+
+
+def _exists(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this"}, "EXISTS takes a query", "write EXISTS (SELECT …)")
+    query = self.query(node.this)
+    span = grown(enclosed(query.span, self.tokens), self.tokens, left=[{"EXISTS"}])
+    return ExistsTest(span, query, negated=False)
+
+
+def _scalar(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this"}, "a query that is a value has no alias of its own", "put the alias outside")
+    query = self.query(node.this)
+    return ScalarQuery(enclosed(query.span, self.tokens), query)
+
+
+def _over(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this", "partition_by", "order", "over"}, "this does not stand in OVER", _OVER)
+    call = self.convert(node.this)
+    if not isinstance(call, Apply):
+        raise self.refusal(node, "OVER follows a call", _OVER)
+    order = node.args.get("order")
+    keys = tuple(self.ordered(part) for part in order.expressions) if order is not None else ()
+    partition = self.all(node.args.get("partition_by") or ())
+    open_at = self.tokens.at(call.span.end)
+    while self.tokens.word(open_at) != "(":
+        open_at += 1
+    inside = self.tokens[open_at].start
+    span = call.span.to(self.tokens[self.tokens.partner[open_at]].span)
+    frame, ignores = self.lifted.frames.get(inside), inside in self.lifted.ignoring
+    return OverCall(span, call, partition, keys, frame, ignores)
+
+
+def _bracket(self: Converter, node: exp.Expr) -> Node:
+    """`x[0]` and `x['k']`."""
+    whole, (index,) = self.convert(node.this), node.expressions
+    place = self.convert(index)
+    close = self.tokens.at(place.span.end)
+    return Apply(whole.span.to(self.tokens[close].span), "element", (whole, place))
+
+
+def _dot(self: Converter, node: exp.Expr) -> Node:
+    """`f(x).a`: a field of a value that is no column."""
+    whole, token = self.convert(node.this), self.name_of(node.expression)
+    name = Constant(token.span, token.name, "STRING")
+    return Apply(whole.span.to(token.span), "get_field", (whole, name))
+
+
+OPERANDS: dict[type[exp.Expr], Callable[[Converter, exp.Expr], Node]] = {
+    exp.Column: _column,
+    exp.Star: _star,
+    exp.Literal: _literal,
+    exp.Paren: _paren,
+    exp.Anonymous: _call,
+    exp.Cast: _postfix_cast,
+    exp.TryCast: _postfix_cast,
+    exp.Filter: _filter,
+    exp.Exists: _exists,
+    exp.Subquery: _scalar,
+    exp.Window: _over,
+    exp.Bracket: _bracket,
+    exp.Dot: _dot,
+}
+_SUBQUERY = ("a query stands in parentheses", "write (SELECT …)")
+REFUSED: dict[type[exp.Expr], tuple[str, str | None]] = {
+    exp.Select: _SUBQUERY,
+    exp.Union: _SUBQUERY,
+    exp.Except: _SUBQUERY,
+    exp.Tuple: ("a list of values is not a value", "compare the values one by one, joined by AND"),
+    exp.Distinct: ("DISTINCT does not stand here", "write COUNT(DISTINCT x) or SELECT DISTINCT"),
+    exp.Order: ("aggregates take no ORDER BY", "use FIRST, LAST or TOP_K"),
+    exp.Alias: ("an alias does not stand here", "aliases stand in the select list and in FROM"),
+}
+
+
+_SELECT_PARTS = frozenset(
+    {
+        "with_",
+        "expressions",
+        "distinct",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "qualify",
+        "order",
+        "limit",
+    }
+)
+_ORDER_WORDS = words("ASC DESC NULLS FIRST LAST")
+_AFTER_SET = (
+    "UNION, EXCEPT and INTERSECT take no ORDER BY and LIMIT",
+    "write SELECT * FROM (… UNION ALL …) ORDER BY … LIMIT n; of one side, put it into parentheses",
+)
+_AFTER_PARENTHESES = (
+    "a query in parentheses takes no ORDER BY and LIMIT",
+    "write it inside the parentheses, or SELECT * FROM (…) ORDER BY … LIMIT n",
+)
+_SET_WORDS = words("UNION EXCEPT MINUS INTERSECT")
+
+
+class QueryConverter(SourceConverter):
+    """Converts one statement."""
+
+    expressions: ClassVar = OPERANDS | OPERATORS
+    refused: ClassVar = REFUSED
+    unclear: ClassVar = UNCLEAR
+
+    def query(self, node: exp.Expr) -> QueryExpression:
+        """A SELECT, or a set operation."""
+        with self.deeper():
+            if isinstance(node, exp.Subquery):
+                return self._nested(node)
+            if isinstance(node, exp.SetOperation):
+                return self._set_operation(node)
+            if isinstance(node, exp.Select):
+                return self._select(node)
+        hint = "write SELECT, UNION, INTERSECT or EXCEPT"
+        raise self.refusal(node, "this is not part of the language", hint)
+
+    def _nested(self, node: exp.Subquery) -> QueryExpression:
+        trailing = any(node.args.get(part) for part in ("order", "limit"))
+        self.only(node, {"this", "with_"}, *(_AFTER_PARENTHESES if trailing else ()))
+        with self.names_of(node):
+            inner = self.query(node.this)
+        return replace(inner, span=enclosed(inner.span, self.tokens))
+
+    # WITH.
+
+    @contextmanager
+    def names_of(self, node: exp.Expr) -> Iterator[None]:
+        """The names a WITH of this node gives, for as long as it is converted."""
+        with self.ctes.scope():
+            clause = node.args.get("with_")
+            for cte in clause.expressions if clause is not None else ():
+                self._define(cte)
+            yield
+
+    def _define(self, cte: exp.Expr) -> None:
+        self.only(cte, {"this", "alias"})
+        alias = cte.args["alias"]
+        self.only(alias, {"this"}, "WITH does not rename columns", "rename them in the SELECT")
+        copies = self.ctes.copies
+        query = self.query(cte.this)
+        self.ctes.define(self.name_of(alias.this).name, query, copies)
+
+    # Set operations.
+
+    def _set_operation(self, node: exp.SetOperation) -> QueryExpression:
+        kind = type(node).__name__.upper()
+        if node.args.get("by_name"):
+            raise self._refused_set_operation(
+                node, f"{kind} BY NAME is not part of the language", "select the columns in the same order"
+            )
+        self.only(node, {"this", "expression", "with_", "distinct"}, *_AFTER_SET)
+        if _sides(node) > MAX_DEPTH:
+            raise too_deep(self.tokens.span)
+        with self.names_of(node):
+            left, right = self.query(node.this), self.query(node.expression)
+        distinct = bool(node.args.get("distinct"))
+        return SetOperation(left.span.to(right.span), kind, left, right, distinct)
+
+    def _refused_set_operation(self, node: exp.SetOperation, message: str, hint: str) -> QueryError:
+        at = self.tokens.at(self.place(node.this).end)
+        while at < len(self.tokens) - 1 and self.tokens.word(at) not in _SET_WORDS:
+            at += 1
+        return QueryError(message, code="not-supported", span=self.tokens[at].span, hint=hint)
+
+    # SELECT.
+
+    def _select(self, node: exp.Select) -> Select:
+        self.only(node, _SELECT_PARTS)
+        outer, self.using = self.using, Using()
+        around, self.unnests = self.unnests, []
+        try:
+            with self.names_of(node):
+                return self._select_parts(node)
+        finally:
+            self.using, self.unnests = outer, around
+
+    def _select_parts(self, node: exp.Select) -> Select:
+        sources, on = self.from_clause(node)
+        where = self._condition(node, "where")
+        group_by = self._group_by(node.args.get("group"))
+        having, qualify = self._condition(node, "having"), self._condition(node, "qualify")
+        items = tuple(self._unnested(self.item(part)) for part in node.expressions)
+        order_by, limit = self._order_by(node.args.get("order")), self._limit(node.args.get("limit"))
+        self.using.refuse_star(items)
+        nodes = [*items, *sources, *on, *group_by, *(expression for expression, _ in order_by)]
+        span = hull(part.span for part in [*nodes, where, having, qualify, limit] if part is not None)
+        select = self.tokens.before(items[0].span.start)
+        while select > 0 and self.tokens.word(select) != "SELECT":
+            select -= 1
+        span = self._to_the_end(span.to(self.tokens[select].span))
+        select_parts = Select(
+            span,
+            items=items,
+            sources=self.with_stray_window(sources, span),
+            word=self.lifted.words.get(self.tokens[select].start, StreamWord.AUTO),
+            distinct=self._distinct(node),
+            unnests=(*self._laterals(span), *self.unnests),
+            on=on,
+            where=where,
+            group_by=group_by,
+            having=having,
+            qualify=qualify,
+            order_by=order_by,
+            limit=limit,
+        )
+        return with_window_key(select_parts)
+
+    def _laterals(self, span: Span) -> list[Unnesting]:
+        """The LATERAL VIEWs of a SELECT; those of nested ones are taken already."""
+        own = [start for start in self.lifted.laterals if span.start <= start < span.end]
+        return [self.lifted.laterals.pop(start) for start in sorted(own)]
+
+    def _unnested(self, item: SelectItem) -> SelectItem:
+        """explode(x) in a select list is a column of what it unnests."""
+        call = item.expression
+        if not isinstance(call, Apply) or call.function.upper() not in ("EXPLODE", "UNNEST"):
+            return item
+        if len(call.args) != 1:
+            hint = f"write {call.function}(x)"
+            raise QueryError(f"{call.function} takes an array", code="wrong-arity", span=call.span, hint=hint)
+        name = item.alias or ("col" if call.function.upper() == "EXPLODE" else "unnest")
+        self.unnests.append(Unnesting(call.span, "EXPLODE", call.args[0], None, (name,)))
+        return replace(item, expression=Name(call.span, (name,)))
+
+    def _to_the_end(self, span: Span) -> Span:
+        """A SELECT reaches to the end of its parenthesis, or to the next set operation."""
+        index = self.tokens.at(span.end)
+        while index < len(self.tokens) and self.tokens.word(index) not in _SET_WORDS | {")"}:
+            index = self.tokens.partner[index] + 1 if self.tokens.word(index) == "(" else index + 1
+        return Span(span.start, max(span.end, self.tokens[index - 1].end))
+
+    def item(self, node: exp.Expr) -> SelectItem:
+        """An expression of a select list, with its alias."""
+        if not isinstance(node, exp.Alias):
+            expression = self.convert(node)
+            return SelectItem(expression.span, expression, None)
+        self.only(node, {"this", "alias"})
+        expression = self.convert(node.this)
+        alias = self.name_of(node.args["alias"])
+        return SelectItem(expression.span.to(alias.span), expression, alias.name)
+
+    def _distinct(self, node: exp.Select) -> bool:
+        distinct = node.args.get("distinct")
+        if distinct is None:
+            return False
+        self.only(distinct, ())
+        return True
+
+    def _condition(self, node: exp.Select, part: str) -> Node | None:
+        clause = node.args.get(part)
+        return self.convert(clause.this) if clause is not None else None
+
+    def _group_by(self, node: exp.Expr | None) -> tuple[Node, ...]:
+        if node is None:
+            return ()
+        if node.args.get("all"):
+            raise self.refusal(node, "GROUP BY ALL is not part of the language", "list the columns")
+        self.only(node, {"expressions"})
+        parts = node.expressions
+        if len(parts) == 1 and isinstance(parts[0], exp.Tuple):
+            parts = parts[0].expressions
+        return tuple(self.convert(part) for part in parts)
+
+    def _order_by(self, node: exp.Expr | None) -> tuple[tuple[Node, bool], ...]:
+        if node is None:
+            return ()
+        self.only(node, {"expressions"})
+        return tuple(self.ordered(part) for part in node.expressions)
+
+    def ordered(self, node: exp.Expr) -> tuple[Node, bool]:
+        """A key of ORDER BY, and whether it is descending."""
+        self.only(node, {"this", "desc", "nulls_first"})
+        expression, descending = self.convert(node.this), bool(node.args.get("desc"))
+        if bool(node.args.get("nulls_first")) == descending:
+            span = grown(expression.span, self.tokens, right=[_ORDER_WORDS] * 3)
+            hint = "NULL comes first, and last with DESC; order by x IS NULL before x to change that"
+            raise QueryError("the place of NULL cannot be chosen", code="not-supported", span=span, hint=hint)
+        return expression, descending
+
+    def _limit(self, node: exp.Expr | None) -> Node | None:
+        if node is None:
+            return None
+        self.only(node, {"expression"})
+        return self.convert(node.args["expression"])
+
+
+def _sides(node: exp.Expr) -> int:
+    """How many queries are joined to one another from left to right."""
+    count = 1
+    while isinstance(node, exp.SetOperation):
+        count, node = count + 1, node.this
+    return count
+
+
+# ------------------------------------------------------------ reading
+
 
 _PREFIX = "SELECT "
 

@@ -25,9 +25,9 @@ from windrow.archive.declaration import ALLOCATIONS, Declaration
 from windrow.archive.layout import Mix, SaidOfLayout
 from windrow.errors import QueryError, nearest
 from windrow.language.columns import declared_columns, read_stream_options, with_watermark
-from windrow.language.depth import check_nesting
 from windrow.language.lift_literals import Cursor
 from windrow.language.once import read_once
+from windrow.language.shape import check_nesting
 from windrow.language.sql import read_query
 from windrow.language.syntax import (
     Analyze,

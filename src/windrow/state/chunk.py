@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from windrow.errors import StateError
 from windrow.state.crash import crash_point
-from windrow.state.refs import ChunkRef, Facts
+from windrow.state.manifest import ChunkRef, Facts
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:

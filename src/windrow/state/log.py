@@ -7,6 +7,8 @@ finds its next number taken, however late it wakes up; no clock and no lock is n
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from threading import RLock
@@ -14,7 +16,6 @@ from typing import TYPE_CHECKING, Self
 
 from windrow.errors import StateError
 from windrow.state.history import History
-from windrow.state.leases import Leases
 from windrow.state.manifest import Manifest
 from windrow.state.names import LOCK, ChunkName, commit_name
 from windrow.state.owner import (
@@ -36,6 +37,58 @@ if TYPE_CHECKING:
 
     from windrow.state.filelock import Lock
     from windrow.state.store import Store
+
+# ------------------------------------------------------------ leases
+#
+# Readers hold a commit; the sweep asks which commits it must leave alone.
+#
+# The floor is the oldest commit that must stay. It only rises, and never above a commit that somebody holds.
+
+
+class Leases:
+    """The commits held by readers of this process.
+
+    >>> leases = Leases(floor=1)
+    >>> with leases.pin(4):
+    ...     leases.raise_floor(9)
+    4
+    >>> leases.raise_floor(9)
+    9
+    """
+
+    def __init__(self, floor: int) -> None:
+        self._lock = threading.Lock()
+        self._pins: Counter[int] = Counter()
+        self._floor = floor
+
+    @property
+    def floor(self) -> int:
+        """The oldest commit that stays."""
+        return self._floor
+
+    @contextmanager
+    def pin(self, number: int) -> Iterator[None]:
+        """Keep a commit, and all after it, to the end of the block."""
+        with self._lock:
+            if number < self._floor:
+                hint = "only the last commits are kept; ask for a later one"
+                raise StateError(f"commit {number} is not kept", code="commit-missing", hint=hint)
+            self._pins[number] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._pins[number] -= 1
+                self._pins += Counter()  # drops what is down to zero
+
+    def raise_floor(self, wanted: int) -> int:
+        """Let go of what is older than `wanted`, as far as nobody holds it."""
+        with self._lock:
+            self._floor = max(self._floor, min([wanted, *self._pins]))
+            return self._floor
+
+
+# ------------------------------------------------------------ log
 
 
 class CommitLog:

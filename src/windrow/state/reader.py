@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from windrow.errors import StateError
 from windrow.state.chunk import FORMAT, HEAD, MAGIC, MARK, PACK, TRAILER, Section, TableSlice, root_checksum
-from windrow.state.refs import ChunkRef
+from windrow.state.manifest import ChunkRef
 from windrow.state.store import RESTORE, damaged, too_new
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ import pyarrow as pa
 from windrow.kernels.state import Chunk, State
 from windrow.state.chunk import chunk_writer
 from windrow.state.crash import crash_point
+from windrow.state.manifest import ChunkRef
 from windrow.state.reader import open_chunk
-from windrow.state.refs import ChunkRef
 
 if TYPE_CHECKING:
     from windrow.state.chunk import ChunkWriter

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from windrow.engine.output.outbox import Stored
     from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingQuery
-    from windrow.state.manifest import Manifest
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef, Manifest
     from windrow.state.store import Store
 
 

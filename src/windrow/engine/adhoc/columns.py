@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream
     from windrow.engine.adhoc.snapshot import QuestionSnapshot
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef
     from windrow.state.store import Store
 
 Columns = frozenset[str]

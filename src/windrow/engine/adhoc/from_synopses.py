@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from windrow.sharing.data import Datum
     from windrow.sharing.predicates import Predicate
     from windrow.sharing.questions import Need, QueryNeeds
-    from windrow.state.manifest import Manifest
-    from windrow.state.refs import ChunkRef
+    from windrow.state.manifest import ChunkRef, Manifest
     from windrow.state.store import Store
 
     Fetch = Callable[[], pl.DataFrame]

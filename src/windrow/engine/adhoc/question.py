@@ -41,8 +41,8 @@ from windrow.execution.kept_rows import empty_rows
 from windrow.kernels.relational.signed_rows import N, consolidated
 from windrow.kernels.relational.tables import AT
 from windrow.language.once import LATEST, WINDOW, answers_of
+from windrow.state.manifest import read_instant
 from windrow.state.names import DRIVER
-from windrow.state.refs import read_instant
 from windrow.windows.calendar import CalendarWindow, longest
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import INFINITY, Instant

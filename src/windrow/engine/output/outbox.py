@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.state.chunk import Key
-    from windrow.state.manifest import OutboxEntry
+    from windrow.state.manifest import ChunkRef, OutboxEntry
     from windrow.state.reader import OpenChunk
-    from windrow.state.refs import ChunkRef
     from windrow.state.store import Store
 
 

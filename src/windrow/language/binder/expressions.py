@@ -16,7 +16,7 @@ from windrow.algebra.types import BOOLEAN, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import literal, suffixed, written_type
 from windrow.language.binder.places import at, mistake, refuse
-from windrow.language.depth import children
+from windrow.language.shape import children
 from windrow.language.syntax import (
     Apply,
     CastTo,

@@ -19,7 +19,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from windrow.errors import QueryError, Span
-from windrow.language.depth import children
+from windrow.language.shape import children
 from windrow.language.syntax import Node, QueryExpression
 
 if TYPE_CHECKING:
