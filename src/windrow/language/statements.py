@@ -209,10 +209,28 @@ def read_statement(tokens: Tokens) -> Statement:
     """One statement, from all of the tokens."""
     check_nesting(tokens)
     tokens.partner  # noqa: B018  # refuses parentheses without a partner
+    _check_is_one(tokens)
     reader = _STATEMENTS.get(tokens.word(0))
     if reader is None:
         raise _unknown(tokens)
     return reader(Cursor(tokens))
+
+
+def _check_is_one(tokens: Tokens) -> None:
+    """No second statement begins inside of it: then a semicolon is missing."""
+    for index in range(1, len(tokens) - 1):
+        if tokens.word(index) == "CREATE" and tokens.word(index + 1) in (
+            "STREAM",
+            "TABLE",
+            "QUERY",
+            "ARCHIVE",
+        ):
+            raise QueryError(
+                f"`{tokens[index].text} {tokens[index + 1].text}` inside of a statement",
+                code="syntax",
+                span=tokens[index].span.to(tokens[index + 1].span),
+                hint=f"end the statement before it with a semicolon: `{tokens[index - 1].text};`",
+            )
 
 
 def _unknown(tokens: Tokens) -> QueryError:
