@@ -23,8 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.archive.archive import Archive, Updated
-from windrow.archive.declaration import Declaration, DoublyPartitioned, Partitioning, Wave
-from windrow.archive.upkeep import Upkeep
+from windrow.archive.declaration import Declaration, DoublyPartitioned, Partitioning, Upkeep, Wave
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from windrow.kernels.aggregates.partials import LiftedRows
 from windrow.kernels.aggregates.value_tables import Listed
 from windrow.kernels.state import PANE, TableLayout
 from windrow.spark.sources.generators.generator import Settings, bits, uniform
-from windrow.spark.sources.generators.network import src
+from windrow.spark.sources.generators.registry import src
 
 Ints = npt.NDArray[np.int64]
 

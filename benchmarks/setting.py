@@ -45,7 +45,7 @@ class Setting:
 
     def awake(self) -> SparkSession:
         """The session with its Python workers, of which Spark ends those that were idle for a minute."""
-        from windrow.spark.warmup import warm
+        from windrow.spark.session import warm
 
         warm(self.spark).join()
         return self.spark

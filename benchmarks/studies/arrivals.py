@@ -19,7 +19,7 @@ from windrow.engine import declared
 from windrow.kernels.executor import KernelExecutor
 from windrow.language.compile import compile_query
 from windrow.spark.sources.generators.generator import MICROS, Disorder, Settings
-from windrow.spark.sources.generators.traffic import TRAFFIC
+from windrow.spark.sources.generators.registry import TRAFFIC
 
 if TYPE_CHECKING:
     import numpy.typing as npt

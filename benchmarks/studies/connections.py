@@ -22,7 +22,7 @@ from windrow.engine import declared
 from windrow.language.compile import compile_query
 from windrow.optimizer.optimizer import normalise
 from windrow.spark.sources.generators.generator import Settings
-from windrow.spark.sources.generators.network import NETWORK
+from windrow.spark.sources.generators.registry import NETWORK
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit

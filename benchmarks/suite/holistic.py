@@ -104,7 +104,7 @@ def _panes(options: Options, distinct: int) -> list[Ints]:
     import numpy as np
 
     from windrow.spark.sources.generators.generator import Settings, bits
-    from windrow.spark.sources.generators.network import src
+    from windrow.spark.sources.generators.registry import src
 
     settings = Settings(keys=distinct)
     numbers = np.argsort(bits(settings.seed, "number", np.arange(distinct)))

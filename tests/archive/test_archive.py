@@ -23,9 +23,8 @@ from tests.archive.support import (
 
 from windrow.archive import archive as archiving
 from windrow.archive.archive import Archive
-from windrow.archive.declaration import Declaration, DoublyPartitioned, Wave
+from windrow.archive.declaration import Declaration, DoublyPartitioned, Upkeep, Wave
 from windrow.archive.snapshot import read_archive
-from windrow.archive.upkeep import Upkeep
 from windrow.errors import DataError, QueryError, StateError
 
 if TYPE_CHECKING:

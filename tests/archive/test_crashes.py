@@ -15,9 +15,8 @@ from tests.archive.support import SCHEMA, Row, rows_of, table
 from tests.support.crashes import Crash, crashing_at
 
 from windrow.archive.archive import Archive
-from windrow.archive.declaration import Declaration, DoublyPartitioned
+from windrow.archive.declaration import Declaration, DoublyPartitioned, Upkeep
 from windrow.archive.snapshot import read_archive
-from windrow.archive.upkeep import Upkeep
 from windrow.errors import StateError
 from windrow.state.crash import STATE_POINTS, VARIABLE
 

@@ -21,7 +21,7 @@ from windrow.algebra.types import Kind
 from windrow.cli import run_loop as running
 from windrow.cli.main import main
 from windrow.engine.output.schema import rows_schema
-from windrow.spark import warmup as warming
+from windrow.spark import session
 from windrow.spark.sources import Bounded
 
 
@@ -52,5 +52,5 @@ if __name__ == "__main__":
     connection.Windrow = Here  # type: ignore[assignment, misc]
     connection.open_url = read_file
     running._quiet = lambda engine: None
-    warming.warm = lambda spark: None  # type: ignore[assignment, return-value]
+    session.warm = lambda spark: None  # type: ignore[assignment, return-value]
     main(sys.argv[1:])

@@ -13,8 +13,7 @@ from tests.engine.archived import Archiving, values_of
 from tests.engine.driven import STREAM
 
 from windrow.archive import read_archive
-from windrow.archive.declaration import DoublyPartitioned
-from windrow.archive.upkeep import Upkeep
+from windrow.archive.declaration import DoublyPartitioned, Upkeep
 from windrow.engine.engine import Arrival
 from windrow.errors import QueryError, StateError
 

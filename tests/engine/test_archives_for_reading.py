@@ -16,7 +16,7 @@ from tests.engine.driven import STREAM
 from tests.engine.world import COLUMNS, OPTIONS
 
 from windrow.algebra.operators import Filter
-from windrow.engine.archives.lookup import ArchivePath, archive_for, key_bounds, oldest_row, read_way
+from windrow.engine.adhoc.from_archives import ArchivePath, archive_for, key_bounds, oldest_row, read_way
 from windrow.engine.engine import Arrival
 from windrow.language.compile import Catalog, compile_query, declare_stream
 

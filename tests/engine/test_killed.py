@@ -20,7 +20,7 @@ from tests.engine.world import rows_of
 from tests.support.patience import PATIENCE, wait_until
 
 from windrow.spark.sources.generators.generator import Settings
-from windrow.spark.sources.generators.traffic import TRAFFIC
+from windrow.spark.sources.generators.registry import TRAFFIC
 from windrow.state.crash import VARIABLE
 from windrow.testing import Harness
 

@@ -29,7 +29,7 @@ from windrow.redaction import is_secret, redacted
 from windrow.sinks import check_sink
 from windrow.sinks.delivery import SinkUrl
 from windrow.sinks.kafka import KafkaTarget
-from windrow.spark.sources import check_url, kafka_client
+from windrow.spark.sources import check_url, kafka_source
 from windrow.spark.sources.urls import parse_url, read_kafka_url
 
 if TYPE_CHECKING:
@@ -415,12 +415,12 @@ def test_a_source_does_not_tell_either(kafka: _Kafka, caplog: pytest.LogCaptureF
     in_use = url.resolved()
     assert REFERRED in str(in_use.client)
     assert REFERRED not in repr(in_use)
-    with pytest.raises(SourceError, match="no answer") as caught, kafka_client.Topic(in_use) as topic:
+    with pytest.raises(SourceError, match="no answer") as caught, kafka_source.Topic(in_use) as topic:
         topic.describe()
     assert REFERRED not in _told(caught.value)
     kafka.refuses = True
     with pytest.raises(SourceError, match="No such thing") as caught:
-        kafka_client.Topic(in_use)
+        kafka_source.Topic(in_use)
     assert REFERRED not in _told(caught.value)
     assert "FAIL [rdkafka]" in caplog.text
     assert REFERRED not in caplog.text

@@ -95,7 +95,7 @@ def test_a_failing_reader_lets_go_of_its_commit(w: Driven, monkeypatch: pytest.M
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("windrow.engine.adhoc.columns.read_kept", interrupted)
+    monkeypatch.setattr("windrow.engine.adhoc.access_paths.read_kept", interrupted)
     with pytest.raises(KeyboardInterrupt):
         w.select(QUERY)
     assert not w.engine.log.leases._pins
@@ -124,7 +124,7 @@ def test_temporary_directories_of_killed_readers_go_when_the_state_is_opened(tmp
 _READER = """
 import sys, time
 from pathlib import Path
-import windrow.engine.adhoc.columns as columns
+import windrow.engine.adhoc.access_paths as columns
 from tests.engine.driven import Driven
 
 def slow(*_):

@@ -13,8 +13,8 @@ from tests.support.plans import FIRST, LAST, worlds
 from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit, Plan
 from windrow.errors import DataError
+from windrow.reference.rows import World
 from windrow.reference.streams import QueryEvaluation
-from windrow.reference.world import World
 from windrow.windows.domain import INFINITY, Instant
 
 HISTORIES = worlds(most=6)

@@ -22,7 +22,7 @@ from windrow.optimizer.cost.model import estimate, total_cost
 from windrow.optimizer.cost.statistics import Model, Statistics
 from windrow.optimizer.optimizer import alternatives
 from windrow.optimizer.use_panes import decomposed, use_panes
-from windrow.reference.world import AcceptedRow, World
+from windrow.reference.rows import AcceptedRow, World
 from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow
 

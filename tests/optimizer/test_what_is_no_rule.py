@@ -16,7 +16,7 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.algebra.types import BIGINT
 from windrow.optimizer.optimizer import alternatives, normalise
 from windrow.optimizer.prune_columns import prune_columns
-from windrow.reference.world import AcceptedRow, World
+from windrow.reference.rows import AcceptedRow, World
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import RangeWindow, UnboundedWindow

@@ -12,7 +12,7 @@ from tests.support.plans import FIRST, LAST, plans, worlds
 from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit
 from windrow.reference.executor import ReferenceExecutor
-from windrow.reference.world import World
+from windrow.reference.rows import World
 
 pytestmark = pytest.mark.deep
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.observation import pieces_of
 
-from windrow.reference.world import AcceptedRow, World
+from windrow.reference.rows import AcceptedRow, World
 from windrow.testing import Change, Harness
 
 KEYED = "k STRING, t BIGINT"

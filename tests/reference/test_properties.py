@@ -12,8 +12,8 @@ from tests.support.plans import HORIZON, plans, worlds
 
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.reference.pieces import Pieces
+from windrow.reference.rows import World
 from windrow.reference.streams import QueryEvaluation, lag_of
-from windrow.reference.world import World
 
 pytestmark = pytest.mark.deep
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.patterns import Label, Pattern
 from windrow.reference.pieces import IntervalRow, Pieces
+from windrow.reference.rows import World
 from windrow.reference.streams import QueryEvaluation, lag_of
-from windrow.reference.world import World
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:

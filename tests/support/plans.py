@@ -36,7 +36,7 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableSc
 from windrow.algebra.types import BIGINT
 from windrow.algebra.types import array as array_of
 from windrow.errors import QueryError
-from windrow.reference.world import AcceptedRow, TableChange, World
+from windrow.reference.rows import AcceptedRow, TableChange, World
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow

@@ -18,10 +18,9 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from windrow.archive.declaration import Declaration
+from windrow.archive.declaration import Declaration, NewPiece, Stock
 from windrow.archive.piece import Piece, clustered, expiries, instants, living, write_piece
 from windrow.archive.snapshot import STREAM, Snapshot
-from windrow.archive.upkeep import NewPiece, Stock
 from windrow.errors import DataError, QueryError, StateError, nearest
 from windrow.state.log import CommitLog
 from windrow.state.manifest import ChunkRef, SourceState, StreamState

@@ -93,7 +93,7 @@ def started(
         with ExitStack() as open_:
             with Waiting("starting Spark …"):  # and loading the engine, which takes a second or two
                 from windrow.session import Windrow
-                from windrow.spark.warmup import warm
+                from windrow.spark.session import warm
 
                 engine = Windrow(None, state, takeover=takeover, start=spark.start, shards=spark.shards)
                 open_.enter_context(engine)

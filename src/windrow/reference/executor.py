@@ -23,8 +23,8 @@ from windrow.algebra.plan import Emit, Scan, Window
 from windrow.algebra.values import canonical, canonical_rows
 from windrow.errors import DataError, StateError, nearest
 from windrow.reference.expressions import compile_expression
+from windrow.reference.rows import AcceptedRow, TableChange, Values, World
 from windrow.reference.streams import QueryEvaluation
-from windrow.reference.world import AcceptedRow, TableChange, Values, World
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant, check_instant
 from windrow.windows.progress import Batch, is_late
 

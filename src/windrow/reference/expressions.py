@@ -12,19 +12,224 @@ An expression is compiled once, against the columns of its rows, to a closure.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.functions.values import STRICT
 from windrow.algebra.functions.values.base import Value
 from windrow.algebra.functions.values.casts import caster
+from windrow.algebra.functions.values.comparison import equality, less
+from windrow.algebra.functions.values.strings import locate
 from windrow.algebra.types import DOUBLE, DataType
-from windrow.reference.functions import LAZY, Compiled, Row, WindowContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+
+# ------------------------------------------------------------ lazy functions
+#
+# Lazy functions, row by row: they compute the arguments they need.
+#
+# Strict functions are those of `windrow.algebra.functions.values`.
+
+
+class WindowContext(NamedTuple):
+    """The extent a row is reported for."""
+
+    start: Value
+    end: Value
+
+
+Row = tuple[Value, ...]
+Compiled = Callable[[Row, WindowContext | None], Value]
+Lazy = Callable[[Call, tuple[Compiled, ...]], Compiled]
+
+
+def _null_safe(call: Call, args: tuple[Compiled, ...]) -> Compiled:
+    same = equality(call.args[0].type)
+    left, right = args
+
+    def evaluate(row: Row, window: WindowContext | None) -> bool:
+        a, b = left(row, window), right(row, window)
+        return a is b if a is None or b is None else same(a, b)
+
+    return evaluate
+
+
+def _in(call: Call, args: tuple[Compiled, ...]) -> Compiled:
+    same = equality(call.args[0].type)
+    value, *items = args
+
+    def evaluate(row: Row, window: WindowContext | None) -> bool | None:
+        wanted = value(row, window)
+        if wanted is None:
+            return None
+        unknown = False
+        for item in items:
+            found = item(row, window)
+            if found is None:
+                unknown = True
+            elif same(wanted, found):
+                return True
+        return None if unknown else False
+
+    return evaluate
+
+
+def _extremum(better: Callable[[DataType], Callable[[Value, Value], bool]]) -> Lazy:
+    def build(call: Call, args: tuple[Compiled, ...]) -> Compiled:
+        beats = better(call.type)
+
+        def evaluate(row: Row, window: WindowContext | None) -> Value:
+            best = None
+            for arg in args:
+                value = arg(row, window)
+                if value is not None and (best is None or beats(value, best)):
+                    best = value
+            return best
+
+        return evaluate
+
+    return build
+
+
+def _greater_than(kind: DataType) -> Callable[[Value, Value], bool]:
+    below = less(kind)
+    return lambda a, b: below(b, a)
+
+
+def _isnan(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+    def evaluate(row: Row, window: WindowContext | None) -> bool:
+        value = args[0](row, window)
+        return value is not None and value != value
+
+    return evaluate
+
+
+_COMPARISON: dict[str, Lazy] = {
+    "<=>": _null_safe,
+    "in": _in,
+    "greatest": _extremum(_greater_than),
+    "least": _extremum(less),
+    "isnan": _isnan,
+}
+
+
+# ------------------------------------------------------------ control
+
+
+def _connective(decisive: bool) -> Lazy:
+    """AND is decided by the first FALSE, OR by the first TRUE; NULL means that it is not known."""
+
+    def build(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+        left, right = args
+
+        def evaluate(row: Row, window: WindowContext | None) -> Value:
+            first = left(row, window)
+            if first is decisive:
+                return decisive
+            second = right(row, window)
+            if second is decisive:
+                return decisive
+            return None if first is None or second is None else not decisive
+
+        return evaluate
+
+    return build
+
+
+def _is_null(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+    return lambda row, window: args[0](row, window) is None
+
+
+def _is_not_null(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+    return lambda row, window: args[0](row, window) is not None
+
+
+def _case(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+    branches = tuple(zip(args[::2], args[1::2], strict=False))
+    otherwise = args[-1] if len(args) % 2 else lambda row, window: None
+
+    def evaluate(row: Row, window: WindowContext | None) -> Value:
+        for condition, value in branches:
+            if condition(row, window):
+                return value(row, window)
+        return otherwise(row, window)
+
+    return evaluate
+
+
+def _coalesce(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+    def evaluate(row: Row, window: WindowContext | None) -> Value:
+        for arg in args:
+            value = arg(row, window)
+            if value is not None:
+                return value
+        return None
+
+    return evaluate
+
+
+def _array(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+    return lambda row, window: tuple(arg(row, window) for arg in args)
+
+
+def _named_struct(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+    return lambda row, window: tuple(arg(row, window) for arg in args[1::2])
+
+
+_CONTROL: dict[str, Lazy] = {
+    "array": _array,
+    "named_struct": _named_struct,
+    "and": _connective(False),
+    "or": _connective(True),
+    "is_null": _is_null,
+    "is_not_null": _is_not_null,
+    "case": _case,
+    "if": _case,
+    "coalesce": _coalesce,
+}
+
+
+# ------------------------------------------------------------ strings
+
+
+def _locate(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+    """Where a text stands, from a position on. A NULL position finds nothing, as in Hive."""
+
+    def evaluate(row: Row, window: WindowContext | None) -> Value:
+        position = args[2](row, window) if len(args) > 2 else 1
+        if position is None:
+            return 0
+        wanted, text = args[0](row, window), args[1](row, window)
+        return None if wanted is None or text is None else locate(wanted, text, position)
+
+    return evaluate
+
+
+def _concat_ws(_: Call, args: tuple[Compiled, ...]) -> Compiled:
+    separator, *texts = args
+
+    def evaluate(row: Row, window: WindowContext | None) -> Value:
+        between = separator(row, window)
+        if between is None:
+            return None
+        values = [text(row, window) for text in texts]
+        return between.join(value for value in values if value is not None)
+
+    return evaluate
+
+
+_STRINGS: dict[str, Lazy] = {"locate": _locate, "concat_ws": _concat_ws}
+
+
+LAZY: dict[str, Lazy] = {**_COMPARISON, **_CONTROL, **_STRINGS}
+
+
+# ------------------------------------------------------------ expressions
+
 
 #: Spark computes the divisor first: where that is NULL, the dividend is not computed and cannot fail
 _DIVISIONS = frozenset({"/", "%", "div", "pmod", "try_divide", "try_mod"})

@@ -31,8 +31,8 @@ from windrow.algebra.operators import (
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Window
 from windrow.reference.expressions import compile_expression
+from windrow.reference.rows import Fact, Values, World
 from windrow.reference.snapshot import PlanSnapshot, elements, grouped, in_order, lives, table_rows, together
-from windrow.reference.world import Fact, Values, World
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.element import sort_key
 

@@ -6,17 +6,16 @@ In which sub-window of its window each row is, by the definition: pieces of gcd(
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from windrow.algebra.catalog import PSEUDO_COLUMNS
 from windrow.algebra.operators import Filter, Project, Union
 from windrow.algebra.plan import Plan, Scan, Subquery, Window
 from windrow.reference.expressions import compile_expression
 from windrow.reference.scopes import counting_order
-from windrow.reference.world import Fact, Values, World
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant, check_instant
 from windrow.windows.element import Element, sort_key
 from windrow.windows.landmark import LandmarkWindow
@@ -30,6 +29,54 @@ if TYPE_CHECKING:
 
     from windrow.algebra.changes import Change
     from windrow.algebra.plan import Emit
+
+# ------------------------------------------------------------ world
+
+
+Values: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class AcceptedRow:
+    """An accepted row. `clock` is what the clock was when a late row was kept."""
+
+    values: Values
+    row_num: int
+    arrival_ts: int = 0
+    clock: Instant = -INFINITY
+    #: the attributes of ALSO on which it came too late
+    late_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """Rows that a table gains and loses at an instant."""
+
+    at: Instant
+    insert: tuple[Values, ...] = ()
+    delete: tuple[Values, ...] = ()
+
+
+@dataclass(frozen=True)
+class World:
+    """What an evaluation from scratch starts from."""
+
+    streams: dict[str, tuple[AcceptedRow, ...]] = field(default_factory=dict)
+    tables: dict[str, tuple[TableChange, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A row of a relation: its values, the greatest windowing attribute of the rows it is made of, where the
+    window counts arrivals, its turn, and where the window is cut into sub-windows, which one it is in."""
+
+    values: Values
+    ts: Instant
+    turn: int = 0
+    sub_window: int | None = None
+
+
+# ------------------------------------------------------------ rows
 
 
 def sub_windows(spec: WindowSpec, rows: Sequence[Element]) -> list[int | None]:

@@ -42,8 +42,8 @@ from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Plan, TableScan, Window
 from windrow.reference import aggregates
 from windrow.reference.expressions import WindowContext, compile_expression
+from windrow.reference.rows import Fact, Values, World
 from windrow.reference.scopes import last_slide, members
-from windrow.reference.world import Fact, Values, World
 from windrow.windows.domain import INFINITY
 from windrow.windows.element import sort_key
 

@@ -36,7 +36,7 @@ from windrow.windows.slide_by_tuple import SlideByTupleWindow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from windrow.reference.world import Values, World
+    from windrow.reference.rows import Values, World
     from windrow.windows.element import Report
 
 

@@ -9,22 +9,26 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyspark
 from pyspark import SparkContext, java_gateway
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from windrow.errors import StateError, WindrowError
 from windrow.spark.failures import job_failed
 from windrow.spark.java import JavaHome, find_java
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _THIS_MACHINE = "127.0.0.1"
 #: the host's own name need not resolve, as in many containers; on a cluster others have to find it
@@ -240,3 +244,35 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+# ------------------------------------------------------------ warmup
+#
+# A new Spark does everything for the first time: it loads classes, and its Python workers load modules.
+#
+# A small job that needs the same of both is run beside whatever comes next, so that the first real one finds
+# them there. It is nobody's business how it ends.
+
+
+def warm(spark: SparkSession) -> threading.Thread:
+    """Begin to warm up, in the background; an engine need not wait for it."""
+    thread = threading.Thread(target=_run, args=(spark,), name="windrow warming", daemon=True)
+    thread.start()
+    return thread
+
+
+def _run(spark: SparkSession) -> None:
+    with suppress(Exception):  # Spark may be stopped meanwhile
+        spark.sparkContext.setJobGroup("windrow warming", "loading what the first jobs need")
+        rows = spark.range(0, 64, 1, 2).select((F.col("id") % 8).alias("key"), F.col("id").alias("value"))
+        panes = rows.groupBy("key").agg(F.sum("value").alias("value"), F.max("value").alias("most"))
+        panes.mapInArrow(_loaded, "key long").toArrow()
+
+
+def _loaded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What the tasks of an epoch need is in this worker from now on."""
+    import windrow.execution.close
+    import windrow.execution.ingest  # noqa: F401  to have it loaded
+
+    for batch in batches:
+        yield batch.select(["key"])

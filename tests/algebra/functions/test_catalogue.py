@@ -7,8 +7,7 @@ import pytest
 from windrow.algebra.expressions import Call
 from windrow.algebra.functions import Function, call, catalogue
 from windrow.algebra.functions.values import STRICT
-from windrow.reference.expressions import evaluate
-from windrow.reference.functions import LAZY
+from windrow.reference.expressions import LAZY, evaluate
 
 CALLABLE = [function for function in catalogue() if function.deterministic]
 

@@ -15,7 +15,7 @@ from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Window
 from windrow.errors import DataError
 from windrow.reference.executor import ReferenceExecutor
-from windrow.reference.world import World
+from windrow.reference.rows import World
 
 #: (what to do, with what)
 Step = tuple[str, tuple[Any, ...]]

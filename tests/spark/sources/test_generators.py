@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from tests.support.patience import PATIENCE
 
 from windrow.spark.sources.generators.generator import MICROS, Disorder, Generator, Settings
-from windrow.spark.sources.generators.network import NETWORK
-from windrow.spark.sources.generators.registry import GENERATORS
-from windrow.spark.sources.generators.traffic import TRAFFIC
+from windrow.spark.sources.generators.registry import GENERATORS, NETWORK, TRAFFIC
 
 generators = st.sampled_from(list(GENERATORS.values()))
 some_settings = st.builds(

@@ -19,9 +19,7 @@ from windrow.errors import SourceError
 from windrow.language.compile import declare_table
 from windrow.spark.failures import translated
 from windrow.spark.sources import open_url
-from windrow.spark.sources.kafka_client import Topic
-from windrow.spark.sources.kafka_offsets import check_still_there, limited
-from windrow.spark.sources.kafka_source import ReadMessages
+from windrow.spark.sources.kafka_source import ReadMessages, Topic, check_still_there, limited
 from windrow.spark.sources.ranges import told_to_driver
 from windrow.spark.sources.source import Begun
 from windrow.spark.sources.table_source import open_table

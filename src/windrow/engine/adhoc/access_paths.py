@@ -8,17 +8,25 @@ Rows that are not there any more, or never were kept: what is kept, and how to k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from windrow.engine.adhoc.columns import read_columns
+import polars as pl
+
+from windrow.algebra.plan import Emit, StreamWord, Window
+from windrow.engine.adhoc.snapshot import without_order
+from windrow.engine.output.outbox import stored_as
 from windrow.engine.retention import of_stream
 from windrow.errors import QueryError
-from windrow.execution.kept_rows import kept_bytes, span_of
-from windrow.state.names import KEPT
+from windrow.execution.kept_rows import empty_rows, kept_bytes, read_kept, span_of
+from windrow.kernels.columnar.columns import polars_type, to_frame
+from windrow.language.printer import print_query
+from windrow.optimizer.prune_columns import prune_columns
+from windrow.state.names import ANSWERS, KEPT
+from windrow.state.reader import open_chunk
 from windrow.state.store import LocalStore
 from windrow.windows.domain import INFINITY, Domain, Instant
 from windrow.windows.ranges import LaggedWindow, RangeWindow
@@ -26,18 +34,59 @@ from windrow.windows.rows import RowsWindow
 from windrow.windows.units import MICROSECONDS
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from windrow.algebra.catalog import Keep, Stream
     from windrow.algebra.expressions import Expression
-    from windrow.algebra.plan import Window
-    from windrow.engine.adhoc.columns import Columns
     from windrow.engine.adhoc.needs import Needs
+    from windrow.engine.adhoc.snapshot import QuestionSnapshot
     from windrow.engine.adhoc.synopsis_fit import NearMiss
     from windrow.engine.archives.manager import Archiving
+    from windrow.engine.output.outbox import Stored
     from windrow.engine.records import StreamRecord
-    from windrow.state.manifest import Manifest
+    from windrow.language.catalog import StandingQuery
+    from windrow.state.manifest import ChunkRef, Manifest
     from windrow.state.store import Store
+    from windrow.windows.grid import Grid
+
+# ------------------------------------------------------------ columns
+#
+# Which columns of a stream a SELECT reads: no others are taken from the files of kept rows.
+#
+# The rule that narrows rows of standing queries knows it. What nobody reads is NULL in the rows that are
+# given to the plan. Only windows that count rows need all columns: they settle ties between rows of one
+# instant.
+
+
+Columns = frozenset[str]
+
+
+def columns_read(snapshot: QuestionSnapshot) -> Mapping[str, Columns]:
+    """By stream, the columns that any window over it needs; streams that are read as a whole are left out."""
+    if not snapshot.is_at_once:
+        return {}
+    top, _ = without_order(snapshot.asked)
+    found: dict[str, Columns] = {}
+    whole: set[str] = set()
+    for window in (node for node in prune_columns(top).walk() if isinstance(node, Window)):
+        alias = f"{window.origins[0].alias}."
+        for stream in window.streams:
+            if isinstance(window.spec, RowsWindow):
+                whole.add(stream.name)
+            names = {name.removeprefix(alias) for name in window.schema.names}
+            found[stream.name] = found.get(stream.name, frozenset()) | names
+    return {name: columns for name, columns in found.items() if name not in whole}
+
+
+def read_columns(store: Store, ref: ChunkRef, stream: Stream, columns: Columns | None) -> pl.DataFrame:
+    """The rows of a sub-window, with NULL in all columns but those that are wanted."""
+    if columns is None:
+        return read_kept(store, ref, stream)
+    rows = read_kept(store, ref, stream, columns)
+    nothing = empty_rows(stream).schema
+    missing = [pl.lit(None, kind).alias(name) for name, kind in nothing.items() if name not in rows.columns]
+    return rows.with_columns(missing).select(nothing.names())
+
+
+# ------------------------------------------------------------ access paths
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -201,3 +250,140 @@ def cheapest(wanted: WantedRows, offers: Sequence[OneWay]) -> AccessPath | None:
     """The way that reads least, the first of those that read the same; None if there is none."""
     found = [way for offer in offers if (way := offer(wanted)) is not None]
     return min(found, key=lambda way: way.bytes, default=None)
+
+
+# ------------------------------------------------------------ last answers
+#
+# The last answer of a standing query that answers window by window: what it says of now.
+#
+# Commits name the files of the newest answers until newer ones are there, delivered or not. An answer without
+# rows leaves no file, so the clock says which answer is the last one: rows about an earlier instant are gone.
+
+
+# ------------------------------------------------------------ instants
+#
+# Which instant is now, at a commit.
+#
+# The clock of a SELECT is that of the same query standing: the least promise of its streams. It is answered
+# about the last instant that this makes final, so that what it says is never taken back: the instant before
+# the clock, or, where all windows slide, the last windows that have ended. Of streams that have ended, the
+# instant of the last row counts.
+
+
+@dataclass(frozen=True)
+class Present:
+    """All rows below `clock` are known; the relation is asked about `at`, which `shown` names for people."""
+
+    clock: int
+    at: int
+    shown: int
+
+
+def slides(plan: Emit) -> bool:
+    """Whether answers are about windows that have ended."""
+    return all(leaf.spec.grid is not None for leaf in plan.leaves)
+
+
+def present_of(
+    plan: Emit, streams: Mapping[str, StreamRecord], held: Sequence[Instant] = ()
+) -> Present | None:
+    """Now; None as long as nothing is known."""
+    promised = [INFINITY if r.known.sealed else r.known.progress.progress for r in streams.values()]
+    clock = min([*promised, *held], default=INFINITY)
+    if clock == -INFINITY:
+        return None
+    if clock == INFINITY:
+        seen = [record.greatest for record in streams.values() if record.greatest is not None]
+        if not seen:
+            return None
+        clock = max(seen) + 1
+        if slides(plan):
+            clock = max(_grid(leaf).first_after(max(seen)) for leaf in plan.leaves)
+    known = int(clock)
+    if not slides(plan):
+        return Present(known, known - 1, known - 1)
+    ends = [_grid(leaf).end(_grid(leaf).last_ending(known)) for leaf in plan.leaves]
+    return Present(known, known, max(ends, default=known))
+
+
+def _grid(leaf: Window) -> Grid:
+    assert leaf.spec.grid is not None
+    return leaf.spec.grid
+
+
+# ------------------------------------------------------------ answers
+
+
+def way_to_answer(manifest: Manifest, store: Store, query: str) -> AccessPath:
+    """The files with the newest answers of a query."""
+    state = manifest.queries.get(query)
+    if state is None:
+        raise QueryError(f"query `{query}` has not begun yet", code="no-answer", hint="commit it first: run")
+    section = state.options["id"]
+    places = [(ref, stored_as(ref, section)) for ref in manifest.chunks.get(ANSWERS, ())]
+    parts = [_part(store, ref, place) for ref, place in places if place is not None]
+    return AccessPath(f"the last answer of query `{query}`", tuple(parts))
+
+
+def _part(store: Store, ref: ChunkRef, place: Stored) -> SubWindow:
+    def fetch() -> pl.DataFrame:
+        return to_frame(place.read(open_chunk(store, ref)))
+
+    own = "" if place.follower is None else f" {place.follower.query}"
+    return SubWindow(f"{ref.name} {place.section}{own}", 0, ref.operators[place.section].bytes, fetch)
+
+
+def last_answer(
+    query: StandingQuery,
+    streams: Mapping[str, StreamRecord],
+    found: Sequence[pl.DataFrame],
+    as_stream: Stream,
+) -> pl.DataFrame:
+    """The rows of the last answer, as a stream of answers has them."""
+    names = as_stream.schema.names
+    kinds = {field.name: polars_type(field.type) for field in as_stream.schema}
+    frames = [frame.rename(dict(zip(frame.columns, names, strict=True))) for frame in found]
+    rows = pl.concat(frames) if frames else pl.DataFrame(schema=kinds)
+    at = _instant(query, streams, rows)
+    rows = rows.filter(pl.col("at") == at) if at is not None else rows.clear()
+    return rows.with_columns(pl.lit(0, pl.Int64).alias("#arrival_ts"))
+
+
+def _instant(query: StandingQuery, streams: Mapping[str, StreamRecord], rows: pl.DataFrame) -> int | None:
+    """Which answer is the last: the one about the windows that ended last; after the end of all streams, or
+    where windows may be left out, the last that was given."""
+    greatest = rows["at"].max()
+    if query.max_gap is not None or all(record.known.sealed for record in streams.values()):
+        return greatest if isinstance(greatest, int) else None
+    if any(record.known.per is not None for record in streams.values()):
+        raise QueryError(
+            f"query `{query.name}` answers each group for itself: there is no answer about one instant",
+            code="no-answer",
+            hint="ask about the windows of its streams",
+        )
+    present = present_of(query.plan, streams)
+    return None if present is None else present.shown
+
+
+def texts_of(asked: Emit) -> tuple[str, ...]:
+    """What a standing query that answers just what is asked would be called; none can be, without windows."""
+    if not asked.is_by_extent:
+        return ()
+    try:
+        return print_query(Emit(asked.input, StreamWord.AUTO)), print_query(asked)
+    except QueryError:
+        return ()
+
+
+def same_query(manifest: Manifest, queries: Mapping[str, StandingQuery], texts: Sequence[str]) -> str | None:
+    """A standing query of one of these texts that runs."""
+    for name, query in queries.items() if texts else ():
+        state = manifest.queries.get(name)
+        if (
+            state is not None
+            and state.status == "running"
+            and state.text in texts
+            and query.plan.is_by_extent
+        ):
+            return name
+    return None

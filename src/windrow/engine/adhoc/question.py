@@ -14,13 +14,22 @@ import polars as pl
 
 from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.plan import Window
-from windrow.engine.adhoc.access_paths import AccessPath, WantedRows, cheapest, kept_sub_windows, not_kept
-from windrow.engine.adhoc.answers import last_answer, same_query, texts_of, way_to_answer
-from windrow.engine.adhoc.columns import columns_read
-from windrow.engine.adhoc.evaluation import in_row_order, relation
+from windrow.engine.adhoc.access_paths import (
+    AccessPath,
+    Present,
+    WantedRows,
+    cheapest,
+    columns_read,
+    kept_sub_windows,
+    last_answer,
+    not_kept,
+    present_of,
+    same_query,
+    texts_of,
+    way_to_answer,
+)
 from windrow.engine.adhoc.from_archives import from_archive, predicate_on
-from windrow.engine.adhoc.from_synopses import FromSynopses, shelves_of
-from windrow.engine.adhoc.instant import Present, present_of
+from windrow.engine.adhoc.from_synopses import FromSynopses, in_row_order, relation, shelves_of
 from windrow.engine.adhoc.needs import Needs, members, needs_of
 from windrow.engine.adhoc.snapshot import END, snapshot_of
 from windrow.engine.adhoc.synopsis_fit import (
@@ -53,8 +62,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.algebra.catalog import Stream
-    from windrow.engine.adhoc.access_paths import SubWindow
-    from windrow.engine.adhoc.columns import Columns
+    from windrow.engine.adhoc.access_paths import Columns, SubWindow
     from windrow.engine.adhoc.from_synopses import Standing, SynopsisShelf
     from windrow.engine.archives.manager import Archiving
     from windrow.language.catalog import StandingQuery

@@ -7,18 +7,20 @@ any more are lost.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from windrow.algebra.catalog import Stream
+from windrow.credentials import ScrubbedLog
+from windrow.errors import SourceError
 from windrow.execution.malformed_rows import MALFORMED
 from windrow.spark.sources.fit import check_order_names
-from windrow.spark.sources.kafka_client import Topic
-from windrow.spark.sources.kafka_offsets import check_still_there, limited
 from windrow.spark.sources.parsers import TextFormat, check_flat, parse
 from windrow.spark.sources.ranges import frame_of_parts, told_to_driver
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
@@ -28,8 +30,57 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.algebra.catalog import Table
-    from windrow.spark.sources.kafka_offsets import Bounds
     from windrow.spark.sources.urls import SourceUrl
+
+# ------------------------------------------------------------ offsets
+
+
+PartitionOffsets = dict[int, int]
+#: the first offsets that are still there, and those after the last
+Bounds = tuple[PartitionOffsets, PartitionOffsets]
+
+
+def check_still_there(
+    start: PartitionOffsets, first: PartitionOffsets, last: PartitionOffsets, place: str
+) -> None:
+    """Refuse to go on if rows after `start` are gone, or if the topic is not the one that was read before."""
+    for partition, offset in start.items():
+        if partition not in last or offset > last[partition]:
+            raise SourceError(
+                f"`{place}` ends before row {offset} of partition {partition}, which was read already: the"
+                " topic was deleted and made anew, or cut",
+                code="lost-rows",
+                hint="start afresh with a new state directory",
+            )
+    for partition, offset in first.items():
+        wanted = start.get(partition, 0)
+        if wanted < offset:
+            raise SourceError(
+                f"rows {wanted} to {offset - 1} of partition {partition} of `{place}` are gone"
+                " before they were read: they are past the topic's retention",
+                code="lost-rows",
+                hint="give the topic a longer retention, or start with a new state directory",
+            )
+
+
+def limited(start: PartitionOffsets, last: PartitionOffsets, most: int) -> PartitionOffsets:
+    """An end at or before `last` with about `most` rows up to it, from every partition in proportion.
+
+    >>> limited({0: 0, 1: 5}, {0: 90, 1: 15}, 10)
+    {0: 9, 1: 6}
+    """
+    waiting = {partition: offset - start.get(partition, 0) for partition, offset in last.items()}
+    total = sum(waiting.values())
+    if total <= most:
+        return last
+    return {
+        partition: start.get(partition, 0) + min(rows, max(1, most * rows // total))
+        for partition, rows in waiting.items()
+    }
+
+
+# ------------------------------------------------------------ kafka source
+
 
 VALUE, PARTITION, OFFSET = "__value", "__partition", "__offset"
 SCHEMA = f"{VALUE} binary, {PARTITION} int, {OFFSET} bigint"
@@ -174,3 +225,180 @@ def _as_batch(partition: int, messages: list[tuple[int, bytes | None]]) -> pa.Re
     ]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
     return pa.record_batch(arrays, schema=_ARROW)
+
+
+# ------------------------------------------------------------ client
+#
+# A Kafka topic as offsets and messages, through confluent-kafka, which is imported only when used.
+#
+# Every wait has an end, and every failure becomes a SourceError that says what to look at.
+
+
+_MESSAGES_AT_ONCE = 10_000
+_WAIT = 0.2  # seconds; a shorter wait than a slow broker needs is only one more round
+
+#: the code of errors that pass when whoever did not answer answers again
+AWAY = "kafka"
+
+
+def _confluent() -> Any:
+    try:
+        import confluent_kafka
+    except ImportError:
+        raise SourceError(
+            "reading from Kafka needs the package confluent-kafka, which is not installed",
+            code="missing-package",
+            hint="pip install 'windrow[kafka]'",
+        ) from None
+    return confluent_kafka
+
+
+class Topic:
+    """A topic, connected to. Use it in a `with` statement, which disconnects."""
+
+    def __init__(self, url: KafkaUrl) -> None:
+        self._url = url
+        self._kafka = _confluent()
+        settings: dict[str, Any] = {
+            "group.id": "windrow",  # asked for by the client; offsets are never committed to it
+            **url.client,
+            "bootstrap.servers": url.servers,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",  # rows that are gone are an error, never skipped
+            "isolation.level": "read_committed",
+            "allow.auto.create.topics": False,
+        }
+        try:
+            self._consumer = self._kafka.Consumer(settings, logger=ScrubbedLog(url.scrubbed))
+        except (self._kafka.KafkaException, TypeError, ValueError) as error:
+            raise SourceError(
+                f"`{url.place}`: {url.scrubbed(_text(error))}",
+                code="bad-option",
+                hint="check the options that begin with `kafka.`",
+            ) from None
+
+    def __enter__(self) -> Topic:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._consumer.close()
+
+    @contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self._kafka.KafkaException as error:
+            raise SourceError(
+                f"no answer from `{self._url.place}` within {self._url.timeout_seconds:g} seconds:"
+                f" {self._url.scrubbed(_text(error))}",
+                code=AWAY,
+                hint="check that the brokers run and can be reached from here, and their security settings",
+            ) from None
+
+    def describe(self) -> tuple[str | None, list[int]]:
+        """The cluster's own name, and the numbers of the topic's partitions."""
+        with self._clear_errors():
+            metadata = self._consumer.list_topics(self._url.topic, timeout=self._url.timeout_seconds)
+        found = metadata.topics[self._url.topic]
+        if found.error is not None or not found.partitions:
+            reason = (
+                self._url.scrubbed(found.error.str()) if found.error is not None else "it has no partitions"
+            )
+            raise SourceError(
+                f"there is no topic `{self._url.topic}` at `{self._url.servers}`: {reason}",
+                code="no-topic",
+                hint="check its name, or create it",
+            )
+        return metadata.cluster_id, sorted(found.partitions)
+
+    def bounds(self) -> Bounds:
+        """For each partition the first offset that is still there, and the one after the last."""
+        _, partitions = self.describe()
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for partition in partitions:
+            place = self._kafka.TopicPartition(self._url.topic, partition)
+            with self._clear_errors():
+                first[partition], last[partition] = self._consumer.get_watermark_offsets(
+                    place, timeout=self._url.timeout_seconds
+                )
+        return first, last
+
+    def messages(self, partition: int, first: int, last: int) -> Iterator[list[tuple[int, bytes | None]]]:
+        """Offsets and values of a partition's messages from `first` up to, not including, `last`.
+
+        Not every offset has a message: transactions and compaction leave gaps.
+        """
+        self._consumer.assign([self._kafka.TopicPartition(self._url.topic, partition, first)])
+        position, heard = first, time.monotonic()
+        while position < last:
+            most = min(last - position, _MESSAGES_AT_ONCE)
+            events = self._consumer.consume(most, timeout=_WAIT)
+            for event in events:
+                self._check(event, partition, position, last)
+            if events:
+                position, heard = (
+                    max(position, *(_position_after(event) for event in events)),
+                    time.monotonic(),
+                )
+            elif time.monotonic() - heard > self._url.timeout_seconds:
+                raise self._away(partition, position, last, "no more messages come")
+            found = [(event.offset(), event.value()) for event in events if not event.error()]
+            yield [(offset, value) for offset, value in found if offset < last]
+
+    def _check(self, event: Any, partition: int, position: int, last: int) -> None:
+        error = event.error()
+        if error is None or error.code() == self._kafka.KafkaError._PARTITION_EOF:
+            return
+        reason = self._url.scrubbed(error.str())
+        if error.code() in (
+            self._kafka.KafkaError.OFFSET_OUT_OF_RANGE,
+            self._kafka.KafkaError._AUTO_OFFSET_RESET,
+        ):
+            raise self._lost(partition, position, last, reason)
+        raise self._away(partition, position, last, reason)
+
+    def _away(self, partition: int, position: int, last: int, reason: str) -> SourceError:
+        return SourceError(
+            f"rows {position} to {last - 1} of partition {partition} of `{self._url.place}` do not"
+            f" come: {reason}",
+            code=AWAY,
+            hint="check that the brokers run and can be reached from where tasks run",
+        )
+
+    def id(self) -> str | None:
+        """The topic's own id, which a topic of the same name that is made later does not have; None where
+        brokers are too old to tell."""
+        try:
+            from confluent_kafka.admin import AdminClient
+
+            settings: dict[str, Any] = {**self._url.client, "bootstrap.servers": self._url.servers}
+            admin = AdminClient(settings, logger=ScrubbedLog(self._url.scrubbed))
+            wanted = self._kafka.TopicCollection([self._url.topic])
+            (told,) = admin.describe_topics(wanted, request_timeout=self._url.timeout_seconds).values()
+            return str(told.result(self._url.timeout_seconds).topic_id)
+        except Exception:  # noqa: BLE001  whatever the reason, the topic can be read without
+            return None
+
+    def _lost(self, partition: int, position: int, last: int, reason: str) -> SourceError:
+        return SourceError(
+            f"rows {position} to {last - 1} of partition {partition} of `{self._url.place}` cannot be read:"
+            f" {reason}",
+            code="lost-rows",
+            hint="if they are past the topic's retention they are gone: start with a new state directory",
+        )
+
+
+def _position_after(event: Any) -> int:
+    """A message is at its offset; the end of a partition is at the offset of what comes next."""
+    return int(event.offset()) + (0 if event.error() else 1)
+
+
+def _text(error: BaseException) -> str:
+    inner = error.args[0] if error.args else error
+    return str(inner.str()) if hasattr(inner, "str") else str(inner)
