@@ -11,9 +11,8 @@ from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS
 
 from windrow.engine.load_monitor import Effort, Overload
-from windrow.shedding.agreement import Agreed
+from windrow.shedding.agreement import Agreed, Reach
 from windrow.shedding.load import OperatorWork
-from windrow.shedding.reach import Reach
 from windrow.shedding.rules import CannotShed
 from windrow.shedding.sharing import SheddingGroup, SheddingGroups
 from windrow.windows.grid import SlideGrid

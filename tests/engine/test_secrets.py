@@ -258,7 +258,7 @@ class _Kafka:
 def kafka(monkeypatch: pytest.MonkeyPatch) -> _Kafka:
     library = _Kafka()
     monkeypatch.setattr("windrow.sinks.kafka.imported", lambda module, extra: library)
-    monkeypatch.setattr(kafka_client, "_confluent", lambda: library)
+    monkeypatch.setattr(kafka_source, "_confluent", lambda: library)
     monkeypatch.setenv("CANARY", f'principal={REFERRED} "quoted"\nand more')
     return library
 

@@ -219,7 +219,7 @@ def test_a_plan_that_no_kernel_runs_any_more_is_refused_by_name(
         def refuse(*_: Any, **__: Any) -> None:
             raise QueryError("kernels do not run it")
 
-        monkeypatch.setattr("windrow.physical.plan.unit_of", refuse)
+        monkeypatch.setattr("windrow.physical.planner.unit_of", refuse)
 
     with pytest.raises(StateError, match=r"no kernel runs it \(kernels do not run it\)") as caught:
         both(planned("join"), tmp_path, without_kernels)

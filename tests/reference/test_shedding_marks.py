@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.shedding_marks import Tuple, Windows, decode, decode_as_printed, mark, select
 
 from benchmarks.theory.shedding import pipeline
-from windrow.shedding.reach import Reach, ReachLevel
+from windrow.shedding.agreement import Reach, ReachLevel
 from windrow.shedding.rules import WinDrop
 from windrow.windows.grid import SlideGrid
 

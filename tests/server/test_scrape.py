@@ -10,7 +10,7 @@ from tests.server.world import SCRIPT, Here
 
 from windrow.cli.options import Observability
 from windrow.errors import StateError
-from windrow.server.scrape import Scraped
+from windrow.server.metrics import Scraped
 
 
 def test_figures_of_the_engine_are_told_and_nothing_else(tmp_path: Path) -> None:

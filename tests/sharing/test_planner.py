@@ -8,10 +8,9 @@ import pytest
 from tests.sharing.queries import packets
 
 from windrow.sharing.data import Datum
-from windrow.sharing.grids import SharedGrid
 from windrow.sharing.groups import SharingPlan
 from windrow.sharing.planner import Planner, share
-from windrow.sharing.synopses import SynopsisKind
+from windrow.sharing.synopses import SharedGrid, SynopsisKind
 
 #: the thesis' six queries of 8.3.3
 SIX = {

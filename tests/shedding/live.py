@@ -13,10 +13,9 @@ from itertools import pairwise
 from random import Random
 
 from windrow.engine.load_monitor import Effort, Overload
-from windrow.shedding.agreement import Agreed, droppable
+from windrow.shedding.agreement import Agreed, Reach, droppable
 from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.phases import Phases
-from windrow.shedding.reach import Reach
 from windrow.shedding.sharing import SheddingGroup, SheddingGroups
 from windrow.windows.grid import SlideGrid
 

@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.engine import declared
-from windrow.engine.gaps import with_gaps
+from windrow.engine.gaps import Gap, gaps, joined, with_gaps
 from windrow.engine.output.schema import published_schema
 from windrow.errors import QueryError
 from windrow.language.compile import compile_query
-from windrow.shedding.gaps import Gap, gaps, joined
 from windrow.shedding.phases import Cycles, Phases
 from windrow.windows.grid import SlideGrid
 

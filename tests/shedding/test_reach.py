@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from tests.shedding.asked import Nested, Size, candidate, nested
 
 from benchmarks.theory.shedding import pipeline
-from windrow.shedding.agreement import agree
-from windrow.shedding.reach import Reach
+from windrow.shedding.agreement import Reach, agree
 from windrow.shedding.rules import WinDrop
 
 

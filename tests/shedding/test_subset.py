@@ -15,9 +15,9 @@ from tests.shedding.asked import Nested, Size, candidate, nested, rows, shapes, 
 import windrow as wr
 from windrow.algebra.aggregates import user
 from windrow.algebra.plan import Emit
+from windrow.engine.gaps import gaps
 from windrow.reference.executor import ReferenceExecutor
 from windrow.shedding.agreement import SheddableQuery, droppable
-from windrow.shedding.gaps import gaps
 from windrow.shedding.phases import Phases
 from windrow.shedding.sharing import SheddingGroups, share
 

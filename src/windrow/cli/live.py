@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.formats import count, counted, elapsed, instant, span, value
-from windrow.cli.views import View
+from windrow.cli.snapshots import View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The frame of the command line: its commands, and what it exits with.
 
-A command is a function with typer annotations, in a module of its own, `windrow/cli/<name>.py`. It prints its
+A command is a function with typer annotations, in a module of `windrow/cli/`. It prints its
 result to standard output, returns nothing, and raises a `WindrowError` when it cannot go on. To add one, put
 it into `COMMANDS` below; its function name is its name on the command line, its docstring its help.
 
@@ -30,8 +30,7 @@ from windrow.cli.check import check
 from windrow.cli.demo import demo
 from windrow.cli.explain import explain
 from windrow.cli.lsp import lsp
-from windrow.cli.rescale import rescale
-from windrow.cli.run import run
+from windrow.cli.run import rescale, run
 from windrow.cli.run_loop import TRACEBACK_VARIABLE
 from windrow.cli.serve import serve
 from windrow.cli.shell import shell

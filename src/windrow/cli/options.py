@@ -123,7 +123,7 @@ class Observability:
         if self.metrics is None:
             yield
             return
-        from windrow.server.scrape import Scraped
+        from windrow.server.metrics import Scraped
 
         host, _, port = self.metrics.rpartition(":")
         with Scraped(engine, host or "127.0.0.1", int(port)) as scraped:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from windrow.cli.formats import count, counted, instant, span, value
-from windrow.cli.views import View
+from windrow.cli.snapshots import View
 
 if TYPE_CHECKING:
     from windrow.cli.answers import Answers

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from windrow.cli.options import Observability, SparkChoice
-    from windrow.cli.snapshots import RunSnapshot, Watcher
-    from windrow.cli.views import View
+    from windrow.cli.snapshots import RunSnapshot, View, Watcher
     from windrow.session import Windrow
 
 #: seconds between two looks at the newest snapshot

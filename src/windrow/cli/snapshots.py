@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
     from windrow.cli.answers import Answers, LastAnswers
@@ -136,3 +136,20 @@ class Watcher:
         return QueryNow(
             name, query.progress.status, query.progress.rows, query.sink, kept.last if kept else None
         )
+
+
+# ------------------------------------------------------------ views
+
+
+class View(Protocol):
+    """Shows a run while it goes on. All methods are called by one thread."""
+
+    def show(self, snapshot: RunSnapshot, seconds: float) -> None:
+        """The newest snapshot, `seconds` after the start. Called several times a second."""
+
+    def tell(self, problem: WindrowError) -> None:
+        """Something failed and the run goes on."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...

@@ -9,10 +9,11 @@ Every step is one call of the package that knows how:
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from windrow.algebra.explain.brackets import quantity
 from windrow.engine.sharing.script_plan import together
-from windrow.engine.shedding_report import what_is_shed
 from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
@@ -20,6 +21,8 @@ from windrow.language.compile import compile_query, compile_script, declare_stre
 from windrow.physical import plan_query
 from windrow.physical.describe import explained, how_it_runs
 from windrow.redaction import redacted
+from windrow.shedding.agreement import SheddableQuery, agree
+from windrow.shedding.rules import RDROP, ROW_DROP, WINDROP, CannotShed
 from windrow.sinks import check_sink
 from windrow.spark.sources import infer_columns
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from windrow.language.binder.bound_statements import BoundStatement
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
+    from windrow.shedding.agreement import Agreed
 
 #: columns, or columns and options, as they stand in CREATE STREAM or CREATE TABLE
 Declared = str | tuple[str, str]
@@ -133,3 +137,63 @@ def _queries(statements: list[BoundStatement]) -> Iterator[StandingQuery]:
 
 def _as_tuple(parts: Declared) -> tuple[str, ...]:
     return (parts,) if isinstance(parts, str) else parts
+
+
+# ------------------------------------------------------------ load shedding
+#
+# What EXPLAIN says of a query that has agreed to lose windows: what is left out, and what holds all the
+# same.
+
+
+_WIDTH, _LABEL = 110, "shed    "
+#: what else could be done, to be compared with
+_OTHERS = (
+    f"Not used: RDrop, which drops answers at random: {RDROP.text()};"
+    f" RowDrop, which drops rows at random: {ROW_DROP.text()}"
+)
+
+
+def what_is_shed(plan: PhysicalPlan, max_gap: int | None) -> list[str]:
+    """The line about overload; none for a query without MAX GAP, which loses nothing.
+
+    >>> bids = {"bids": ("price DOUBLE, ts TIMESTAMP", "SLACK 5 SECONDS SHEDDABLE")}
+    >>> text = "SELECT MAX(price) AS top FROM bids [RANGE 1 MINUTE SLIDE 10 SECONDS]"
+    >>> plan = plan_query(compile_query(text, declared(bids, {})))
+    >>> line, *others = what_is_shed(plan, max_gap=11)
+    >>> print(line)  # doctest: +ELLIPSIS
+    shed    WinDrop(window 1 MINUTE, slide 10 SECONDS, B 11): each answer given is exact, at most ... in a
+    """
+    if max_gap is None:
+        return []
+    return wrap(_told(plan, max_gap), _WIDTH, initial_indent=_LABEL, subsequent_indent=" " * len(_LABEL))
+
+
+def _told(plan: PhysicalPlan, max_gap: int) -> str:
+    emit = plan.asked
+    try:
+        agreed = agree(SheddableQuery("", emit, max_gap))
+        drop = agreed.drop
+    except CannotShed as refusal:
+        return f"no window is left out: {refusal.reason}"
+    domain = emit.leaves[0].domain
+    window, slide = quantity(drop.window, domain), quantity(drop.slide, domain)
+    rows = f"{quantity(drop.early_ticks, domain)} of rows" if drop.early_ticks else "no row"
+    inner = [
+        f", and {quantity(each.early_ticks, domain)} of the answers of level {level}"
+        for level, each in enumerate(agreed.arcs[1:], start=1)
+        if each.early_ticks and len(agreed.arcs) == plan.unit.stages
+    ]
+    return (
+        f"WinDrop(window {window}, slide {slide}, B {drop.batch}): {WINDROP.text(drop.batch)};"
+        f" a gap of {drop.batch} makes {rows} needless{''.join(inner)}."
+        f" {f'{plan.drops} ' if drop.early_ticks and plan.drops else ''}{_OTHERS}"
+    )
+
+
+def what_it_saves(agreed: Agreed | None, seconds: Sequence[float]) -> list[str]:
+    """Where a gap saves most of the work on a query's levels, as it was measured; for EXPLAIN ANALYZE."""
+    share, place = (0.0, 0) if agreed is None else agreed.saved(seconds)
+    if agreed is None or not share:
+        return []
+    where = "rows" if place == 0 else f"answers of level {place}"
+    return [f"gaps of {agreed.max_gap} save most by {where} that nobody needs: {share:.0%} of this work"]

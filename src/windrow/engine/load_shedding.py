@@ -13,6 +13,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from windrow.engine.gaps import Gap, gaps, joined
 from windrow.engine.load_monitor import Effort, Overload
 from windrow.shedding.agreement import (
     MOST_INTERVALS,
@@ -21,12 +22,11 @@ from windrow.shedding.agreement import (
     droppable,
     final_grid,
     needless,
+    reaches,
     unread,
 )
 from windrow.shedding.controller import next_cycles, shortest, steady
-from windrow.shedding.gaps import Gap, gaps, joined
 from windrow.shedding.phases import Cycles, Phases
-from windrow.shedding.reach import reaches
 from windrow.shedding.rules import CannotShed
 from windrow.shedding.sharing import SheddingGroup, SheddingGroups, share
 from windrow.windows.domain import INFINITY

@@ -19,11 +19,10 @@ from windrow.algebra.explain.operators import Spelling
 from windrow.algebra.explain.warnings import Warned, stream_warnings
 from windrow.engine.declarations import checked
 from windrow.engine.display import facts_html, plot, table_html, watch
-from windrow.engine.explain import described
+from windrow.engine.explain import described, what_it_saves
 from windrow.engine.gaps import gap_table, with_gaps
 from windrow.engine.output.schema import published, published_schema, rows_schema
 from windrow.engine.sharing.script_plan import with_sharing
-from windrow.engine.shedding_report import what_it_saves
 from windrow.engine.tables import BEGINNING
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.kernels.columnar.columns import frame_of

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from windrow.optimizer.cost.model import Estimate, Path
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical.operators import PhysicalOperator
-    from windrow.physical.plan import PhysicalPlan
+    from windrow.physical.planner import PhysicalPlan
 
 
 def explained(

@@ -23,7 +23,7 @@ from windrow.kernels.relational.durable_names import kind_of, parts_of
 from windrow.kernels.relational.implementations import placed
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
-from windrow.physical.plan import Drops, PhysicalPlan
+from windrow.physical.planner import Drops, PhysicalPlan
 from windrow.physical.sharing import Sharing
 from windrow.physical.units import GeneralUnit, UnionUnit
 

@@ -17,6 +17,9 @@ were costed the cheapest runs that kernels can run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windrow.algebra.explain import Alternative
@@ -25,12 +28,125 @@ from windrow.errors import QueryError
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.optimizer.cost.statistics import Statistics
 from windrow.optimizer.optimizer import Candidate, by_preference, candidates
-from windrow.physical.plan import PhysicalPlan
+from windrow.physical.native_sql import why_from_rows, why_in_workers
+from windrow.physical.operators import PhysicalOperator, operators_of
+from windrow.physical.sharing import Sharing
+from windrow.physical.units import GeneralUnit, SlidingUnit, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from windrow.algebra.plan import Emit
+    from windrow.physical.units import Unit
+
+# ------------------------------------------------------------ physical plan
+#
+# A physical plan: everything that is decided about how a query runs, in one object that never changes.
+#
+# The logical form after the rules and the cost model, the operators it becomes, each with its kernel, its
+# state and its reasons, how rows come in, and how they are kept apart. The operators are read off those
+# that run, so that a plan cannot say anything else.
+
+
+__all__ = ["PhysicalOperator", "PhysicalPlan"]
+
+
+@dataclass(frozen=True)
+class Drops:
+    """Where rows are dropped that nobody needs: as Spark aggregates `panes`, in `spark` before they go to
+    workers, or by `workers`, and why not before."""
+
+    place: str
+    reason: str = ""
+
+    @classmethod
+    def of(cls, unit: Unit) -> Drops | None:
+        """Those of a query as it runs; None if no stream of it may be shed."""
+        sheddable = [stream for stream in unit.streams.values() if stream.sheddable]
+        if not sheddable:
+            return None
+        if isinstance(unit, SlidingUnit) and why_from_rows(unit.program) is None:
+            return cls("panes")
+        reasons = [why_in_workers(stream, [unit]) for stream in sheddable]
+        told = "; ".join(reason for reason in reasons if reason is not None)
+        return cls("workers", told) if told else cls("spark")
+
+    def __str__(self) -> str:
+        if self.place == "panes":
+            return "Shed rows are counted by Spark as it aggregates, in no pane."
+        where = "in Spark, before they go to workers"
+        if self.place == "workers":
+            where = f"after they came to workers: {self.reason}"
+        return f"Shed rows are dropped {where}."
+
+
+@dataclass(frozen=True)
+class PhysicalPlan:
+    """How one query runs."""
+
+    #: the query as it was written
+    asked: Emit
+    #: the form of it that runs
+    emit: Emit
+    #: the rules and alternatives that made the one of the other
+    fired: tuple[str, ...] = ()
+    #: the plans that were costed, one of them chosen; none if there was no choice
+    considered: tuple[Alternative, ...] = ()
+    #: what it was chosen by
+    statistics: Statistics = field(default_factory=Statistics)
+    #: since when it is in the place of another plan, and why; empty: the query began with it
+    changed: str = ""
+    #: promises about single groups may come from outside
+    by_group: bool | None = None
+    #: its results come with their ends, which an archive wants to know
+    carries_ends: bool = False
+    #: what it has in common with other queries, and by which rules
+    sharing: Sharing = field(default_factory=Sharing)
+
+    @cached_property
+    def unit(self) -> Unit:
+        """What runs it, compiled."""
+        return unit_of(self.emit, by_group=self.by_group, carries_ends=self.carries_ends)
+
+    @cached_property
+    def root(self) -> PhysicalOperator:
+        """The operators, from the root down, each at its node of the logical form."""
+        return operators_of(self.unit, is_shared=bool(self.sharing.synopses))
+
+    @cached_property
+    def drops(self) -> Drops | None:
+        """Where shedding drops its rows; None if none of its streams may be shed."""
+        return Drops.of(self.unit)
+
+    def walk(self) -> Iterator[PhysicalOperator]:
+        """All operators, parents first."""
+        return self.root.walk()
+
+    @property
+    def chosen(self) -> Alternative | None:
+        """The alternative that was taken; None if there was no choice."""
+        return next((each for each in self.considered if each.chosen), None)
+
+    def among(self, sharing: Sharing) -> PhysicalPlan:
+        """The same, with what it has in common with others."""
+        found = replace(self, sharing=sharing)
+        found.__dict__.update((name, self.__dict__[name]) for name in ("unit",) if name in self.__dict__)
+        return found
+
+    def running(self, unit: Unit) -> PhysicalPlan:
+        """The same decisions, in the form that a query has among others: a unit that is compiled already."""
+        carries_ends = isinstance(unit, GeneralUnit) and unit.carries_ends
+        found = replace(self, emit=unit.program.emit, carries_ends=carries_ends)
+        found.__dict__["unit"] = unit
+        return found
+
+    @property
+    def is_paned(self) -> bool:
+        """Whether it is answered from states of panes."""
+        return isinstance(self.unit, SlidingUnit)
+
+
+# ------------------------------------------------------------ planner
 
 
 def plan_query(

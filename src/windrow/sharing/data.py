@@ -37,7 +37,7 @@ from windrow.kernels.aggregates.value_tables import (
     layout_of,
 )
 from windrow.kernels.state import TableLayout
-from windrow.sharing.grids import SharedGrid
+from windrow.sharing.synopses import SharedGrid
 
 #: what the columns of a datum are called, before the number
 LABEL = "d"

@@ -8,7 +8,7 @@ follows from all its users at the time.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,14 +18,22 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.columnar.expressions import can_fail
+from windrow.kernels.shared.shared_state import terms_of
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
-from windrow.sharing.derived_queries import cover_of
-from windrow.sharing.grids import SharedGrid, clustered
 from windrow.sharing.groups import QueryShare, SharingPlan, groups_of
 from windrow.sharing.predicates import Relevant, predicate_of
 from windrow.sharing.questions import MOST_INTERVALS, Need, QueryNeeds, question_of
-from windrow.sharing.rules import MOST_PROBED, holds_joins, holds_windows, relevant_synopses
-from windrow.sharing.synopses import Family, Held, SynopsisKind, Wanted, choose, expected_together
+from windrow.sharing.rules import MOST_PROBED, combined, holds_joins, holds_windows, relevant_synopses
+from windrow.sharing.synopses import (
+    Family,
+    Held,
+    SharedGrid,
+    SynopsisKind,
+    Wanted,
+    choose,
+    clustered,
+    expected_together,
+)
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
@@ -414,3 +422,56 @@ def _cuts(synopses: Iterable[Held]) -> set[tuple[Family, Predicate, SharedGrid]]
 
 def _rank(rule: str) -> tuple[bool, str]:
     return rule.startswith("CS"), rule
+
+
+# ------------------------------------------------------------ derived queries
+#
+# Queries that need nothing of their own: all they ask is combined from synopses that others brought (SS4).
+#
+# A query of that kind costs no intervals, only more to combine when it is answered. Synopses that are too
+# short for it are made longer, as for anybody who shares them. What is combined is named by a recipe:
+
+
+def cover_of(
+    question: QueryNeeds, known: Callable[[Family], Iterable[Held]], most: int = MOST_PROBED
+) -> dict[Need, Relevant[str]] | None:
+    """Where all needs of a question can be taken from; None if anything would have to be added."""
+    found: dict[Need, Relevant[str]] = {}
+    for need in question.needs:
+        wanted = question.wanted(need)
+        relevant = None if need.datum.is_complex else _relevant(wanted, known(wanted.family), most)
+        if relevant is None:
+            return None
+        found[need] = relevant
+    return found
+
+
+def recipe(relevant: Relevant[str]) -> str:
+    """What is combined, as one name.
+
+    >>> recipe(Relevant(("p1", "p4"), ("p7",)))
+    'p1+p4-p7'
+    >>> relevant_of("p1+p4-p7")
+    Relevant(added=('p1', 'p4'), subtracted=('p7',))
+    """
+    return "+".join(relevant.added) + "".join(f"-{name}" for name in relevant.subtracted)
+
+
+def relevant_of(text: str) -> Relevant[str]:
+    """What `recipe` wrote."""
+    terms = terms_of(text)
+    return Relevant(
+        tuple(name for name, added in terms if added), tuple(name for name, added in terms if not added)
+    )
+
+
+def _relevant(wanted: Wanted, known: Iterable[Held], most: int) -> Relevant[str] | None:
+    usable = [held for held in known if held.is_aligned(wanted) and _is_bearable(held, wanted)]
+    same = [held for held in usable if holds_windows(held, wanted)]
+    if same:
+        return Relevant((max(same, key=lambda held: held.grid.width).name,))
+    return combined(wanted, {held.name: held.predicate for held in usable}, most)
+
+
+def _is_bearable(held: Held, wanted: Wanted) -> bool:
+    return max(held.intervals(wanted)) <= MOST_INTERVALS

@@ -25,9 +25,8 @@ from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.answers import PaneAnswers
 from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
-from windrow.sharing.grids import SharedGrid
 from windrow.sharing.predicates import Predicate, predicate_of
-from windrow.sharing.synopses import Family, Wanted
+from windrow.sharing.synopses import Family, SharedGrid, Wanted
 
 if TYPE_CHECKING:
     from windrow.kernels.aggregates.partials import Partial

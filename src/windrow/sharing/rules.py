@@ -20,7 +20,7 @@ CS1: other lengths subtract other totals, or combine other intervals, so nothing
 such a query is refreshed more often. Windrow answers every window that a query asks for and no other, so it
 takes those at its own instants. Over joins it runs as the other does (`moving_on`) and reports at its own.
 
->>> from windrow.sharing.grids import SharedGrid
+>>> from windrow.sharing.synopses import SharedGrid
 >>> from windrow.sharing.synopses import Family
 >>> median = Family("S", "frequencies of length")
 >>> synopsis = Held("p1", median, SharedGrid(60), 14, SynopsisKind.BASIC)
@@ -101,7 +101,7 @@ def may_divide(totals: Held, counts: Held, wanted: Wanted) -> bool:
 
     The thesis asks for two running synopses; any two kinds will do, as totals of DOUBLE are kept in others.
 
-    >>> from windrow.sharing.grids import SharedGrid
+    >>> from windrow.sharing.synopses import SharedGrid
     >>> from windrow.sharing.synopses import Family
     >>> totals = Held("p1", Family("S", "total of x"), SharedGrid(60), 10, SynopsisKind.RUNNING)
     >>> counts = Held("p2", Family("S", "count of x"), SharedGrid(60), 5, SynopsisKind.RUNNING)
@@ -129,7 +129,7 @@ def relevant_synopses(wanted: Wanted, held: Sequence[Held], most: int = MOST_PRO
     hold too much, if there is a disjoint cover of that. Windows of the synopses must be as long as the
     query's. The thesis' six queries:
 
-    >>> from windrow.sharing.grids import SharedGrid
+    >>> from windrow.sharing.synopses import SharedGrid
     >>> from windrow.sharing.synopses import Family
     >>> from windrow.sharing.predicates import predicate_of
     >>> from windrow.algebra.expressions import ColumnRef, Literal

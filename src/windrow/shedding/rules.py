@@ -7,7 +7,7 @@ missing in a row. It is derived from the aggregates after it:
                                         batch = the least batch, counted in slots of the common slide
 
 The paper anchors windows at their beginning, Windrow at their end; sizes are the same in both, and
-`windrow.shedding.reach` says where they lie here.
+`windrow.shedding.agreement` says where they lie here.
 
 >>> fan_out(WinDrop(3, 2, batch=6), WinDrop(3, 3, batch=4))
 WinDrop(window=7, slide=6, batch=2)

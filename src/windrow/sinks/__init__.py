@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.sinks.callback import Callback
 from windrow.sinks.console import ConsoleSink
-from windrow.sinks.delivery import Delivery, Hook, Opening, Sink, SinkUrl, no_hook
+from windrow.sinks.delivery import Delivery, Hook, Opening, Sink, SinkUrl, no_hook, sink_failed
 from windrow.sinks.delta import DeltaSink
-from windrow.sinks.failures import sink_failed
 from windrow.sinks.files import FilesSink
 from windrow.sinks.kafka import KafkaSink
 from windrow.sinks.memory import MemorySink

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from windrow.errors import SinkError
-from windrow.sinks.delivery import Sink
-from windrow.sinks.failures import KEPT
+from windrow.sinks.delivery import KEPT, Sink
 
 if TYPE_CHECKING:
     from windrow.sinks.delivery import Delivery

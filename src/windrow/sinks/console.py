@@ -6,8 +6,7 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
-from windrow.sinks.delivery import Sink
-from windrow.sinks.failures import explained
+from windrow.sinks.delivery import Sink, explained
 from windrow.sinks.json_rows import is_number, json_line, json_rows
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from windrow.errors import SinkError, WindrowError
-from windrow.sinks.delivery import Sink
-from windrow.sinks.failures import KEPT, explained, imported, make_directory, sync
+from windrow.sinks.delivery import KEPT, Sink, explained, imported, make_directory, sync
 from windrow.sinks.json_rows import is_bytes, is_list, is_text
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from windrow.errors import SinkError
-from windrow.sinks.delivery import Sink
-from windrow.sinks.failures import KEPT, explained, make_directory, sync, temporary_file, write_through
+from windrow.sinks.delivery import KEPT, Sink, explained, make_directory, sync, temporary_file, write_through
 from windrow.sinks.json_rows import is_text, json_column, json_line, json_rows
 from windrow.state.names import file_name
 

@@ -16,8 +16,7 @@ from urllib.parse import unquote
 
 from windrow.credentials import Resolved, ScrubbedLog, resolve
 from windrow.errors import QueryError, SinkError, nearest
-from windrow.sinks.delivery import Sink
-from windrow.sinks.failures import KEPT, imported
+from windrow.sinks.delivery import KEPT, Sink, imported
 from windrow.sinks.json_rows import json_line, json_rows
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.algebra.functions.regular import MAX_PATTERN, check_replacement, compile_pattern
+from windrow.algebra.functions.patterns import MAX_PATTERN, check_replacement, compile_pattern
 from windrow.errors import QueryError
 
 

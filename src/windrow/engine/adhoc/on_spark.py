@@ -25,8 +25,8 @@ from windrow.engine.output.schema import published_schema
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.language.catalog import StandingQuery
 from windrow.sinks import MemorySink
+from windrow.spark.frames import KeptRange, Staging, own_jobs
 from windrow.spark.jobs import SparkJobs
-from windrow.spark.kept_frames import KeptRange, Staging, own_jobs
 from windrow.spark.session import parallelism
 from windrow.state.log import CommitLog
 from windrow.state.names import TEMPORARY

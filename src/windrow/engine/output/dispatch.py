@@ -1,6 +1,6 @@
 """Giving every sink what is committed and it does not have yet.
 
-Sinks that take time have a worker each while the engine runs (`workers.py`), so that they take the answers of
+Sinks that take time have a worker each while the engine runs, so that they take the answers of
 one epoch while the next one is made. All others are given theirs between two epochs.
 
 Where a sink fails, in whatever way, its rows go on waiting in the outbox, and those of others go out: no
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from windrow.engine.output.outbox import Outgoing
 from windrow.engine.output.schema import published_schema
-from windrow.sinks.failures import is_failure, sink_failed
+from windrow.sinks.delivery import is_failure, sink_failed
 from windrow.state.crash import crash_point
 
 if TYPE_CHECKING:

@@ -27,12 +27,11 @@ from windrow.physical.identity import changed
 from windrow.physical.operators import SHARED
 from windrow.physical.units import SlidingUnit
 from windrow.sharing.data import Datum
-from windrow.sharing.derived_queries import recipe, relevant_of
-from windrow.sharing.grids import SharedGrid
-from windrow.sharing.planner import Planner
+from windrow.sharing.planner import Planner, recipe, relevant_of
 from windrow.sharing.predicates import predicate_of, read, written
 from windrow.sharing.questions import question_of
 from windrow.sharing.rules import unslid
+from windrow.sharing.synopses import SharedGrid
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:

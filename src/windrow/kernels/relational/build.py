@@ -37,9 +37,8 @@ from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.aggregate.row_panes import RowPanes
 from windrow.kernels.relational.aggregate.totals import grouped
 from windrow.kernels.relational.distinct import distinct
-from windrow.kernels.relational.emit.emission import Changes, Emission, Reports, Snapshots
+from windrow.kernels.relational.emit.emission import ByCount, Changes, Emission, Reports, Restored, Snapshots
 from windrow.kernels.relational.emit.evaluation import HeldRows
-from windrow.kernels.relational.emit.restore import ByCount, Restored
 from windrow.kernels.relational.except_all import Difference
 from windrow.kernels.relational.exists import Matched
 from windrow.kernels.relational.internal.build import OutlivingBuilder

@@ -36,9 +36,8 @@ from windrow.kernels.relational.aggregate.row_panes import RowPanes
 from windrow.kernels.relational.aggregate.totals import Running
 from windrow.kernels.relational.distinct import CountingDelta, DeltaStar, Presence
 from windrow.kernels.relational.durable_names import kind_of
-from windrow.kernels.relational.emit.emission import Changes, Reports, Snapshots
+from windrow.kernels.relational.emit.emission import ByCount, Changes, Reports, Restored, Snapshots
 from windrow.kernels.relational.emit.evaluation import HeldRows
-from windrow.kernels.relational.emit.restore import ByCount, Restored
 from windrow.kernels.relational.except_all import Difference
 from windrow.kernels.relational.exists import Matched
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.functions.calendar import date_text, timestamp_text
 from windrow.algebra.functions.nested import parse_path
-from windrow.algebra.functions.regular import compile_pattern
+from windrow.algebra.functions.patterns import compile_pattern
 from windrow.algebra.functions.values import casts
 from windrow.algebra.functions.values.base import Strict, Value, plain
 from windrow.algebra.functions.values.casts import double_text, float_text

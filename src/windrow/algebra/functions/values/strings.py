@@ -7,7 +7,7 @@ import re
 import zlib
 from typing import TYPE_CHECKING
 
-from windrow.algebra.functions.regular import (
+from windrow.algebra.functions.patterns import (
     ANY_CHARACTER,
     ANY_TEXT,
     compile_pattern,

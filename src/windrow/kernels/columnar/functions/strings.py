@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import Literal
-from windrow.algebra.functions.regular import ANY_CHARACTER, ANY_TEXT, Token, like_tokens
+from windrow.algebra.functions.patterns import ANY_CHARACTER, ANY_TEXT, Token, like_tokens
 from windrow.algebra.functions.values.strings import locate
 from windrow.algebra.types import INT, STRING, Kind
 from windrow.kernels.columnar.functions.base import (
@@ -174,7 +174,7 @@ LAZY: dict[str, Lazy] = {"locate": _locate, "concat_ws": _concat_ws}
 # LIKE with a literal pattern as a regular expression that polars runs in linear time.
 #
 # Regular expressions that users write stay with Python's `re`, whose dialect is the one that is checked
-# against Java's (`windrow.algebra.functions.regular`).
+# against Java's (`windrow.algebra.functions.patterns`).
 
 
 #: a longer pattern might be too large for polars when it is compiled

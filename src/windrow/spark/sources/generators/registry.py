@@ -1,4 +1,4 @@
-"""All generators, by name."""
+"""Generators: streams of an auction, a network and a freeway, by name."""
 
 from __future__ import annotations
 
