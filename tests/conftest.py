@@ -85,8 +85,8 @@ def pytest_runtest_makereport(
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of the test run, started by the first test that wants it."""
-    from windrow.spark.session import local_session
+    from windrow.spark.session import start_session
 
-    session = local_session("windrow-tests", cores=2)
+    session = start_session("windrow-tests", "local[2,2]")  # what must fail does so at the second attempt
     yield session
     session.stop()

@@ -92,6 +92,7 @@ def check(archive: Archive, plain: PlainArchive, data: st.DataObject) -> None:
         assert rows_of(archive.find(low, at=at)) == plain.find(low, low, at)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("upkeep", UPKEEPS)
 @pytest.mark.parametrize("shape", [(4, 1), (2, 2), (3, 4)])
 def test_an_update_touches_one_row_and_one_column_of_the_grid(

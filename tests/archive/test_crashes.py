@@ -63,6 +63,7 @@ def check(folder: Path) -> None:
         assert rows_of(seen.scan()) == live_at(seen.now)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("upkeep", UPKEEPS)
 @pytest.mark.parametrize("point", POINTS)
 def test_ended_at_a_crash_point_and_opened_again(directory: Path, point: str, upkeep: str) -> None:

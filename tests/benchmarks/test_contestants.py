@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.thorough
 def test_windrow_and_spark_agree_in_a_tiny_run(spark: SparkSession, tmp_path: Path) -> None:
     options = replace(
         QUICK, rows=2000, seconds=100, rows_per_batch=(1000,), overlaps=(3,), spark_overlaps=(3,)

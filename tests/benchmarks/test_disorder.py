@@ -57,6 +57,7 @@ def test_punctuation_tells_the_truth(extent: Extent) -> None:
     assert found.error(right, until) == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_more_slack_is_later_and_less_wrong() -> None:
     arrivals = delayed(25, 20, 1500)

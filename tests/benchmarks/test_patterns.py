@@ -15,6 +15,7 @@ from benchmarks.suite.patterns import Options
 _WINDOW, _UNITS = 40, 100
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", QUERIES)
 def test_strategies_answer_as_the_oracle_does(name: str) -> None:
     log = links(LINKS, _UNITS, 1)

@@ -12,6 +12,7 @@ from benchmarks.suite.plans import QUICK, WORKLOADS, Options
 from windrow.errors import WindrowError
 
 
+@pytest.mark.thorough
 def test_every_plan_is_measured_and_one_of_each_query_is_chosen(tmp_path: Path) -> None:
     found = plans.run(Setting(tmp_path, tmp_path, 1), QUICK)
     (table,) = found.tables

@@ -93,6 +93,7 @@ def test_the_least_p_is_found() -> None:
     assert Search("bounded", way, way(0.0), 0.3).at(25) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_run(tmp_path: Path) -> None:
     options = Options(

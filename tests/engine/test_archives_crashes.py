@@ -103,6 +103,7 @@ def test_without_a_crash_archives_have_what_the_oracle_says(directory: Path) -> 
     world.check()
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("passage", [1, 5])
 @pytest.mark.parametrize("point", ["owner-linked", "before-commit", "after-commit", "manifest-linked"])
 def test_a_crash_around_commits(directory: Path, point: str, passage: int) -> None:
@@ -113,7 +114,7 @@ def test_a_crash_around_commits(directory: Path, point: str, passage: int) -> No
     world.check()
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(9)
 @pytest.mark.parametrize("update", [2, 11])
 @pytest.mark.parametrize("point", POINTS)
 def test_a_crash_within_an_update(
@@ -172,7 +173,7 @@ class Relaid(Kept):
             )
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_crash_within_a_new_layout(directory: Path, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are there before the layout changes: the first life ends in the midst, the second changes it."""

@@ -61,7 +61,7 @@ def test_of_several_attempts_of_a_task_one_is_committed(
     world.check()
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(24)
 @pytest.mark.parametrize("passage", PASSAGES)
 @pytest.mark.parametrize("point", HERE)
 def test_after_a_crash_every_sink_has_what_the_oracle_says(tmp_path: Path, point: str, passage: int) -> None:

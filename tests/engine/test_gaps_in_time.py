@@ -23,6 +23,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("executor", ["kernels", "engine"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers_of_a_gap_are_those_of_a_short_one(query: str, executor: str) -> None:

@@ -46,6 +46,7 @@ def own_names() -> Iterator[None]:
         user.forget(name)
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("kind", FAULTY)
 def test_a_faulty_query_is_stopped_and_the_others_go_on(tmp_path: Path, kind: str) -> None:
     with Driven(tmp_path / "state") as w:

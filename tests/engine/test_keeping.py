@@ -73,6 +73,7 @@ def test_all_that_has_to_be_kept_is_kept_in_few_files(tmp_path: Path, keep: str)
     w.close()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("keep", "tasks", "span"),
     [("KEEP 300", 1, 3), ("KEEP 200 ROWS", 1, 3), ("KEEP 300", 14, 1), ("KEEP 300", 14, 90)],
@@ -186,6 +187,7 @@ def test_dropping_a_stream_lets_go_of_its_rows(tmp_path: Path) -> None:
     w.close()
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("point", ["chunk-partly-written", "chunk-written", "before-commit", "after-commit"])
 @pytest.mark.parametrize("passage", [2, 5, 11])
 def test_after_a_crash_every_row_is_kept_once(tmp_path: Path, point: str, passage: int) -> None:

@@ -121,6 +121,7 @@ def broken(w: Driven, step: str, error: BaseException, passage: int) -> None:
     setattr(owner, name, act)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("passage", [1, 3])
 def test_an_epoch_that_fails_is_told_of_and_made_again(
@@ -402,6 +403,7 @@ def test_wherever_processes_die_nothing_is_lost_or_doubled(deaths: list[tuple[st
         lives.check()
 
 
+@pytest.mark.part(8)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("passage", [1, 4, 9, 14])
 def test_a_death_at_each_point(point: str, passage: int) -> None:

@@ -113,7 +113,7 @@ OVER_ROWS = (
 )
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(16)
 @pytest.mark.parametrize("seed", range(32))
 def test_queries_over_several_streams_are_refreshed_as_often_as_they_ask(tmp_path: Path, seed: int) -> None:
     """In random lives, with late rows and gaps: answers are those of the oracle, as seldom as was asked."""

@@ -61,7 +61,7 @@ def followers(life: Life) -> set[str]:
     return {name for name, team in teams.items() if team is not None and team.reports}
 
 
-@pytest.mark.part(6)
+@pytest.mark.part(24)
 @pytest.mark.parametrize("seed", range(48))
 def test_queries_of_any_pace_answer_as_by_themselves(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
@@ -191,6 +191,7 @@ def test_the_slow_goes_on_when_the_fast_is_gone(tmp_path: Path, text: str, seen:
     assert_answers(life, {"slow": texts["slow"]})
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("selected", ["k, v", "RSTREAM(k, v)", "ISTREAM(k, v)", "DISTINCT k"])
 def test_an_archive_of_the_slow_one_holds_what_it_would_by_itself(tmp_path: Path, selected: str) -> None:
     def archived(folder: str, *slides: int) -> Iterator[Any]:

@@ -96,6 +96,7 @@ def test_a_second_engine_in_another_process_is_refused(tmp_path: Path) -> None:
 # ------------------------------------------------------------ damage
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("pattern", ["chunks/*-s*", "chunks/*-driver-*", "outbox/*"])
 @pytest.mark.parametrize("how", ["cut off", "one bit", "gone"])
 def test_a_damaged_file_is_named_and_stops_no_query_for_good(tmp_path: Path, pattern: str, how: str) -> None:

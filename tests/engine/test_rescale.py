@@ -148,6 +148,7 @@ def shards_of(world: World) -> int:
     return History(LocalStore(world.state)).latest().shards
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("shards", "batches"), [(1, 1), (3, 3), (4, 4), (1, 5), (5, 7)])
 def test_queries_that_share_and_rows_that_wait(tmp_path: Path, shards: int, batches: int) -> None:
     world = World(tmp_path)
@@ -158,6 +159,7 @@ def test_queries_that_share_and_rows_that_wait(tmp_path: Path, shards: int, batc
     world.check()
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     "point",
     [

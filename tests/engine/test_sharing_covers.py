@@ -32,6 +32,7 @@ def held(w: Driven) -> int:
     return len(w.engine.common.planner.held)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("first", "second", "covered", "what"),
     [

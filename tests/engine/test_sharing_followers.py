@@ -42,6 +42,7 @@ def test_a_slower_query_is_read_from_a_faster_one(tmp_path: Path) -> None:
         assert "CS8" in shown["seldom"]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     "other",
     [

@@ -102,6 +102,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(
     ("name", "p"), [*((name, 1.0) for name in QUERIES), ("tumbling", 0.0), ("sliding", 0.5)]
 )

@@ -56,6 +56,7 @@ def life(folder: str, url: str, crash_at: str = "") -> None:
     World(Path(folder), dict(SINKS), place=ObjectStore(url)).live()
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("passage", [1, 4])
 @pytest.mark.parametrize(
     "point", ["chunk-written", "manifest-temp-written", "manifest-linked", "sink-delivered"]

@@ -153,7 +153,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[int, int | 
     return world.instants, answers
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(9)
 @pytest.mark.parametrize("passage", [1, 6])
 @pytest.mark.parametrize("point", POINTS)
 def test_after_a_crash_every_change_is_seen_once(

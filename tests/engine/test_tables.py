@@ -60,6 +60,7 @@ steps = st.one_of(
 )
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("query", QUERIES)
 @given(script=st.lists(steps, min_size=4, max_size=12))
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -193,6 +193,7 @@ def test_promises_about_single_sources_of_a_simple_stream(
     assert assert_engine_agrees(emit, steps, 2, spark=True) > 3
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("rule", policies(), ids=lambda rule: type(rule.policy).__name__)
 def test_every_policy_on_spark(spark: SparkSession, rule: ProgressRule) -> None:
     late = [Late.DROP, Late.KEEP, Late.TO][len(repr(rule)) % 3]
@@ -222,7 +223,7 @@ def test_frequent_values_on_spark(spark: SparkSession, spec: WindowSpec) -> None
     assert assert_engine_agrees(emit, scripted(5, batches=4, size=12), 1, spark=True) > 5
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(27)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_aggregate_over_many_kinds_of_windows(family: str) -> None:
     """Through files and restarts, in this process; each kind of window with every second aggregate."""

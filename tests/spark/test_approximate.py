@@ -60,6 +60,7 @@ def assert_agrees(query: str, *, spark: bool, seed: int) -> None:
     assert found == expected
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_engine_in_this_process_estimates_as_defined(query: str) -> None:
     for seed in range(2):

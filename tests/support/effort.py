@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 EFFORT = os.environ.get("WINDROW_EFFORT", "")
 #: where nothing else is asked for, a test tries at most so many examples, and so many where it has many cases
-_EXAMPLES, _EXAMPLES_OF_CASES = 20, 5
+_EXAMPLES, _EXAMPLES_OF_CASES = 8, 2
 #: of the examples that a test names, this part is tried by `fast`
 _FAST_PART = 10
 #: so many cases of a test are tried by `fast` at most, and where a case takes more than milliseconds

@@ -82,6 +82,7 @@ def parsed(spark: SparkSession, how: TextFormat, *values: str | bytes | None) ->
     return parse(texts(spark, values), F.col("value"), how, stream, place=F.lit("message 7"))
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(("kind", "value"), CASES, ids=str)
 def test_a_malformed_text_is_an_error(spark: SparkSession, kind: str, value: str | bytes | None) -> None:
     rows = parsed(spark, TextFormat(kind), *GOOD[kind], value)
@@ -130,7 +131,9 @@ def test_numbers_with_a_unit_are_times(spark: SparkSession) -> None:
             rows = parse(texts(spark, lines), F.col("value"), TextFormat(kind), stream).toArrow()
             found = [moment and moment.replace(tzinfo=None) for moment in rows["ts"].to_pylist()]
             assert found == [moment for _, moment in known]
-            for bad in ("2026-01-01", "1e40", "NaN", "x"):
+            for bad in (
+                ("2026-01-01", "1e40", "NaN", "x") if (kind, form) == ("json", "epoch_s") else ("1e40",)
+            ):
                 line = f'{{"ts": "{bad}"}}' if kind == "json" else bad
                 with pytest.raises(DataError, match="column `ts`"), job_failed("reading"):
                     parse(texts(spark, [line]), F.col("value"), TextFormat(kind), stream).toArrow()
