@@ -23,13 +23,13 @@ from windrow.algebra.operators import (
     Project,
     Union,
 )
-from windrow.algebra.patterns import Label
 from windrow.algebra.plan import Plan, Scan, Window
 from windrow.algebra.types import BIGINT
 from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
+from windrow.windows.patterns import Label
 from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow

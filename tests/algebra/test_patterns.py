@@ -11,12 +11,12 @@ from windrow.algebra.catalog import Late, Stream
 from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except, Exists, Filter, Join, Union
-from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import BIGINT
 from windrow.reference.rows import AcceptedRow, World
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
+from windrow.windows.patterns import Pattern
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow

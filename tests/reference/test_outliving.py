@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError
 from windrow.testing import Harness
+from windrow.windows.patterns import Pattern
 
 STREAMS = {"s": "a BIGINT, ts BIGINT", "r": "b BIGINT, ts BIGINT"}
 NRR = {"t": ("k BIGINT, v BIGINT", "NRR")}

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from windrow.algebra.patterns import Label, Pattern
 from windrow.reference.pieces import IntervalRow, Pieces
 from windrow.reference.rows import World
 from windrow.reference.streams import QueryEvaluation, lag_of
 from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.patterns import Label, Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

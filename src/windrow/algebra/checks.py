@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 from windrow.algebra.aggregates import make
 from windrow.algebra.catalog import Late, TableKind
 from windrow.algebra.expressions import WindowBound
-from windrow.algebra.patterns import Pattern
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.panes import sub_windows_of
+from windrow.windows.patterns import Pattern
 from windrow.windows.spec import OwnInterval
 
 if TYPE_CHECKING:

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra import checks, patterns
+from windrow.algebra import checks
 from windrow.algebra.catalog import TableKind
 from windrow.algebra.expressions import TRUE, Expression, Field, Schema
 from windrow.algebra.plan import Plan, TableScan
 from windrow.algebra.types import BIGINT, INT, Kind
 from windrow.errors import QueryError
+from windrow.windows import patterns
 
 if TYPE_CHECKING:
-    from windrow.algebra.patterns import Label
     from windrow.algebra.types import DataType
+    from windrow.windows.patterns import Label
 
 KINDS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 

@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from windrow.algebra import checks, patterns
+from windrow.algebra import checks
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Field, Literal, Schema, WindowBound
 from windrow.algebra.operators import AggregateCall, Filter, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.errors import QueryError
+from windrow.windows import patterns
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
 
 if TYPE_CHECKING:
-    from windrow.algebra.patterns import Label
+    from windrow.windows.patterns import Label
 
 
 @dataclass(frozen=True)

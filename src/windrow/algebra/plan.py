@@ -14,10 +14,11 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from windrow.algebra import checks, patterns
+from windrow.algebra import checks
 from windrow.algebra.catalog import PSEUDO_COLUMNS, Late, Stream, Table
 from windrow.algebra.expressions import Field, Schema
-from windrow.algebra.patterns import Label
+from windrow.windows import patterns
+from windrow.windows.patterns import Label
 from windrow.windows.session import SessionWindow
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ class Window(Plan):
 
     @cached_property
     def label(self) -> Label:
-        return patterns.of_window(self.spec, self.keeps_late_rows)
+        return patterns.of_window(self.spec.label, self.keeps_late_rows)
 
     @property
     def has_wattr(self) -> bool:

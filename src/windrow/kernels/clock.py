@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from windrow.kernels.columnar.codes import looked_up
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, NO_END, Instant
 
 if TYPE_CHECKING:
     from windrow.kernels.panes.cuts import Cut
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Moved = tuple[Instant, Instant]
 
 #: stand for infinity where instants and windows are 64-bit integers; panes are a few times windows
-FOREVER, LAST_WINDOW = 1 << 62, 1 << 58
+FOREVER, LAST_WINDOW = NO_END, 1 << 58
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,9 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import conjunction, conjuncts
 from windrow.algebra.operators import Join, TableJoin
-from windrow.algebra.patterns import Pattern
 from windrow.optimizer.movability import can_fail, is_movable
 from windrow.optimizer.trees import kept, peeled, variants
+from windrow.windows.patterns import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -33,9 +33,9 @@ from windrow.algebra.operators import (
     Unnest,
 )
 from windrow.algebra.over import Over
-from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.windows.domain import ROW_NUM
+from windrow.windows.patterns import Pattern
 from windrow.windows.spec import OwnInterval
 
 if TYPE_CHECKING:

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, Window
 from windrow.shedding.rules import CannotShed, WinDrop, early_share
 from windrow.windows.calendar import CalendarWindow
-from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import FOREVER
 from windrow.windows.grid import SlideGrid
-from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
 from windrow.windows.spec import COUNTED
 
 if TYPE_CHECKING:
@@ -146,23 +144,16 @@ def _below(emit: Emit) -> Iterator[tuple[str, tuple[ReachLevel, ...]]]:
 
 
 def _range(window: Window) -> int:
-    match window.spec:
-        case RangeWindow(range=size):
-            return size
-        case LaggedWindow(range=size, lag=lag):
-            return size + lag
-        case CalendarWindow():
-            raise CannotShed("calendar", "one of its windows goes by a calendar, whose lengths differ")
-        case CumulateWindow(size=size):
-            return size
-        case NowWindow():
-            return 1
-        case spec if spec.is_logical:
-            raise CannotShed(
-                "unbounded-window", "a row stays in one of its windows for ever, or for as long as it says"
-            )
-        case _:
-            raise CannotShed("count-based", COUNTED)
+    spec = window.spec
+    if isinstance(spec, CalendarWindow):
+        raise CannotShed("calendar", "one of its windows goes by a calendar, whose lengths differ")
+    if spec.depth is not None:
+        return spec.depth
+    if spec.is_logical:
+        raise CannotShed(
+            "unbounded-window", "a row stays in one of its windows for ever, or for as long as it says"
+        )
+    raise CannotShed("count-based", COUNTED)
 
 
 def _on_wattr(window: Window, scan: Scan) -> None:

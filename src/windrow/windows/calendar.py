@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from windrow.errors import QueryError
 from windrow.windows.domain import Instant
 from windrow.windows.element import Element
 from windrow.windows.grid import Grid, covered
+from windrow.windows.patterns import Label, Pattern
 from windrow.windows.spec import OwnInterval, WindowId, require_near, require_positive
 from windrow.windows.units import DAYS, MICROSECONDS, MONTHS
 from windrow.windows.zones import zone
@@ -138,6 +139,22 @@ class CalendarWindow(OwnInterval):
         return True
 
     @property
+    def depth(self) -> int:
+        return longest(self.length) + DAY
+
+    @property
+    def typical_length(self) -> float:
+        return mean(self.length)
+
+    @property
+    def coverage(self) -> float:
+        return min(1.0, mean(self.length) / mean(self.step))
+
+    @property
+    def label(self) -> Label:
+        return Label(Pattern.WK, "days and months of a calendar differ in length, in FIFO order", fifo=True)
+
+    @property
     def period(self) -> tuple[Hashable, int | None, int]:
         return (self.length, self.step, self.zone), None, self.origin
 
@@ -149,12 +166,8 @@ class CalendarWindow(OwnInterval):
         back = moved(self.grid.local(k), self.length, np.full(len(k), -1))
         return instants_of(self.zone, back)
 
-    def begins(self, ends: Ints) -> Ints:
-        """Where the extents begin that end at slide instants."""
-        return self.starts(self.grid.firsts(self.grid.numbers(ends)))
-
-    def spans(self, t: Ints) -> tuple[Ints, Ints]:
-        """(vs, ve) of rows of some instants: from the first end after them until an extent begins after."""
+    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+        """From the first end after each instant until an extent begins after it."""
         since = t + mean(self.length) - self.origin
         leaves = greatest(self.starts, self.step, since, t) + 1
         # one end by two numbers is that of the first, whose extent is the longer
@@ -177,8 +190,11 @@ class CalendarWindow(OwnInterval):
         vs, ve = self.spans(np.array([row.t]))
         return int(vs[0]), int(ve[0])
 
-    def bounds(self, end: int) -> tuple[Instant, int]:
-        return int(self.begins(np.array([end]))[0]), end
+    def bounds_of(self, ends: Ints) -> tuple[Ints, Ints]:
+        return self.starts(self.grid.firsts(self.grid.numbers(ends))), ends
+
+    def _bounds(self, end: Any) -> tuple[Any, Any]:
+        return int(self.bounds_of(np.array([end]))[0][0]), end
 
 
 def longest(length: Length) -> int:

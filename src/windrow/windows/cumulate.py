@@ -12,12 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from windrow.errors import QueryError
 from windrow.windows.domain import Instant
 from windrow.windows.element import Element
 from windrow.windows.grid import SlideGrid
+from windrow.windows.patterns import Label, Pattern
 from windrow.windows.spec import OwnInterval, WindowId, require_near, require_positive
+
+if TYPE_CHECKING:
+    from windrow.windows.grid import Ints
 
 
 @dataclass(frozen=True)
@@ -57,16 +62,26 @@ class CumulateWindow(OwnInterval):
     def _length(self) -> Hashable:
         return "CUMULATE", self.size, self.origin % self.size
 
-    def start(self, end: int) -> int:
-        """Where the extent that ends at a slide instant begins."""
-        return self._begin(end - 1)
+    @property
+    def depth(self) -> int:
+        return self.size
+
+    @property
+    def typical_length(self) -> float:
+        return (self.size + self.step) / 2
+
+    @property
+    def label(self) -> Label:
+        if self.size == self.step:
+            return Label(Pattern.WKS, "one step is a whole window", lifetime=self.size, fifo=True)
+        return Label(Pattern.WK, "a window grows from its beginning: rows leave together", fifo=True)
 
     def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
         return sorted({w for row in rows for w in self.wids(row)})
 
     def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
         end = self.grid.end(w)
-        return [row for row in rows if self.start(end) <= row.t < end]
+        return [row for row in rows if self._begin(end - 1) <= row.t < end]
 
     def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
         return self.grid.ending_in(row.t, self._begin(row.t) + self.size)
@@ -74,9 +89,12 @@ class CumulateWindow(OwnInterval):
     def span(self, row: Element) -> tuple[int, Instant]:
         return self.grid.first_after(row.t), self._begin(row.t) + self.size + self.step
 
-    def bounds(self, end: int) -> tuple[Instant, int]:
-        return self.start(end), end
+    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+        return self._entered(t), self._begin(t) + self.size + self.step
 
-    def _begin(self, instant: int) -> int:
-        """The beginning of the window that an instant is in."""
+    def _bounds(self, end: Any) -> tuple[Any, Any]:
+        return self._begin(end - 1), end
+
+    def _begin(self, instant: Any) -> Any:
+        """The beginning of the window that an instant is in, of one or of many."""
         return self.origin + (instant - self.origin) // self.size * self.size

@@ -26,6 +26,8 @@ INFINITY = math.inf
 MAX_INT64 = 2**63 - 1
 #: one past the last instant that exists: ids of windows that never close end here
 FOREVER = MAX_INT64 + 1
+#: an end that never comes, in columns of instants: sums with it fit 64 bits
+NO_END = 1 << 62
 #: instants lie within ±FARTHEST, and no window is longer: sums of an instant and some sizes are still far
 #: from what stands for infinity in 64-bit integers. In microseconds that is beyond the year 38000.
 FARTHEST = 1 << 60

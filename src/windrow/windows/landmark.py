@@ -12,12 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from windrow.errors import QueryError
-from windrow.windows.domain import FARTHEST, FOREVER, INFINITY, Instant
+from windrow.windows.domain import FARTHEST, FOREVER, INFINITY, NO_END, Instant
 from windrow.windows.element import Element
 from windrow.windows.grid import SlideGrid
+from windrow.windows.patterns import Label, never_leaves
 from windrow.windows.spec import OwnInterval, WindowId, changes, require_near, require_positive
+
+if TYPE_CHECKING:
+    from windrow.windows.grid import Ints
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,14 @@ class LandmarkWindow(OwnInterval):
         return self.slide is not None
 
     @property
+    def typical_length(self) -> float | None:
+        return None if self.start is None or self.until is None else self.until - self.start + 1
+
+    @property
+    def label(self) -> Label:
+        return never_leaves()
+
+    @property
     def _length(self) -> Hashable:
         return "LANDMARK", self.start
 
@@ -86,9 +101,17 @@ class LandmarkWindow(OwnInterval):
             return None
         return (self.grid.first_after(row.t) if self.grid else row.t), INFINITY
 
-    def bounds(self, end: int) -> tuple[Instant, int]:
-        """(window_start, window_end); without FROM the start is minus infinity."""
-        self._sliding()
+    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+        vs = self._entered(t)
+        first = -FARTHEST - 1 if self.start is None else self.start
+        last = FARTHEST + 1 if self.until is None else self.until
+        return vs, np.where((first <= t) & (t <= last), NO_END, vs)
+
+    def held(self, at: int) -> tuple[Instant, Instant]:
+        first, last = super().held(at)
+        return first, last if self.until is None else min(last, self.until)
+
+    def _bounds(self, end: Any) -> tuple[Any, Any]:
         return -INFINITY if self.start is None else self.start, end
 
     def _holds(self, row: Element) -> bool:

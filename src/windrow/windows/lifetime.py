@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windrow.windows.domain import Instant
 from windrow.windows.element import Element
+from windrow.windows.patterns import Label, Pattern
 from windrow.windows.spec import OwnInterval, WindowId, changes, require_positive
+
+if TYPE_CHECKING:
+    from windrow.windows.grid import Ints
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,10 @@ class LifetimeWindow(OwnInterval):
         super().__post_init__()
         require_positive("the unit of LIFETIME", self.scale)
 
+    @property
+    def label(self) -> Label:
+        return Label(Pattern.WK, "every row brings its own lifetime")
+
     def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
         return changes([self.span(row) for row in rows])
 
@@ -40,6 +48,10 @@ class LifetimeWindow(OwnInterval):
 
     def span(self, row: Element) -> tuple[int, Instant]:
         return row.t, row.t + self._ticks(row)
+
+    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+        assert lifetimes is not None
+        return t, t + lifetimes.clip(0) * self.scale
 
     def _ticks(self, row: Element) -> int:
         return max(row.lifetime or 0, 0) * self.scale

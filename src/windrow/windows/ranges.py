@@ -14,12 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from windrow.errors import QueryError
-from windrow.windows.domain import FOREVER, INFINITY, Instant
+from windrow.windows.domain import FOREVER, INFINITY, NO_END, Instant
 from windrow.windows.element import Element
 from windrow.windows.grid import SlideGrid
+from windrow.windows.patterns import Label, Pattern, never_leaves
 from windrow.windows.spec import OwnInterval, WindowId, changes, require_near, require_positive
+
+if TYPE_CHECKING:
+    from windrow.windows.grid import Ints
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,8 @@ class RangeWindow(OwnInterval):
     Interval(vs=3, ve=13)
     >>> RangeWindow(2, 10).interval(Element(3)) is None
     True
+    >>> RangeWindow(300, 60).bounds(660), RangeWindow(300, 60).held(700), RangeWindow(10).held(99)
+    ((360, 660), (360, 659), (90, 99))
     """
 
     range: int
@@ -41,9 +50,7 @@ class RangeWindow(OwnInterval):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive("RANGE", self.range)
-        require_positive("SLIDE", self.slide)
-        require_near("ORIGIN", self.origin)
+        _check_range(self)
 
     @property
     def grid(self) -> SlideGrid | None:
@@ -59,6 +66,18 @@ class RangeWindow(OwnInterval):
     @property
     def has_bounds(self) -> bool:
         return self.slide is not None
+
+    @property
+    def depth(self) -> int:
+        return self.range
+
+    @property
+    def coverage(self) -> float:
+        return min(1.0, self.range / self.slide) if self.slide else 1.0
+
+    @property
+    def label(self) -> Label:
+        return _label(self.range, self.slide)
 
     @property
     def _length(self) -> Hashable:
@@ -83,13 +102,10 @@ class RangeWindow(OwnInterval):
             return row.t, row.t + self.range
         return self.grid.first_after(row.t), self.grid.first_after(row.t + self.range)
 
-    def bounds(self, end: int) -> tuple[Instant, int]:
-        """(window_start, window_end) of the extent that ends at the slide instant `end`.
+    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+        return self._entered(t), self._entered(t + self.range)
 
-        >>> RangeWindow(300, 60).bounds(660)
-        (360, 660)
-        """
-        self._sliding()
+    def _bounds(self, end: Any) -> tuple[Any, Any]:
         return end - self.range, end
 
 
@@ -102,8 +118,8 @@ class LaggedWindow(OwnInterval):
 
     >>> LaggedWindow(4, 3).interval(Element(10)), LaggedWindow(10, 2, 5).interval(Element(3))
     (Interval(vs=13, ve=17), Interval(vs=10, ve=20))
-    >>> LaggedWindow(10, 2, 5).bounds(15)
-    (3, 13)
+    >>> LaggedWindow(10, 2, 5).bounds(15), LaggedWindow(4, 3).held(10)
+    ((3, 13), (4, 7))
     """
 
     range: int
@@ -114,9 +130,7 @@ class LaggedWindow(OwnInterval):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive("RANGE", self.range)
-        require_positive("SLIDE", self.slide)
-        require_near("ORIGIN", self.origin)
+        _check_range(self)
         if self.lag < 0:
             raise QueryError(
                 f"LAG must not be negative, not {self.lag}: a window cannot hold rows that are still to come",
@@ -132,6 +146,18 @@ class LaggedWindow(OwnInterval):
     @property
     def has_bounds(self) -> bool:
         return self.slide is not None
+
+    @property
+    def depth(self) -> int:
+        return self.range + self.lag
+
+    @property
+    def coverage(self) -> float:
+        return min(1.0, self.range / self.slide) if self.slide else 1.0
+
+    @property
+    def label(self) -> Label:
+        return _label(self.range, self.slide)
 
     @property
     def _length(self) -> Hashable:
@@ -158,15 +184,40 @@ class LaggedWindow(OwnInterval):
             return shown, shown + self.range
         return self.grid.first_after(shown), self.grid.first_after(shown + self.range)
 
-    def bounds(self, end: int) -> tuple[Instant, int]:
-        """(window_start, window_end) of the extent that is reported at the slide instant `end`."""
-        self._sliding()
+    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+        return self._entered(t + self.lag), self._entered(t + self.lag + self.range)
+
+    def _bounds(self, end: Any) -> tuple[Any, Any]:
         return end - self.lag - self.range, end - self.lag
+
+
+def _check_range(spec: RangeWindow | LaggedWindow) -> None:
+    require_positive("RANGE", spec.range)
+    require_positive("SLIDE", spec.slide)
+    require_near("ORIGIN", spec.origin)
+
+
+def _label(length: int, slide: int | None) -> Label:
+    if slide is None:
+        return Label(Pattern.WKS, "every row lives for RANGE", lifetime=length, fifo=True)
+    if length % slide == 0:
+        return Label(
+            Pattern.WKS, "SLIDE divides RANGE: every row lives for RANGE", lifetime=length, fifo=True
+        )
+    return Label(Pattern.WK, "SLIDE does not divide RANGE: lifetimes differ, in FIFO order", fifo=True)
 
 
 @dataclass(frozen=True)
 class NowWindow(OwnInterval):
     """The rows of this very instant: [t, t+1)."""
+
+    @property
+    def depth(self) -> int:
+        return 1
+
+    @property
+    def label(self) -> Label:
+        return Label(Pattern.WKS, "every row lives for one instant", lifetime=1, fifo=True)
 
     def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
         return changes([self.span(row) for row in rows])
@@ -180,10 +231,20 @@ class NowWindow(OwnInterval):
     def span(self, row: Element) -> tuple[int, Instant]:
         return row.t, row.t + 1
 
+    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+        return t, t + 1
+
+    def _bounds(self, end: Any) -> tuple[Any, Any]:
+        return end - 1, end
+
 
 @dataclass(frozen=True)
 class UnboundedWindow(OwnInterval):
     """All rows so far: [t, infinity)."""
+
+    @property
+    def label(self) -> Label:
+        return never_leaves()
 
     def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
         return changes([self.span(row) for row in rows])
@@ -196,3 +257,6 @@ class UnboundedWindow(OwnInterval):
 
     def span(self, row: Element) -> tuple[int, Instant]:
         return row.t, INFINITY
+
+    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+        return t, np.full(len(t), NO_END, dtype=np.int64)

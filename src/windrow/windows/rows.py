@@ -30,6 +30,7 @@ from windrow.errors import DataError, QueryError
 from windrow.windows.domain import FOREVER, INFINITY, Instant
 from windrow.windows.element import Element, Interval, Report, place_of, sort_key, visible
 from windrow.windows.grid import SlideGrid
+from windrow.windows.patterns import Label, Pattern
 from windrow.windows.spec import WindowId, WindowSpec, require_near, require_positive
 
 
@@ -141,6 +142,13 @@ class RowsWindow(WindowSpec):
     @property
     def counts_arrivals(self) -> bool:
         return self.arrival_order or super().counts_arrivals
+
+    @property
+    def label(self) -> Label:
+        per = " per partition" if self.partition_by else " window"
+        return Label(
+            Pattern.STR, f"count-based{per}: expiry depends on future arrivals", fifo=not self.partition_by
+        )
 
     @property
     def _length(self) -> Hashable:

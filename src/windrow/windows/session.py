@@ -16,6 +16,7 @@ from typing import Any
 
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.element import Element, Interval, Report, sort_key, visible
+from windrow.windows.patterns import Label, Pattern
 from windrow.windows.rows import number
 from windrow.windows.spec import WindowId, WindowSpec, require_positive
 
@@ -41,6 +42,15 @@ class SessionWindow(WindowSpec):
     @property
     def has_bounds(self) -> bool:
         return True
+
+    @property
+    def typical_length(self) -> float:
+        """A session lasts for as long as rows come within the gap: at least for one more gap."""
+        return 2 * self.gap
+
+    @property
+    def label(self) -> Label:
+        return Label(Pattern.STR, "a session grows while rows arrive: its end is not known at birth")
 
     @property
     def _length(self) -> Hashable:

@@ -17,6 +17,7 @@ from typing import Any
 from windrow.errors import QueryError
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.element import Element, Interval, sort_key, visible
+from windrow.windows.patterns import Label, Pattern, never_leaves
 from windrow.windows.spec import WindowId, WindowSpec, require_near, require_positive
 
 
@@ -81,6 +82,17 @@ class SlideByTupleWindow(WindowSpec):
         """Whether rows of an instant are in the window at all."""
         begun = self.start is None or instant >= self.start
         return begun and (self.until is None or instant <= self.until)
+
+    @property
+    def typical_length(self) -> float | None:
+        return self.range
+
+    @property
+    def label(self) -> Label:
+        if self.range is None:
+            return never_leaves()
+        whose = "each partition slides by its rows" if self.partition_by else "the window slides by rows"
+        return Label(Pattern.STR, f"{whose}: expiry depends on future arrivals", fifo=not self.partition_by)
 
     @property
     def _length(self) -> Hashable:

@@ -17,12 +17,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
 
 from windrow.errors import QueryError
 from windrow.windows.domain import FARTHEST, INFINITY, ROW_NUM, Instant
 from windrow.windows.element import Element, Interval, visible
 from windrow.windows.grid import Grid, SlideGrid
+
+if TYPE_CHECKING:
+    from windrow.windows.grid import Ints
+    from windrow.windows.patterns import Label
 
 WindowId: TypeAlias = int | tuple[Any, ...]
 
@@ -89,6 +95,31 @@ class WindowSpec(ABC):
         return False
 
     @property
+    def depth(self) -> int | None:
+        """The most ticks from the first row of an extent to its report; None if there is no bound."""
+        return None
+
+    @property
+    def reach_back(self) -> Instant:
+        """How old a row can be that still matters: it is in an extent until the next one is reported."""
+        return INFINITY if self.depth is None else self.depth + (self.grid.period if self.grid else 0)
+
+    @property
+    def typical_length(self) -> float | None:
+        """For how many ticks back the window holds rows, on average; None if that is not known."""
+        return self.depth
+
+    @property
+    def coverage(self) -> float:
+        """The share of rows that are ever in the window: less than all where SLIDE leaves gaps."""
+        return 1.0
+
+    @property
+    @abstractmethod
+    def label(self) -> Label:
+        """The update pattern of the edge above the window, and why."""
+
+    @property
     def counts_arrivals(self) -> bool:
         """The window needs `row_num`, which only rows that arrive have."""
         return self.wattr == ROW_NUM
@@ -136,9 +167,23 @@ class WindowSpec(ABC):
         return self._sliding().instants(lo, hi)
 
     def bounds(self, end: int) -> tuple[Instant, int]:
-        """(window_start, window_end) of the extent that ends at the slide instant `end`."""
+        """(window_start, window_end) of the extent that is reported at the slide instant `end`."""
         self._sliding()
+        return self._bounds(end)
+
+    def bounds_of(self, ends: Ints) -> tuple[Ints | None, Ints]:
+        """`bounds` of many slide instants; None where extents have no beginning."""
+        start, end = self._bounds(ends)
+        return (None if isinstance(start, float) else np.full(len(ends), start)), end
+
+    def _bounds(self, end: Any) -> tuple[Any, Any]:
+        """[start, end) of the extent that is current from `end` on, of one instant or of many."""
         return -INFINITY, end
+
+    def held(self, at: int) -> tuple[Instant, Instant]:
+        """The first and the last instant of rows that the window can hold at an instant."""
+        start, end = self._bounds(self.grid.end(self.grid.last_ending(at)) if self.grid else at + 1)
+        return start, end - 1
 
     def _sliding(self) -> Grid:
         if self.grid is None:
@@ -158,6 +203,14 @@ class OwnInterval(WindowSpec):
     @abstractmethod
     def span(self, row: Element) -> tuple[int, Instant] | None:
         """(vs, ve) of the row; possibly empty; None if it never counts."""
+
+    @abstractmethod
+    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+        """`span` of rows of many instants, with their LIFETIMEs where the window goes by these."""
+
+    def _entered(self, t: Ints) -> Ints:
+        """When rows of some instants are first reported."""
+        return t if self.grid is None else self.grid.nexts(t)
 
     def interval(self, row: Element) -> Interval | None:
         """When this row is valid."""

@@ -43,12 +43,12 @@ from windrow.algebra.explain.operators import Spelling, call_text, window_text, 
 from windrow.algebra.explain.warnings import Warned, query_warnings
 from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import Aggregate
-from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, TableScan
 from windrow.errors import QueryError
 from windrow.windows.domain import INFINITY, Domain
 from windrow.windows.element import Element
 from windrow.windows.panes import Panes
+from windrow.windows.patterns import Pattern
 from windrow.windows.spec import WindowSpec
 
 if TYPE_CHECKING:

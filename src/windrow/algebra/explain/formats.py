@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.patterns import Pattern
+from windrow.windows.patterns import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -29,7 +29,6 @@ from windrow.state.names import ANSWERS, KEPT
 from windrow.state.reader import open_chunk
 from windrow.state.store import LocalStore
 from windrow.windows.domain import INFINITY, Domain, Instant
-from windrow.windows.ranges import LaggedWindow, RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.units import MICROSECONDS
 
@@ -137,14 +136,11 @@ def keep_text(keep: Keep, domain: Domain) -> str:
 
 
 def _enough(stream: Stream, window: Window) -> str | None:
-    match window.spec:
-        case RangeWindow(range=length, slide=slide):
-            return f"KEEP {_length(length + (slide or 0), stream.domain)}"
-        case LaggedWindow(range=length, lag=lag, slide=slide):
-            return f"KEEP {_length(length + lag + (slide or 0), stream.domain)}"
-        case RowsWindow(rows=rows) if not window.spec.partition_by:
-            return f"KEEP {rows} ROWS"
-    return None
+    spec = window.spec
+    if isinstance(spec, RowsWindow):
+        return None if spec.partition_by else f"KEEP {spec.rows} ROWS"
+    bounded = spec.depth is not None and spec.depth > 1
+    return f"KEEP {_length(int(spec.reach_back), stream.domain)}" if bounded else None
 
 
 def _length(ticks: int, domain: Domain) -> str:

@@ -24,9 +24,7 @@ from windrow.engine.adhoc.access_paths import AccessPath, SubWindow
 from windrow.errors import StateError
 from windrow.execution.kept_rows import empty_rows
 from windrow.kernels.columnar.columns import frame_from_arrow
-from windrow.windows.calendar import CalendarWindow
-from windrow.windows.domain import ARRIVAL_TS
-from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
+from windrow.windows.domain import ARRIVAL_TS, INFINITY
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit, Plan, Window
@@ -159,25 +157,14 @@ def _oldest(kept: Kept, plan: Emit | None, window: WindowSpec | None, at: int) -
 def oldest_row(window: WindowSpec, at: int) -> int | None:
     """The first instant whose rows can be in a window at an instant; None if it reaches back without end.
 
+    >>> from windrow.windows.ranges import NowWindow, RangeWindow
     >>> oldest_row(RangeWindow(10), 99), oldest_row(RangeWindow(10, 5), 99), oldest_row(NowWindow(), 99)
     (90, 90, 99)
     >>> oldest_row(RangeWindow(10, 30), 99)
     80
     """
-    match window:
-        case RangeWindow(grid=None):
-            return at - window.range + 1
-        case RangeWindow(grid=grid) if grid is not None:
-            return grid.end(grid.last_ending(at + 1)) - window.range
-        case LaggedWindow(grid=None):
-            return at - window.lag - window.range + 1
-        case LaggedWindow(grid=grid) if grid is not None:
-            return grid.end(grid.last_ending(at + 1)) - window.lag - window.range
-        case CalendarWindow():
-            return int(window.bounds(window.grid.end(window.grid.last_ending(at + 1)))[0])
-        case NowWindow():
-            return at
-    return None
+    first, _ = window.held(at if window.grid is None else at + 1)
+    return None if first == -INFINITY else int(first)
 
 
 def is_whole(oldest: int, at: int, keep: int, complete_from: int | None) -> bool:

@@ -3,6 +3,7 @@
 The intervals of `windrow.windows` say when a row is in a window. About one instant they come down to a filter
 of rows by their windowing attribute; windows that count rows, or follow them, look at all of them together.
 
+>>> from windrow.windows.ranges import RangeWindow
 >>> needs_of(RangeWindow(60), 1000), needs_of(RangeWindow(60, 50), 1020)
 (Needs(begin=941, end=1000, rows=None), Needs(begin=940, end=999, rows=None))
 >>> needs_of(RowsWindow(5), 1000)
@@ -19,14 +20,11 @@ import polars as pl
 from windrow.errors import QueryError
 from windrow.kernels.columnar.codes import row_order
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.windows.calendar import CalendarWindow
-from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
+from windrow.windows.slide_by_tuple import SlideByTupleWindow
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
@@ -44,47 +42,16 @@ class Needs:
 
 def needs_of(spec: WindowSpec, at: int) -> Needs:
     """The rows a window can hold at an instant."""
-    end = at if spec.grid is None else spec.grid.end(spec.grid.last_ending(at)) - 1
-    match spec:
-        case RangeWindow(range=length):
-            return Needs(end + 1 - length, end)
-        case LaggedWindow(range=length, lag=lag):
-            return Needs(end + 1 - lag - length, end - lag)
-        case CalendarWindow():
-            return Needs(spec.bounds(end + 1)[0], end)
-        case CumulateWindow():
-            return Needs(spec.start(end + 1), end)
-        case NowWindow():
-            return Needs(at, at)
-        case LandmarkWindow(start=start, until=until):
-            first = -INFINITY if start is None else start
-            return Needs(first, end if until is None else min(end, until))
-        case RowsWindow() if not spec.partition_by and spec.slide_rows is None:
-            return Needs(-INFINITY, end, spec.rows)
-        case UnboundedWindow() | LifetimeWindow() | RowsWindow() | SessionWindow():
-            return Needs(-INFINITY, end)
-    raise QueryError(
-        "a window that slides by the values of its rows is not asked about at one instant",
-        code="unsupported",
-        hint="register the query with CREATE QUERY",
-    )
-
-
-def has_members(spec: WindowSpec) -> bool:
-    """Whether `members` knows this kind of window."""
-    known = (
-        RangeWindow,
-        LaggedWindow,
-        CalendarWindow,
-        CumulateWindow,
-        NowWindow,
-        LandmarkWindow,
-        RowsWindow,
-        UnboundedWindow,
-        LifetimeWindow,
-        SessionWindow,
-    )
-    return isinstance(spec, known)
+    if isinstance(spec, SlideByTupleWindow):
+        raise QueryError(
+            "a window that slides by the values of its rows is not asked about at one instant",
+            code="unsupported",
+            hint="register the query with CREATE QUERY",
+        )
+    begin, end = spec.held(at)
+    if isinstance(spec, RowsWindow) and not spec.partition_by and spec.slide_rows is None:
+        return Needs(begin, end, spec.rows)
+    return Needs(begin, end)
 
 
 def members(spec: WindowSpec, stream: Stream, rows: pl.DataFrame, at: int, alias: str = "") -> pl.DataFrame:

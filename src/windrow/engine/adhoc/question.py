@@ -52,11 +52,7 @@ from windrow.kernels.relational.tables import AT
 from windrow.language.once import LATEST, WINDOW, answers_of
 from windrow.state.manifest import read_instant
 from windrow.state.names import DRIVER
-from windrow.windows.calendar import CalendarWindow, longest
-from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
-from windrow.windows.units import DAYS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -358,22 +354,7 @@ class Situation:
 
 def _reach(windows: list[Window]) -> Instant:
     """How far back rows can matter to an answer, through windows over windows."""
-    total: Instant = 0
-    for window in windows:
-        match window.spec:
-            case RangeWindow(range=length, slide=slide):
-                total += length + (slide or 0)
-            case LaggedWindow(range=length, lag=lag, slide=slide):
-                total += length + lag + (slide or 0)
-            case CalendarWindow(length=length, step=step):
-                total += longest(length) + longest(step) + 2 * longest((1, DAYS))
-            case CumulateWindow(size=length, step=step):
-                total += length + step
-            case NowWindow():
-                total += 1
-            case _:
-                return INFINITY
-    return total
+    return sum(window.spec.reach_back for window in windows)
 
 
 def _described(way: AccessPath) -> str:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from windrow.algebra.catalog import Late, ProgressRule, Stream
 from windrow.algebra.operators import Limit, Project, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
-from windrow.engine.adhoc.needs import has_members
 from windrow.errors import QueryError
 from windrow.windows.domain import FARTHEST, ROW_NUM
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.session import SessionWindow
+from windrow.windows.slide_by_tuple import SlideByTupleWindow
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Table
@@ -76,7 +76,7 @@ def snapshot_of(asked: Emit) -> QuestionSnapshot:
     nodes = list(asked.walk())
     windows = [node for node in nodes if isinstance(node, Window)]
     needs_past = any(isinstance(node, Subquery) for node in nodes) or asked.reads_window_bounds
-    if needs_past or not all(has_members(window.spec) for window in windows):
+    if needs_past or any(isinstance(window.spec, SlideByTupleWindow) for window in windows):
         return QuestionSnapshot(asked, top, (), order)
     leaves: list[WindowLeaf] = []
 

@@ -25,7 +25,6 @@ from windrow.algebra.operators import (
     Unnest,
 )
 from windrow.algebra.over import Over
-from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
@@ -68,6 +67,7 @@ from windrow.kernels.relational.windows.reported_extents import ReportedRows, Re
 from windrow.kernels.relational.windows.rows import POSITION, Numbering, RowsNumbering
 from windrow.kernels.relational.windows.session import Sessions
 from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
+from windrow.windows.patterns import Pattern
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow

@@ -142,7 +142,7 @@ def _ending_with_the_first(pieces: pl.DataFrame, join: Operator, sooner: tuple[i
     for below, by in zip(join.inputs, sooner, strict=True):
         leaf = _leaf(below)
         instants = pieces[leaf.window.instants].cast(pl.Int64).to_numpy()
-        ends = np.minimum(ends, leaf.ends(instants) - by)
+        ends = np.minimum(ends, leaf.spec.spans(instants)[1] - by)
     return pieces.with_columns(pl.Series(VE, ends)).filter(pl.col(VS) < pl.col(VE))
 
 

@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from windrow.algebra.patterns import interfering, strict
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational.expiry_layouts import Calendar, Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
@@ -53,6 +52,7 @@ from windrow.kernels.relational.signed_rows import (
     together,
 )
 from windrow.kernels.state import State
+from windrow.windows.patterns import interfering, strict
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -39,7 +39,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.algebra.expressions import ColumnRef
-from windrow.algebra.patterns import interfering
 from windrow.kernels.relational.distinct import distinct
 from windrow.kernels.relational.expiry_layouts import Hashed, frame_of
 from windrow.kernels.relational.join.ends import last_of, still_there, with_negative_rows
@@ -62,6 +61,7 @@ from windrow.kernels.relational.signed_rows import (
 )
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State
+from windrow.windows.patterns import interfering
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression

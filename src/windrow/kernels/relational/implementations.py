@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import singledispatch, singledispatchmethod
 
-from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Plan
 from windrow.kernels.panes.subtract_on_evict import Differences
 from windrow.kernels.panes.two_stacks import TwoStacks
@@ -57,6 +56,7 @@ from windrow.kernels.relational.windows.leaf import Identified, Intervals, Negat
 from windrow.kernels.relational.windows.rows import Numbering
 from windrow.kernels.relational.windows.session import Sessions
 from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
+from windrow.windows.patterns import Pattern
 
 #: the place of a node: the number of the child, from the root down
 Path = tuple[int, ...]

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from windrow.algebra.patterns import Pattern
 from windrow.errors import QueryError
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted
+from windrow.windows.patterns import Pattern
 
 if TYPE_CHECKING:
-    from windrow.algebra.patterns import Label
     from windrow.kernels.relational.operator import Operator
+    from windrow.windows.patterns import Label
 
 
 class Strategy(Enum):

@@ -31,7 +31,7 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, NO_END, Instant
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Schema
@@ -42,7 +42,7 @@ ID, STAYS = "#id.", "#stays."
 #: the bounds of the extent a piece is about, for the operator that reads them and no other
 BOUNDS = {"#window_start": pl.Int64(), "#window_end": pl.Int64()}
 #: stands for infinity; begins and ends of what was there before are at its negative
-FOREVER = 1 << 62
+FOREVER = NO_END
 #: how far answers had been given when a row came that is kept although it is late; of other rows, never
 KEPT, NEVER_LATE = "#kept", -FOREVER
 

@@ -34,7 +34,6 @@ from windrow.algebra.catalog import (
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.functions.time_patterns import reader
-from windrow.algebra.patterns import Pattern
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import written_type
@@ -44,6 +43,7 @@ from windrow.language.binder.scope import NamedColumn, Scope
 from windrow.language.catalog import StandingArchive, StandingQuery
 from windrow.language.syntax import ColumnDef, CreateStream, Name
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
+from windrow.windows.patterns import Pattern
 from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
 
 if TYPE_CHECKING:

@@ -37,19 +37,14 @@ from windrow.algebra.aggregates import Differential, Size, make
 from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, conjuncts
 from windrow.algebra.operators import Filter, Project
-from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Scan, Window
 from windrow.optimizer.cost.statistics import Model, Statistics
-from windrow.windows.calendar import CalendarWindow, mean
-from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import ROW_NUM
-from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.panes import Panes
-from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
+from windrow.windows.patterns import Pattern
+from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
-from windrow.windows.session import SessionWindow
-from windrow.windows.slide_by_tuple import SlideByTupleWindow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -195,48 +190,24 @@ def covered(window: Window) -> float:
     >>> covered(Window(s, RangeWindow(10, 40))), covered(Window(s, RangeWindow(10, 5)))
     (0.25, 1.0)
     """
-    spec = window.spec
-    if isinstance(spec, RangeWindow | LaggedWindow) and spec.slide is not None:
-        return min(1.0, spec.range / spec.slide)
-    if isinstance(spec, CalendarWindow):
-        return min(1.0, mean(spec.length) / mean(spec.step))
-    return 1.0
+    return window.spec.coverage
 
 
 def rows_within(window: Window, rate: float, values: Mapping[str, float], statistics: Statistics) -> float:
     """How many rows the window holds at an instant, of `rate` rows per unit of time."""
-    spec = window.spec
-
-    def during(ticks: float) -> float:
-        return rate * statistics.units(ticks, window.domain)
-
-    match spec:
-        case RangeWindow() | SlideByTupleWindow(range=int()):
-            assert spec.range is not None
-            return during(spec.range)
-        case LaggedWindow():
-            return during(spec.range + spec.lag)
-        case CalendarWindow():
-            return during(mean(spec.length))
-        case CumulateWindow():
-            return during((spec.size + spec.step) / 2)
-        case NowWindow():
-            return during(1)
-        case LifetimeWindow():
-            return rate * statistics.lifetime
-        case SessionWindow():
-            # a session lasts for as long as rows come within the gap: at least for one more gap
-            return during(2 * spec.gap)
-        case RowsWindow():
-            alias = window.origins[0].alias
-            partitions = 1.0
-            for name in spec.partition_by:
-                partitions *= values.get(f"{alias}.{name}", statistics.default_distinct)
-            return spec.rows * partitions
-        case LandmarkWindow(start=start, until=until) if start is not None and until is not None:
-            return min(during(until - start + 1), rate * statistics.horizon)
-        case _:
-            return rate * statistics.horizon
+    spec, most = window.spec, rate * statistics.horizon
+    if isinstance(spec, LifetimeWindow):
+        return rate * statistics.lifetime
+    if isinstance(spec, RowsWindow):
+        alias = window.origins[0].alias
+        partitions = 1.0
+        for name in spec.partition_by:
+            partitions *= values.get(f"{alias}.{name}", statistics.default_distinct)
+        return spec.rows * partitions
+    if spec.typical_length is None:
+        return most
+    held = rate * statistics.units(spec.typical_length, window.domain)
+    return min(held, most) if spec.label.pattern is Pattern.MON else held
 
 
 @dataclass(frozen=True)

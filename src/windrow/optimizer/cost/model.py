@@ -40,7 +40,6 @@ from windrow.algebra.operators import (
     Unnest,
 )
 from windrow.algebra.over import Over
-from windrow.algebra.patterns import Pattern
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.optimizer.cost.flows import (
     Estimate,
@@ -61,6 +60,7 @@ from windrow.optimizer.cost.flows import (
 )
 from windrow.optimizer.cost.statistics import Model, Statistics
 from windrow.optimizer.trees import is_renaming
+from windrow.windows.patterns import Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

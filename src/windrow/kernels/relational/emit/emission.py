@@ -52,7 +52,6 @@ from windrow.kernels.relational.signed_rows import (
     positive,
     together,
 )
-from windrow.kernels.relational.windows.leaf import first_after
 from windrow.kernels.state import State
 from windrow.windows.grid import covered
 
@@ -407,9 +406,7 @@ class Restored(Emission):
         row, at = self._refreshes(rows, step)
         found = picked(rows, row)
         grid: Any = self.grids[0]
-        over = (rows[END].to_numpy() <= step.slice.now) & (
-            first_after(grid, rows[VS].to_numpy()) <= step.slice.now
-        )
+        over = (rows[END].to_numpy() <= step.slice.now) & (grid.nexts(rows[VS].to_numpy()) <= step.slice.now)
         answers = self.copies(found, np.ones(found.height, dtype=np.int64), at, ["+"] * found.height)
         return State({RESULTS: chunks_of(rows.filter(pl.Series(~over)))}), answers
 
@@ -417,10 +414,10 @@ class Restored(Emission):
         """(row, E) for each refresh E of the step that reports the row."""
         grid: Any = self.grids[0]
         vs, end = rows[VS].to_numpy(), rows[END].to_numpy()
-        born = first_after(grid, vs)
+        born = grid.nexts(vs)
         missed = born > end
         last = np.where(missed | (self.emit.word is StreamWord.ISTREAM_RESTORE), born, end)
-        low = np.maximum(born, first_after(grid, np.full(len(vs), step.slice.before)))
+        low = np.maximum(born, grid.nexts(np.full(len(vs), step.slice.before)))
         stop = step.slice.now
         if step.slice.ended:  # results that stay are told once more after the last endpoint
             stop = max(grid.first_after(step.last_end), step.clock.reached)

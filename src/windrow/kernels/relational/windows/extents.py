@@ -10,7 +10,7 @@ Card: cut by extents
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,18 +20,8 @@ from windrow.kernels.relational.emit.emission import last_report
 from windrow.kernels.relational.expiry_layouts import Hashed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, VE, VS, Columns, blank, positive, together
-from windrow.kernels.relational.windows.leaf import begins
 from windrow.kernels.state import State
-from windrow.windows.calendar import CalendarWindow
-from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.grid import covered
-from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.ranges import LaggedWindow, RangeWindow
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Ints = npt.NDArray[np.int64]
 
 ROWS = "rows"
 
@@ -86,23 +76,12 @@ class Extents(Operator):
         ends = np.clip(np.minimum(ve, stop), -(FOREVER // 2), FOREVER // 2)
         # from the extent that is current when a new one begins: that of the last slide at or before it
         row, end = grid.within(np.where(new, grid.lasts(begins), begins), ends)
+        start, stop_at = self.spec.bounds_of(end)
         columns = [
             pl.Series(VS, np.maximum(end, begins[row])),
             pl.Series(VE, np.minimum(grid.nexts(end), ve[row])),
-            self._start(end).alias("#window_start"),
-            pl.Series("#window_end", end - self.spec.lag if isinstance(self.spec, LaggedWindow) else end),
+            pl.Series("#window_start", [None] * len(end) if start is None else start, pl.Int64),
+            pl.Series("#window_end", stop_at),
         ]
         found = picked(rows, row).with_columns(columns).select(list(self.columns))
         return found.filter(pl.col(VS) < pl.col(VE))
-
-    def _start(self, end: Ints) -> pl.Series:
-        if isinstance(self.spec, RangeWindow):
-            return pl.Series(end - self.spec.range)
-        if isinstance(self.spec, LaggedWindow):
-            return pl.Series(end - self.spec.lag - self.spec.range)
-        if isinstance(self.spec, CalendarWindow):
-            return pl.Series(self.spec.begins(end))
-        if isinstance(self.spec, CumulateWindow):
-            return pl.Series(begins(self.spec, end - 1))
-        start = self.spec.start if isinstance(self.spec, LandmarkWindow) else None
-        return pl.Series([start], dtype=pl.Int64).new_from_index(0, len(end))

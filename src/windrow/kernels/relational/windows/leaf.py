@@ -67,18 +67,14 @@ from windrow.kernels.relational.signed_rows import (
     together,
 )
 from windrow.kernels.state import State
-from windrow.windows.calendar import CalendarWindow
-from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, too_far
-from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.plan import Window
-    from windrow.windows.grid import Grid
+    from windrow.windows.spec import OwnInterval
 
     Ints = npt.NDArray[np.int64]
 
@@ -280,57 +276,16 @@ class Intervals(Leaf):
         frame = rows.with_columns(pl.Series(VS, vs), pl.Series(VE, ve))
         return frame.filter(pl.col(VS) < pl.col(VE)).select(list(self.waiting))
 
-    def ends(self, t: Ints) -> Ints:
-        """When rows of some instants leave a window of RANGE."""
-        spec = self.spec
-        return t + spec.range if spec.grid is None else first_after(spec.grid, t + spec.range)
-
     def _span(self, t: Ints, rows: pl.DataFrame) -> tuple[Ints, Ints]:
-        spec = self.spec
-        never = np.full(len(t), FOREVER, dtype=np.int64)
-        if isinstance(spec, NowWindow):
-            return t, t + 1
-        if isinstance(spec, RangeWindow):
-            return t if spec.grid is None else first_after(spec.grid, t), self.ends(t)
-        if isinstance(spec, LaggedWindow):
-            shown = t + spec.lag
-            return shown if spec.grid is None else first_after(spec.grid, shown), self.ends(shown)
-        if isinstance(spec, CalendarWindow):
-            return spec.spans(t)
-        if isinstance(spec, CumulateWindow):
-            return first_after(spec.grid, t), begins(spec, t) + spec.size + spec.step
-        if isinstance(spec, LandmarkWindow):
-            vs = t if spec.grid is None else first_after(spec.grid, t)
-            inside = np.ones(len(t), dtype=bool)
-            inside &= True if spec.start is None else t >= spec.start
-            inside &= True if spec.until is None else t <= spec.until
-            return vs, np.where(inside, never, vs)
-        if self.lifetime is not None:
-            lives = self.lifetime(rows).cast(pl.Int64).fill_null(0)
-            outside = lives.filter((lives > FARTHEST // spec.scale) | (lives < -FARTHEST // spec.scale))
-            if len(outside):
-                raise too_far(int(outside[0]) * spec.scale, "a LIFETIME")
-            return t, t + lives.to_numpy().clip(0) * spec.scale
-        return t, never
+        spec: OwnInterval = self.spec
+        return spec.spans(t, None if self.lifetime is None else self._lifetimes(self.lifetime(rows)))
 
-
-def begins(spec: CumulateWindow, t: Ints) -> Ints:
-    """Where the windows of some instants begin that grow from a beginning.
-
-    >>> begins(CumulateWindow(6, 2), np.array([-1, 0, 5, 6])).tolist()
-    [-6, 0, 0, 6]
-    """
-    return np.asarray(spec.origin + (t - spec.origin) // spec.size * spec.size)
-
-
-def first_after(grid: Grid, t: Ints) -> Ints:
-    """The first slide instant later than each of some instants.
-
-    >>> from windrow.windows.grid import SlideGrid
-    >>> first_after(SlideGrid(60), np.array([-1, 0, 59])).tolist()
-    [0, 60, 60]
-    """
-    return grid.nexts(t)
+    def _lifetimes(self, found: pl.Series) -> Ints:
+        lives, most = found.cast(pl.Int64).fill_null(0), FARTHEST // self.spec.scale
+        outside = lives.filter((lives > most) | (lives < -most))
+        if len(outside):
+            raise too_far(int(outside[0]) * self.spec.scale, "a LIFETIME")
+        return lives.to_numpy()
 
 
 #: the number of a row among all that ever entered its window, and how many there were

@@ -23,7 +23,7 @@ from windrow.kernels.relational.clock import moved
 from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, TS, Columns, blank, codes, together
-from windrow.kernels.relational.windows.leaf import NUMBER, PENDING, Leaf, first_after
+from windrow.kernels.relational.windows.leaf import NUMBER, PENDING, Leaf
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
@@ -139,9 +139,9 @@ class RowsNumbering(Numbering):
         reach = ReachedPositions(part[-new:], place[-new:], moments[-new:])
         grid = self.spec.grid
         if grid is not None:
-            enters = first_after(grid, moments)
+            enters = grid.nexts(moments)
             gone = reach.moment(part, place + self.spec.rows)
-            after = first_after(grid, np.where(gone < FOREVER, gone, 0))
+            after = grid.nexts(np.where(gone < FOREVER, gone, 0))
             leaves = np.where(gone < FOREVER, after, FOREVER)
         else:
             enters = reach.moment(part, self._first_end(place))

@@ -16,19 +16,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from windrow.windows.calendar import CalendarWindow
-from windrow.windows.cumulate import CumulateWindow
-from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
-from windrow.windows.rows import RowsWindow
-from windrow.windows.session import SessionWindow
-from windrow.windows.slide_by_tuple import SlideByTupleWindow
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from windrow.windows.spec import WindowSpec
 
 
 class Pattern(IntEnum):
@@ -56,59 +45,16 @@ class Label:
         return f"{self.pattern}: {self.reason}"
 
 
-def of_window(spec: WindowSpec, keeps_late_rows: bool) -> Label:
-    """The label of the edge above a base window."""
-    label = _of_spec(spec)
+def of_window(label: Label, keeps_late_rows: bool) -> Label:
+    """The label of the edge above a base window, by that of its kind."""
     if keeps_late_rows and label.pattern is not Pattern.MON:
         return Label(Pattern.WK, "late rows are kept, so they live shorter than the others")
     return label
 
 
-def _of_spec(spec: WindowSpec) -> Label:
-    match spec:
-        case LandmarkWindow() | UnboundedWindow():
-            return Label(Pattern.MON, "rows never leave this window", fifo=True)
-        case NowWindow():
-            return Label(Pattern.WKS, "every row lives for one instant", lifetime=1, fifo=True)
-        case RangeWindow() | LaggedWindow():
-            return _of_range(spec)
-        case CumulateWindow(size=size, step=step):
-            if size == step:
-                return Label(Pattern.WKS, "one step is a whole window", lifetime=size, fifo=True)
-            return Label(Pattern.WK, "a window grows from its beginning: rows leave together", fifo=True)
-        case CalendarWindow():
-            return Label(
-                Pattern.WK, "days and months of a calendar differ in length, in FIFO order", fifo=True
-            )
-        case LifetimeWindow():
-            return Label(Pattern.WK, "every row brings its own lifetime")
-        case RowsWindow(partition_by=()):
-            return Label(Pattern.STR, "count-based window: expiry depends on future arrivals", fifo=True)
-        case RowsWindow():
-            return Label(Pattern.STR, "count-based per partition: expiry depends on future arrivals")
-        case SlideByTupleWindow():
-            return _of_rows_that_move(spec)
-        case SessionWindow():
-            return Label(Pattern.STR, "a session grows while rows arrive: its end is not known at birth")
-        case _:
-            raise TypeError(f"no update pattern is declared for {type(spec).__name__}")
-
-
-def _of_rows_that_move(spec: SlideByTupleWindow) -> Label:
-    if spec.range is None:
-        return Label(Pattern.MON, "rows never leave this window", fifo=True)
-    whose = "each partition slides by its rows" if spec.partition_by else "the window slides by rows"
-    return Label(Pattern.STR, f"{whose}: expiry depends on future arrivals", fifo=not spec.partition_by)
-
-
-def _of_range(spec: RangeWindow | LaggedWindow) -> Label:
-    if spec.slide is None:
-        return Label(Pattern.WKS, "every row lives for RANGE", lifetime=spec.range, fifo=True)
-    if spec.range % spec.slide == 0:
-        return Label(
-            Pattern.WKS, "SLIDE divides RANGE: every row lives for RANGE", lifetime=spec.range, fifo=True
-        )
-    return Label(Pattern.WK, "SLIDE does not divide RANGE: lifetimes differ, in FIFO order", fifo=True)
+def never_leaves() -> Label:
+    """A window that rows never leave."""
+    return Label(Pattern.MON, "rows never leave this window", fifo=True)
 
 
 def append_only() -> Label:
