@@ -63,6 +63,29 @@ def test_another_state_counts_anew(tmp_path: Path) -> None:
     assert delta_rows(tmp_path).equals(pa.concat_tables([numbers(1), numbers(2)]))
 
 
+@pytest.mark.parametrize("first", [1, 2])
+@pytest.mark.parametrize("theirs", ["top", "another"])
+def test_an_engine_that_was_overtaken_in_the_middle(tmp_path: Path, first: int, theirs: str) -> None:
+    """It has looked which commits the table has, and falls asleep; the next owner delivers meanwhile."""
+    url = f"delta://{tmp_path}"
+    asleep = []
+
+    def overtaken(point: str) -> None:
+        if point == "sink-before-write" and not asleep:
+            asleep.append(point)
+            new = open_sink(url, theirs)
+            for commit in (first, 7):
+                new.deliver(delivery_of(numbers(commit), commit, theirs))
+
+    if first == 2:
+        open_sink(url, "top").deliver(delivery_of(numbers(1), 1))
+    open_sink(url, "top", hook=overtaken).deliver(delivery_of(numbers(first), first))
+    assert asleep
+    found = [numbers(commit) for commit in range(1, first + 1)]
+    found += [numbers(first)] if theirs != "top" else []
+    assert delta_rows(tmp_path).equals(pa.concat_tables([*found, numbers(7)]).sort_by("at"))
+
+
 def test_nothing_makes_no_version(tmp_path: Path) -> None:
     sink = open_sink(f"delta://{tmp_path}", "top")
     sink.deliver(nothing(1))

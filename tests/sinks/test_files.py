@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,6 +47,26 @@ def test_a_file_per_commit_and_repetitions_change_nothing(tmp_path: Path, form: 
     assert before == after
     assert visible(tmp_path / "a/b") == names((1, 2), form)
     assert hidden(tmp_path / "a/b") == []
+
+
+@pytest.mark.parametrize("point", HOOKS)
+def test_an_engine_that_was_overtaken_in_the_middle(tmp_path: Path, point: str) -> None:
+    """It falls asleep at some point of a delivery; the next owner delivers all, and it wakes up."""
+    url, asleep = f"files://{tmp_path}", []
+
+    def overtaken(now: str) -> None:
+        if now == point and not asleep:
+            asleep.append(now)
+            new = open_sink(url, "top")
+            for commit in (1, 2):
+                new.deliver(delivery_of(numbers(commit), commit))
+
+    with suppress(SinkError):  # what it was writing may have been cleared away
+        open_sink(url, "top", hook=overtaken).deliver(delivery_of(numbers(1), 1))
+    assert asleep
+    assert visible(tmp_path) == names((1, 2))
+    for commit, path in enumerate(sorted(tmp_path.iterdir()), 1):
+        assert pq.ParquetFile(path).read().equals(numbers(commit))
 
 
 def test_parquet_keeps_every_type(tmp_path: Path) -> None:

@@ -74,6 +74,13 @@ def test_a_message_per_row_that_says_which_it_is(broker: str) -> None:
     }
 
 
+def test_another_state_is_not_taken_for_a_repetition(broker: str) -> None:
+    for state in ("one", "two"):
+        open_sink(f"kafka://{broker}/states", "top", state=state).deliver(delivery_of(numbers(1), 1))
+    told = [dict(message.headers())["windrow-state"] for message in messages(broker, "states", 6)]
+    assert sorted(told) == [b"one"] * 3 + [b"two"] * 3
+
+
 def test_keys_keep_equal_rows_in_order(broker: str) -> None:
     sink = open_sink(f"kafka://{broker}/keyed?key=k,at", "top")
     for commit in (1, 2):

@@ -205,14 +205,21 @@ class DeltaSink(Sink):
         check_columns(delivery.schema, self._path)
         before = self._table()
         if before is not None:
-            done = before.transaction_version(self._application)
-            if done is not None and done >= delivery.commit:
+            if self._has(delivery.commit, before):
                 with self._place_explained("write"):
                     sync_transaction(self._path, before.version(), self._application, delivery.commit)
                 return
             check_same_columns(delivery.schema, pa.schema(before.schema()), self._path)
         self._hook("sink-before-write")
-        self._append(delivery)
+        try:
+            self._append(before, delivery)
+        except SinkError:
+            now = self._table()
+            if now is None or (before is not None and not self._has(delivery.commit, now)):
+                raise
+            if before is None:  # somebody else has made the table, perhaps for another query
+                self.deliver(delivery)
+                return
         self._hook("sink-written")
         after = self._table()
         with self._place_explained("write"):
@@ -230,15 +237,23 @@ class DeltaSink(Sink):
             except self._library.exceptions.TableNotFoundError:
                 return None
 
-    def _append(self, delivery: Delivery) -> None:
+    def _has(self, commit: int, table: Any) -> bool:
+        """Whether the table has a commit, from here or from another engine that goes on with the state."""
+        done = table.transaction_version(self._application)
+        return done is not None and done >= commit
+
+    def _append(self, before: Any, delivery: Delivery) -> None:
+        """A new version on top of what was read. If another engine has appended the same commit since, Delta
+        refuses this one: it has a transaction of the same application. Others may append meanwhile.
+        """
         library, rows = self._library, _Rows(delivery)
         transaction = library.Transaction(app_id=self._application, version=delivery.commit)
         with self._explained("write"):
             try:
                 library.write_deltalake(
-                    str(self._path),
+                    str(self._path) if before is None else before,
                     pa.RecordBatchReader.from_batches(delivery.schema, rows.batches()),
-                    mode="append",
+                    mode="error" if before is None else "append",
                     commit_properties=library.CommitProperties(app_transactions=[transaction]),
                 )
             except Exception:

@@ -1,7 +1,8 @@
 """`kafka:`: each row is one message.
 
 A message cannot be taken back, nor be made visible together with the number of its commit. So a repetition
-sends the messages again, and they say in their headers which row of which commit they are.
+sends the messages again, and they say in their headers which row of which commit of which state they are. A
+commit has one owner: what another one sends of it, which was overtaken and does not know, is the same again.
 
 Where messages go, and how: `kafka://host:9092/topic?key=a,b&timeout=30&kafka.compression.type=zstd`.
 """
@@ -94,8 +95,8 @@ class KafkaSink(Sink):
     is_slow = True
     guarantee = "at least once, with the commit and the row in the headers to tell repetitions by"
 
-    def __init__(self, target: KafkaTarget, query: str) -> None:
-        self._target, self._query = target, query
+    def __init__(self, target: KafkaTarget, opening: Opening) -> None:
+        self._target, self._query, self._state = target, opening.query, opening.state
         self._library = imported("confluent_kafka", "kafka")
         self._trouble = ""  # the last thing the library has said about its connections
         self._resolved = Resolved()
@@ -107,7 +108,7 @@ class KafkaSink(Sink):
 
     @classmethod
     def open(cls, url: SinkUrl, opening: Opening) -> Self:
-        return cls(KafkaTarget.of(url), opening.query)
+        return cls(KafkaTarget.of(url), opening)
 
     def deliver(self, delivery: Delivery) -> None:
         self._check_keys(delivery.schema.names)
@@ -133,6 +134,7 @@ class KafkaSink(Sink):
         for piece in delivery.pieces():
             for row in json_rows(piece):
                 headers = {
+                    "windrow-state": self._state,
                     "windrow-query": self._query,
                     "windrow-commit": str(delivery.commit),
                     "windrow-row": str(number),
