@@ -1,26 +1,31 @@
 """A Spark cluster of processes on this machine, and `windrow run` as it runs there.
 
     python -m tests.spark.cluster run SCRIPT.cql …        `windrow run`, with all work done by tasks of Spark
+    WINDROW_TWICE=FOLDER python -m tests.spark.cluster …  and tasks that wait until another attempt has ended
 
-A master and two workers come from pyspark's wheel.
+A master and two workers come from pyspark's wheel. The workers have different names of one machine, as Spark
+runs no second attempt of a task where the first one runs.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from urllib.request import urlopen
 
 import pyspark
+from pyspark import TaskContext
+from pyspark.sql.classic.dataframe import DataFrame
 from tests.support.patience import PATIENCE, wait_until
 
 from windrow.cli.main import main
@@ -28,6 +33,7 @@ from windrow.spark import jobs
 from windrow.spark.java import find_java
 
 REPOSITORY = Path(__file__).parents[2]
+TWICE = "WINDROW_TWICE"
 _HERE, _WORKERS = "127.0.0.1", ("127.0.0.1", "localhost")
 _MEMORY = "512m"
 #: what a driver is told of a cluster as small as this
@@ -46,6 +52,8 @@ class Cluster:
     """A master and its workers, each in a session of processes, by which all that it starts is found."""
 
     folder: Path
+    #: how many tasks a worker runs at once
+    tasks: int = 1
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
@@ -71,7 +79,7 @@ class Cluster:
         """A worker, where there is none of that name."""
         before = self._alive() or 0
         folder = ("--work-dir", str(self.folder / f"work-{name}"))
-        size = ("--host", name, "--cores", "1", "--memory", _MEMORY, "--webui-port", "0")
+        size = ("--host", name, "--cores", str(self.tasks), "--memory", _MEMORY, "--webui-port", "0")
         self._start(name, "worker.Worker", *size, *folder, self.url)
         wait_until(lambda: (self._alive() or 0) > before, self._ended)
 
@@ -130,11 +138,14 @@ class Driver:
     process: subprocess.Popen[bytes]
 
     @classmethod
-    def start(cls, master: str, folder: Path) -> Self:
-        settings = [f"--conf={name}={value}" for name, value in SETTINGS.items()]
+    def start(
+        cls, master: str, folder: Path, conf: Mapping[str, str] | None = None, twice: Path | None = None
+    ) -> Self:
+        settings = [f"--conf={name}={value}" for name, value in {**SETTINGS, **(conf or {})}.items()]
         command = [sys.executable, "-m", "tests.spark.cluster", "run", str(folder / "script.cql")]
         command += ["--master", master, "--state", str(folder / "state"), "--flush", *settings]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path])}
+        environment |= {TWICE: str(twice)} if twice else {}
         with (folder / "log").open("ab") as log:
             return cls(
                 folder,
@@ -191,6 +202,53 @@ def _of_session(session: int) -> Iterator[int]:
                 yield int(path.parent.name)
 
 
+@dataclass(frozen=True)
+class AwaitsAnother:
+    """A task whose first attempt in partition 0 has written all its files, and waits for a second one."""
+
+    task: Callable[[Iterator[Any]], Iterator[Any]]
+    folder: str
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        made = list(self.task(batches))
+        context = TaskContext.get()
+        assert context is not None
+        name = Path(self.folder) / f"{context.stageId()}-{context.partitionId()}"
+        name.with_suffix(f".{context.attemptNumber()}").touch()
+        if context.partitionId() == context.attemptNumber() == 0:
+            wait_until(name.with_suffix(".1").exists)
+        yield from made
+
+
+def wait_in_tasks(folder: str) -> None:
+    """From here on all tasks in Python are such."""
+    run = DataFrame.mapInArrow
+
+    def twice(frame: DataFrame, task: Any, *more: Any) -> DataFrame:
+        return run(frame, AwaitsAnother(task, folder), *more)
+
+    vars_of: Any = DataFrame
+    vars_of.mapInArrow = twice
+
+
+def python_without_windrow(folder: Path) -> Path:
+    """A Python that has what Windrow needs, and not Windrow itself: packages, but no links to checkouts."""
+    script, packages = folder / "python", Path(pyspark.__file__).parents[1]
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{packages}" exec "{sys.executable}" -S "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+def wheel_as_zip(folder: Path) -> Path:
+    """This checkout as a wheel, under a name by which Spark takes it for a package."""
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--wheel-dir", str(folder), str(REPOSITORY)], check=True)
+    (wheel,) = folder.glob("windrow-*.whl")
+    return Path(shutil.copy(wheel, folder / "windrow.zip"))
+
+
 if __name__ == "__main__":
     vars(jobs).update(is_small=lambda _: False, is_for_here=lambda *_, **__: False, SMALL_FEED=0)
+    if TWICE in os.environ:
+        wait_in_tasks(os.environ[TWICE])
     sys.exit(main(sys.argv[1:]))

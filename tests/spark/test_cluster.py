@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.cluster import Cluster, Driver
+from tests.spark.cluster import Cluster, Driver, python_without_windrow, wheel_as_zip
 from tests.support.patience import PATIENCE
 
 from windrow.testing import Harness
@@ -150,3 +150,49 @@ def test_executors_a_worker_and_the_driver_die_and_nothing_is_lost_or_doubled(
         driver.kill()
     world.check()
     tell.info("as the oracle has them: %s", {name: world.found(name).total() for name in QUERIES})
+
+
+def test_of_two_attempts_of_a_task_one_is_committed(tmp_path: Path) -> None:
+    """Every first task writes its files and waits until Spark has made another attempt, which wins. Several
+    stages run at once, and their first tasks must leave room for others.
+    """
+    world = World(tmp_path, 2, {name: QUERIES[name] for name in ("panes", "joined", "nested")})
+    (tmp_path / "attempts").mkdir()
+    (tmp_path / "cluster").mkdir()
+    tasks = 4
+    conf = {
+        "spark.speculation": "true",
+        "spark.speculation.quantile": "0.5",
+        "spark.speculation.multiplier": "1.1",
+        "spark.speculation.efficiency.enabled": "false",
+        "spark.speculation.task.duration.threshold": "200ms",
+        "spark.executor.cores": str(tasks),
+        "spark.cores.max": str(2 * tasks),
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{PATIENCE}s",
+    }
+    with Cluster(tmp_path / "cluster", tasks) as cluster:
+        driver = Driver.start(cluster.url, tmp_path, conf, twice=tmp_path / "attempts")
+        try:
+            assert driver.process.wait(PATIENCE) == 0, driver.log
+        finally:
+            driver.kill()
+    second = list((tmp_path / "attempts").glob("*-0.1"))
+    tell.info("%s tasks were made twice", len(second))
+    assert second
+    world.check()
+
+
+def test_workers_without_windrow_are_refused_until_it_is_shipped(cluster: Cluster, tmp_path: Path) -> None:
+    world = World(tmp_path, 2, {"panes": QUERIES["panes"]})
+    conf = {"spark.pyspark.python": str(python_without_windrow(tmp_path))}
+    driver = Driver.start(cluster.url, tmp_path, conf)
+    assert driver.process.wait(PATIENCE) == 3, driver.log
+    assert "the cluster's workers cannot run a task of Windrow" in driver.log
+    assert "have no module `windrow`" in driver.log
+    assert "spark.submit.pyFiles" in driver.log
+    driver = Driver.start(
+        cluster.url, tmp_path, {**conf, "spark.submit.pyFiles": str(wheel_as_zip(tmp_path))}
+    )
+    assert driver.process.wait(PATIENCE) == 0, driver.log
+    world.check()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from windrow.errors import StateError
 from windrow.spark import session as module
 from windrow.spark.session import local_session
 
@@ -33,6 +34,14 @@ def test_python_workers_run(spark: SparkSession) -> None:
 
     doubled = spark.range(5).mapInArrow(double, "id long").toArrow()
     assert sorted(doubled["id"].to_pylist()) == [0, 2, 4, 6, 8]
+
+
+def test_workers_of_another_version_are_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    module.check_workers(spark)
+    monkeypatch.setattr(module, "version", lambda _: "99.0")  # in this process, not in theirs
+    with pytest.raises(StateError, match=r"have Windrow 0\..*, this process has 99\.0") as refused:
+        module.check_workers(spark)
+    assert "spark.submit.pyFiles" in str(refused.value)
 
 
 def test_a_second_call_gives_the_same_session(spark: SparkSession) -> None:
