@@ -105,6 +105,8 @@ MEASURES = [
     *(Measured(name, c) for name in ("sum", "avg", "median") for c in _NUMBERS),
     *(Measured(n, c) for n in ("var_pop", "var_samp", "stddev_pop", "stddev_samp") for c in _NUMBERS),
     *(Measured("quantile", c, (p,)) for c, p in zip(_NUMBERS, (0.0, 0.25, 0.9, 1.0, 0.5), strict=True)),
+    Measured("percentile_disc", ("s",), (0.5,)),
+    Measured("percentile_disc", ("v",), (0.07,)),
     *(Measured("top_k", c, (2,)) for c in _ANY),
     *(Measured("approx_count_distinct", c, (0.2,)) for c in _ANY),
     *(

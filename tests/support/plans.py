@@ -146,7 +146,7 @@ def relations(draw: st.DrawFn, shape: Shape, depth: int | None = None) -> Plan:
     """A relation of two BIGINT columns, named `rN.k` and `rN.v`."""
     depth = draw(st.integers(0, shape.depth)) if depth is None else depth
     alias = f"r{next(shape.names)}"
-    kinds = [_filtered, _united, _distinct, _grouped, _joined, _subtracted, _matched]
+    kinds = [_filtered, _united, _distinct, _grouped, _joined, _subtracted, _matched, _padded]
     kinds += [_with_table] if shape.tables else []
     kinds += [_rewindowed] if shape.nested else []
     kinds += [_numbered] if shape.ranks else []
@@ -207,6 +207,26 @@ def _matched(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
     left, right = draw(relations(shape, depth - 1)), draw(relations(shape, depth - 1))
     same = call("=", [left.schema.column(_names(left)[0]), right.schema.column(_names(right)[0])])
     return Exists(left, right, same, negated=draw(st.booleans()))
+
+
+def _padded(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
+    """An outer join: the pairs, and the rows of one side or both that have no partner."""
+    left, right = draw(relations(shape, depth - 1)), draw(relations(shape, depth - 1))
+    (left_key, _), (right_key, right_value) = _names(left), _names(right)
+    operator = draw(st.sampled_from(["=", "=", "<"]))
+    on = call(operator, [left.schema.column(left_key), right.schema.column(right_key)])
+    nothing = Literal(None, BIGINT)
+    parts: list[Plan] = [named(Join((left, right), on), alias, left_key, right_value)]
+    kind = draw(st.sampled_from(["LEFT", "RIGHT", "FULL"]))
+    if kind != "RIGHT":
+        alone = Exists(left, right, on, negated=True)
+        key = alone.schema.column(left_key)
+        parts.append(Project(alone, ((f"{alias}.k", key), (f"{alias}.v", nothing))))
+    if kind != "LEFT":
+        alone = Exists(right, left, on, negated=True)
+        value = alone.schema.column(right_value)
+        parts.append(Project(alone, ((f"{alias}.k", nothing), (f"{alias}.v", value))))
+    return Union(tuple(parts))
 
 
 def _joined(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:

@@ -25,11 +25,13 @@ from sqlglot import exp
 from windrow.algebra.functions.sql_text import LONG_CHAIN
 from windrow.errors import QueryError, Span
 from windrow.language.literals import negated
+from windrow.language.reductions import equal_rows
 from windrow.language.shape import MAX_DEPTH, too_deep
 from windrow.language.syntax import (
     Apply,
     Constant,
     ExistsTest,
+    FrameSyntax,
     FromEntry,
     InTest,
     Name,
@@ -141,6 +143,15 @@ class Ctes:
             self.queries, self.sizes = queries, sizes
 
 
+@dataclass(frozen=True)
+class NamedWindow:
+    """What `WINDOW w AS (…)` says."""
+
+    partition: tuple[Node, ...] = ()
+    order: tuple[tuple[Node, bool], ...] = ()
+    frame: FrameSyntax | None = None
+
+
 _UNKNOWN = ("this is not part of the language", None)
 #: of sqlglot's tree, more than any text within the limits of the language has
 _MAX_LEVELS = 500
@@ -163,8 +174,10 @@ class Converter(ABC):
         self.tokens = lifted.tokens
         self.base = base
         self.using = Using()
-        #: what the SELECT at hand unnests
+        #: what the SELECT at hand unnests, its SEMI and ANTI joins, and its named windows
         self.unnests: list[Unnesting] = []
+        self.semi: list[tuple[FromEntry, tuple[Node, ...], bool]] = []
+        self.named_windows: dict[str, NamedWindow] = {}
         self.ctes = Ctes()
         self._depth = 0
 
@@ -173,8 +186,12 @@ class Converter(ABC):
         """A SELECT, or a set operation."""
 
     @abstractmethod
-    def ordered(self, node: exp.Expr) -> tuple[Node, bool]:
-        """A key of ORDER BY, and whether it is descending."""
+    def ordered(self, node: exp.Expr | None) -> tuple[tuple[Node, bool], ...]:
+        """The keys of an ORDER BY, and whether each is descending."""
+
+    @abstractmethod
+    def item(self, node: exp.Expr) -> SelectItem:
+        """An expression of a select list, with its alias."""
 
     @abstractmethod
     def items(self, tokens: Tokens) -> tuple[SelectItem, ...]:
@@ -375,16 +392,46 @@ def _escape(self: Converter, node: exp.Expr) -> Node:
 
 def _between(self: Converter, node: exp.Expr) -> Node:
     self.only(node, {"this", "low", "high"})
-    operands = tuple(self.convert(node.args[part]) for part in ("this", "low", "high"))
-    return Apply(hull(operand.span for operand in operands), "between", operands)
+    value, low, high = (self.convert(node.args[part]) for part in ("this", "low", "high"))
+    span = hull(operand.span for operand in (value, low, high))
+    straight = Apply(span, "between", (value, low, high))
+    written = range(self.tokens.at(value.span.end), self.tokens.at(low.span.start))
+    if not any(self.tokens[at].start in self.lifted.symmetric for at in written):
+        return straight
+    return Apply(span, "or", (straight, Apply(span, "between", (value, high, low))))
 
 
 def _in(self: Converter, node: exp.Expr) -> Node:
     if node.args.get("query") is not None:
         return _in_query(self, node)
     self.only(node, {"this", "expressions"}, "IN takes a list of values", "write x IN (1, 2, 3)")
+    if isinstance(node.this, exp.Tuple) and all(isinstance(row, exp.Tuple) for row in node.expressions):
+        return _in_rows(self, node)
     operands = (self.convert(node.this), *self.all(node.expressions))
     return Apply(grown(hull(part.span for part in operands), self.tokens, right=[")"]), "in", operands)
+
+
+def _in_rows(self: Converter, node: exp.Expr) -> Node:
+    """`(a, b) IN ((1, 2), (3, 4))`."""
+    left = self.all(node.this.expressions)
+    rows = [self.all(row.expressions) for row in node.expressions]
+    span = hull(part.span for part in (*left, *(part for row in rows for part in row)))
+    return _condition("or", [equal_rows(span, left, row) for row in rows])
+
+
+def _equal(self: Converter, node: exp.Expr) -> Node:
+    """`=`, also of rows: `(a, b) = (1, 2)`."""
+    if not isinstance(node.this, exp.Tuple) or not isinstance(node.expression, exp.Tuple):
+        return _binary("=")(self, node)
+    sides = [self.all(side.expressions) for side in (node.this, node.expression)]
+    return equal_rows(hull(part.span for side in sides for part in side), *sides)
+
+
+def _in_zone(self: Converter, node: exp.Expr) -> Node:
+    """`ts AT TIME ZONE 'Europe/Berlin'`."""
+    self.only(node, {"this", "zone"})
+    time, zone = self.convert(node.this), self.convert(node.args["zone"])
+    return Apply(time.span.to(zone.span), "from_utc_timestamp", (time, zone))
 
 
 def _in_query(self: Converter, node: exp.Expr) -> Node:
@@ -437,6 +484,8 @@ _SIGNS: dict[type[exp.Expr], str] = {
 }
 OPERATORS: dict[type[exp.Expr], _Handler] = {
     **{kind: _binary(sign) for kind, sign in _SIGNS.items()},
+    exp.EQ: _equal,
+    exp.AtTimeZone: _in_zone,
     exp.Neg: _neg,
     exp.BitwiseNot: _bitwise_not,
     exp.Not: _not,

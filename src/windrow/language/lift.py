@@ -25,7 +25,7 @@ sqlglot is not shown them: their words are names elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
@@ -36,7 +36,7 @@ from windrow.language.lift_literals import Cursor
 from windrow.language.shape import is_misspelt, unexpected
 from windrow.language.syntax import FrameSyntax, Unnesting, words
 from windrow.language.tokens import Token, TokenKind, Tokens
-from windrow.language.vocabulary import begins_operand, ends_operand, is_keyword
+from windrow.language.vocabulary import begins_operand, ends_operand, is_any_of_query, is_keyword
 from windrow.language.window_functions import TableFunction, lift_table_functions
 from windrow.language.windows import ReadExpression, parse_window
 from windrow.windows.units import Quantity
@@ -178,17 +178,35 @@ def lift_frames(lifted: Lifted) -> None:
     """Take the frames of all OVERs."""
     tokens = lifted.tokens
     for index in range(len(tokens)):
-        if tokens.word(index) != "OVER" or tokens.word(index + 1) != "(":
+        if tokens.word(index) == "WINDOW" and is_keyword(tokens, index):
+            _named_windows(lifted, index + 1)
+        if tokens.word(index) != "OVER" or not is_keyword(tokens, index):
             continue
-        if tokens.words(index - 2, 2) in (("IGNORE", "NULLS"), ("RESPECT", "NULLS")):
-            if tokens.word(index - 2) == "IGNORE":
-                lifted.ignoring.add(tokens[index + 1].start)
-            lifted.blank(index - 2, index - 1)
-        close = tokens.partner[index + 1]
-        begin = _frame_at(tokens, index + 2, close)
-        if begin is not None:
-            lifted.frames[tokens[index + 1].start] = _frame(tokens.cut(begin, close))
-            lifted.blank(*range(begin, close))
+        inside = index - 1 if tokens.word(index - 1) == ")" else index
+        for nulls in (index, inside):
+            if tokens.words(nulls - 2, 2) in (("IGNORE", "NULLS"), ("RESPECT", "NULLS")):
+                if tokens.word(nulls - 2) == "IGNORE":
+                    lifted.ignoring.add(tokens[index + 1].start)
+                lifted.blank(nulls - 2, nulls - 1)
+        if tokens.word(index + 1) == "(":
+            _lift_frame(lifted, index + 1)
+
+
+def _named_windows(lifted: Lifted, index: int) -> None:
+    """The frames of `w AS (…), v AS (…)`."""
+    tokens = lifted.tokens
+    while tokens.words(index + 1, 2) == ("AS", "("):
+        _lift_frame(lifted, index + 2)
+        index = tokens.partner[index + 2] + 2
+
+
+def _lift_frame(lifted: Lifted, open_at: int) -> None:
+    tokens = lifted.tokens
+    close = tokens.partner[open_at]
+    begin = _frame_at(tokens, open_at + 1, close)
+    if begin is not None:
+        lifted.frames[tokens[open_at].start] = _frame(tokens.cut(begin, close))
+        lifted.blank(*range(begin, close))
 
 
 def _frame_at(tokens: Tokens, begin: int, close: int) -> int | None:
@@ -270,11 +288,16 @@ class Lifted:
     casts: dict[int, int] = field(default_factory=dict)
     #: what functions are called whose arguments have words between them
     functions: dict[int, str] = field(default_factory=dict)
-    #: frames of OVER, by its parenthesis, and which OVERs follow IGNORE NULLS
+    #: frames of OVER, by its parenthesis, and which OVERs follow IGNORE NULLS, by what is behind the word
     frames: dict[int, FrameSyntax] = field(default_factory=dict)
     ignoring: set[int] = field(default_factory=set)
     #: LATERAL VIEWs
     laterals: dict[int, Unnesting] = field(default_factory=dict)
+    #: times of FOR SYSTEM_TIME AS OF, by the table before it
+    as_of: dict[int, Node] = field(default_factory=dict)
+    #: the parentheses of UNNEST before WITH ORDINALITY, and the BETWEENs that are SYMMETRIC
+    ordinalities: set[int] = field(default_factory=set)
+    symmetric: set[int] = field(default_factory=set)
     #: window functions of FROM
     functions_in_from: dict[int, TableFunction] = field(default_factory=dict)
     #: what stands in the skeleton for the token at an index; "" is blank
@@ -343,7 +366,7 @@ def lift(tokens: Tokens, expression: ReadExpression) -> Lifted:
     lift_table_functions(lifted)
     lift_stream_words(lifted)
     lift_frames(lifted)
-    lift_laterals(lifted, expression)
+    lift_clauses(lifted, expression)
     lift_literals.lift_literals(lifted)
     return lifted
 
@@ -351,10 +374,11 @@ def lift(tokens: Tokens, expression: ReadExpression) -> Lifted:
 def _without_brackets(tokens: Tokens, expression: ReadExpression) -> Lifted:
     kept: list[Token] = []
     windows: dict[int, WindowSyntax] = {}
+    made = _made_arrays(tokens)
     index = 0
     while index < len(tokens):
-        if tokens.word(index) != "[" or _is_element(tokens, index):
-            kept += [tokens[index]] if not _is_unary_plus(tokens, index) else []
+        if tokens.word(index) != "[" or _is_element(tokens, index) or index in made:
+            kept += [made.get(index, tokens[index])] if not _is_unary_plus(tokens, index) else []
             index += 1
             continue
         close = tokens.partner[index]
@@ -363,6 +387,21 @@ def _without_brackets(tokens: Tokens, expression: ReadExpression) -> Lifted:
         windows[kept[-1].start] = parse_window(bracket, expression)
         index = close + 1
     return Lifted(Tokens(tokens.text, tuple(kept)), windows)
+
+
+def _made_arrays(tokens: Tokens) -> dict[int, Token]:
+    """`ARRAY[1, 2]` is array(1, 2): what stands for its brackets."""
+    found = {}
+    for index in range(1, len(tokens)):
+        named = tokens.word(index - 1) == "ARRAY" and tokens.word(index - 2) not in ("FROM", "JOIN", ".")
+        if tokens.word(index) == "[" and named:
+            close = tokens.partner[index]
+            found[index], found[close] = _sign(tokens[index], "("), _sign(tokens[close], ")")
+    return found
+
+
+def _sign(token: Token, text: str) -> Token:
+    return replace(token, text=text, word=text)
 
 
 def _is_element(tokens: Tokens, index: int) -> bool:
@@ -393,23 +432,69 @@ def _refuse_misplaced(kept: list[Token], windows: dict[int, WindowSyntax], brack
         )
 
 
-# ------------------------------------------------------------ LATERAL VIEW
+# ------------------------------------------------------------ clauses
 #
-# `LATERAL VIEW [OUTER] explode(x) t AS a`, which follows FROM. sqlglot is not shown it.
-
+# `LATERAL VIEW [OUTER] explode(x) t AS a`, which follows FROM, `UNNEST(x) WITH ORDINALITY` and
+# `t FOR SYSTEM_TIME AS OF s.ts` are not shown to sqlglot; `FETCH FIRST n ROWS ONLY` is shown as LIMIT,
+# `* EXCLUDE` as `* EXCEPT`, and
+# `= ANY (SELECT …)` as IN.
 
 UNNESTING = ("UNNEST", "EXPLODE", "POSEXPLODE")
 
 
-def lift_laterals(lifted: Lifted, expression: ReadExpression) -> None:
-    """Take all LATERAL VIEWs."""
+def lift_clauses(lifted: Lifted, expression: ReadExpression) -> None:
+    """Take all of them."""
     tokens = lifted.tokens
     for index in range(len(tokens)):
-        if tokens.words(index, 2) == ("LATERAL", "VIEW"):
-            cursor = Cursor(tokens)
-            cursor.index = index + 2
-            lifted.laterals[tokens[index].start] = _lateral(cursor, index, expression)
-            lifted.blank(*range(index, cursor.index))
+        match tokens.words(index, 2):
+            case "LATERAL", "VIEW":
+                cursor = _from(tokens, index + 2)
+                lifted.laterals[tokens[index].start] = _lateral(cursor, index, expression)
+                lifted.blank(*range(index, cursor.index))
+            case "LATERAL", word if word in UNNESTING:
+                lifted.blank(index)
+            case "WITH", "ORDINALITY" if tokens.word(index - 1) == ")":
+                lifted.ordinalities.add(tokens[tokens.partner[index - 1]].start)
+                lifted.blank(index, index + 1)
+            case "FOR", "SYSTEM_TIME" if index > 0:
+                cursor = _from(tokens, index + 2)
+                lifted.as_of[tokens[index - 1].start] = _time(cursor, expression)
+                lifted.blank(*range(index, cursor.index))
+            case "FETCH", "FIRST" | "NEXT":
+                _fetch(lifted, _from(tokens, index + 2))
+            case "EXCLUDE", "(" if tokens.word(index - 1) == "*":
+                lifted.swapped[index] = "EXCEPT"
+            case _, "(" if is_any_of_query(tokens, index):
+                lifted.blank(index - 1)
+                lifted.swapped[index] = "IN"
+
+
+def _from(tokens: Tokens, index: int) -> Cursor:
+    cursor = Cursor(tokens)
+    cursor.index = index
+    return cursor
+
+
+def _time(cursor: Cursor, expression: ReadExpression) -> Node:
+    """The time behind AS OF: a column, or a call."""
+    cursor.expect("AS", "OF")
+    begin = cursor.index
+    cursor.name("the time of a row, as in b.ts,")
+    while cursor.take("."):
+        cursor.name("a column")
+    if cursor.word == "(":
+        cursor.parenthesis()
+    return expression(cursor.tokens.cut(begin, cursor.index))
+
+
+def _fetch(lifted: Lifted, cursor: Cursor) -> None:
+    """`FETCH FIRST 3 ROWS ONLY` is LIMIT 3."""
+    begin = cursor.index
+    cursor.whole("a number of rows")
+    cursor.choose(("ROW", "ROWS"), "ROWS")
+    cursor.expect("ONLY")
+    lifted.swapped[begin - 2] = "LIMIT"
+    lifted.blank(begin - 1, begin + 1, begin + 2)
 
 
 def _lateral(cursor: Cursor, begin: int, expression: ReadExpression) -> Unnesting:

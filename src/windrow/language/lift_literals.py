@@ -209,6 +209,46 @@ def _trim(lifted: Lifted, index: int) -> None:
         _comma(lifted, from_at)
 
 
+def _to_unit(lifted: Lifted, index: int) -> None:
+    """`FLOOR(ts TO HOUR)` is `floor_to(ts, 'HOUR')`."""
+    tokens = lifted.tokens
+    found = _at_depth_one(tokens, index + 1, {"TO"}) if tokens.word(index + 1) == "(" else []
+    if found and found[-1] + 2 == tokens.partner[index + 1]:
+        lifted.swapped[found[-1]] = ","
+        _word_as_text(lifted, found[-1] + 1)
+        lifted.functions[tokens[index].start] = "floor_to" if tokens.word(index) == "FLOOR" else "ceil_to"
+
+
+def _unit_first(lifted: Lifted, index: int) -> None:
+    """`TIMESTAMPDIFF(MINUTE, a, b)`: the unit as a text."""
+    tokens = lifted.tokens
+    three = tokens.word(index + 1) == "(" and len(_at_depth_one(tokens, index + 1, {","})) == 2
+    unit = tokens.word(index + 2)
+    if three and tokens.word(index + 3) == "," and (unit in CALENDAR or _is_unit(tokens, index + 2)):
+        _word_as_text(lifted, index + 2)
+
+
+def _word_as_text(lifted: Lifted, index: int) -> None:
+    word = lifted.tokens[index]
+    lifted.atoms[word.start] = Constant(lifted.cover(index, index), word.name.upper(), "STRING")
+
+
+def _position(lifted: Lifted, index: int) -> None:
+    """`POSITION('a' IN x)` is `position('a', x)`."""
+    if lifted.tokens.word(index + 1) == "(":
+        for found in _at_depth_one(lifted.tokens, index + 1, {"IN"})[:1]:
+            _comma(lifted, found)
+
+
+def _symmetric(lifted: Lifted, index: int) -> None:
+    """`BETWEEN SYMMETRIC 3 AND 1`."""
+    tokens = lifted.tokens
+    if tokens.word(index + 1) in ("SYMMETRIC", "ASYMMETRIC") and begins_operand(tokens, index + 2):
+        lifted.blank(index + 1)
+        if tokens.word(index + 1) == "SYMMETRIC":
+            lifted.symmetric.add(tokens[index].start)
+
+
 def _at_depth_one(tokens: Tokens, open_at: int, words: set[str]) -> list[int]:
     """The indexes of these words directly inside a parenthesis."""
     found, index, close = [], open_at + 1, tokens.partner[open_at]
@@ -231,6 +271,10 @@ _LIFTERS = {
     "SUBSTRING": _substring,
     "SUBSTR": _substring,
     "TRIM": _trim,
+    **dict.fromkeys(("FLOOR", "CEIL", "CEILING"), _to_unit),
+    **dict.fromkeys(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "DATEADD"), _unit_first),
+    "POSITION": _position,
+    "BETWEEN": _symmetric,
 }
 
 

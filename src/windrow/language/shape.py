@@ -35,6 +35,7 @@ class ExpectedToken:
 
 
 _OPERATORS = words("LIKE ILIKE RLIKE DIV - + / % = == <> != < <= > >= <=> || | & ^ ~ << >>")
+_GROUPINGS = words("ROLLUP CUBE GROUPING")
 _VALUE = ExpectedToken("an expression")
 _CONDITION = ExpectedToken("a condition")
 _SOURCE = ExpectedToken("a stream or a nested query", frozenset({"("}), name=True)
@@ -43,12 +44,12 @@ _WANTED: dict[str, ExpectedToken] = {
     **dict.fromkeys(_OPERATORS | {"THEN", "ELSE", "LIMIT", "BETWEEN"}, _VALUE),
     **dict.fromkeys(("FROM", "JOIN"), _SOURCE),
     "NOT": ExpectedToken("a condition", _SIGNED | words("IN LIKE ILIKE RLIKE BETWEEN NULL DISTINCT UNKNOWN")),
-    "BY": ExpectedToken("an expression", _SIGNED),
+    "BY": ExpectedToken("an expression", _SIGNED | _GROUPINGS | {"ALL"}),
     "CASE": ExpectedToken("WHEN or an expression", _SIGNED | {"WHEN"}),
     "SELECT": ExpectedToken("a column or an expression", _SIGNED | {"*", "DISTINCT", "ALL"}),
-    "DISTINCT": ExpectedToken("a column or an expression", _SIGNED | {"*", "SELECT", "WITH"}),
+    "DISTINCT": ExpectedToken("a column or an expression", _SIGNED | {"*", "SELECT", "WITH", "ON"}),
     "ALL": ExpectedToken("a query or an expression", _SIGNED | {"*", "SELECT", "WITH"}),
-    ",": ExpectedToken("another item", _SIGNED | {"*"}),
+    ",": ExpectedToken("another item", _SIGNED | _GROUPINGS | {"*"}),
     "(": ExpectedToken(
         "an expression or a query",
         _SIGNED | {"*", "SELECT", "DISTINCT", "WITH", "WHERE", "PARTITION", "ORDER", ")"},
@@ -110,6 +111,8 @@ def _wanted(tokens: Tokens, index: int) -> ExpectedToken | None:
     word = tokens.word(index)
     if word == "*":
         return _VALUE if ends_operand(tokens, index - 1) and tokens.word(index - 1) != "*" else None
+    if (tokens.word(index - 1), word) in (("WITHIN", "GROUP"), ("BY", "ALL")):
+        return None
     if "IS" in tokens.words(index - 2, 2) and word == "DISTINCT":
         return ExpectedToken("FROM", frozenset({"FROM"}), operand=False)
     if "IS" in tokens.words(index - 3, 2) and tokens.word(index - 1) == "DISTINCT":
@@ -120,7 +123,13 @@ def _wanted(tokens: Tokens, index: int) -> ExpectedToken | None:
 def _may_be_empty(tokens: Tokens, index: int) -> bool:
     before = index - 1
     named = index > 0 and tokens[before].is_name and not is_keyword(tokens, before)
-    return named or tokens.word(before) == "BY"
+    return named or tokens.word(before) == "BY" or _is_grouping_set(tokens, index)
+
+
+def _is_grouping_set(tokens: Tokens, index: int) -> bool:
+    """Whether a parenthesis is one of GROUPING SETS."""
+    around = [at for at in range(index) if tokens.word(at) == "(" and tokens.partner[at] > index]
+    return bool(around) and tokens.word(around[-1] - 1) == "SETS"
 
 
 def _missing(tokens: Tokens, index: int, wanted: ExpectedToken) -> QueryError:

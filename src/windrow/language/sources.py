@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language.converter import Converter
 from windrow.language.lift import UNNESTING
+from windrow.language.reductions import with_names
 from windrow.language.syntax import (
     FromEntry,
     Name,
@@ -49,6 +50,9 @@ class SourceConverter(Converter):
             if self._is_unnesting(join.this):
                 self.unnests.append(self._unnesting(join, side))
                 continue
+            if join.args.get("kind") in ("SEMI", "ANTI"):
+                self._semi_join(join)
+                continue
             sources.append(replace(self._source(join.this), join=side))
             own = [self.convert(join.args["on"])] if join.args.get("on") is not None else []
             own += self._using(join, sources)
@@ -57,6 +61,12 @@ class SourceConverter(Converter):
             for inner in self._joins_of(join.this):
                 hint = "write each ON directly after its JOIN"
                 raise self.refusal(inner, "this join is nested in another", hint)
+        if self.semi and any(source.join for source in sources):
+            span = self.semi[0][0].span
+            hint = "write WHERE EXISTS (SELECT …), or NOT EXISTS, with its condition inside"
+            raise QueryError(
+                "SEMI and ANTI joins beside outer ones", code="not-supported", span=span, hint=hint
+            )
         if any(source.join for source in sources):
             placed = zip(sources, conditions, strict=True)
             return tuple(replace(source, on=own) for source, own in placed), ()
@@ -77,14 +87,29 @@ class SourceConverter(Converter):
     def _side(self, join: exp.Expr) -> str:
         """LEFT, RIGHT or FULL; nothing for a join without padding."""
         side, kind = join.args.get("side") or "", join.args.get("kind") or ""
-        if kind in ("SEMI", "ANTI"):
-            hint = f"write WHERE {'NOT ' if kind == 'ANTI' else ''}EXISTS (SELECT …)"
-            raise self._join_refusal(join, f"{kind} JOIN is not part of the language", hint)
+        if kind in ("SEMI", "ANTI") and side in ("RIGHT", "FULL"):
+            raise self._join_refusal(
+                join, f"a {side} {kind} JOIN is not part of the language", "swap the sides"
+            )
         if kind == "OUTER" and not side:
             raise self._join_refusal(
                 join, "an OUTER JOIN of which side?", "write LEFT, RIGHT or FULL before it"
             )
         return str(side)
+
+    def _semi_join(self, join: exp.Expr) -> None:
+        """`LEFT SEMI JOIN b ON …`: a condition on the rows before it."""
+        condition = join.args.get("on")
+        if condition is None:
+            raise self._join_refusal(join, "SEMI and ANTI joins take ON", "write ON a.k = b.k")
+        source = self._source(join.this)
+        self.semi.append((source, (self.convert(condition),), join.args["kind"] == "ANTI"))
+
+    def renamed(self, query: QueryExpression, alias: exp.Expr) -> QueryExpression:
+        """A query whose columns are named behind its alias."""
+        self.only(alias, {"this", "columns"})
+        names = [self.name_of(column) for column in alias.args.get("columns") or ()]
+        return with_names(query, tuple(Name(name.span, (name.name,)) for name in names)) if names else query
 
     def _join_refusal(self, join: exp.Expr, message: str, hint: str) -> QueryError:
         """A refusal that points at the words of the join."""
@@ -113,7 +138,8 @@ class SourceConverter(Converter):
         columns = [self.name_of(column).name for column in alias.columns] if alias is not None else []
         name = self.name_of(alias.this).name if alias is not None and alias.this is not None else None
         span = self.place(node)
-        return Unnesting(span, token.word, array, name, tuple(columns), side == "LEFT")
+        counted = self.tokens[self.tokens.at(token.end)].start in self.lifted.ordinalities
+        return Unnesting(span, token.word, array, name, tuple(columns), side == "LEFT", counted)
 
     def _source(self, node: exp.Expr) -> FromEntry:
         if isinstance(node, exp.Subquery):
@@ -130,7 +156,8 @@ class SourceConverter(Converter):
         query = self.ctes.use(name.name, name.span)
         if query is not None:
             alias = alias or name.name
-        return self._finished(FromEntry(span, None if query else name.name, query, alias, window))
+        entry = FromEntry(span, None if query else name.name, query, alias, window)
+        return self._finished(replace(entry, as_of=self.lifted.as_of.get(name.start)))
 
     def _function_source(self, function: TableFunction, node: exp.Table) -> FromEntry:
         """A window function over a stream; over a name of WITH, the window goes to the stream inside."""
@@ -156,18 +183,27 @@ class SourceConverter(Converter):
         query = self.query(node.this)
         query = replace(query, span=enclosed(query.span, self.tokens))
         close = self.tokens[self.tokens.before(query.span.end)]
-        alias, alias_span = self._alias(node)
+        alias, alias_span = self._alias(node, {"this", "columns"})
+        if node.args.get("alias") is not None:
+            query = self.renamed(query, node.args["alias"])
         window = self._window(close.start, node)
         return self._finished(FromEntry(query.span.to(alias_span or query.span), None, query, alias, window))
 
     def _finished(self, source: FromEntry) -> FromEntry:
         return replace(source, span=source.span.to(source.window.span)) if source.window else source
 
-    def _alias(self, node: exp.Expr) -> tuple[str | None, Span | None]:
+    def _alias(
+        self, node: exp.Expr, parts: Collection[str] = frozenset({"this"})
+    ) -> tuple[str | None, Span | None]:
         alias = node.args.get("alias")
         if alias is None:
             return None, None
-        self.only(alias, {"this"}, "columns are not renamed in FROM", "rename them in a nested SELECT")
+        self.only(
+            alias,
+            parts,
+            "columns of a stream are not renamed in FROM",
+            "write (SELECT a AS b, … FROM …), or select them AS another name",
+        )
         token = self.name_of(alias.this)
         return token.name, token.span
 

@@ -5,7 +5,7 @@ Whatever goes wrong inside, only a `QueryError` comes out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import ClassVar
@@ -15,10 +15,24 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from windrow.algebra.plan import StreamWord
-from windrow.errors import QueryError, Span
-from windrow.language.converter import OPERATORS, UNCLEAR, Converter, Using
+from windrow.errors import QueryError, Span, nearest
+from windrow.language.converter import OPERATORS, UNCLEAR, Converter, NamedWindow, Using
 from windrow.language.lift import Lifted, lift, refuse_before_select
 from windrow.language.literals import number
+from windrow.language.reductions import (
+    GroupingSets,
+    around,
+    combined,
+    cubed,
+    first_of_each,
+    grouped_by_all,
+    matched,
+    moved_by_units,
+    rolled_up,
+    rounded,
+    with_grouping_sets,
+    within_group,
+)
 from windrow.language.shape import MAX_DEPTH, check_depth, check_nesting, check_shape, too_deep, unexpected
 from windrow.language.sources import SourceConverter
 from windrow.language.syntax import (
@@ -55,7 +69,13 @@ from windrow.language.window_functions import with_window_key
 #: Spark's `ltrim(characters, text)`; the registry has the text first, and so has `btrim`
 _CHARACTERS_FIRST = frozenset({"trim", "ltrim", "rtrim"})
 _OVER = "write SUM(x) OVER (PARTITION BY k ORDER BY ts ROWS 9 PRECEDING), or ROW_NUMBER() OVER (ORDER BY …)"
-_ALL_COLUMNS = ("`*` gives all columns", "list the columns to leave some out")
+#: names that others have for a call of ours: the function, what is added, whether DISTINCT
+_ALSO_CALLED = {
+    "collect_set": ("array_agg", 1, True),
+    "group_concat": ("listagg", 2, False),
+    "approx_percentile": ("approx_quantile", 2, False),
+    "percentile_approx": ("approx_quantile", 2, False),
+}
 
 
 def _column(self: Converter, node: exp.Expr) -> Node:
@@ -77,14 +97,19 @@ def _column(self: Converter, node: exp.Expr) -> Node:
 
 
 def _qualified_star(self: Converter, qualifier: exp.Expr, star: exp.Expr) -> Node:
-    self.only(star, (), *_ALL_COLUMNS)
     name = self.name_of(qualifier)
-    return Star(name.span.to(self.token_of(star).span), name.name)
+    return replace(_star(self, star), span=name.span.to(self.token_of(star).span), qualifier=name.name)
 
 
-def _star(self: Converter, node: exp.Expr) -> Node:
-    self.only(node, (), *_ALL_COLUMNS)
-    return Star(self.token_of(node).span)
+def _star(self: Converter, node: exp.Expr) -> Star:
+    self.only(node, {"except_", "replace"})
+    without = self.all(node.args.get("except_") or ())
+    instead = [
+        SelectItem(self.place(part), self.convert(part.this), self.name_of(part.args["alias"]).name)
+        for part in node.args.get("replace") or ()
+    ]
+    names = tuple(part for part in without if isinstance(part, Name))
+    return Star(self.token_of(node).span, None, names, tuple(instead))
 
 
 def _wstream(self: Converter, word: Token) -> Node:
@@ -126,12 +151,51 @@ def _call(self: Converter, node: exp.Expr) -> Node:
         self.only(parts[0], {"expressions"})
         parts = parts[0].expressions
     name = self.lifted.functions.get(word.start) or word.name.lower()
+    order: tuple[tuple[Node, bool], ...] = ()
+    if parts and isinstance(parts[-1], exp.Order):
+        order = self.ordered(parts[-1])
+        parts = [*parts[:-1], parts[-1].this]
+    if name == "struct":
+        return _struct(self, parts, span)
     args = self.all(parts)
+    if name in ("floor_to", "ceil_to"):
+        return rounded(span, name, args)
+    if name in _BY_UNITS and len(args) == 3 and args[0].span.start in self.lifted.atoms:
+        return moved_by_units(span, _BY_UNITS[name], args)
     if name in _CHARACTERS_FIRST and len(args) == 2:
         args = args[::-1]
     if name == "count_if" and len(args) == 1 and not distinct:
         return Apply(span, "count", (Star(span),), where=args[0])
-    return Apply(span, name, args, distinct=distinct)
+    if name in _ALSO_CALLED and len(args) <= _ALSO_CALLED[name][1]:
+        name, _, once = _ALSO_CALLED[name]
+        distinct = distinct or once
+    return Apply(span, name, args, distinct=distinct, order=order)
+
+
+_BY_UNITS = {
+    **dict.fromkeys(("timestampdiff", "datediff", "date_diff"), "timestampdiff"),
+    **dict.fromkeys(("timestampadd", "dateadd"), "timestampadd"),
+}
+
+
+def _struct(self: Converter, parts: list[exp.Expr], span: Span) -> Node:
+    """`STRUCT(x AS a, b)` is `named_struct('a', x, 'b', b)`."""
+    args: list[Node] = []
+    for number_of, part in enumerate(parts, 1):
+        item = self.item(part)
+        named = item.expression.parts[-1] if isinstance(item.expression, Name) else f"col{number_of}"
+        args += [Constant(item.span, item.alias or named, "STRING"), item.expression]
+    return Apply(span, "named_struct", tuple(args))
+
+
+def _within_group(self: Converter, node: exp.Expr) -> Node:
+    self.only(node, {"this", "expression"})
+    call = self.convert(node.this)
+    if not isinstance(call, Apply):
+        raise self.refusal(node, "WITHIN GROUP follows an aggregate")
+    order = self.ordered(node.args["expression"])
+    span = grown(call.span.to(order[-1][0].span), self.tokens, right=[_ORDER_WORDS | {")"}] * 2)
+    return within_group(replace(call, span=span), order)
 
 
 def _cast(self: Converter, node: exp.Expr, word: Token, span: Span) -> Node:
@@ -177,20 +241,36 @@ def _scalar(self: Converter, node: exp.Expr) -> Node:
 
 
 def _over(self: Converter, node: exp.Expr) -> Node:
-    self.only(node, {"this", "partition_by", "order", "over"}, "this does not stand in OVER", _OVER)
+    self.only(node, {"this", "partition_by", "order", "over", "alias"}, "this does not stand in OVER", _OVER)
     call = self.convert(node.this)
     if not isinstance(call, Apply):
         raise self.refusal(node, "OVER follows a call", _OVER)
-    order = node.args.get("order")
-    keys = tuple(self.ordered(part) for part in order.expressions) if order is not None else ()
-    partition = self.all(node.args.get("partition_by") or ())
-    open_at = self.tokens.at(call.span.end)
-    while self.tokens.word(open_at) != "(":
-        open_at += 1
-    inside = self.tokens[open_at].start
-    span = call.span.to(self.tokens[self.tokens.partner[open_at]].span)
-    frame, ignores = self.lifted.frames.get(inside), inside in self.lifted.ignoring
-    return OverCall(span, call, partition, keys, frame, ignores)
+    behind = self.tokens.at(call.span.end)
+    while self.tokens.word(behind) != "OVER":
+        behind += 1
+    behind += 1
+    inside = self.tokens[behind].start
+    close = self.tokens.partner[behind] if self.tokens.word(behind) == "(" else behind
+    span = call.span.to(self.tokens[close].span)
+    window = _named_window(self, node)
+    partition = self.all(node.args.get("partition_by") or ()) or window.partition
+    order = self.ordered(node.args.get("order")) or window.order
+    frame = self.lifted.frames.get(inside) or window.frame
+    return OverCall(span, call, partition, order, frame, inside in self.lifted.ignoring)
+
+
+def _named_window(self: Converter, node: exp.Expr) -> NamedWindow:
+    """What the name in an OVER stands for."""
+    alias = node.args.get("alias")
+    if alias is None:
+        return NamedWindow()
+    name = self.name_of(alias)
+    found = self.named_windows.get(name.name.lower())
+    if found is None:
+        known = nearest(name.name, list(self.named_windows)) if self.named_windows else None
+        hint = known or f"write … FROM … WINDOW {name.text} AS (PARTITION BY … ORDER BY …)"
+        raise QueryError(f"no window is called `{name.name}`", code="bad-over", span=name.span, hint=hint)
+    return found
 
 
 def _bracket(self: Converter, node: exp.Expr) -> Node:
@@ -220,6 +300,7 @@ OPERANDS: dict[type[exp.Expr], Callable[[Converter, exp.Expr], Node]] = {
     exp.Exists: _exists,
     exp.Subquery: _scalar,
     exp.Window: _over,
+    exp.WithinGroup: _within_group,
     exp.Bracket: _bracket,
     exp.Dot: _dot,
 }
@@ -230,7 +311,6 @@ REFUSED: dict[type[exp.Expr], tuple[str, str | None]] = {
     exp.Except: _SUBQUERY,
     exp.Tuple: ("a list of values is not a value", "compare the values one by one, joined by AND"),
     exp.Distinct: ("DISTINCT does not stand here", "write COUNT(DISTINCT x) or SELECT DISTINCT"),
-    exp.Order: ("aggregates take no ORDER BY", "use FIRST, LAST or TOP_K"),
     exp.Alias: ("an alias does not stand here", "aliases stand in the select list and in FROM"),
 }
 
@@ -248,17 +328,10 @@ _SELECT_PARTS = frozenset(
         "qualify",
         "order",
         "limit",
+        "windows",
     }
 )
 _ORDER_WORDS = words("ASC DESC NULLS FIRST LAST")
-_AFTER_SET = (
-    "UNION, EXCEPT and INTERSECT take no ORDER BY and LIMIT",
-    "write SELECT * FROM (… UNION ALL …) ORDER BY … LIMIT n; of one side, put it into parentheses",
-)
-_AFTER_PARENTHESES = (
-    "a query in parentheses takes no ORDER BY and LIMIT",
-    "write it inside the parentheses, or SELECT * FROM (…) ORDER BY … LIMIT n",
-)
 _SET_WORDS = words("UNION EXCEPT MINUS INTERSECT")
 
 
@@ -282,11 +355,15 @@ class QueryConverter(SourceConverter):
         raise self.refusal(node, "this is not part of the language", hint)
 
     def _nested(self, node: exp.Subquery) -> QueryExpression:
-        trailing = any(node.args.get(part) for part in ("order", "limit"))
-        self.only(node, {"this", "with_"}, *(_AFTER_PARENTHESES if trailing else ()))
+        self.only(node, {"this", "with_", "order", "limit"})
         with self.names_of(node):
             inner = self.query(node.this)
-        return replace(inner, span=enclosed(inner.span, self.tokens))
+        return self._trailed(node, replace(inner, span=enclosed(inner.span, self.tokens)))
+
+    def _trailed(self, node: exp.Expr, query: QueryExpression) -> QueryExpression:
+        """A whole query with the ORDER BY and LIMIT behind it."""
+        order, limit = self.ordered(node.args.get("order")), self._limit(node.args.get("limit"))
+        return around(query, order, limit) if order or limit is not None else query
 
     # WITH.
 
@@ -302,9 +379,8 @@ class QueryConverter(SourceConverter):
     def _define(self, cte: exp.Expr) -> None:
         self.only(cte, {"this", "alias"})
         alias = cte.args["alias"]
-        self.only(alias, {"this"}, "WITH does not rename columns", "rename them in the SELECT")
         copies = self.ctes.copies
-        query = self.query(cte.this)
+        query = self.renamed(self.query(cte.this), alias)
         self.ctes.define(self.name_of(alias.this).name, query, copies)
 
     # Set operations.
@@ -315,13 +391,13 @@ class QueryConverter(SourceConverter):
             raise self._refused_set_operation(
                 node, f"{kind} BY NAME is not part of the language", "select the columns in the same order"
             )
-        self.only(node, {"this", "expression", "with_", "distinct"}, *_AFTER_SET)
+        self.only(node, {"this", "expression", "with_", "distinct", "order", "limit"})
         if _sides(node) > MAX_DEPTH:
             raise too_deep(self.tokens.span)
         with self.names_of(node):
             left, right = self.query(node.this), self.query(node.expression)
         distinct = bool(node.args.get("distinct"))
-        return SetOperation(left.span.to(right.span), kind, left, right, distinct)
+        return self._trailed(node, SetOperation(left.span.to(right.span), kind, left, right, distinct))
 
     def _refused_set_operation(self, node: exp.SetOperation, message: str, hint: str) -> QueryError:
         at = self.tokens.at(self.place(node.this).end)
@@ -331,25 +407,28 @@ class QueryConverter(SourceConverter):
 
     # SELECT.
 
-    def _select(self, node: exp.Select) -> Select:
+    def _select(self, node: exp.Select) -> QueryExpression:
         self.only(node, _SELECT_PARTS)
-        outer, self.using = self.using, Using()
-        around, self.unnests = self.unnests, []
+        outside = self.using, self.unnests, self.semi, self.named_windows
+        self.using, self.unnests, self.semi, self.named_windows = Using(), [], [], {}
         try:
             with self.names_of(node):
                 return self._select_parts(node)
         finally:
-            self.using, self.unnests = outer, around
+            self.using, self.unnests, self.semi, self.named_windows = outside
 
-    def _select_parts(self, node: exp.Select) -> Select:
+    def _select_parts(self, node: exp.Select) -> QueryExpression:
         sources, on = self.from_clause(node)
+        self._name_windows(node.args.get("windows") or ())
         where = self._condition(node, "where")
-        group_by = self._group_by(node.args.get("group"))
-        having, qualify = self._condition(node, "having"), self._condition(node, "qualify")
         items = tuple(self._unnested(self.item(part)) for part in node.expressions)
-        order_by, limit = self._order_by(node.args.get("order")), self._limit(node.args.get("limit"))
+        sets = self._grouping_sets(node.args.get("group"), items)
+        having, qualify = self._condition(node, "having"), self._condition(node, "qualify")
+        order_by, limit = self.ordered(node.args.get("order")), self._limit(node.args.get("limit"))
+        group_by = sets[0] if len(sets) == 1 else ()
         self.using.refuse_star(items)
-        nodes = [*items, *sources, *on, *group_by, *(expression for expression, _ in order_by)]
+        keys = [key for each in sets for key in each]
+        nodes = [*items, *sources, *on, *keys, *(expression for expression, _ in order_by)]
         span = hull(part.span for part in [*nodes, where, having, qualify, limit] if part is not None)
         select = self.tokens.before(items[0].span.start)
         while select > 0 and self.tokens.word(select) != "SELECT":
@@ -360,7 +439,7 @@ class QueryConverter(SourceConverter):
             items=items,
             sources=self.with_stray_window(sources, span),
             word=self.lifted.words.get(self.tokens[select].start, StreamWord.AUTO),
-            distinct=self._distinct(node),
+            distinct=node.args.get("distinct") is not None,
             unnests=(*self._laterals(span), *self.unnests),
             on=on,
             where=where,
@@ -370,7 +449,21 @@ class QueryConverter(SourceConverter):
             order_by=order_by,
             limit=limit,
         )
-        return with_window_key(select_parts)
+        first_of = self._distinct_on(node)
+        select_parts = matched(with_window_key(select_parts), self.semi)
+        if first_of:
+            select_parts = first_of_each(select_parts, first_of)
+        return select_parts if len(sets) == 1 else with_grouping_sets(select_parts, sets)
+
+    def _name_windows(self, nodes: Collection[exp.Expr]) -> None:
+        """WINDOW w AS (…): what the names in OVER stand for."""
+        for node in nodes:
+            self.only(node, {"this", "partition_by", "order"}, "this does not stand in WINDOW", _OVER)
+            name = self.name_of(node.this)
+            inside = self.tokens[self.tokens.at(name.end) + 1].start
+            partition = self.all(node.args.get("partition_by") or ())
+            order, frame = self.ordered(node.args.get("order")), self.lifted.frames.get(inside)
+            self.named_windows[name.name.lower()] = NamedWindow(partition, order, frame)
 
     def _laterals(self, span: Span) -> list[Unnesting]:
         """The LATERAL VIEWs of a SELECT; those of nested ones are taken already."""
@@ -406,43 +499,61 @@ class QueryConverter(SourceConverter):
         alias = self.name_of(node.args["alias"])
         return SelectItem(expression.span.to(alias.span), expression, alias.name)
 
-    def _distinct(self, node: exp.Select) -> bool:
+    def _distinct_on(self, node: exp.Select) -> tuple[Node, ...]:
         distinct = node.args.get("distinct")
         if distinct is None:
-            return False
-        self.only(distinct, ())
-        return True
+            return ()
+        self.only(distinct, {"on"})
+        return self._several(distinct.args.get("on"))
+
+    def _several(self, node: exp.Expr | None) -> tuple[Node, ...]:
+        """The expressions of a parenthesis, or the one that stands alone."""
+        if node is None:
+            return ()
+        if isinstance(node, exp.Tuple):
+            return self.all(node.expressions)
+        return (self.convert(node.this if isinstance(node, exp.Paren) else node),)
 
     def _condition(self, node: exp.Select, part: str) -> Node | None:
         clause = node.args.get(part)
         return self.convert(clause.this) if clause is not None else None
 
-    def _group_by(self, node: exp.Expr | None) -> tuple[Node, ...]:
+    def _grouping_sets(self, node: exp.Expr | None, items: tuple[SelectItem, ...]) -> GroupingSets:
+        """What is grouped by: one list of keys, unless GROUPING SETS, ROLLUP or CUBE ask for several."""
         if node is None:
-            return ()
+            return [()]
         if node.args.get("all"):
-            raise self.refusal(node, "GROUP BY ALL is not part of the language", "list the columns")
-        self.only(node, {"expressions"})
-        parts = node.expressions
-        if len(parts) == 1 and isinstance(parts[0], exp.Tuple):
-            parts = parts[0].expressions
-        return tuple(self.convert(part) for part in parts)
+            return [grouped_by_all(items)]
+        self.only(node, {"expressions", "rollup", "cube"})
+        parts = [self._sets(part) for part in node.expressions]
+        for word, make in (("rollup", rolled_up), ("cube", cubed)):
+            if node.args.get(word):  # WITH ROLLUP
+                return make([each for part in parts for each in part])
+        return combined(parts)
 
-    def _order_by(self, node: exp.Expr | None) -> tuple[tuple[Node, bool], ...]:
+    def _sets(self, node: exp.Expr) -> GroupingSets:
+        """The grouping sets of a part of GROUP BY."""
+        if isinstance(node, exp.Rollup | exp.Cube):
+            parts = [self._several(part) for part in node.expressions]
+            return rolled_up(parts) if isinstance(node, exp.Rollup) else cubed(parts)
+        if isinstance(node, exp.GroupingSets):
+            return [each for part in node.expressions for each in self._sets(part)]
+        return [self._several(node)]
+
+    def ordered(self, node: exp.Expr | None) -> tuple[tuple[Node, bool], ...]:
+        """The keys of an ORDER BY, and whether each is descending."""
         if node is None:
             return ()
-        self.only(node, {"expressions"})
-        return tuple(self.ordered(part) for part in node.expressions)
+        self.only(node, {"this", "expressions"})
+        return tuple(key for part in node.expressions for key in self._keys(part))
 
-    def ordered(self, node: exp.Expr) -> tuple[Node, bool]:
-        """A key of ORDER BY, and whether it is descending."""
+    def _keys(self, node: exp.Expr) -> tuple[tuple[Node, bool], ...]:
+        """A key; where NULL is to stand on the other side, whether it is NULL comes before it."""
         self.only(node, {"this", "desc", "nulls_first"})
         expression, descending = self.convert(node.this), bool(node.args.get("desc"))
-        if bool(node.args.get("nulls_first")) == descending:
-            span = grown(expression.span, self.tokens, right=[_ORDER_WORDS] * 3)
-            hint = "NULL comes first, and last with DESC; order by x IS NULL before x to change that"
-            raise QueryError("the place of NULL cannot be chosen", code="not-supported", span=span, hint=hint)
-        return expression, descending
+        if bool(node.args.get("nulls_first")) != descending:
+            return ((expression, descending),)
+        return (Apply(expression.span, "is_null", (expression,)), descending), (expression, descending)
 
     def _limit(self, node: exp.Expr | None) -> Node | None:
         if node is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import QueryError, Span
@@ -95,6 +95,13 @@ class Node:
     span: Span
 
 
+def meaning(node: Any) -> Any:
+    """A piece of syntax without its places, to compare."""
+    if isinstance(node, Node):
+        return type(node), [meaning(getattr(node, part.name)) for part in fields(node) if part.name != "span"]
+    return [meaning(each) for each in node] if isinstance(node, tuple) else node
+
+
 # Expressions.
 
 
@@ -107,9 +114,11 @@ class Name(Node):
 
 @dataclass(frozen=True)
 class Star(Node):
-    """`*` or `bids.*`."""
+    """`*` or `bids.*`, perhaps EXCEPT (a, b), or REPLACE (x AS a)."""
 
     qualifier: str | None = None
+    without: tuple[Name, ...] = ()
+    instead: tuple[SelectItem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,12 +132,14 @@ class Constant(Node):
 
 @dataclass(frozen=True)
 class Apply(Node):
-    """An operator or function by its registry name (`+`, `and`, `case`, `upper`, `sum`, …), applied."""
+    """An operator or function by its registry name (`+`, `and`, `case`, `upper`, `sum`, …), applied.
+    `order` has the keys of an ORDER BY inside an aggregate, each with whether it is descending."""
 
     function: str
     args: tuple[Node, ...]
     distinct: bool = False
     where: Node | None = None
+    order: tuple[tuple[Node, bool], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -236,6 +247,7 @@ class FromEntry(Node):
 
     `function` is TUMBLE, HOP, CUMULATE or SESSION, if the window is written so. Where any join of a SELECT is
     outer, `join` is LEFT, RIGHT or FULL for those that are, and `on` has the conditions of each join.
+    `as_of` is the time of FOR SYSTEM_TIME AS OF.
     """
 
     name: str | None
@@ -245,18 +257,20 @@ class FromEntry(Node):
     function: str | None = None
     join: str = ""
     on: tuple[Node, ...] = ()
+    as_of: Node | None = None
 
 
 @dataclass(frozen=True)
 class Unnesting(Node):
     """`UNNEST(x) AS t(a, b)`, `LATERAL VIEW [OUTER] explode(x) t AS a`, or explode in a select list; its
-    `function` is UNNEST, EXPLODE or POSEXPLODE."""
+    `function` is UNNEST, EXPLODE or POSEXPLODE. With ORDINALITY the last column counts from 1."""
 
     function: str
     array: Node
     alias: str | None = None
     columns: tuple[str, ...] = ()
     outer: bool = False
+    ordinality: bool = False
 
 
 @dataclass(frozen=True)

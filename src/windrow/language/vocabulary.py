@@ -19,9 +19,9 @@ OVER_ALL_ROWS = ("NTILE", "PERCENT_RANK", "CUME_DIST", "LEAD", "NTH_VALUE")
 
 
 def over(tokens: Tokens, index: int) -> str:
-    """What to write for LEAD, NTILE and their like, or for a window that has a name."""
+    """What to write for LEAD, NTILE and their like."""
     function = _function_before(tokens, index)
-    if function not in OVER_ALL_ROWS:
+    if tokens.word(index + 1) != "(":
         return "write the window in parentheses: OVER (PARTITION BY … ORDER BY …)"
     inside = tokens.cut(index + 2, tokens.partner[index + 1])
     keys = _partition(inside)
@@ -63,6 +63,42 @@ def _amount(words: list[str], behind: str) -> str | None:
     return " ".join(words[at + 1 : at + 3])
 
 
+def quantified(tokens: Tokens, index: int) -> str:
+    """`x > ALL (SELECT y …)` as a comparison with one row, `x <> ALL (…)` as NOT IN."""
+    sign, word = tokens.word(index - 1), tokens.word(index)
+    value = tokens[index - 2].text if index > 1 else "x"
+    if tokens.word(index + 2) != "SELECT":
+        if sign in ("LIKE", "ILIKE", "RLIKE"):
+            joined = " OR " if word != "ALL" else " AND "
+            inside = tokens.cut(index + 2, tokens.partner[index + 1])
+            return (
+                f"write {joined.join(f'{value} {sign} {each.text}' for each in inside if each.text != ',')}"
+            )
+        return f"write {value} IN (…)" if sign in ("=", "==") else f"compare {value} with one value"
+    column = tokens[index + 3].text if index + 3 < len(tokens) else "y"
+    if sign in ("<>", "!=") and word == "ALL":
+        return f"write {value} NOT IN (SELECT {column} …)"
+    if sign in (">", ">=", "<", "<="):
+        most = "MAX" if (sign in (">", ">=")) == (word == "ALL") else "MIN"
+        return f"write {value} {sign} (SELECT {most}({column}) …)"
+    return "write EXISTS (SELECT …) or NOT EXISTS (SELECT …)"
+
+
+def asof(tokens: Tokens, index: int) -> str:
+    """An ASOF JOIN: with a table as of a row's time, or with the last row of another stream."""
+    other = tokens[index + 2].text if index + 2 < len(tokens) else "t"
+    return (
+        f"declare {other} as a TABLE, which is joined as of each row's time; of a stream take the last row of"
+        f" each key: JOIN {other} [ROWS 1 PARTITION BY k] ON …"
+    )
+
+
+def _by_pattern(tokens: Tokens, index: int) -> str:
+    """SIMILAR TO as a regular expression."""
+    value = tokens[index - 1].text if index else "x"
+    return f"write {value} RLIKE '^…$', with a regular expression"
+
+
 def _function_before(tokens: Tokens, index: int) -> str:
     """The function of the call that ends before an index."""
     return tokens.word(tokens.partner[index - 1] - 1) if tokens.word(index - 1) == ")" else ""
@@ -94,8 +130,8 @@ _BEFORE = {
     "CROSS": {"JOIN"},
     "NATURAL": {"JOIN", "LEFT", "RIGHT", "FULL", "INNER"},
     "LEFT": {"JOIN", "OUTER", "SEMI", "ANTI"},
-    "RIGHT": {"JOIN", "OUTER"},
-    "FULL": {"JOIN", "OUTER"},
+    "RIGHT": {"JOIN", "OUTER", "SEMI", "ANTI"},
+    "FULL": {"JOIN", "OUTER", "SEMI", "ANTI"},
     "OUTER": {"JOIN"},
     "SEMI": {"JOIN"},
     "ANTI": {"JOIN"},
@@ -103,15 +139,19 @@ _BEFORE = {
     "NULLS": {"FIRST", "LAST"},
     "MINUS": {"SELECT", "ALL", "DISTINCT"},
     "FILTER": {"("},
-    "OVER": {"("},
     "PARTITION": {"BY"},
+    "WITHIN": {"GROUP"},
+    "SETS": {"("},
+    "REPLACE": {"("},
 }
 _AFTER = {
     "FIRST": {"NULLS"},
     "LAST": {"NULLS"},
     "FILTER": {")"},
-    "OVER": {")", "NULLS"},
     "PARTITION": {"("},
+    "WITHIN": {")"},
+    "SETS": {"GROUPING"},
+    "REPLACE": {"*"},
     "UNKNOWN": {"IS", "NOT"},
 }
 _BEGINS_OPERAND = frozenset({"(", "NOT", "CASE", "EXISTS", "NULL", "TRUE", "FALSE"})
@@ -124,16 +164,65 @@ def is_keyword(tokens: Tokens, index: int) -> bool:
         return False
     if word in RESERVED:
         return True
-    if word == "WITH":
-        return index == 0 or tokens.word(index - 1) == "("
-    if word == "QUALIFY":
-        return ends_operand(tokens, index - 1) and begins_operand(tokens, index + 1)
-    if word == "ESCAPE":
-        return tokens.is_kind(index + 1, TokenKind.STRING)
+    if word in _PLACED:
+        return _PLACED[word](tokens, index)
     if word not in _AFTER and word not in _BEFORE:
         return False
     before, after = tokens.word(index - 1), tokens.word(index + 1)
     return before in _AFTER.get(word, {before}) and after in _BEFORE.get(word, {after})
+
+
+def _is_with(tokens: Tokens, index: int) -> bool:
+    return index == 0 or tokens.word(index - 1) == "(" or tokens.word(index + 1) in ("ROLLUP", "CUBE")
+
+
+def _is_over(tokens: Tokens, index: int) -> bool:
+    """Behind a call, before a parenthesis or the name of a window."""
+    called = tokens.word(index - 1) in (")", "NULLS")
+    return called and (tokens.word(index + 1) == "(" or _is_plain_name(tokens, index + 1))
+
+
+def _is_window(tokens: Tokens, index: int) -> bool:
+    """`WINDOW w AS (`, behind FROM, WHERE or HAVING."""
+    return ends_operand(tokens, index - 1) and tokens.words(index + 2, 2) == ("AS", "(")
+
+
+def _is_in_zone(tokens: Tokens, index: int) -> bool:
+    """A word of `x AT TIME ZONE 'z'`."""
+    begin = index - ("AT", "TIME", "ZONE").index(tokens.word(index))
+    return tokens.words(begin, 3) == ("AT", "TIME", "ZONE") and ends_operand(tokens, begin - 1)
+
+
+def _is_grouped_by(tokens: Tokens, index: int) -> bool:
+    """ROLLUP or CUBE: of columns, or WITH before it."""
+    if tokens.word(index - 1) == "WITH":
+        return ends_operand(tokens, index - 2)
+    return tokens.word(index + 1) == "(" and _in_group_by(tokens, index)
+
+
+def _in_group_by(tokens: Tokens, index: int) -> bool:
+    """Whether a list that a word is in begins behind GROUP BY, or in GROUPING SETS."""
+    at = index - 1
+    while at >= 0 and (tokens.word(at) == "," or not (tokens.word(at) in RESERVED or tokens.word(at) == "(")):
+        at = tokens.partner[at] - 1 if tokens.word(at) == ")" else at - 1
+    return tokens.words(at - 1, 2) == ("GROUP", "BY") or tokens.words(at - 1, 2) == ("SETS", "(")
+
+
+def _is_plain_name(tokens: Tokens, index: int) -> bool:
+    return 0 <= index < len(tokens) and tokens[index].is_name and not is_keyword(tokens, index)
+
+
+#: words whose neighbours do not decide by themselves
+_PLACED: dict[str, Callable[[Tokens, int], bool]] = {
+    "WITH": _is_with,
+    "OVER": _is_over,
+    "WINDOW": _is_window,
+    "QUALIFY": lambda tokens, index: ends_operand(tokens, index - 1) and begins_operand(tokens, index + 1),
+    "ESCAPE": lambda tokens, index: tokens.is_kind(index + 1, TokenKind.STRING),
+    **dict.fromkeys(("AT", "TIME", "ZONE"), _is_in_zone),
+    **dict.fromkeys(("ROLLUP", "CUBE"), _is_grouped_by),
+    "GROUPING": lambda tokens, index: tokens.word(index + 1) == "SETS" and _in_group_by(tokens, index),
+}
 
 
 def ends_operand(tokens: Tokens, index: int) -> bool:
@@ -180,9 +269,7 @@ def _unknown_over(tokens: Tokens, index: int) -> bool:
     """OVER behind a call that looks at all rows of a partition, or at those that follow."""
     if tokens.word(index - 1) != ")":
         return tokens.word(index - 1) not in ("NULLS",) and _infix(tokens, index)
-    if tokens.word(index + 1) != "(":
-        return _infix(tokens, index)
-    return tokens.word(tokens.partner[index - 1] - 1) in OVER_ALL_ROWS
+    return tokens.word(tokens.partner[index - 1] - 1) in OVER_ALL_ROWS and is_keyword(tokens, index)
 
 
 def _then(*following: str) -> Callable[[Tokens, int], bool]:
@@ -197,11 +284,21 @@ def _after(*preceding: str) -> Callable[[Tokens, int], bool]:
 
 
 def _quantifier(tokens: Tokens, index: int) -> bool:
-    return tokens.word(index + 1) == "(" and tokens.word(index - 1) in _COMPARISONS
+    return (
+        tokens.word(index + 1) == "("
+        and tokens.word(index - 1) in _COMPARISONS
+        and not is_any_of_query(tokens, index)
+    )
 
 
-def _misplaced_all(tokens: Tokens, index: int) -> bool:
-    return tokens.word(index - 1) == "BY" or _quantifier(tokens, index)
+def is_any_of_query(tokens: Tokens, index: int) -> bool:
+    """`= ANY (SELECT …)`, which is IN."""
+    return (
+        tokens.word(index) in ("ANY", "SOME")
+        and tokens.word(index - 1) in ("=", "==")
+        and tokens.word(index + 1) == "("
+        and tokens.word(index + 2) in ("SELECT", "WITH")
+    )
 
 
 _COMPARISONS = frozenset({"=", "==", "<>", "!=", "<", "<=", ">", ">=", "LIKE", "ILIKE", "RLIKE"})
@@ -226,36 +323,40 @@ FOREIGN: dict[str, Foreign] = {
     "INTO": Foreign(
         _infix, "SELECT … INTO makes no table here", "write CREATE QUERY name AS SELECT … INTO 'sink'"
     ),
-    "OFFSET": Foreign(_infix, f"OFFSET {_NOT}", "use ORDER BY … LIMIT"),
-    "WINDOW": Foreign(_infix, "the window of a stream stands in brackets behind it", ksql_window),
+    "OFFSET": Foreign(
+        _infix, f"OFFSET {_NOT}", "number the rows: QUALIFY ROW_NUMBER() OVER (ORDER BY …) BETWEEN 11 AND 20"
+    ),
+    "WINDOW": Foreign(
+        lambda tokens, index: _infix(tokens, index) and not _is_window(tokens, index),
+        "the window of a stream stands in brackets behind it",
+        ksql_window,
+    ),
     "EMIT": Foreign(
         _then("CHANGES"), f"EMIT CHANGES {_NOT}", "leave it out: a query without SLIDE gives changes"
     ),
     "CLUSTER": Foreign(_then("BY"), f"CLUSTER BY {_NOT}", _SORTED),
     "DISTRIBUTE": Foreign(_then("BY"), f"DISTRIBUTE BY {_NOT}", "Windrow chooses the partitions"),
     "SORT": Foreign(_then("BY"), f"SORT BY {_NOT}", "use ORDER BY … LIMIT with RSTREAM"),
-    "TOP": Foreign(_after("SELECT", "DISTINCT"), f"TOP {_NOT}", "use ORDER BY … LIMIT with RSTREAM"),
-    "FETCH": Foreign(_infix, f"FETCH {_NOT}", "use LIMIT"),
-    "FOR": Foreign(_then("UPDATE"), f"FOR UPDATE {_NOT}", "a query only reads"),
-    "WITHIN": Foreign(_then("GROUP"), f"WITHIN GROUP {_NOT}", "write QUANTILE(x, 0.9) or MEDIAN(x)"),
-    "GROUPING": Foreign(
-        _then("SETS"),
-        "GROUPING SETS are not part of the language",
-        "use one query for each set, with UNION ALL",
+    "TOP": Foreign(
+        _after("SELECT", "DISTINCT"),
+        f"TOP {_NOT}",
+        lambda tokens, index: f"write ORDER BY … LIMIT {tokens[index + 1].text} at the end",
     ),
-    "ROLLUP": Foreign(_after("BY"), f"ROLLUP {_NOT}", "use one query for each level, with UNION ALL"),
-    "CUBE": Foreign(_after("BY"), f"CUBE {_NOT}", "use one query for each grouping, with UNION ALL"),
+    "FOR": Foreign(_then("UPDATE"), f"FOR UPDATE {_NOT}", "a query only reads"),
+    "MATCH_RECOGNIZE": Foreign(
+        _then("("),
+        f"MATCH_RECOGNIZE {_NOT}",
+        "look back with LAG(…) OVER (PARTITION BY … ORDER BY …), or join the stream with itself over windows",
+    ),
+    "ASOF": Foreign(_then("JOIN"), f"ASOF JOIN {_NOT}", asof),
+    "SIMILAR": Foreign(_then("TO"), f"SIMILAR TO {_NOT}", _by_pattern),
     "RECURSIVE": Foreign(
         _after("WITH"), "recursive queries are not part of the language", "leave out RECURSIVE"
     ),
-    "AT": Foreign(_then("TIME", "ZONE"), f"AT TIME ZONE {_NOT}", "write at_timezone(ts, 'Europe/Berlin')"),
-    "ANY": Foreign(_quantifier, f"ANY (…) {_NOT}", "write IN (…) or EXISTS (SELECT …)"),
-    "ALL": Foreign(
-        _misplaced_all,
-        "ALL stands after SELECT, UNION and EXCEPT only",
-        "list the columns; compare with MAX or MIN",
-    ),
-    "SOME": Foreign(_quantifier, f"SOME (…) {_NOT}", "write IN (…) or EXISTS (SELECT …)"),
+    **{
+        word: Foreign(_quantifier, f"a comparison with {word} (…) {_NOT}", quantified)
+        for word in ("ANY", "ALL", "SOME")
+    },
     "VALUES": Foreign(_then("("), "VALUES makes no table here", "declare the rows with CREATE TABLE"),
     "REGEXP": Foreign(_infix, f"REGEXP {_NOT}", "write RLIKE"),
 }

@@ -126,6 +126,13 @@ def _quantile(column: list[Any], kind: DataType, fraction: Any) -> float:
     return low if low == high or not weight else _nan(low + weight * (high - low))
 
 
+def _at_fraction(column: list[Any], kind: DataType, fraction: Any) -> Any:
+    """The first value, in order, up to which at least this fraction of all lies."""
+    column = sorted(column, key=_key)
+    wanted = Fraction(str(fraction)) * len(column)
+    return next(value for place, value in enumerate(column, 1) if place >= wanted)
+
+
 def _ranking(column: list[Any]) -> list[tuple[Any, int]]:
     """Each value with its frequency, the most frequent first, then the least."""
     values = {_key(value): value for value in column}
@@ -274,6 +281,7 @@ _DEFINITIONS: dict[str, Callable[..., Any]] = {
     "STDDEV_SAMP": lambda column, kind: _root(_spread(column, 1)),
     "MEDIAN": lambda column, kind: _quantile(column, kind, 0.5),
     "QUANTILE": _quantile,
+    "PERCENTILE_DISC": _at_fraction,
     "MODE": lambda column, kind: _ranking(column)[0][0],
 }
 

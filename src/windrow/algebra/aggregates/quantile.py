@@ -1,6 +1,7 @@
-"""MEDIAN and QUANTILE(x, p): exact, as Spark's `percentile`.
+"""MEDIAN and QUANTILE(x, p): exact, as Spark's `percentile`. PERCENTILE_DISC(x, p): one of the values.
 
-Position p·(n−1) of the sorted values; between two of them the value is interpolated linearly.
+Position p·(n−1) of the sorted values; between two of them the value is interpolated linearly. PERCENTILE_DISC
+is the least value that at least the fraction p of all is no greater than.
 
 >>> median = Median()
 >>> median.lower(median.fold(map(median.lift, [(10,), (1,), (None,), (2,), (4,)])))
@@ -10,7 +11,7 @@ Position p·(n−1) of the sorted values; between two of them the value is inter
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from decimal import Decimal
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -57,10 +58,41 @@ class Quantile(Median):
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
-        (given,) = params
-        if not isinstance(given, int | float | Decimal) or not 0 <= given <= 1:
-            raise QueryError(
-                f"no QUANTILE at {given!r}", code="bad-aggregate", hint="the fraction is a number from 0 to 1"
-            )
-        self.fraction = float(given)
+        self.fraction = _fraction(self.name, *params)
         self.params = (self.fraction,)
+
+
+class PercentileDisc(Counting):
+    """The value at a fraction of the sorted values, one of them; NULL over no values.
+
+    >>> middle = PercentileDisc(0.5)
+    >>> middle.lower(middle.fold(map(middle.lift, [("d",), ("a",), (None,), ("b",), ("c",)])))
+    'b'
+    """
+
+    name = "PERCENTILE_DISC"
+    parameters = ("fraction",)
+
+    def __init__(self, *params: Any) -> None:
+        super().__init__(*params)
+        self.fraction = _fraction(self.name, *params)
+        self.params = (self.fraction,)
+
+    def of_counts(self, counts: Counts) -> Any:
+        if not counts:
+            return None
+        values = sorted(counts)
+        ranks = list(accumulate(counts[value] for value in values))
+        wanted = math.ceil(Decimal(repr(self.fraction)) * ranks[-1])
+        return restored(values[bisect_left(ranks, max(1, wanted))])
+
+    def _result_type(self, types: Types) -> DataType:
+        return types[0]
+
+
+def _fraction(name: str, given: Any) -> float:
+    if not isinstance(given, int | float | Decimal) or not 0 <= given <= 1:
+        raise QueryError(
+            f"no {name} at {given!r}", code="bad-aggregate", hint="the fraction is a number from 0 to 1"
+        )
+    return float(given)

@@ -35,7 +35,7 @@ from windrow.algebra.aggregates.in_order import ArrayAgg, ListAgg, StringAgg
 from windrow.algebra.aggregates.logical import BitAnd, BitOr, BitXor, BoolAnd, BoolOr
 from windrow.algebra.aggregates.mode import Mode
 from windrow.algebra.aggregates.partners import MaxBy, MinBy
-from windrow.algebra.aggregates.quantile import Median, Quantile
+from windrow.algebra.aggregates.quantile import Median, PercentileDisc, Quantile
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.aggregates.top_k import TopK
 from windrow.algebra.aggregates.variance import StddevPop, StddevSamp, VarPop, VarSamp
@@ -86,6 +86,7 @@ _REGISTRY: dict[str, type[AggregateFunction]] = {
     "MIN_BY": MinBy,
     "MODE": Mode,
     "PERCENTILE": Quantile,
+    "PERCENTILE_DISC": PercentileDisc,
     "QUANTILE": Quantile,
     "REGR_INTERCEPT": RegrIntercept,
     "REGR_SLOPE": RegrSlope,

@@ -123,6 +123,22 @@ def _named_struct(name: str, args: tuple[Expression, ...]) -> Expression:
     )
 
 
+def _sort_array(name: str, args: tuple[Expression, ...]) -> Expression:
+    kind = _array_or_map(name, args)
+    ascending = args[1] if len(args) > 1 else Literal(True, BOOLEAN)
+    constant(name, ascending, "whether it is ascending")
+    if kind.is_map or kind.element.fields or ascending.type != BOOLEAN:
+        mismatch(name, args, "an ARRAY of plain values, and TRUE or FALSE")
+    return Call(name, (args[0], ascending), kind)
+
+
+def _array_join(name: str, args: tuple[Expression, ...]) -> Expression:
+    kind = _array_or_map(name, args)
+    if kind.is_map or kind.element != STRING:
+        mismatch(name, args, "an ARRAY<STRING> and a separator")
+    return Call(name, (args[0], *accept(name, args[1:], (TEXT,))), STRING)
+
+
 def _split(name: str, args: tuple[Expression, ...]) -> Expression:
     text, pattern = accept(name, args, (TEXT,))
     compile_pattern(str(constant(name, pattern, "the pattern")))
@@ -257,6 +273,20 @@ FUNCTIONS = (
         "a struct of names and values",
         "named_struct('a', 1, 'b', 'x').b -> 'x'",
         null_propagating=False,
+    ),
+    _part(
+        "sort_array",
+        (1, 2),
+        _sort_array,
+        "the elements in their order, NULL first; with FALSE the other way round",
+        "sort_array(array(5, 9, 7), FALSE)[0] -> 9",
+    ),
+    _part(
+        "array_join",
+        (2, 2),
+        _array_join,
+        "the texts of an array with a separator between them; NULL is left out",
+        "array_join(array('a', NULL, 'b'), ', ') -> 'a, b'",
     ),
     _part("split", (2, 2), _split, "the parts of a text between matches", "split('a,b', ',')[1] -> 'b'"),
     _part(

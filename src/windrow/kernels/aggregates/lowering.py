@@ -11,6 +11,7 @@ with the rest, by its exact inverse. What is left here is to make one value of e
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ from windrow.algebra.aggregates.logical import BitOr
 from windrow.algebra.aggregates.mode import Mode
 from windrow.algebra.aggregates.numbers import checked
 from windrow.algebra.aggregates.partners import MinBy
-from windrow.algebra.aggregates.quantile import Median
+from windrow.algebra.aggregates.quantile import Median, PercentileDisc
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.aggregates.top_k import TopK
 from windrow.algebra.aggregates.user import MergedAggregate
@@ -216,7 +217,7 @@ def _result(aggregate: AggregateFunction) -> DataType:
 
 WINDOW = ["w", "g"]
 #: aggregates that count a value right even if it stands in several rows of a window
-TAKES_REPEATS = (Median, ApproxQuantile, InOrder)
+TAKES_REPEATS = (Median, PercentileDisc, ApproxQuantile, InOrder)
 _COUNT = "rows.0"
 
 
@@ -360,6 +361,16 @@ def _(aggregate: Median, counts: pl.DataFrame) -> pl.DataFrame:
         between = low + (position - below) * (high - low)  # Spark's formula, to the last digit
     found = np.where((low == high) | (below == above), low, between)
     return groups.select(WINDOW).with_columns(pl.Series("value", found))
+
+
+@of_counts.register
+def _(aggregate: PercentileDisc, counts: pl.DataFrame) -> pl.DataFrame:
+    """The value at rank ⌈p·n⌉ of each window's sorted values."""
+    ordered, groups, size, before = _sorted(counts)
+    part, whole = Decimal(repr(aggregate.fraction)).as_integer_ratio()
+    rank = np.array([max(1, -(-part * n // whole)) for n in size.tolist()], dtype=np.int64)
+    places = np.searchsorted(np.cumsum(ordered[_COUNT].to_numpy()), before + rank, side="left")
+    return groups.select(WINDOW).with_columns(ordered["v0"].gather(places).alias("value"))
 
 
 def _sorted(

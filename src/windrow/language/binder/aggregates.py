@@ -7,6 +7,7 @@ and `window_end` are the same for all rows of an extent, so as keys they change 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra import aggregates
@@ -17,14 +18,15 @@ from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Literal, Wi
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter
+from windrow.algebra.over import instant_columns
 from windrow.algebra.types import common_type
 from windrow.errors import QueryError
 from windrow.language.binder.expressions import ExpressionBinder, has_aggregate, is_bound
-from windrow.language.binder.names import call_sql
+from windrow.language.binder.names import call_sql, describe
 from windrow.language.binder.places import at, mistake, refuse
 from windrow.language.binder.pseudo import bounds_over
 from windrow.language.binder.select_list import SelectList
-from windrow.language.syntax import Apply, Name, Node, Select, Star
+from windrow.language.syntax import Apply, Constant, Name, Node, Select, Star, meaning
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Plan
@@ -92,6 +94,8 @@ class Groups(ExpressionBinder):
         )
 
     def aggregate(self, node: Apply) -> Expression:
+        if node.order:
+            return self.bind(in_written_order(node, self.rows, self.scope))
         call = with_lists(self.rows, bound_call(node, self.scope))
         order_is_known(self.rows, call)
         with at(node):
@@ -153,6 +157,63 @@ def bound_call(node: Apply, scope: Scope) -> AggregateCall:
     assert bound.result is not None
     distinct = node.distinct and not plain.duplicate_insensitive
     return AggregateCall(plain.function, args, bound.result, plain.params, distinct, where)
+
+
+#: aggregates that go by the order of rows, and what each is in the opposite one
+_BACKWARDS = {
+    "first": "last",
+    "first_value": "last_value",
+    "last": "first",
+    "last_value": "first_value",
+    "earliest_by_offset": "last",
+    "latest_by_offset": "first",
+}
+_LISTS = ("array_agg", "collect_list", "string_agg", "listagg")
+
+
+def in_written_order(node: Apply, rows: Plan, scope: Scope) -> Apply:
+    """An aggregate with ORDER BY inside, by one without: by time it goes anyhow, by values it is sorted."""
+    plain, (key, descending) = replace(node, order=()), node.order[0]
+    if node.function not in (*_LISTS, *_BACKWARDS):
+        name = node.function.upper()
+        refuse(key, f"{name} does not depend on an order", "bad-aggregate", "leave ORDER BY out")
+    known = instant_columns(rows)
+    bound = ExpressionBinder(scope, "ORDER BY").bind(key)
+    alone = len(node.order) == 1
+    if alone and isinstance(bound, ColumnRef) and bound.name in known and not node.distinct:
+        if node.function in _BACKWARDS:
+            return replace(plain, function=_BACKWARDS[node.function]) if descending else plain
+        if not descending:
+            return plain
+    if alone and node.args and meaning(key) == meaning(node.args[0]) and node.function in _LISTS:
+        return _sorted(plain, descending)
+    raise _other_order(node, known)
+
+
+def _other_order(node: Apply, known: frozenset[str]) -> QueryError:
+    name, key = node.function.upper(), node.order[0][0]
+    value, by = describe(node.args[0]) if node.args else "x", describe(key)
+    time = next((each.rsplit(".", 1)[-1] for each in sorted(known)), "the windowing attribute")
+    return mistake(
+        key,
+        f"{name} goes by the time of rows, or by its own values",
+        "bad-aggregate",
+        f"write ORDER BY {time} or ORDER BY {value}; the {value} of the least {by} is MIN_BY({value}, {by})",
+    )
+
+
+def _sorted(plain: Apply, descending: bool) -> Apply:
+    """The array of the values in their order, or these joined; over no values a text is NULL."""
+    values = replace(plain, function="array_agg", args=plain.args[:1])
+    ascending = Constant(plain.span, not descending, "BOOLEAN")
+    ordered = Apply(plain.span, "sort_array", (values, ascending))
+    if plain.function in ("array_agg", "collect_list"):
+        return ordered
+    separator = plain.args[1] if len(plain.args) > 1 else Constant(plain.span, ",", "STRING")
+    there = Apply(
+        plain.span, ">", (Apply(plain.span, "size", (values,)), Constant(plain.span, "0", "NUMBER"))
+    )
+    return Apply(plain.span, "case", (there, Apply(plain.span, "array_join", (ordered, separator))))
 
 
 def _widened(args: tuple[Expression, ...], takes: aggregates.Types | None) -> tuple[Expression, ...]:

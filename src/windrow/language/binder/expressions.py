@@ -15,6 +15,7 @@ from windrow.algebra.functions.coercion import cast
 from windrow.algebra.types import BOOLEAN, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import literal, suffixed, written_type
+from windrow.language.binder.names import describe
 from windrow.language.binder.places import at, mistake, refuse
 from windrow.language.shape import children
 from windrow.language.syntax import (
@@ -124,8 +125,8 @@ class ExpressionBinder:
         refuse(node, message, "misplaced-aggregate", hint)
 
     def _function(self, node: Apply) -> Expression:
-        if node.distinct or node.where is not None:
-            word = "DISTINCT" if node.distinct else "FILTER"
+        if node.distinct or node.where is not None or node.order:
+            word = "DISTINCT" if node.distinct else "ORDER BY" if node.order else "FILTER"
             refuse(node, f"`{node.function}` takes no {word}", "not-an-aggregate", "only aggregates do")
         _check_known(node)
         return call(node.function, [self.bind(arg) for arg in node.args])
@@ -168,8 +169,39 @@ def _check_known(node: Apply) -> None:
         lookup(node.function)
     except QueryError as error:
         functions = [name for each in catalogue() for name in (each.name, *each.aliases)]
-        close = nearest(node.function, [*functions, *map(str.lower, aggregates.names())])
+        close = _elsewhere(node) or nearest(node.function, [*functions, *map(str.lower, aggregates.names())])
         refuse(node, error.message, error.code, close)
+
+
+#: functions of other systems, and what to write, with the arguments in their places
+_ELSEWHERE = {
+    "row": "named_struct('a', {0})",
+    "map": "from_json('{{\"a\": 1}}', 'MAP<STRING, INT>')",
+    "json_value": "get_json_object({0}, {1})",
+    "json_query": "get_json_object({0}, {1})",
+    "json_extract": "get_json_object({0}, {1})",
+    "json_extract_scalar": "get_json_object({0}, {1})",
+    "proctime": "arrival_ts, which is when a row was stored",
+    "to_timestamp_ltz": "timestamp_millis({0})",
+    "percentile_cont": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+    "grouping": "GROUP BY ROLLUP (…), GROUPING SETS or CUBE, of which GROUPING tells the sets apart",
+    "struct_pack": "named_struct('a', {0})",
+    "string_split": "split({0}, {1})",
+    "array_length": "size({0})",
+    "to_char": "date_format({0}, 'yyyy-MM-dd HH:mm')",
+    "strftime": "date_format({0}, 'yyyy-MM-dd HH:mm')",
+    "date_bin": "date_trunc('HOUR', {1}), or a window [RANGE … SLIDE …]",
+    "time_bucket": "date_trunc('HOUR', {1}), or a window [RANGE … SLIDE …]",
+}
+
+
+def _elsewhere(node: Apply) -> str | None:
+    """What a function of another system is here, with the user's own arguments."""
+    form = _ELSEWHERE.get(node.function.lower())
+    if form is None:
+        return None
+    args = [describe(arg) for arg in node.args]
+    return f"write {form.format(*args, *('…' for _ in range(2)))}"
 
 
 def is_bound(node: Node) -> bool:

@@ -44,7 +44,8 @@ from windrow.algebra.operators import (
     Union,
     Unnest,
 )
-from windrow.algebra.types import NULL, Kind
+from windrow.algebra.over import instant_columns
+from windrow.algebra.types import INT, NULL, Kind
 from windrow.errors import QueryError
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
 from windrow.language.binder.context import Context
@@ -525,6 +526,9 @@ def bind_rows(select: Select, context: Context) -> BoundRows:
     """FROM … WHERE …."""
     items = bind_sources(select.sources, pseudo_reads(select), context, growing=_asks_for_frames(select))
     scope = Scope(tuple(entry for item in items for entry in item.entries), context.outer)
+    for item in items:
+        if item.node.as_of is not None:
+            _check_as_of(item, items, scope)
     if any(source.join for source in select.sources):
         outer = OuterJoins(items, scope)
         with at(select):
@@ -549,6 +553,47 @@ def bind_rows(select: Select, context: Context) -> BoundRows:
             elif scalar_queries(test):
                 plan = membership.compared(plan, test)
     return BoundRows(plan, scope, tuple(foreign))
+
+
+def _check_as_of(item: FromItem, items: list[FromItem], scope: Scope) -> None:
+    """`t FOR SYSTEM_TIME AS OF s.ts` is what a join with an NRR table means; nothing else has such a past."""
+    time, name = item.node.as_of, item.node.name or item.alias
+    assert time is not None
+    streams = [other for other in items if other.table is None]
+    known = {column for other in streams for column in instant_columns(other.plan)}
+    rows = next((f"{o.alias}.{e.name}" for o in streams for e in o.entries if e.column.columns & known), "ts")
+    if item.table is None:
+        refuse(
+            item.node,
+            f"`{name}` is no table: it is not looked up as of a time",
+            "as-of",
+            f"declare it with CREATE TABLE, or join what its window holds: JOIN {name} [ROWS 1] ON …",
+        )
+    if item.table.table.kind is not TableKind.NRR:
+        refuse(
+            item.node,
+            f"a change of RELATION `{name}` reaches back to rows that came before it",
+            "as-of",
+            f"declare `{name}` as an NRR table, or leave FOR SYSTEM_TIME out",
+        )
+    if len(streams) > 1:
+        refuse(
+            time,
+            "beside several streams a table is looked up as of the latest of the rows that are joined",
+            "as-of",
+            f"leave FOR SYSTEM_TIME out, or join `{name}` to {streams[0].alias} in a nested query",
+        )
+    called = isinstance(time, Apply)
+    bound = None if called else ExpressionBinder(scope, "FOR SYSTEM_TIME AS OF").bind(time)
+    if not isinstance(bound, ColumnRef) or bound.name not in known:
+        refuse(
+            time,
+            "a table is looked up as of the time of the row it is joined to, not as of the clock on the wall"
+            if called
+            else "a table is looked up as of the time of the row it is joined to",
+            "as-of",
+            f"write FOR SYSTEM_TIME AS OF {rows}",
+        )
 
 
 def _asks_table(test: Node, inside: Context) -> bool:
@@ -579,7 +624,10 @@ def _unnested(
             plan = Unnest(plan, array, tuple(f"{alias}.{n}" for n in names), place, written.outer)
             shown = written.alias or alias
             columns = [position, *names] if position else names
-            own = tuple(NamedColumn(shown, n, plan.schema.column(f"{alias}.{n}")) for n in columns)
+            own = [NamedColumn(shown, n, plan.schema.column(f"{alias}.{n}")) for n in columns]
+            if position and written.ordinality:  # counted from 1, and behind the elements
+                place_from_1 = call("+", [own[0].column, Literal(1, INT)])
+                own = [*own[1:], NamedColumn(shown, position, place_from_1)]
             scope = replace(scope, entries=(*scope.entries, *own))
     for part in conditions(select.where):
         if not isinstance(part, ExistsTest | InTest) and not scalar_queries(part):
@@ -591,6 +639,10 @@ def _unnested_names(written: Unnesting, kind: DataType) -> tuple[str | None, lis
     """The columns: as they are named, or as the fields are; explode makes one column of a struct."""
     names = list(written.columns)
     position = None
+    if written.ordinality:
+        if written.function == "POSEXPLODE":
+            refuse(written, "POSEXPLODE counts already", "not-supported", "leave WITH ORDINALITY out")
+        position, names = (names[-1], names[:-1]) if names else ("ordinality", names)
     if written.function == "POSEXPLODE":
         position, names = (names[0], names[1:]) if names else ("pos", names)
     if names or kind.kind is not Kind.ARRAY:

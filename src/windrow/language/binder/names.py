@@ -93,4 +93,6 @@ def _constant(node: Constant) -> str:
 def _aggregate(node: Apply) -> str:
     args = ", ".join(describe(arg) for arg in node.args)
     where = f" FILTER (WHERE {describe(node.where)})" if node.where is not None else ""
-    return f"{node.function.upper()}({'DISTINCT ' if node.distinct else ''}{args}){where}"
+    keys = [describe(key) + " DESC" * descending for key, descending in node.order]
+    order = f" ORDER BY {', '.join(keys)}" if keys else ""
+    return f"{node.function.upper()}({'DISTINCT ' if node.distinct else ''}{args}{order}){where}"

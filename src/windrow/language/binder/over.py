@@ -24,6 +24,7 @@ from windrow.algebra.over import FramedCall, Over, OverFrame, instant_columns, i
 from windrow.algebra.types import BIGINT
 from windrow.language.binder.aggregates import bound_call
 from windrow.language.binder.constants import whole_number
+from windrow.language.binder.names import describe
 from windrow.language.binder.places import at, refuse
 from windrow.language.syntax import Apply, Star
 from windrow.language.syntax import OverCall as Written
@@ -121,7 +122,10 @@ class Overs:
         hint = f"write ORDER BY {known[0]}" if known else "order by the windowing attribute of the stream"
         if not order:
             message = f"{node.function} OVER does not say by which order rows come before a row"
-            refuse(node, message, "bad-over", hint)
+            keys = ", ".join(describe(part) for part in node.partition)
+            total = f"SELECT {keys + ', ' if keys else ''}{describe(node.call)} AS whole FROM …"
+            total += f" GROUP BY {keys}" if keys else ""
+            refuse(node, message, "bad-over", f"{hint}; for all rows of a window join ({total}) AS t")
         if len(order) > 1 or order[0][1]:
             message = "a frame goes through rows in the order in which they become final, and by no other"
             refuse(node.order[0][0], message, "bad-over", hint)
@@ -141,6 +145,9 @@ class Overs:
             return self._call(counted, partition, _SO_FAR)
         if not aggregates.is_aggregate(node.call.function):
             refuse(node, f"{node.function} cannot stand before OVER", "bad-over", _meant(node.function))
+        if node.call.order:
+            hint = f"leave it out: OVER (… ORDER BY {describe(node.order[0][0])}) says the order"
+            refuse(node.call.order[0][0], f"{node.function} OVER takes no ORDER BY inside", "bad-over", hint)
         if node.ignores_null:
             node = replace(node, call=_without_null(node))
         return self._call(node, partition, self._frame(node.frame))
@@ -164,22 +171,29 @@ class Overs:
             refuse(
                 node, "LAG takes a value, how many rows back, and a default", "bad-over", "write LAG(x, 1)"
             )
-        if node.frame is not None or node.ignores_null:
-            refuse(
-                node.frame or node,
-                "LAG is about one row, NULL or not, and has no frame",
-                "bad-over",
-                "for the last value that is not NULL write LAST_VALUE(x) IGNORE NULLS OVER (… ROWS"
-                " BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
-            )
+        if node.frame is not None:
+            refuse(node.frame, "LAG is about one row and has no frame", "bad-over", "leave the frame out")
         back = whole_number(written.args[1]) if len(written.args) > 1 else 1
         if back is None or back < 0:
             refuse(written.args[1], "LAG looks back a whole number of rows", "bad-over", "write LAG(x, 1)")
         one = OverFrame(by_rows=True, start=back, stop=back)
-        value = self._call(replace(node, call=Apply(written.span, "first", written.args[:1])), partition, one)
+        what, counted = Apply(written.span, "first", written.args[:1]), Apply(written.span, "count", ())
+        if node.ignores_null:
+            if back != 1:
+                hint = f"write LAG({describe(written.args[0])}) IGNORE NULLS: the last value that is there"
+                refuse(written.args[1], "LAG … IGNORE NULLS looks back to one value", "bad-over", hint)
+            one = OverFrame(by_rows=True, start=None, stop=1)
+            there = Apply(written.span, "is_not_null", written.args[:1])
+            what = Apply(written.span, "last", written.args[:1], where=there)
+            counted = Apply(written.span, "count", written.args[:1])
+        value = self._call(replace(node, call=what), partition, one)
         if len(written.args) < 3:
             return value
-        rows = self._value(AggregateCall("count", (), BIGINT), partition, one, node)
+        rows = (
+            self._call(replace(node, call=counted), partition, one)
+            if node.ignores_null
+            else self._value(AggregateCall("count", (), BIGINT), partition, one, node)
+        )
         default = bound_call(Apply(written.span, "first", written.args[2:]), self.scope).args[0]
         with at(written.args[2]):
             return function_call("if", [function_call("=", [rows, Literal(0, BIGINT)]), default, value])

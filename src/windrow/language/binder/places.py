@@ -66,4 +66,6 @@ def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
             changed[part.name] = change(value)
         elif isinstance(value, tuple) and value and isinstance(value[0], Node):
             changed[part.name] = tuple(change(each) for each in value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], tuple):
+            changed[part.name] = tuple((change(key), descending) for key, descending in value)
     return replace(node, **changed)

@@ -18,7 +18,7 @@ min(k1, k2) copies, which is what is left of k1 without those that EXCEPT ALL le
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,7 @@ from windrow.language.syntax import (
     SelectItem,
     SetOperation,
     WStream,
+    meaning,
 )
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ def _refuse_what_has_no_place(select: Select, found: list[WStream]) -> None:
         )
     for item in select.items:
         _refuse_bare(item, alone=len(select.items) == 1)
-    if any(_text(other) != _text(first) for other in found[1:]):
+    if any(meaning(other) != meaning(first) for other in found[1:]):
         hint = "write the same WSTREAM in all places"
         refuse(found[1], "a query has one output stream to window", "wstream", hint)
     if select.order_by or select.limit is not None or select.distinct:
@@ -328,13 +329,6 @@ def _outside_aggregates(node: Node) -> Iterator[Node]:
     if isinstance(node, Apply) and not aggregates.is_aggregate(node.function):
         for arg in node.args:
             yield from _outside_aggregates(arg)
-
-
-def _text(node: Any) -> Any:
-    """A piece of syntax without its places, to compare."""
-    if isinstance(node, Node):
-        return type(node), [_text(getattr(node, part.name)) for part in fields(node) if part.name != "span"]
-    return [_text(each) for each in node] if isinstance(node, tuple) else node
 
 
 def bind_set(operation: SetOperation, context: Context) -> Relation:

@@ -15,12 +15,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windrow.errors import nearest
 from windrow.language.binder.constants import whole_number
 from windrow.language.binder.names import describe
 from windrow.language.binder.places import rebuilt, refuse
 from windrow.language.syntax import Name, Node, SelectItem, Star
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from windrow.language.binder.scope import NamedColumn, Scope
 
 
@@ -123,7 +126,29 @@ def _columns(star: Star, alias: str | None, scope: Scope) -> list[Item]:
     if not found:
         sources = ", ".join(f"`{source}`" for source in scope.sources)
         refuse(star, f"nothing in FROM is called `{star.qualifier}`", "unknown-source", f"FROM has {sources}")
-    return [Item(Name(star.span, (entry.source, entry.name)), None, entry, from_star=True) for entry in found]
+    left_out = [_only(star, name.parts[-1], name, found) for name in star.without]
+    instead = {_only(star, item.alias or "", item, found): item for item in star.instead}
+    return [
+        Item(instead[entry].expression, instead[entry].alias)
+        if entry in instead
+        else Item(Name(star.span, (entry.source, entry.name)), None, entry, from_star=True)
+        for entry in found
+        if entry not in left_out
+    ]
+
+
+def _only(star: Star, name: str, at: Node, found: Sequence[NamedColumn]) -> NamedColumn:
+    """The one column of `*` that EXCEPT or REPLACE names."""
+    same = [entry for entry in found if entry.name.lower() == name.lower()]
+    qualified = isinstance(at, Name) and len(at.parts) > 1
+    if qualified and isinstance(at, Name):
+        same = [entry for entry in same if entry.source.lower() == at.parts[-2].lower()]
+    if len(same) != 1:
+        what = "no column" if not same else "more than one column"
+        known = nearest(name, [entry.name for entry in found])
+        hint = known if not same else f"write {same[0].source}.{name}"
+        refuse(at, f"`*` has {what} `{name}`", "unknown-column", hint)
+    return same[0]
 
 
 def _after_source(item: Item, used: set[str]) -> str:

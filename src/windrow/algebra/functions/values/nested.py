@@ -18,6 +18,7 @@ from windrow.algebra.functions.values.comparison import equality
 from windrow.algebra.types import DataType, Kind
 from windrow.algebra.values import map_value
 from windrow.errors import DataError
+from windrow.windows.element import sort_key
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Call
@@ -59,6 +60,10 @@ def _contains(call: Call) -> Callable[..., Value]:
         return None if None in whole else False
 
     return contains
+
+
+def _sorted(whole: tuple[Value, ...], ascending: bool) -> tuple[Value, ...]:
+    return tuple(sorted(whole, key=lambda value: sort_key((value,)), reverse=not ascending))
 
 
 def _split(text: str, pattern: str) -> tuple[str, ...]:
@@ -267,6 +272,8 @@ FUNCTIONS: dict[str, Strict] = {
     "array_contains": _contains,
     "map_keys": plain(lambda whole: tuple(key for key, _ in whole)),
     "map_values": plain(lambda whole: tuple(value for _, value in whole)),
+    "sort_array": plain(_sorted),
+    "array_join": plain(lambda whole, between: between.join(text for text in whole if text is not None)),
     "split": plain(_split),
     "get_json_object": plain(_get_json_object),
     "json_array_length": plain(_json_array_length),

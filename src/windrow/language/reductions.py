@@ -1,0 +1,364 @@
+"""Reductions: forms of everyday SQL, each said by other forms of the language. Syntax to syntax.
+
+GROUP BY ROLLUP (a, b)            UNION ALL of one SELECT per grouping set, NULL for keys that are not in it
+SELECT DISTINCT ON (k) … ORDER BY k, x      QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x) = 1
+a LEFT SEMI JOIN b ON p           WHERE EXISTS (SELECT 1 FROM b WHERE p); ANTI: NOT EXISTS
+… UNION … ORDER BY x LIMIT n      SELECT * FROM (… UNION …) ORDER BY x LIMIT n
+WITH t (a, b) AS, FROM (…) t (a, b)         the columns of the query under these names
+(a, b) = (1, 2), (a, b) IN ((1, 2), …)      a = 1 AND b = 2; … OR …
+PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)    QUANTILE(x, p)
+CEIL(ts TO DAY), TIMESTAMPADD, TIMESTAMPDIFF    by the start of the unit, and by microseconds
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from itertools import product
+from typing import TYPE_CHECKING
+
+from windrow.algebra import aggregates
+from windrow.algebra.plan import StreamWord
+from windrow.errors import QueryError
+from windrow.language.binder.places import rebuilt, walk
+from windrow.language.shape import MAX_DEPTH, too_deep
+from windrow.language.syntax import (
+    Apply,
+    CastTo,
+    Constant,
+    ExistsTest,
+    FromEntry,
+    Name,
+    Node,
+    OverCall,
+    QueryExpression,
+    Select,
+    SelectItem,
+    SetOperation,
+    Star,
+    hull,
+    meaning,
+)
+from windrow.windows.units import MICROSECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from windrow.errors import Span
+
+Keys = tuple[tuple[Node, bool], ...]
+GroupingSets = list[tuple[Node, ...]]
+
+
+def joined(function: str, parts: Iterable[Node]) -> Node:
+    """Conditions joined by AND or OR."""
+    first, *others = parts
+    return (
+        Apply(hull(part.span for part in (first, *others)), function, (first, *others)) if others else first
+    )
+
+
+# ------------------------------------------------------------ rows of values
+
+
+def equal_rows(span: Span, left: tuple[Node, ...], right: tuple[Node, ...]) -> Node:
+    """`(a, b) = (1, 2)`."""
+    if len(left) != len(right):
+        raise QueryError(
+            f"{len(left)} values are compared with {len(right)}",
+            code="set-columns",
+            span=span,
+            hint="write as many values on both sides",
+        )
+    pairs = zip(left, right, strict=True)
+    return replace(
+        joined("and", [Apply(one.span.to(two.span), "=", (one, two)) for one, two in pairs]), span=span
+    )
+
+
+# ------------------------------------------------------------ whole queries
+
+
+def around(
+    query: QueryExpression,
+    order_by: Keys,
+    limit: Node | None,
+    word: StreamWord = StreamWord.AUTO,
+    distinct: bool = False,
+) -> Select:
+    """SELECT * of a query, with what follows it."""
+    star = SelectItem(query.span, Star(query.span), None)
+    source = FromEntry(query.span, None, query, None, None)
+    return Select(query.span, (star,), (source,), word, distinct, order_by=order_by, limit=limit)
+
+
+def with_names(query: QueryExpression, names: tuple[Name, ...]) -> QueryExpression:
+    """The query with its columns called so."""
+    if isinstance(query, SetOperation):
+        return replace(query, left=with_names(query.left, names))
+    assert isinstance(query, Select)
+    if any(isinstance(item.expression, Star) for item in query.items):
+        raise QueryError(
+            "these names are for columns that the query does not list",
+            code="not-supported",
+            span=hull(name.span for name in names),
+            hint=f"list the columns: SELECT … AS {names[0].parts[0]}",
+        )
+    if len(names) != len(query.items):
+        raise QueryError(
+            f"{len(names)} names for {len(query.items)} columns",
+            code="set-columns",
+            span=hull(name.span for name in names),
+            hint="give each column a name",
+        )
+    named = zip(query.items, names, strict=True)
+    return replace(query, items=tuple(replace(item, alias=name.parts[0]) for item, name in named))
+
+
+def matched(select: Select, semi: list[tuple[FromEntry, tuple[Node, ...], bool]]) -> Select:
+    """A SELECT with the SEMI and ANTI joins of its FROM."""
+    tests: list[Node] = []
+    for source, on, negated in semi:
+        one = SelectItem(source.span, Constant(source.span, "1", "NUMBER"), None)
+        where = joined("and", on) if on else None
+        inner = Select(source.span, (one,), (replace(source, join="", on=()),), StreamWord.AUTO, where=where)
+        tests.append(ExistsTest(source.span, inner, negated))
+    if not tests:
+        return select
+    return replace(select, where=joined("and", [*([select.where] if select.where else []), *tests]))
+
+
+def first_of_each(select: Select, keys: tuple[Node, ...]) -> Select:
+    """SELECT DISTINCT ON (keys): of rows with equal keys the first, by the rest of ORDER BY."""
+    own = [meaning(key) for key in keys]
+    rest = tuple(key for key in select.order_by if meaning(key[0]) not in own)
+    if not rest or select.limit is not None or select.qualify is not None:
+        raise QueryError(
+            "DISTINCT ON picks the first of the rows with equal keys, by the rest of ORDER BY",
+            code="not-supported",
+            span=hull(key.span for key in keys),
+            hint="write QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) = 1",
+        )
+    span = hull(key.span for key in keys)
+    number = OverCall(span, Apply(span, "row_number", ()), keys, rest)
+    first = Apply(span, "=", (number, Constant(span, "1", "NUMBER")))
+    return replace(select, distinct=False, order_by=(), qualify=first)
+
+
+# ------------------------------------------------------------ grouping sets
+
+
+def rolled_up(parts: GroupingSets) -> GroupingSets:
+    """ROLLUP: all parts, and each beginning of them."""
+    return [sum(parts[:end], ()) for end in range(len(parts), -1, -1)]
+
+
+def cubed(parts: GroupingSets) -> GroupingSets:
+    """CUBE: every choice of the parts."""
+    if len(parts) > 6:
+        raise too_deep(hull(node.span for part in parts for node in part))
+    choices = product((True, False), repeat=len(parts))
+    return [sum((part for part, taken in zip(parts, each, strict=True) if taken), ()) for each in choices]
+
+
+def combined(lists: list[GroupingSets]) -> GroupingSets:
+    """Several of them in one GROUP BY: each set of one with each of the others."""
+    return [sum(each, ()) for each in product(*lists)]
+
+
+def grouped_by_all(items: tuple[SelectItem, ...]) -> tuple[Node, ...]:
+    """GROUP BY ALL: what is selected and no aggregate."""
+    star = next((item for item in items if isinstance(item.expression, Star)), None)
+    if star is not None:
+        raise QueryError(
+            "GROUP BY ALL groups by the outputs, which `*` does not list",
+            code="not-supported",
+            span=star.span,
+            hint="list the columns",
+        )
+    return tuple(item.expression for item in items if not _aggregates(item.expression))
+
+
+def _aggregates(node: Node) -> bool:
+    return any(isinstance(part, Apply) and aggregates.is_aggregate(part.function) for part in walk(node))
+
+
+def with_grouping_sets(select: Select, sets: GroupingSets) -> QueryExpression:
+    """One SELECT per grouping set, united."""
+    sets = [tuple(_written_out(key, select.items) for key in each) for each in sets]
+    if len(sets) > MAX_DEPTH:
+        raise too_deep(select.span)
+    if select.qualify is not None or any(
+        isinstance(part, OverCall) for item in select.items for part in walk(item.expression)
+    ):
+        raise QueryError(
+            "OVER beside grouping sets could be about one of them, or about all",
+            code="not-supported",
+            span=select.span,
+            hint="group in a nested query, and write OVER around it",
+        )
+    keys = [key for each in sets for key in each]
+    sides = [_side(select, each, keys) for each in sets]
+    query = sides[0]
+    for side in sides[1:]:
+        query = SetOperation(select.span, "UNION", query, side)
+    plain = select.word is StreamWord.AUTO and not select.distinct and select.limit is None
+    if plain and not select.order_by:
+        return query
+    order = tuple((_as_output(key, select.items), descending) for key, descending in select.order_by)
+    return around(query, order, select.limit, select.word, select.distinct)
+
+
+def _written_out(key: Node, items: tuple[SelectItem, ...]) -> Node:
+    """A key that is an alias or a position, as what it stands for."""
+    if isinstance(key, Constant) and str(key.value).isdecimal() and 1 <= int(key.value) <= len(items):
+        return items[int(key.value) - 1].expression
+    if isinstance(key, Name) and len(key.parts) == 1:
+        called = [item for item in items if item.alias and item.alias.lower() == key.parts[0].lower()]
+        return called[0].expression if called else key
+    return key
+
+
+def _side(select: Select, own: tuple[Node, ...], keys: list[Node]) -> QueryExpression:
+    missing = [key for key in keys if not any(_same(key, each) for each in own)]
+
+    def seen(node: Node) -> Node:
+        if isinstance(node, Apply) and node.function in ("grouping", "grouping_id"):
+            return _grouping(node, keys, missing)
+        if any(_same(node, key) for key in missing):
+            return Constant(node.span, None, "NULL")
+        if isinstance(node, Apply) and aggregates.is_aggregate(node.function):
+            return node
+        return rebuilt(node, seen)
+
+    items = tuple(
+        replace(item, expression=seen(item.expression), alias=_called(item)) for item in select.items
+    )
+    having = seen(select.having) if select.having is not None else None
+    side = replace(
+        select,
+        items=items,
+        having=having,
+        group_by=own,
+        word=StreamWord.AUTO,
+        distinct=False,
+        order_by=(),
+        limit=None,
+    )
+    # without keys a SELECT of constants is about rows: HAVING makes it one about a group
+    if not own and having is None and not any(_aggregates(item.expression) for item in items):
+        side = replace(side, having=Constant(select.span, True, "BOOLEAN"))
+    return side
+
+
+def _called(item: SelectItem) -> str | None:
+    """A name for a column that NULL stands for on some sides."""
+    return item.alias or (item.expression.parts[-1] if isinstance(item.expression, Name) else None)
+
+
+def _grouping(node: Apply, keys: list[Node], missing: list[Node]) -> Node:
+    """GROUPING(a, b): a bit for each, 1 where it is not grouped by."""
+    bits = 0
+    for arg in node.args:
+        if not any(_same(arg, key) for key in keys):
+            raise QueryError(
+                f"{node.function.upper()} is about a key of GROUP BY",
+                code="ungrouped-column",
+                span=arg.span,
+                hint="name a column of its grouping sets",
+            )
+        bits = 2 * bits + any(_same(arg, key) for key in missing)
+    return Constant(node.span, str(bits), "NUMBER")
+
+
+def _same(one: Node, two: Node) -> bool:
+    """Equal as written; of two names, one may leave the source out."""
+    if isinstance(one, Name) and isinstance(two, Name):
+        first, second = (tuple(part.lower() for part in name.parts) for name in (one, two))
+        shorter = min(len(first), len(second))
+        return first[-shorter:] == second[-shorter:]
+    return bool(meaning(one) == meaning(two))
+
+
+def _as_output(key: Node, items: tuple[SelectItem, ...]) -> Node:
+    """A key of ORDER BY as the name of an output, where it is one."""
+    for item in items:
+        if _same(key, item.expression) and (name := _called(item)):
+            return Name(key.span, (name,))
+    return key
+
+
+# ------------------------------------------------------------ WITHIN GROUP
+
+
+def within_group(call: Apply, order: Keys) -> Apply:
+    """`PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)` and its like."""
+    ((value, descending), *others) = order
+    if call.function == "percentile_cont" and len(call.args) == 1 and not others:
+        fraction = _rest(call.args[0]) if descending else call.args[0]
+        return replace(call, function="quantile", args=(value, fraction))
+    if call.function == "percentile_disc" and len(call.args) == 1 and not others and not descending:
+        return replace(call, args=(value, call.args[0]))
+    if call.function == "mode" and not call.args and not others:
+        return replace(call, args=(value,))
+    if call.function in ("listagg", "string_agg", "array_agg", "collect_list"):
+        return replace(call, order=order)
+    raise QueryError(
+        f"{call.function.upper()} … WITHIN GROUP is not part of the language",
+        code="not-supported",
+        span=call.span,
+        hint="there are PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x), PERCENTILE_DISC and MODE, by one"
+        " ascending key",
+    )
+
+
+def _rest(fraction: Node) -> Node:
+    """One minus a fraction, exactly."""
+    try:
+        assert isinstance(fraction, Constant)
+        return replace(fraction, value=str(1 - Decimal(str(fraction.value))))
+    except (AssertionError, InvalidOperation):
+        one = Constant(fraction.span, "1", "NUMBER")
+        return Apply(fraction.span, "-", (one, fraction))
+
+
+# ------------------------------------------------------------ times by units
+
+#: an amount of time that is longer than any such unit, and shorter than two
+_MORE_THAN = {"WEEK": 7, "MONTH": 32, "QUARTER": 93, "YEAR": 367}
+
+
+def rounded(span: Span, function: str, args: tuple[Node, ...]) -> Node:
+    """`FLOOR(ts TO HOUR)` and `CEIL(ts TO HOUR)`."""
+    time, unit = args
+    start = Apply(span, "date_trunc", (unit, time))
+    if function == "floor_to":
+        return start
+    assert isinstance(unit, Constant)
+    name = str(unit.value).removesuffix("S")
+    more = _MORE_THAN.get(name, 0) * MICROSECONDS["DAYS"] or MICROSECONDS.get(f"{name}S", 0)
+    later = Apply(span, "+", (start, Constant(span, more, "INTERVAL")))
+    whole = Apply(span, "=", (start, time))
+    return Apply(span, "if", (whole, time, Apply(span, "date_trunc", (unit, later))))
+
+
+def moved_by_units(span: Span, function: str, args: tuple[Node, ...]) -> Node:
+    """`TIMESTAMPADD(MINUTE, 5, ts)` and `TIMESTAMPDIFF(MINUTE, a, b)`: the whole units from a to b."""
+    unit, first, second = args
+    assert isinstance(unit, Constant)
+    name = str(unit.value).removesuffix("S")
+    micros = MICROSECONDS.get(f"{name}S")
+    if micros is None:
+        months = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}.get(name)
+        message = f"a {name} has no fixed length" if months else f"no unit `{name}`"
+        hint = "there are MICROSECOND to WEEK" + (
+            f"; of dates write add_months(d, {months})" if months and function.endswith("add") else ""
+        )
+        raise QueryError(message, code="window-unit", span=unit.span, hint=hint)
+    length = CastTo(unit.span, Constant(first.span, str(micros), "NUMBER"), "BIGINT")
+    if function.endswith("add"):
+        amount = Apply(first.span, "*", (first, length))
+        moved = Apply(span, "+", (Apply(second.span, "unix_micros", (second,)), amount))
+        return Apply(span, "timestamp_micros", (moved,))
+    ends = [Apply(node.span, "unix_micros", (node,)) for node in (second, first)]
+    return Apply(span, "div", (Apply(span, "-", tuple(ends)), length))
