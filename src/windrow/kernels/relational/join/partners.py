@@ -2,6 +2,11 @@
 
 Equalities between the two sides become a hash join on key columns; what is left of the predicate is tested on
 the pairs. NULL equals nothing; NaN equals NaN, and -0.0 equals 0.0, as in Spark.
+
+A batch that reaches over many windows has many rows of each key, of which few meet in time. There the hash
+table is by key and slot of time: a row is in every slot that it lasts in, and a pair counts in the slot in
+which the later of the two begins. With slots as long as rows last on average, the table has twice the
+rows.
 """
 
 from __future__ import annotations
@@ -19,6 +24,9 @@ from windrow.kernels.relational.signed_rows import TS, VE, VS, N
 
 #: nested loops look at so many pairs at a time
 PAIRS = 2_000_000
+#: rows are looked up by time, too, where that avoids more pairs than this, and than so many times the rows
+MANY, TIMES = 100_000, 8
+SLOT = "#slot"
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ def meet(
     """
     right = right.rename({VS: "#vs2", VE: "#ve2", N: "#n2", TS: "#ts2"})
     if keys and not loops:
-        return _tested(left.join(right, on=list(keys), how="inner", nulls_equal=nulls), tests)
+        return _tested(_of_equal_keys(left, right, list(keys), nulls=nulls), tests)
     right = right.rename({key: f"#right.{key}" for key in keys})
     mine = [pl.col(key) for key in keys]
     same = [key.eq_missing(pl.col(f"#right.{key.meta.output_name()}")) for key in mine]
@@ -136,6 +144,49 @@ def meet(
         pairs = left.slice(place, size).join(right, how="cross").filter(*same)
         blocks.append(_tested(pairs.drop([f"#right.{key}" for key in keys]), tests))
     return pl.concat(blocks)
+
+
+def _of_equal_keys(left: pl.DataFrame, right: pl.DataFrame, keys: list[str], *, nulls: bool) -> pl.DataFrame:
+    """All pairs with equal keys that meet in time, and others with equal keys that do not."""
+    few = max(MANY, TIMES * (left.height + right.height))
+    if left.height * right.height > few and _count(left, right, keys, nulls=nulls) > few:
+        # the later of two begins lies between the later of the first, and of the last ones
+        begins = [_least_and_greatest(left, VS), _least_and_greatest(right, "#vs2")]
+        since, until = (max(each) for each in zip(*begins, strict=True))
+        spans = [_span(VS, VE, since, until + 1), _span("#vs2", "#ve2", since, until + 1)]
+        sides = [side.filter(end > begin) for side, (begin, end) in zip((left, right), spans, strict=True)]
+        lasting = sum(
+            side.select((end - begin).cast(pl.Float64).sum()).item()
+            for side, (begin, end) in zip(sides, spans, strict=True)
+        )
+        width = max(1, int(lasting / max(1, sum(side.height for side in sides))))
+        left, right = (
+            side.with_columns(
+                pl.int_ranges((begin - since) // width, (end - 1 - since) // width + 1).alias(SLOT)
+            ).explode(SLOT)
+            for side, (begin, end) in zip(sides, spans, strict=True)
+        )
+        pairs = left.join(right, on=[*keys, SLOT], how="inner", nulls_equal=nulls)
+        later = pl.max_horizontal(VS, "#vs2")
+        return pairs.filter((later - since) // width == pl.col(SLOT)).drop(SLOT)
+    return left.join(right, on=keys, how="inner", nulls_equal=nulls)
+
+
+def _least_and_greatest(side: pl.DataFrame, column: str) -> tuple[int, int]:
+    least, greatest = pl.col(column).min().alias("least"), pl.col(column).max().alias("greatest")
+    return side.select(least, greatest).row(0)
+
+
+def _span(begin: str, end: str, since: int, until: int) -> tuple[pl.Expr, pl.Expr]:
+    """The part of an interval in which a pair can begin."""
+    return pl.col(begin).clip(lower_bound=since), pl.col(end).clip(upper_bound=until)
+
+
+def _count(left: pl.DataFrame, right: pl.DataFrame, keys: list[str], *, nulls: bool) -> int:
+    """How many pairs have equal keys."""
+    counts = [side.group_by(keys).agg(pl.len().cast(pl.Int64).alias("#rows")) for side in (left, right)]
+    both = counts[0].join(counts[1], on=keys, how="inner", nulls_equal=nulls, suffix="2")
+    return int(both.select((pl.col("#rows") * pl.col("#rows2")).sum()).item())
 
 
 def _tested(pairs: pl.DataFrame, tests: Sequence[Expression]) -> pl.DataFrame:
