@@ -37,6 +37,8 @@ _PIPE_SECONDS = 30
 #: the time counts from the first rows; if none come in this time, it is up
 _PATIENCE = 60
 _ANSWERS_SHOWN = 4
+#: a gap of a demonstration that is served, in times of its longest window
+_GAP = 6
 
 
 class DemoSource(StrEnum):
@@ -109,13 +111,32 @@ def serve_demo(
 def servable(text: str) -> str:
     """A demonstration's script whose streams keep rows to be asked about, and whose windows may be shed.
 
-    >>> print(servable("CREATE STREAM s (…) SLACK 5 SECONDS FROM 'x';\\nCREATE QUERY q AS SELECT 1;"))
+    A row is needless where the windows of all queries are missing: so gaps are as long as each other, and
+    much longer than the longest window.
+
+    >>> query = "CREATE QUERY q AS SELECT 1 FROM s [RANGE 1 MINUTE SLIDE 5 SECONDS];"
+    >>> print(servable(f"CREATE STREAM s (…) SLACK 5 SECONDS FROM 'x';\\n{query}"))
     CREATE STREAM s (…) SLACK 5 SECONDS KEEP 20 MINUTES SHEDDABLE FROM 'x';
-    CREATE QUERY q AS SELECT 1
-    MAX GAP 5;
+    CREATE QUERY q AS SELECT 1 FROM s [RANGE 1 MINUTE SLIDE 5 SECONDS]
+    MAX GAP 72;
     """
+    gap = _GAP * max(map(_seconds, re.findall(r"RANGE (\d+ \w+)", text)))
+
+    def with_gap(query: re.Match[str]) -> str:
+        slide = _seconds(re.findall(r"SLIDE (\d+ \w+)", query[1])[-1])
+        return f"{query[1]}\nMAX GAP {gap // slide};"
+
     kept = re.sub(r"(SLACK \d+ SECONDS)", r"\1 KEEP 20 MINUTES SHEDDABLE", text)
-    return re.sub(r"(CREATE QUERY [^;]*[^;\s])\s*;", r"\1\nMAX GAP 5;", kept)
+    return re.sub(r"(CREATE QUERY [^;]*[^;\s])\s*;", with_gap, kept)
+
+
+def _seconds(length: str) -> int:
+    """
+    >>> _seconds("5 MINUTES"), _seconds("1 HOUR")
+    (300, 3600)
+    """
+    number, unit = length.split()
+    return int(number) * {"SECOND": 1, "MINUTE": 60, "HOUR": 3600}[unit.removesuffix("S")]
 
 
 def queries_of(text: str) -> str:

@@ -126,6 +126,12 @@ class Metrics:
         page.add("windrow_rows_total", "counter", "Rows that came, late ones included.", each("rows"))
         page.add("windrow_late_rows_total", "counter", "Rows that came too late.", each("late"))
         page.add("windrow_shed_rows_total", "counter", "Rows dropped under overload.", each("shed"))
+        page.add(
+            "windrow_malformed_rows_total",
+            "counter",
+            "Rows of sources that could not be read, and were left out.",
+            each("malformed"),
+        )
         page.add("windrow_rows_per_second", "gauge", "The rate of the last seconds.", each("rate"))
         streams = timed
         page.add(

@@ -206,6 +206,7 @@ class Watch:
             "accepted": progress.accepted,
             "late": progress.late,
             "shed": progress.shed,
+            "malformed": progress.malformed,
             "rate": round(rate, 2),
             "watermark": plain(progress.progress),
             "greatest": progress.greatest,

@@ -8,14 +8,14 @@ const STEPS = [
     name: "A window",
     text: "A standing query is asked once and answered for ever. This one counts, every ten seconds of the stream's time, the readings of the past minute: six windows overlap, and each reading is still worked on once.",
     query: "first_window",
-    sql: "CREATE QUERY first_window AS\nSELECT COUNT(*) AS readings, AVG(speed) AS speed\nFROM traffic [RANGE 1 MINUTE SLIDE 10 SECONDS] MAX GAP 5",
+    sql: "CREATE QUERY first_window AS\nSELECT COUNT(*) AS readings, AVG(speed) AS speed\nFROM traffic [RANGE 1 MINUTE SLIDE 10 SECONDS] MAX GAP 360",
     button: "Ask it",
   },
   {
     name: "A join",
-    text: "Windows can be joined. Within five seconds and on one segment: one sensor sees a jam while another sees free flow. A row is told when both have come; it leaves with the first of them, by itself.",
+    text: "Windows can be joined. In the same ten seconds and on one segment, one sensor sees a jam while another sees free flow: how many such pairs there are, and how far apart they are.",
     query: "mixed_signals",
-    sql: "CREATE QUERY mixed_signals AS\nSELECT ISTREAM(a.segment, a.sensor AS slow, a.speed, b.sensor AS fast, b.speed AS its_speed)\nFROM traffic [RANGE 5 SECONDS] AS a JOIN traffic [RANGE 5 SECONDS] AS b ON a.segment = b.segment\nWHERE a.speed < 25 AND b.speed > a.speed + 22",
+    sql: "CREATE QUERY mixed_signals AS\nSELECT a.segment, COUNT(*) AS pairs, MAX(b.speed - a.speed) AS apart\nFROM traffic [RANGE 10 SECONDS SLIDE 10 SECONDS] AS a\nJOIN traffic [RANGE 10 SECONDS SLIDE 10 SECONDS] AS b ON a.segment = b.segment\nWHERE a.speed < 25 AND b.speed > a.speed + 22\nGROUP BY a.segment MAX GAP 360",
     button: "Join them",
   },
   {
