@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -142,40 +142,56 @@ def _wait(server: Server, name: str, wanted: float, *, at_most: bool = False) ->
         time.sleep(0.05)
 
 
-def _epochs(server: Server, number: int, every: float = 0.0) -> list[float]:
-    """Seconds that epochs take; one begins every so many seconds, or when the one before has ended."""
+class Took(NamedTuple):
+    """What an epoch took: seconds on the clock, and of a processor for its own thread."""
+
+    clock: float
+    own: float
+
+
+def _epochs(server: Server, number: int, every: float = 0.0) -> list[Took]:
+    """What epochs take; one begins every so many seconds, or when the one before has ended."""
     base, took = server.windrow.streams["s"].progress.greatest or 0, []
     for each in range(1, number + 1):
-        began = time.perf_counter()
+        began = time.perf_counter(), time.thread_time()
         server.windrow.rows(*((k, 1.0, "a", base + 10 * each) for k in range(2000)))
-        took.append(time.perf_counter() - began)
-        time.sleep(max(0.0, every - took[-1]))
+        took.append(Took(time.perf_counter() - began[0], time.thread_time() - began[1]))
+        time.sleep(max(0.0, every - took[-1].clock))
     return took
 
 
-def _times(server: Server, every: float) -> float:
+def _times(server: Server, every: float) -> Took:
     """How many times as long an epoch takes beside all as beside one who asks: the middle ones of many."""
-    one: list[float] = []
-    many: list[float] = []
+    one: list[Took] = []
+    many: list[Took] = []
     for _ in range(4):  # in turns, so that what else the machine does is in both
         with _crowd(server, 0, 1):
             one += _epochs(server, 8, every)
         with _crowd(server, 200, 50):
             many += _epochs(server, 8, every)
-    alone, crowded = statistics.median(one), statistics.median(many)
-    told = f"beside one reader {alone:.4f} s, beside all {crowded:.4f} s: {crowded / alone:.2f} times"
+    alone, crowded = (
+        Took(*map(statistics.median, zip(*found, strict=True)))  # type: ignore[arg-type]
+        for found in (one, many)
+    )
+    found = Took(crowded.clock / alone.clock, crowded.own / alone.own)
+    told = f"beside one reader {alone}, beside all {crowded}: {found.clock:.2f} and {found.own:.2f} times"
     sys.stdout.write(f"\nan epoch of 2000 rows and answers every {every} s, {told}\n")
-    return crowded / alone
+    return found
 
 
 def test_followers_and_readers_do_not_hold_up_epochs(server: Server) -> None:
     """200 who follow and 50 who ask, of whom one is answered at a time, against one who asks.
 
-    What else runs on the machine may come down on one side: then it is measured again. Where more runs than
-    the machine has cores for, who waits for a core has to be waited for, and it is no measure.
+    The processor time of an epoch's own thread does not depend on what else runs on the machine: an epoch
+    does nothing for clients. Time on the clock does, and what else runs may come down on one side: then it
+    is measured again. Where more runs than the machine has cores for, it may say nothing of clients.
     """
     _epochs(server, 5)
-    _times(server, 0.0)
-    allowed = 1.2 if os.getloadavg()[0] < (os.cpu_count() or 1) + 1 else 3.0
-    assert any(_times(server, 0.5) <= allowed for _ in range(3))
+    found = [_times(server, 0.5)]
+    assert found[0].own <= 1.2
+    while found[-1].clock > 1.2 and len(found) < 3:
+        found.append(_times(server, 0.5))
     assert server.http.get("/healthz").status_code == 200
+    if found[-1].clock > 1.2 and os.getloadavg()[0] > (os.cpu_count() or 1) + 1:
+        pytest.skip("more runs on this machine than it has cores for: the clock says nothing about clients")
+    assert found[-1].clock <= 1.2
