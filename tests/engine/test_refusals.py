@@ -45,7 +45,7 @@ def go_on(state: Path, stream: str = STREAM, query: str = SUMS) -> Driven:
     try:
         w.sql(stream)
         w.query("q", query)
-        begun = w.engine.streams["s"].read.offsets["batch"] + 1
+        begun = w.engine.streams["s"].read.offsets.get("batch", -1) + 1
         for number, batch in enumerate(BATCHES[begun:], start=begun):
             w.push(*batch, number=number)
         w.end()
@@ -251,3 +251,15 @@ def test_a_sealed_stream_takes_no_more_rows(tmp_path: Path) -> None:
         assert isinstance(error, DataError)
         assert "`s` is sealed" in error.message
         assert "new state directory" in str(error.hint)
+
+
+def test_declarations_over_which_nothing_was_read_may_be_mended(tmp_path: Path) -> None:
+    """A first run that ends at a mistake in its script does not stand in the way of the second."""
+    w = Driven(tmp_path / "state")
+    w.sql(STREAM.replace("SLACK 3", "SLACK 4"))
+    w.query("q", SUMS.replace("SUM", "MAX"))
+    w.query("other", SUMS)
+    w.engine.epoch([])
+    assert set(w.engine.last.queries) == {"q", "other"}
+    w.vanish()
+    assert go_on(tmp_path / "state").rows("q") == as_rows(oracle(SUMS))

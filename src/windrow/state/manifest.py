@@ -190,6 +190,13 @@ class StreamState:
     #: the declaration, and whatever else belongs to it
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether no row and no watermark has come."""
+        came = self.rows_seen or self.sealed or self.source != SourceState()
+        watermark = self.progress.get("progress", write_instant(-INFINITY))
+        return not came and watermark == write_instant(-INFINITY) and not self.progress.get("sources")
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {**flat(self), "source": self.source.to_json()}
@@ -303,6 +310,17 @@ class Manifest:
     def successor(self, **changes: Any) -> Manifest:
         """The next manifest: the same but for the changes, and for the decisions, which are of one epoch."""
         return replace(self, **{"number": self.number + 1, "decisions": {}, **changes})
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it has declarations and nothing else: whoever starts again may declare otherwise.
+
+        >>> [Manifest(streams={"s": StreamState(rows_seen=rows)}).is_unread for rows in (0, 1)]
+        [True, False]
+        """
+        declared = [*self.streams.values(), *self.tables.values()]
+        came = self.chunks or self.outbox or {"archives", "now"} & self.decisions.keys()
+        return bool(declared) and not came and all(each.is_unread for each in declared)
 
     @property
     def files(self) -> dict[str, ChunkRef]:
