@@ -13,6 +13,7 @@ TARGETS = [*TYPES, decimal(38, 20), decimal(4, 4)]
 CASTS = [(source, target) for source in TYPES for target in TARGETS if castable(source, target)]
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("safe", [False, True], ids=["CAST", "TRY_CAST"])
 @pytest.mark.parametrize(("source", "target"), CASTS, ids=str)
 def test_every_cast(source: DataType, target: DataType, safe: bool) -> None:

@@ -97,6 +97,7 @@ def agree(function: Function, expression: Expression, random: Random, count: int
     assert_columns_agree(expression, rows, schema)
 
 
+@pytest.mark.part(12)
 @pytest.mark.parametrize("function", CALLABLE, ids=lambda function: function.name)
 def test_columns_give_what_rows_give(function: Function) -> None:
     random, tried = Random(function.name), {}

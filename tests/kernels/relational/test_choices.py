@@ -237,6 +237,7 @@ def test_a_join_keeps_its_results_only_where_they_carry_their_ends(ends: Ends) -
     assert kept(executor, "changes") == (results if ends is Ends.CARRIED else 0)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("negation", [True, False])
 def test_a_match_keeps_its_rows_once_and_each_key(negation: bool) -> None:
     plan = negated("NOT EXISTS")
@@ -335,6 +336,7 @@ def negated(kind: str) -> Plan:
     return Except(*only)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("kind", ["NOT EXISTS", "EXCEPT"])
 def test_the_form_of_results_follows_the_share_of_early_ones(kind: str) -> None:
     executor = GeneralExecutor(Emit(negated(kind)), Options(ends=Ends.CARRIED))
@@ -349,6 +351,7 @@ def test_the_form_of_results_follows_the_share_of_early_ones(kind: str) -> None:
     assert sum(a != b for a, b in pairwise(told)) <= 2
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("kind", ["NOT EXISTS", "EXCEPT"])
 def test_a_forced_form_is_kept(kind: str) -> None:
     kept_rows = {}
@@ -368,6 +371,7 @@ def test_a_forced_form_is_kept(kind: str) -> None:
 # Slide-by-tuple.
 
 
+@pytest.mark.thorough
 @settings(max_examples=10)
 @given(st.integers(0, 1 << 32), st.booleans())
 def test_bins_bound_the_state_of_slide_by_tuple_aggregates(seed: int, by_rank: bool) -> None:

@@ -65,6 +65,7 @@ def _matches(draw: st.DrawFn, kind: str) -> Emit:
     return Emit(named(plan, "o", *first))
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("kind", ["filter", "join", "join of three", "EXISTS", "NOT EXISTS", "table"])
 @settings(max_examples=25)
 @given(st.data())

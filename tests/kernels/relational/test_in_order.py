@@ -108,6 +108,7 @@ def test_groups_have_the_same_values_either_way(window: str) -> None:
     assert any(taken[0])
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("window", ["RANGE 6", "RANGE 7 SLIDE 2", "ROWS 5", "RANGE 9, ROWS 4"])
 def test_values_from_neighbours_are_the_oracles(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step goes by neighbours where rows leave in order, however few they are; sums here are exact."""

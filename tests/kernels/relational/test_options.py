@@ -147,6 +147,7 @@ def drawn(kind: str, seed: int) -> tuple[Emit, list[Step], Options]:
     return emit, drawer.script(own=False), options(drawer.random)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("kind", KINDS)
 @some(5)
 @given(st.integers(0, 1 << 48))

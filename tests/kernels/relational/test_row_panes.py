@@ -173,6 +173,7 @@ def fed(window: str, options: Options | None = None) -> GeneralExecutor:
     return executor
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("slides", [5, 20])
 def test_a_window_keeps_lists_of_its_panes_and_no_rows(slides: int) -> None:
     k, groups, slide = 3, 2, 50
@@ -183,6 +184,7 @@ def test_a_window_keeps_lists_of_its_panes_and_no_rows(slides: int) -> None:
     assert kept(fed(f"ROWS {slides * slide} SLIDE {slide} ROWS", Options(bins=False))) >= slides * slide
 
 
+@pytest.mark.thorough
 def test_windows_of_more_panes_grow_by_lists_alone() -> None:
     small, large = (kept(fed(f"ROWS {size} SLIDE 50 ROWS")) for size in (500, 2000))
     assert large - small <= 30 * 2 * 2 * (3 + 2)

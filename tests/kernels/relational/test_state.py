@@ -81,7 +81,7 @@ def run(
     return sizes
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(12)
 @pytest.mark.parametrize("strategy", ["UPA", "NT", "DIRECT"])
 @pytest.mark.parametrize("name", PLANS)
 def test_state_stays_flat_over_many_windows(name: str, strategy: str) -> None:

@@ -102,6 +102,7 @@ def test_any_plan_that_restores(seed: int) -> None:
     assert_agree(plan, drawer.script(own=False), lambda emit: GeneralExecutor(emit, options))
 
 
+@pytest.mark.part(9)
 @pytest.mark.parametrize("shape", QUERIES)
 @settings(max_examples=2)
 @given(st.integers(0, 1 << 48))

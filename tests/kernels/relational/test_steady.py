@@ -20,6 +20,7 @@ from windrow.reference.executor import ReferenceExecutor
 COLUMNS = {"s": "k BIGINT, v DOUBLE, ts BIGINT"}
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("direct", [0, 1 << 30])
 @pytest.mark.parametrize("function", ["STDDEV", "STDDEV_POP", "VAR_SAMP", "VAR_POP"])
 def test_values_that_come_again_change_nothing(

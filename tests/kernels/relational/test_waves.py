@@ -104,6 +104,7 @@ def test_marks_are_the_last_multiples_of_powers_of_two(last: int, most: int, dat
     assert high[0] == min((mark for mark in marked if mark > gone), default=last + 1)
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("error", [0.3, 0.05])
 @pytest.mark.parametrize("function", ["APPROX_COUNT(*, {e})", "APPROX_SUM(x, {e})"])
 def test_the_state_is_logarithmic(function: str, error: float) -> None:
