@@ -31,7 +31,7 @@ test: setup ## every check: format, lint, types, imports, tests, the examples in
 	$(PY) tools/unreached.py
 	$(PYTEST)
 
-test-all: setup ## what `make test` leaves out: all the examples that property tests name, and what takes long
+test-all: setup ## what `make test` leaves out: more examples of property tests, other cases, and what takes long
 	WINDROW_EFFORT=all $(PYTEST)
 
 test-fast: setup ## what needs no JVM, with few examples: a look after each change, in minutes

@@ -5,8 +5,9 @@ One environment variable decides, WINDROW_EFFORT:
     (not set)   few examples, fewer in each case of a test that has a hundred cases (marked `cases`), one case
                 in n where a test is marked `part(n)`, and nothing that is marked `thorough`; the same every
                 time: `make test`
-    all         what that leaves out: property tests with as many examples as they name, if these are more,
-                the other cases, and what is marked `thorough`; the same every time: `make test-all`
+    all         what that leaves out: property tests with as many examples as they name, up to a bound,
+                if these are more, the other cases, and what is marked `thorough`;
+                the same every time: `make test-all`
     fast        a tenth of them, a few cases of tests that have many, nothing that is marked `slow`; no JVM
                 may start: `make test-fast`
     search      new examples every time, WINDROW_EXAMPLES of them (WINDROW_DEEP_EXAMPLES for tests marked
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 EFFORT = os.environ.get("WINDROW_EFFORT", "")
 #: where nothing else is asked for, a test tries at most so many examples, and so many where it has many cases
 _EXAMPLES, _EXAMPLES_OF_CASES = 8, 2
+#: at most so many where all is asked for: a landing must not take hours; `make search` has no such bound
+_MOST_EXAMPLES, _MOST_EXAMPLES_OF_CASES = 30, 10
 #: of the examples that a test names, this part is tried by `fast`
 _FAST_PART = 10
 #: so many cases of a test are tried by `fast` at most, and where a case takes more than milliseconds
@@ -80,7 +83,7 @@ def examples(named: int, *, deep: bool = False, cases: bool = False) -> int:
     if EFFORT == "search":
         return int(os.environ["WINDROW_DEEP_EXAMPLES" if deep else "WINDROW_EXAMPLES"])
     if EFFORT == "all":
-        return named
+        return min(named, _MOST_EXAMPLES_OF_CASES if cases else _MOST_EXAMPLES)
     return _usual(named, cases=cases)
 
 
