@@ -51,7 +51,7 @@ from windrow.engine.show import (
     show_streams,
     show_tables,
 )
-from windrow.engine.statistics import Footprint, footprint_of
+from windrow.engine.statistics import EpochTimes, Footprint, footprint_of
 from windrow.engine.tables import Refreshing, TableUpdate
 from windrow.engine.views import Named, Query, StreamView, TableView
 from windrow.errors import QueryError, SourceError, StateError, WindrowError, nearest
@@ -81,12 +81,12 @@ from windrow.spark.sources.generator_source import GeneratorSource
 from windrow.spark.sources.push_source import PushSource
 from windrow.spark.sources.source import Begun
 from windrow.spark.sources.streaming_frame import StreamingFrame
-from windrow.spark.sources.table_source import CalledContent, GivenContent, open_table
+from windrow.spark.sources.table_source import CalledContent, GivenContent, TableSource, open_table
 from windrow.spark.sources.tables import rows_to_change
 from windrow.state.log import CommitLog
 from windrow.state.names import CHECKPOINTS, file_name
 from windrow.state.object_store import open_store
-from windrow.state.store import LocalStore, remove_folder
+from windrow.state.store import LocalStore, Store, remove_folder
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -94,13 +94,10 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.explain import Explanation
     from windrow.algebra.plan import Emit
-    from windrow.engine.statistics import EpochTimes
     from windrow.language.binder.bound_statements import BoundStatement
     from windrow.sinks import Sink
     from windrow.spark.frames import SparkSession
     from windrow.spark.sources import Source
-    from windrow.spark.sources.table_source import TableSource
-    from windrow.state.store import Store
     from windrow.windows.domain import Domain
 
 #: a bundled stream is not made faster than that

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from windrow.algebra.aggregates import make
 from windrow.algebra.catalog import Late, TableKind
-from windrow.algebra.expressions import WindowBound
+from windrow.algebra.expressions import Expression, Schema, WindowBound
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
 from windrow.windows.domain import ROW_NUM
@@ -20,7 +20,6 @@ from windrow.windows.spec import OwnInterval
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from windrow.algebra.expressions import Expression, Schema
     from windrow.algebra.operators import AggregateCall, TableJoin
     from windrow.algebra.plan import Emit, Plan, Subquery, Window
 

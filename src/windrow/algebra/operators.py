@@ -13,12 +13,11 @@ from windrow.algebra import checks
 from windrow.algebra.catalog import TableKind
 from windrow.algebra.expressions import TRUE, Expression, Field, Schema
 from windrow.algebra.plan import Plan, TableScan
-from windrow.algebra.types import BIGINT, INT, Kind
+from windrow.algebra.types import BIGINT, INT, DataType, Kind
 from windrow.errors import QueryError
 from windrow.windows import patterns
 
 if TYPE_CHECKING:
-    from windrow.algebra.types import DataType
     from windrow.windows.patterns import Label
 
 KINDS = ("ROW_NUMBER", "RANK", "DENSE_RANK")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,6 @@ from windrow.errors import DataError
 from windrow.windows.element import sort_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windrow.algebra.expressions import Schema
     from windrow.windows.domain import Domain
 

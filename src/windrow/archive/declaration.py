@@ -31,14 +31,11 @@ up and down in step with the turns, shuffling the turns breaks the step.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from windrow.errors import QueryError, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 # ------------------------------------------------------------ upkeep
 #

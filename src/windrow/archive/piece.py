@@ -22,14 +22,13 @@ import pyarrow.parquet as pq
 
 from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef, Facts
-from windrow.state.store import damaged, explained
+from windrow.state.store import Store, damaged, explained
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.archive.declaration import Declaration
     from windrow.archive.search import KeyRange
-    from windrow.state.store import Store
 
 ROWS_PER_GROUP = 4096
 #: that many are read without waiting for other threads

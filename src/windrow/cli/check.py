@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windrow.algebra.catalog import form_text
+from windrow.algebra.catalog import Forms, form_text
 from windrow.cli.scripts import name_of, read_script, within
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Forms
     from windrow.algebra.expressions import Schema
     from windrow.language.binder.bound_statements import BoundStatement
 

@@ -34,7 +34,7 @@ from windrow.language.binder.bound_statements import (
 )
 from windrow.language.compile import Catalog, compile_script
 from windrow.language.parse import parse_script
-from windrow.language.syntax import CreateStream
+from windrow.language.syntax import CreateStream, Statement
 from windrow.sinks import MemorySink
 from windrow.spark.sources import infer_columns
 from windrow.state.log import CommitLog
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from windrow.language.binder.bound_statements import BoundStatement
-    from windrow.language.syntax import Statement
 
 
 class Declarations:

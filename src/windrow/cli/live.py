@@ -18,12 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.formats import count, counted, elapsed, instant, span, value
-from windrow.cli.snapshots import View
+from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow, View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow
     from windrow.errors import WindrowError
 
 #: a query with its answers has this width, and where they are many at least the other

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from windrow.cli.formats import count, counted, instant, span, value
-from windrow.cli.snapshots import View
+from windrow.cli.snapshots import RunSnapshot, StreamNow, View
 
 if TYPE_CHECKING:
     from windrow.cli.answers import Answers
-    from windrow.cli.snapshots import RunSnapshot, StreamNow
     from windrow.errors import WindrowError
 
 

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -21,7 +21,6 @@ import typer
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from windrow.cli.options import Observability, SparkChoice

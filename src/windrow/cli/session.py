@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from rich.live import Live
 from rich.text import Text
 
-from windrow.cli.answers import AnswersByQuery
+from windrow.cli.answers import AnswersByQuery, LastAnswers
 from windrow.cli.declarations import Declarations
 from windrow.cli.options import Observability, SparkChoice
 from windrow.cli.plain import answer_lines, print_shown
@@ -28,7 +28,6 @@ from windrow.errors import QueryError, WindrowError, nearest
 from windrow.language.tokens import scan
 
 if TYPE_CHECKING:
-    from windrow.cli.answers import LastAnswers
     from windrow.language.catalog import Catalog
     from windrow.session import Windrow
 

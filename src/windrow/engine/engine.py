@@ -26,19 +26,19 @@ from windrow.engine.output.dispatch import Delivering, RowSink
 from windrow.engine.output.schema import rows_schema
 from windrow.engine.query_start import Basis, PlanFunction, begun, check_clock, check_stream
 from windrow.engine.records import QueryRecord, StreamRecord
-from windrow.engine.refresh_scheduler import Refreshes, both, check_every
+from windrow.engine.refresh_scheduler import Refreshes, RefreshTiming, both, check_every
 from windrow.engine.sharing.arrangement import Arranging
 from windrow.engine.sharing.followers import failed_leaders, is_exact, led
 from windrow.engine.sharing.replan import Replanning, replan
 from windrow.engine.sharing.shared_state import Common
 from windrow.engine.statistics import MOST_EPOCHS, EpochTimes, MeasuredWork, ObservedStatistics
-from windrow.engine.tables import Shelf, TableRecord
-from windrow.errors import DataError, QueryError, WindrowError
+from windrow.engine.tables import Shelf, TableRecord, TableUpdate
+from windrow.errors import DataError, QueryError, SinkError, WindrowError
 from windrow.execution.arrivals import Arrived
 from windrow.execution.delta_file import WriteTarget
 from windrow.execution.ingest import archived_section, stream_source
 from windrow.execution.malformed_rows import LETTERS, malformed_section
-from windrow.execution.reports import late_section
+from windrow.execution.reports import Closed, Ingested, late_section
 from windrow.physical import plan_query
 from windrow.sinks import MemorySink, open_sink
 from windrow.spark.sources import infer_columns
@@ -54,11 +54,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.archive.layout import SaidOfLayout
-    from windrow.engine.refresh_scheduler import RefreshTiming
-    from windrow.engine.tables import TableUpdate
-    from windrow.errors import SinkError
     from windrow.execution.close import CloseTask, QueryWork
-    from windrow.execution.reports import Closed, Ingested
     from windrow.execution.shared import SharedWork
     from windrow.kernels.relational.tables import TableContents
     from windrow.language.catalog import StandingArchive, StandingQuery

@@ -24,20 +24,20 @@ from windrow.engine.retention import last_answers, tidied
 from windrow.engine.sharing.common_subplans import Membership
 from windrow.engine.sharing.followers import led
 from windrow.engine.sharing.shared_state import Common, labels_of
-from windrow.engine.tables import BEGINNING, check_clock, instant_of
+from windrow.engine.tables import BEGINNING, TableRecord, TableUpdate, check_clock, instant_of
 from windrow.errors import StateError
 from windrow.execution.close import CloseTask, QueryWork
 from windrow.execution.ingest import archived_section, is_archived
 from windrow.execution.malformed_rows import malformed_section
-from windrow.execution.reports import late_section
+from windrow.execution.reports import Closed, Fault, Ingested, late_section
 from windrow.execution.shared import SharedWork
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.intake import Intake, Known
-from windrow.kernels.relational.tables import changes_at, check_order, promised
-from windrow.kernels.shared.shared_state import SharedEpoch
+from windrow.kernels.relational.tables import Values, changes_at, check_order, promised
+from windrow.kernels.shared.shared_state import Ledger, SharedEpoch
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding import load
-from windrow.state.manifest import OutboxEntry
+from windrow.state.manifest import ChunkRef, Manifest, OutboxEntry, QueryState, StreamState
 from windrow.state.names import ANSWERS, DRIVER, KEPT, KEYS
 from windrow.windows.domain import INFINITY, Instant, check_instant
 
@@ -47,13 +47,8 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream
     from windrow.engine.refresh_scheduler import Refreshes, RefreshGroup
-    from windrow.engine.tables import TableRecord, TableUpdate
     from windrow.execution.delta_file import WriteTarget
-    from windrow.execution.reports import Closed, Fault, Ingested
-    from windrow.kernels.relational.tables import Values
     from windrow.kernels.shared.request import WindowRequest
-    from windrow.kernels.shared.shared_state import Ledger
-    from windrow.state.manifest import ChunkRef, Manifest, QueryState, StreamState
 
 #: a query that is not due takes in what is new when this many files wait for it
 MOST_WAITING = 32

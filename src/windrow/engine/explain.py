@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from windrow.algebra.explain.brackets import quantity
 from windrow.engine.sharing.script_plan import together
 from windrow.errors import QueryError
-from windrow.language.binder.bound_statements import ExplainQuery, RegisterQuery, RunOnce
+from windrow.language.binder.bound_statements import BoundStatement, ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
 from windrow.physical import plan_query
 from windrow.physical.describe import explained, how_it_runs
 from windrow.redaction import redacted
-from windrow.shedding.agreement import SheddableQuery, agree
+from windrow.shedding.agreement import Agreed, SheddableQuery, agree
 from windrow.shedding.rules import RDROP, ROW_DROP, WINDROP, CannotShed
 from windrow.sinks import check_sink
 from windrow.spark.sources import infer_columns
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 
     from windrow.algebra.explain import Explanation
     from windrow.algebra.plan import Emit
-    from windrow.language.binder.bound_statements import BoundStatement
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
-    from windrow.shedding.agreement import Agreed
 
 #: columns, or columns and options, as they stand in CREATE STREAM or CREATE TABLE
 Declared = str | tuple[str, str]

@@ -6,7 +6,7 @@ marked, and never part of what sinks get.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -16,16 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.algebra.aggregates.numbers import WIDE
-from windrow.algebra.expressions import Call, ColumnRef, Literal, WindowBound
+from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.operators import Aggregate, Filter, Limit, Project
 from windrow.engine.output.schema import published_schema
 from windrow.errors import QueryError
 from windrow.shedding.agreement import final_grid
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from windrow.algebra.expressions import Expression
     from windrow.algebra.plan import Emit
     from windrow.shedding.phases import Phases
     from windrow.windows.grid import SlideGrid

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Self
 from windrow.engine.engine import Arrival, Engine, SourceChanged, WatermarkAdvance, sealed
 from windrow.engine.engine import Event as Told
 from windrow.errors import DataError, SourceError, StateError, WindrowError
-from windrow.spark.sources.source import Begun
+from windrow.spark.sources.source import Begun, Offsets
 from windrow.state.crash import crash_point
 from windrow.state.manifest import SourceState
 from windrow.state.names import file_name
@@ -37,7 +37,6 @@ from windrow.windows.punctuation import OrderedPer
 
 if TYPE_CHECKING:
     from windrow.spark.sources import Source
-    from windrow.spark.sources.source import Offsets
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -18,8 +18,8 @@ from windrow.algebra.canonical import plan_of
 from windrow.algebra.explain.brackets import quantity
 from windrow.algebra.explain.facts import repetition
 from windrow.algebra.operators import Aggregate
-from windrow.algebra.plan import Scan, Window
-from windrow.engine.records import QueryRecord, query_text
+from windrow.algebra.plan import Emit, Scan, Window
+from windrow.engine.records import QueryRecord, StreamRecord, query_text
 from windrow.errors import QueryError, StateError
 from windrow.execution.bundle import Bundle
 from windrow.language.catalog import StandingQuery
@@ -31,8 +31,6 @@ from windrow.windows.punctuation import NoPolicy
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.definition import Definition
     from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.plan import Emit
-    from windrow.engine.records import StreamRecord
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
     from windrow.state.manifest import QueryState

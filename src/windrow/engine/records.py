@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.canonical import canonical_text, thing_of
-from windrow.algebra.catalog import Late, Stream
+from windrow.algebra.catalog import Late, Stream, Table
 from windrow.algebra.expressions import Field, Schema
 from windrow.engine.sharing.common_subplans import Membership, as_member
 from windrow.errors import QueryError, StateError
@@ -22,7 +22,6 @@ from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.progress import Progress
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Table
     from windrow.execution.bundle import Bundle
     from windrow.language.catalog import StandingQuery
     from windrow.physical import PhysicalPlan

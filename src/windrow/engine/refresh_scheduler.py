@@ -17,17 +17,17 @@ moves on in one step, as if one large batch had come, and tells of the newest wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.operators import Except, Exists, Union
-from windrow.algebra.plan import Subquery, Window
+from windrow.algebra.plan import Plan, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.clock import FOREVER, PaneClock
-from windrow.physical.units import SlidingUnit
+from windrow.physical.units import GeneralUnit, SlidingUnit, Unit
 from windrow.sharing.schedule import (
     Lateness,
     Measured,
@@ -38,23 +38,17 @@ from windrow.sharing.schedule import (
     by_period,
     hybrid,
 )
-from windrow.windows.domain import INFINITY
+from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.element import Element
 from windrow.windows.grid import Grid, SlideGrid
-from windrow.windows.spec import OwnInterval
+from windrow.windows.spec import OwnInterval, WindowSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Mapping
-
-    from windrow.algebra.plan import Plan
     from windrow.engine.records import QueryRecord
     from windrow.kernels.panes.cuts import Cut
     from windrow.kernels.relational.clock import Clock
     from windrow.kernels.shared.request import WindowRequest
     from windrow.kernels.shared.shared_state import Ledger
-    from windrow.physical.units import GeneralUnit, Unit
-    from windrow.windows.domain import Instant
-    from windrow.windows.spec import WindowSpec
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.engine.query_start import recorded
-from windrow.engine.records import stream_of
+from windrow.engine.records import QueryRecord, stream_of
 from windrow.engine.sharing.shared_state import Common
 from windrow.engine.tables import table_of
 from windrow.errors import QueryError, StateError
@@ -27,7 +27,7 @@ from windrow.kernels.state import PANE, State, joined
 from windrow.physical.native_sql import native_ledger, native_query
 from windrow.physical.rescale import RowStates, Shards, by_keys, cannot_rescale
 from windrow.physical.units import SlidingUnit
-from windrow.state.chunk import chunk_writer
+from windrow.state.chunk import Key, chunk_writer
 from windrow.state.crash import crash_point
 from windrow.state.names import DRIVER
 from windrow.state.reader import open_chunk
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from windrow.algebra.types import DataType
-    from windrow.engine.records import QueryRecord
-    from windrow.state.chunk import Key
     from windrow.state.log import CommitLog
     from windrow.state.manifest import ChunkRef, Manifest
 

@@ -12,13 +12,12 @@ from windrow.algebra.explain.brackets import policy, resolution_text
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.engine.gaps import all_gaps
 from windrow.errors import QueryError
-from windrow.language.catalog import StandingArchive, StandingQuery
+from windrow.language.catalog import Catalog, Entry, StandingArchive, StandingQuery
 
 if TYPE_CHECKING:
     from windrow.algebra.types import DataType
     from windrow.engine.archives.view import ArchiveView
     from windrow.engine.views import Query, StreamView, TableView
-    from windrow.language.catalog import Catalog, Entry
 
 _QUERIES = pa.schema(
     [

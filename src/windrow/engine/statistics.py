@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from windrow.algebra.canonical import canonical_text
-from windrow.algebra.expressions import ColumnRef
+from windrow.algebra.expressions import ColumnRef, Expression
 from windrow.algebra.operators import Filter, Project
-from windrow.algebra.plan import Scan, Window
+from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import Kind
 from windrow.execution.relational import OF, states_of
 from windrow.kernels.relational.state_transfer import held_rows
@@ -39,8 +39,6 @@ from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
-    from windrow.algebra.expressions import Expression
-    from windrow.algebra.plan import Emit, Plan
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.state.manifest import Manifest
     from windrow.state.store import Store

@@ -16,7 +16,7 @@ Keeps tables what their sources say: looks whether there is news, and makes it a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +24,12 @@ from windrow.algebra.catalog import Table, TableKind
 from windrow.engine.records import schema_of
 from windrow.errors import DataError, StateError
 from windrow.kernels.relational.signed_rows import FOREVER
-from windrow.kernels.relational.tables import TableContents
+from windrow.kernels.relational.tables import TableContents, Values
 from windrow.state.manifest import SourceState, StreamState, read_instant, write_instant
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from windrow.engine.engine import Engine
-    from windrow.kernels.relational.tables import Values
     from windrow.spark.sources.table_source import TableSource
 
 

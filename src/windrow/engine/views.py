@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar
 
@@ -23,21 +23,20 @@ from windrow.engine.explain import described, what_it_saves
 from windrow.engine.gaps import gap_table, with_gaps
 from windrow.engine.output.schema import published, published_schema, rows_schema
 from windrow.engine.sharing.script_plan import with_sharing
-from windrow.engine.tables import BEGINNING
+from windrow.engine.tables import BEGINNING, TableRecord
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.kernels.columnar.columns import frame_of
 from windrow.kernels.panes.subtract_on_evict import CELLS, DISTINCT, Differences, is_buffered
 from windrow.kernels.shared.value_counts import seen_of
 from windrow.optimizer.cost.model import total_cost
 from windrow.optimizer.optimizer import RULES_ALONE
-from windrow.physical.units import GeneralUnit
+from windrow.physical.units import GeneralUnit, Unit
 from windrow.sinks import MemorySink
 from windrow.spark.failures import job_failed
 from windrow.state.shard import Shard
-from windrow.windows.domain import INFINITY, Domain
+from windrow.windows.domain import INFINITY, Domain, Instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from decimal import Decimal
 
     import pandas as pd
@@ -49,14 +48,11 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord, StreamRecord
-    from windrow.engine.tables import TableRecord
     from windrow.kernels.panes.program import Level
     from windrow.language.catalog import StandingQuery
-    from windrow.physical.units import Unit
     from windrow.spark.frames import DataFrame, SparkSession
     from windrow.state.manifest import Facts, Manifest
     from windrow.state.store import Store
-    from windrow.windows.domain import Instant
 
 
 #: between the name of a query and that of its operator, in the names that chunks have for parts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from windrow.execution.malformed_rows import MALFORMED
-from windrow.windows.domain import ROW_NUM
+from windrow.windows.domain import ROW_NUM, Instant
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
     from windrow.kernels.intake import Known
     from windrow.kernels.shared.shared_state import Ledger
-    from windrow.windows.domain import Instant
 
 
 def plain_names(schema: Schema) -> list[str]:

@@ -15,9 +15,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.execution.delta_file import Spool, key_types, open_files, tables_of
+from windrow.execution.delta_file import Spool, WriteTarget, key_types, open_files, tables_of
 from windrow.execution.ingest import archived_section, lived_rows
-from windrow.execution.relational import OF, Moving, ShardEpoch, admitted, advance, replanned
+from windrow.execution.relational import OF, Host, Moving, ShardEpoch, admitted, advance, replanned
 from windrow.execution.reports import (
     DONE,
     ROUTED,
@@ -29,7 +29,7 @@ from windrow.execution.reports import (
     timed,
     undisturbed,
 )
-from windrow.execution.shared import operator_of, sheets_of
+from windrow.execution.shared import Seed, SharedWork, operator_of, sheets_of
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
@@ -37,18 +37,14 @@ from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.shared import kernel as shared_kernel
 from windrow.kernels.shared.request import instants
 from windrow.kernels.state import Delta, State, without
-from windrow.physical.units import SlidingUnit
+from windrow.physical.units import GeneralUnit, SlidingUnit
 from windrow.state.names import OUTBOX
 from windrow.state.shard import Shard, change_shard
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
-    from windrow.execution.delta_file import WriteTarget
-    from windrow.execution.relational import Host
-    from windrow.execution.shared import Seed, SharedWork
     from windrow.kernels.panes.program import Level
-    from windrow.physical.units import GeneralUnit
     from windrow.state.manifest import ChunkRef
     from windrow.windows.grid import SlideGrid
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from windrow.algebra.expressions import Field, Schema
 from windrow.errors import DataError, WindrowError
 from windrow.execution.arrivals import as_declared, parted
-from windrow.execution.delta_file import FEED, Spool, put_tables
+from windrow.execution.delta_file import FEED, Spool, WriteTarget, put_tables
 from windrow.execution.kept_rows import KeptWriter
 from windrow.execution.malformed_rows import MALFORMED, letters, stray_letters
 from windrow.execution.relational import RowsGathering
@@ -27,23 +27,20 @@ from windrow.execution.shared import LedgerGathering
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.kernels.columnar.hashing import split
-from windrow.kernels.intake import Intake, Observed, moments_of
+from windrow.kernels.intake import Intake, Known, Observed, moments_of
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.relational.signed_rows import VE, VS, N
 from windrow.physical.native_sql import BEGIN, COUNT, GREATEST, NO_ROW, SHED, Feed, native_query
 from windrow.physical.units import SlidingUnit
 from windrow.state.names import OUTBOX, RESERVED
-from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, too_far
+from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, Instant, too_far
 from windrow.windows.progress import Batch
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.execution.bundle import Bundle
-    from windrow.execution.delta_file import WriteTarget
-    from windrow.kernels.intake import Known
     from windrow.kernels.panes.program import PaneProgram
     from windrow.kernels.shared.shared_state import Ledger
-    from windrow.windows.domain import Instant
 
 # ------------------------------------------------------------ needless rows
 #

@@ -16,26 +16,23 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from windrow.algebra.catalog import PSEUDO_COLUMNS
+from windrow.algebra.catalog import PSEUDO_COLUMNS, Stream
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.types import Kind
 from windrow.errors import DataError, StateError
 from windrow.execution.arrivals import as_declared
 from windrow.execution.reports import DONE, Ingested, message, undisturbed
 from windrow.kernels.columnar.columns import frame_from_arrow, polars_type
-from windrow.kernels.intake import Intake
+from windrow.kernels.intake import Intake, Known
 from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef, Facts
 from windrow.state.names import CHUNKS, DRIVER, new_chunk_name
 from windrow.state.reader import chunk_missing
-from windrow.state.store import damaged, explained
+from windrow.state.store import Store, damaged, explained
 from windrow.windows.domain import ARRIVAL_TS
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
     from windrow.execution.delta_file import WriteTarget
-    from windrow.kernels.intake import Known
-    from windrow.state.store import Store
 
 #: the only part of such a file, and rows that are written together
 ROWS, _ROWS_PER_GROUP = "rows", 1 << 16

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.execution.arrivals import Few
+from windrow.execution.arrivals import Arrived, Few
 from windrow.execution.ingest import RowsTask
-from windrow.execution.reports import DONE, contents, late_section
+from windrow.execution.reports import DONE, Closed, Ingested, contents, late_section
 
 if TYPE_CHECKING:
-    from windrow.execution.arrivals import Arrived
     from windrow.execution.close import CloseTask
     from windrow.execution.delta_file import WriteTarget
-    from windrow.execution.reports import Closed, Ingested
 
 #: state and new panes of at most this many bytes, of at most so many queries, are moved on here
 SMALL_STATE, FEW_QUERIES = 8 << 20, 8

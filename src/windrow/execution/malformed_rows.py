@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from windrow.algebra.catalog import EPOCHS, form_text, split_form
+from windrow.algebra.catalog import EPOCHS, Stream, Table, form_text, split_form
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind, parse_type
 from windrow.errors import WindrowError
@@ -28,11 +28,8 @@ from windrow.kernels.intake import off_grid
 from windrow.state.names import RESERVED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import polars as pl
 
-    from windrow.algebra.catalog import Stream, Table
 
 #: the column that tells of rows that are none: NULL in all others, empty where nobody asks what is wrong
 MALFORMED = "__malformed"

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.execution.delta_file import QUERY, TABLE
-from windrow.execution.reports import fault_of
+from windrow.execution.delta_file import QUERY, TABLE, Spool
+from windrow.execution.reports import Fault, fault_of
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
-from windrow.kernels.relational.common_subplans import Parts
+from windrow.kernels.relational.common_subplans import Parts, SubplanStep
 from windrow.kernels.relational.emit.evaluation import WAITING
 from windrow.kernels.relational.program import News, RelationalProgram
 from windrow.kernels.relational.state_transfer import begun_over, rebuilt
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.execution.bundle import Bundle, Team
-    from windrow.execution.delta_file import Spool
-    from windrow.execution.reports import Fault
     from windrow.kernels.intake import Known
     from windrow.kernels.relational.clock import Clock
-    from windrow.kernels.relational.common_subplans import SubplanStep
     from windrow.kernels.state import State
     from windrow.physical.units import GeneralUnit
     from windrow.state.chunk import Key

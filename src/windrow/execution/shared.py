@@ -13,23 +13,19 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from windrow.algebra.expressions import TRUE
-from windrow.execution.delta_file import FEED, QUERY
+from windrow.execution.delta_file import FEED, QUERY, Spool
 from windrow.execution.reports import Fault, fault_of
-from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.aggregates.value_tables import SUB_WINDOW
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.panes.pane_tables import merge_panes
-from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, Lifting, Sheet
-from windrow.kernels.state import PANE, ROWS, gathered
+from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, Ledger, Lifting, SharedEpoch, Sheet
+from windrow.kernels.state import PANE, ROWS, State, gathered
 from windrow.physical.native_sql import native_ledger
 
 if TYPE_CHECKING:
-    from windrow.execution.delta_file import Spool
-    from windrow.kernels.aggregates.measures import Measures
     from windrow.kernels.panes.program import Level, PaneProgram
-    from windrow.kernels.shared.shared_state import Ledger, SharedEpoch
-    from windrow.kernels.state import State
     from windrow.state.manifest import ChunkRef
     from windrow.state.reader import OpenChunk
 

@@ -51,7 +51,7 @@ from windrow.errors import DataError, nearest
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.intake import Intake, Known
-from windrow.kernels.panes.program import PaneProgram
+from windrow.kernels.panes.program import Level, PaneProgram
 from windrow.kernels.relational.build import lag_of, reports_alone
 from windrow.kernels.relational.clock import Timing
 from windrow.kernels.relational.emit.emission import AT, OP
@@ -65,7 +65,6 @@ from windrow.windows.domain import INFINITY, Instant
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.kernels.panes.program import Level
 
 Values: TypeAlias = tuple[Any, ...]
 

@@ -25,7 +25,7 @@ from windrow.language.binder.bound_statements import BoundStatement, DeclareStre
 from windrow.language.binder.queries import bind_query
 from windrow.language.binder.statements import bind_statement
 from windrow.language.catalog import Catalog
-from windrow.language.once import bind_once
+from windrow.language.once import Once, bind_once
 from windrow.language.parse import parse_query, parse_script
 from windrow.language.shape import has_room, roomy, too_deep
 from windrow.language.syntax import SelectOnce
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
-    from windrow.language.once import Once
 
 __all__ = ["Catalog", "compile_once", "compile_query", "compile_script", "declare_stream", "declare_table"]
 

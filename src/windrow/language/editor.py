@@ -13,9 +13,8 @@ Statements are looked at one by one, so that one that is not finished hides noth
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra.catalog import Stream, Table
@@ -25,9 +24,6 @@ from windrow.errors import QueryError, Span, WindrowError
 from windrow.language.catalog import Catalog, Readable, kind_of
 from windrow.language.compile import compile_query, compile_script
 from windrow.language.tokens import Token, TokenKind, scan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 #: windows as they stand after a stream
 FORMS = {

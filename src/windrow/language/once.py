@@ -25,7 +25,7 @@ from windrow.algebra.catalog import Stream, Table, instant_type
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.functions.calendar import date_text, timestamp_text
 from windrow.algebra.functions.refusals import CLOCK_WORDS
-from windrow.algebra.plan import StreamWord
+from windrow.algebra.plan import Emit, StreamWord
 from windrow.errors import QueryError
 from windrow.language.binder.queries import bind_relation
 from windrow.language.lift_literals import Cursor
@@ -47,7 +47,6 @@ from windrow.windows.bracket import WindowClause
 from windrow.windows.domain import ARRIVAL_TS
 
 if TYPE_CHECKING:
-    from windrow.algebra.plan import Emit
     from windrow.language.catalog import Catalog, StandingQuery
 
 LATEST, WINDOW = "LATEST", "WINDOW"

@@ -50,7 +50,7 @@ from windrow.algebra.operators import (
     Unnest,
 )
 from windrow.algebra.over import Over
-from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.language.binder.names import call_sql, describe
 from windrow.language.parse import parse_expression
@@ -59,8 +59,6 @@ from windrow.language.vocabulary import RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from windrow.algebra.plan import Emit
 
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

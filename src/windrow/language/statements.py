@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.archive.declaration import ALLOCATIONS, Declaration
 from windrow.archive.layout import Mix, SaidOfLayout
-from windrow.errors import QueryError, nearest
+from windrow.errors import QueryError, Span, nearest
 from windrow.language.columns import declared_columns, read_stream_options, with_watermark
 from windrow.language.lift_literals import Cursor
 from windrow.language.once import read_once
@@ -45,7 +45,6 @@ from windrow.language.syntax import (
 from windrow.language.tokens import TokenKind, Tokens
 
 if TYPE_CHECKING:
-    from windrow.errors import Span
     from windrow.windows.domain import Domain
     from windrow.windows.units import Quantity
 

@@ -26,12 +26,10 @@ from windrow.algebra.plan import Plan, Window
 from windrow.optimizer.movability import is_movable
 from windrow.optimizer.trees import expressions_of, variants
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.spec import OwnInterval
+from windrow.windows.spec import OwnInterval, WindowSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from windrow.windows.spec import WindowSpec
 
 
 def merge_windows(plan: Plan) -> Plan:

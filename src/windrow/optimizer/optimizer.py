@@ -30,9 +30,8 @@ Rewritings that may go either way: which plan is cheaper is for `windrow.optimiz
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import Project
@@ -55,9 +54,6 @@ from windrow.optimizer.reorder_joins import reorder_joins
 from windrow.optimizer.simplify_predicates import simplify_predicates
 from windrow.optimizer.trees import as_query, expressions_of, own_nodes, reads_bounds
 from windrow.optimizer.use_panes import use_panes
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 # ------------------------------------------------------------ alternatives
 

@@ -27,7 +27,7 @@ from dataclasses import replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import Expression, conjunction, conjuncts
+from windrow.algebra.expressions import Expression, Schema, conjunction, conjuncts
 from windrow.algebra.operators import (
     Aggregate,
     Distinct,
@@ -49,7 +49,6 @@ from windrow.windows.spec import OwnInterval
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from windrow.algebra.expressions import Schema
 
 Parts = tuple[Expression, ...]
 

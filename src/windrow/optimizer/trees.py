@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import ColumnRef, Expression, WindowBound, conjunction, conjuncts
+from windrow.algebra.expressions import ColumnRef, Expression, Schema, WindowBound, conjunction, conjuncts
 from windrow.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -26,8 +26,6 @@ from windrow.windows.lifetime import LifetimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from windrow.algebra.expressions import Schema
 
 
 def substituted(expression: Expression, values: Mapping[str, Expression]) -> Expression:

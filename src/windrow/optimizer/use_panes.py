@@ -44,10 +44,9 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import make
 from windrow.algebra.expressions import TRUE, Cast, ColumnRef, Expression, Literal
@@ -58,10 +57,6 @@ from windrow.algebra.types import BIGINT, DOUBLE, DataType, Kind, decimal
 from windrow.optimizer.trees import expressions_of, fresh_alias, reads_bounds, variants
 from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _MOST_DIGITS = 28
 _BIG = decimal(20, 0)

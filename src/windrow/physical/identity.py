@@ -25,14 +25,13 @@ from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.physical.planner import Drops, PhysicalPlan
 from windrow.physical.sharing import Sharing
-from windrow.physical.units import GeneralUnit, UnionUnit
+from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit, Unit
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
     from windrow.kernels.aggregates.measures import Measures
     from windrow.kernels.panes.program import Level
-    from windrow.physical.units import SlidingUnit, Unit
 
 #: the place of what is true of all operators of a query
 WHOLE = ""

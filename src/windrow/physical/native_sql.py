@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from windrow.algebra.catalog import Late
+from windrow.algebra.catalog import Late, Stream
 from windrow.algebra.expressions import TRUE, Call, Expression, WindowBound, conjunction
 from windrow.algebra.functions import call, lookup
 from windrow.algebra.functions.sql_text import to_sql
@@ -42,9 +42,6 @@ from windrow.kernels.state import PANE, ROWS
 from windrow.windows.punctuation import NoPolicy, Ordered, Slack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from windrow.algebra.catalog import Stream
     from windrow.kernels.panes.program import PaneProgram
     from windrow.kernels.shared.shared_state import Ledger, Sheet
     from windrow.physical.units import Unit

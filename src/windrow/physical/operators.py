@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import Size
 from windrow.algebra.aggregates.registry import function_of
-from windrow.algebra.operators import Aggregate, Filter, Project, Union
+from windrow.algebra.operators import Aggregate, AggregateCall, Filter, Project, Union
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
 from windrow.kernels.panes.landmark import RunningTotals
 from windrow.kernels.panes.subtract_on_evict import Differences
@@ -21,13 +21,11 @@ from windrow.kernels.relational.durable_names import kind_of
 from windrow.kernels.relational.implementations import placed, report
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
-from windrow.physical.units import GeneralUnit, UnionUnit
+from windrow.physical.units import GeneralUnit, UnionUnit, Unit
 
 if TYPE_CHECKING:
-    from windrow.algebra.operators import AggregateCall
     from windrow.kernels.panes.program import Level, PaneProgram
     from windrow.kernels.relational.program import RelationalProgram
-    from windrow.physical.units import Unit
 
     Path = tuple[int, ...]
 

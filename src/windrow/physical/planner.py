@@ -17,13 +17,12 @@ were costed the cheapest runs that kernels can run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from windrow.algebra.explain import Alternative
-from windrow.algebra.plan import Scan
+from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.optimizer.cost.statistics import Statistics
@@ -31,13 +30,7 @@ from windrow.optimizer.optimizer import Candidate, by_preference, candidates
 from windrow.physical.native_sql import why_from_rows, why_in_workers
 from windrow.physical.operators import PhysicalOperator, operators_of
 from windrow.physical.sharing import Sharing
-from windrow.physical.units import GeneralUnit, SlidingUnit, unit_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from windrow.algebra.plan import Emit
-    from windrow.physical.units import Unit
+from windrow.physical.units import GeneralUnit, SlidingUnit, Unit, unit_of
 
 # ------------------------------------------------------------ physical plan
 #

@@ -22,7 +22,7 @@ import polars as pl
 
 from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, TableJoin
-from windrow.algebra.types import BIGINT
+from windrow.algebra.types import BIGINT, DataType
 from windrow.errors import StateError
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import shards_of, split
@@ -33,14 +33,12 @@ from windrow.kernels.relational.signed_rows import ID
 from windrow.kernels.relational.windows.leaf import WHO
 from windrow.kernels.state import Chunk, State, chunked, joined
 from windrow.physical.partitioning import routed_outputs
-from windrow.physical.units import UnionUnit
+from windrow.physical.units import GeneralUnit, UnionUnit
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Plan
-    from windrow.algebra.types import DataType
     from windrow.kernels.relational.operator import Operator
     from windrow.kernels.relational.program import RelationalProgram
-    from windrow.physical.units import GeneralUnit
 
 __all__ = ["BIGINT", "RowStates", "Shards", "by_keys", "cannot_rescale"]
 

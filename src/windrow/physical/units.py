@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import TableJoin
-from windrow.algebra.plan import Scan
+from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
 from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.panes.query import SlidingQuery
-from windrow.kernels.relational.clock import Timing
+from windrow.kernels.relational.clock import Clock, Timing
 from windrow.kernels.relational.join.ends import telling
 from windrow.kernels.relational.options import Ends, Options
 from windrow.kernels.relational.program import RelationalProgram, UnionProgram, UnionTiming
@@ -27,10 +27,8 @@ from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.plan import Emit
     from windrow.kernels.clock import PaneClock
     from windrow.kernels.intake import Known
-    from windrow.kernels.relational.clock import Clock
 
     Knowns = Mapping[str, Known]
     #: how far each table is

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.catalog import Late, Stream, Table, TableKind
-from windrow.algebra.changes import not_final
+from windrow.algebra.changes import Change, not_final
 from windrow.algebra.finality import group_place
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Scan, Window
@@ -31,7 +31,6 @@ from windrow.windows.progress import Batch, is_late
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from windrow.algebra.changes import Change
     from windrow.algebra.expressions import Expression
 
 

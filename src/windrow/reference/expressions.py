@@ -12,10 +12,10 @@ An expression is compiled once, against the columns of its rows, to a closure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.functions.values import STRICT
@@ -24,9 +24,6 @@ from windrow.algebra.functions.values.casts import caster
 from windrow.algebra.functions.values.comparison import equality, less
 from windrow.algebra.functions.values.strings import locate
 from windrow.algebra.types import DOUBLE, DataType
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 # ------------------------------------------------------------ lazy functions
 #

@@ -31,7 +31,7 @@ from windrow.algebra.operators import (
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Window
 from windrow.reference.expressions import compile_expression
-from windrow.reference.rows import Fact, Values, World
+from windrow.reference.rows import Fact, LeafRows, Values, World
 from windrow.reference.snapshot import PlanSnapshot, elements, grouped, in_order, lives, table_rows, together
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.element import sort_key
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from windrow.algebra.expressions import Expression
-    from windrow.reference.rows import LeafRows
 
 
 @dataclass(frozen=True)

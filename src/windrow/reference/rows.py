@@ -5,7 +5,7 @@ In which sub-window of its window each row is, by the definition: pieces of gcd(
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from math import gcd
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from windrow.algebra.catalog import PSEUDO_COLUMNS
 from windrow.algebra.operators import Filter, Project, Union
-from windrow.algebra.plan import Plan, Scan, Subquery, Window
+from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
 from windrow.reference.expressions import compile_expression
 from windrow.reference.scopes import counting_order
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant, check_instant
@@ -25,10 +25,7 @@ from windrow.windows.rows import RowsWindow
 from windrow.windows.spec import WindowSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windrow.algebra.changes import Change
-    from windrow.algebra.plan import Emit
 
 # ------------------------------------------------------------ world
 

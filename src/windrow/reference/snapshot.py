@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatchmethod
 from itertools import product
@@ -42,17 +42,13 @@ from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Plan, TableScan, Window
 from windrow.reference import aggregates
 from windrow.reference.expressions import WindowContext, compile_expression
-from windrow.reference.rows import Fact, Values, World
+from windrow.reference.rows import Fact, LeafRows, Values, World
 from windrow.reference.scopes import last_slide, members
-from windrow.windows.domain import INFINITY
+from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.element import sort_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from windrow.algebra.expressions import Expression
-    from windrow.reference.rows import LeafRows
-    from windrow.windows.domain import Instant
 
 
 def estimate(rows: Iterable[tuple[int, int]], at: int, length: int, error: float) -> int | None:

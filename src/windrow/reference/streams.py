@@ -25,7 +25,7 @@ from windrow.algebra.plan import Emit, Plan, StreamWord, Window
 from windrow.errors import DataError
 from windrow.reference.expressions import WindowContext
 from windrow.reference.pieces import IntervalRow, Pieces, counted
-from windrow.reference.rows import LeafRows, RowsBelow
+from windrow.reference.rows import LeafRows, RowsBelow, Values, World
 from windrow.reference.scopes import moving_values
 from windrow.reference.snapshot import PlanSnapshot
 from windrow.windows.domain import INFINITY, Instant
@@ -36,7 +36,6 @@ from windrow.windows.slide_by_tuple import SlideByTupleWindow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from windrow.reference.rows import Values, World
     from windrow.windows.element import Report
 
 

@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from windrow.server.answers import ReadPosition
+from windrow.server.answers import Part, ReadPosition
 from windrow.server.formats import as_json, as_json_rows, columns_of
 from windrow.server.watch import steady
 
 if TYPE_CHECKING:
     from windrow.engine.views import Query
     from windrow.server.access import Receive, Scope, Send
-    from windrow.server.answers import Part
     from windrow.server.service import Service
 
 #: seconds between two signs of life

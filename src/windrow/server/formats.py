@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from windrow.algebra.types import Kind
+from windrow.algebra.types import DataType, Kind
 from windrow.algebra.values import canonical_row
 from windrow.engine.output.schema import published, rows_schema
 from windrow.errors import DataError, nearest
@@ -24,7 +24,6 @@ from windrow.sinks.json_rows import json_line, json_rows
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
-    from windrow.algebra.types import DataType
 
 JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 LINES = "application/x-ndjson"

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Self
 import uvicorn
 
 from windrow.errors import StateError
-from windrow.server.access import AccessTokens, is_loopback
+from windrow.server.access import AccessTokens, Guard, is_loopback
 from windrow.server.app import create_app
-from windrow.server.service import Service
+from windrow.server.service import ClientLimits, Service
 
 if TYPE_CHECKING:
-    from windrow.server.access import Guard
-    from windrow.server.service import ClientLimits
     from windrow.session import Windrow
 
 #: seconds that clients have when the server ends

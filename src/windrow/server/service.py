@@ -35,7 +35,7 @@ from windrow.language.editor import suggestions
 from windrow.language.once import Once
 from windrow.language.parse import parse_script
 from windrow.redaction import redacted
-from windrow.server.answers import AnswerLog, LoggedSink, ReadPosition
+from windrow.server.answers import AnswerLog, LoggedSink, Part, ReadPosition
 from windrow.server.formats import as_json_rows, columns_of, read_rows
 from windrow.server.watch import Watch, plain, steady
 from windrow.state.names import STATEMENTS
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from windrow.engine.adhoc.select import Asked
     from windrow.engine.views import Query, StreamView
     from windrow.language.binder.bound_statements import BoundStatement
-    from windrow.server.answers import Part
     from windrow.session import Windrow
 
 # ------------------------------------------------------------ runner

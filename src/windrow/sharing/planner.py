@@ -21,7 +21,7 @@ from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.shared.shared_state import terms_of
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
 from windrow.sharing.groups import QueryShare, SharingPlan, groups_of
-from windrow.sharing.predicates import Relevant, predicate_of
+from windrow.sharing.predicates import Predicate, Relevant, predicate_of
 from windrow.sharing.questions import MOST_INTERVALS, Need, QueryNeeds, question_of
 from windrow.sharing.rules import MOST_PROBED, combined, holds_joins, holds_windows, relevant_synopses
 from windrow.sharing.synopses import (
@@ -35,9 +35,6 @@ from windrow.sharing.synopses import (
     expected_together,
 )
 from windrow.windows.ranges import RangeWindow
-
-if TYPE_CHECKING:
-    from windrow.sharing.predicates import Predicate
 
 # ------------------------------------------------------------ joins
 #

@@ -42,19 +42,16 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from windrow.algebra.expressions import TRUE, Call, Cast, ColumnRef, Expression, Literal, disjunction
 from windrow.algebra.predicates import disjunctive_form
 from windrow.algebra.types import BOOLEAN, DataType, Kind, parse_type
 from windrow.errors import QueryError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 #: a value's place in the order of values: NaN is the greatest
 Place = tuple[bool, Any]

@@ -20,7 +20,7 @@ from windrow.algebra.expressions import Expression, conjunction, conjuncts
 from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import GROUPS, Measures
-from windrow.kernels.aggregates.value_tables import Listed
+from windrow.kernels.aggregates.value_tables import Cells, Listed
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.answers import PaneAnswers
 from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
@@ -30,7 +30,6 @@ from windrow.sharing.synopses import Family, SharedGrid, Wanted
 
 if TYPE_CHECKING:
     from windrow.kernels.aggregates.partials import Partial
-    from windrow.kernels.aggregates.value_tables import Cells
 
 #: windows of more intervals than these are cut in two per slide instead, each query for itself
 MOST_INTERVALS = 4096

@@ -38,24 +38,18 @@ takes those at its own instants. Over joins it runs as the other does (`moving_o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.base import Size
 from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Plan, Scan, Window
-from windrow.sharing.predicates import Relevant, find_cover, find_difference, find_disjoint_cover
+from windrow.sharing.predicates import Predicate, Relevant, find_cover, find_difference, find_disjoint_cover
 from windrow.sharing.synopses import Held, SynopsisKind, Wanted
 from windrow.windows.grid import SlideGrid
 from windrow.windows.panes import sub_windows_of
 from windrow.windows.ranges import RangeWindow
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from windrow.sharing.predicates import Predicate
 
 #: lengths of windows, of one query, in intervals of a synopsis
 Lengths = tuple[int, ...]

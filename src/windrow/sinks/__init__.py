@@ -6,19 +6,14 @@ touching it. A sink is given deliveries (`delivery`): the rows of one commit, pe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.sinks.callback import Callback
 from windrow.sinks.console import ConsoleSink
-from windrow.sinks.delivery import Delivery, Hook, Opening, Sink, SinkUrl, no_hook, sink_failed
+from windrow.sinks.delivery import Delivery, Hook, Opening, Sink, SinkUrl, UrlSink, no_hook, sink_failed
 from windrow.sinks.delta import DeltaSink
 from windrow.sinks.files import FilesSink
 from windrow.sinks.kafka import KafkaSink
 from windrow.sinks.memory import MemorySink
-
-if TYPE_CHECKING:
-    from windrow.sinks.delivery import UrlSink
 
 SCHEMES: dict[str, type[UrlSink]] = {
     "console": ConsoleSink,

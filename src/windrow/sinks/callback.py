@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from windrow.errors import SinkError
-from windrow.sinks.delivery import KEPT, Sink
-
-if TYPE_CHECKING:
-    from windrow.sinks.delivery import Delivery
+from windrow.sinks.delivery import KEPT, Delivery, Sink
 
 
 class Callback(Sink):

@@ -6,13 +6,12 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
-from windrow.sinks.delivery import Sink, explained
+from windrow.sinks.delivery import Delivery, Opening, Sink, SinkUrl, explained
 from windrow.sinks.json_rows import is_number, json_line, json_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windrow.sinks.delivery import Delivery, Opening, SinkUrl
 
 SHOWN = 20
 

@@ -11,21 +11,18 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self, TypeAlias
+from typing import Any, BinaryIO, Protocol, Self, TypeAlias
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from windrow.credentials import refuse_literals
 from windrow.errors import QueryError, SinkError, WindrowError, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 # ------------------------------------------------------------ failures
 #

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import pyarrow as pa
 
-from windrow.sinks.delivery import Sink
-
-if TYPE_CHECKING:
-    from windrow.sinks.delivery import Delivery, Opening, SinkUrl
+from windrow.sinks.delivery import Delivery, Opening, Sink, SinkUrl
 
 
 class MemorySink(Sink):

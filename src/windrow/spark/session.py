@@ -10,12 +10,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyspark
@@ -26,9 +26,6 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from windrow.errors import StateError, WindrowError
 from windrow.spark.failures import job_failed
 from windrow.spark.java import JavaHome, find_java
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _THIS_MACHINE = "127.0.0.1"
 #: the host's own name need not resolve, as in many containers; on a cluster others have to find it

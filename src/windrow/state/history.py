@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from windrow.errors import StateError
 from windrow.state.manifest import Manifest
 from windrow.state.names import CHUNKS, COMMITS, FLOOR, OUTBOX, ChunkName, commit_name, commit_number
-from windrow.state.store import RESTORE, damaged
+from windrow.state.store import RESTORE, Store, damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windrow.state.store import Store
 
 #: a listing taken while commits come and go may show a gap, or a manifest just removed: look again
 _ATTEMPTS = 5

@@ -30,13 +30,12 @@ from windrow.state.owner import (
     write_released,
 )
 from windrow.state.reader import chunk_missing
-from windrow.state.store import RESTORE
+from windrow.state.store import RESTORE, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from windrow.state.filelock import Lock
-    from windrow.state.store import Store
 
 # ------------------------------------------------------------ leases
 #

@@ -14,17 +14,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
 from math import isinf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.state.store import damaged, too_new, too_old
 from windrow.windows.domain import INFINITY, Instant
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 # ------------------------------------------------------------ references
 #

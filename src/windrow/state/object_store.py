@@ -37,13 +37,12 @@ from windrow.errors import QueryError, StateError
 from windrow.state.block_cache import BlockCache, mapped
 from windrow.state.crash import crash_point
 from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
-from windrow.state.store import LocalStore, check_name, explained, foreign
+from windrow.state.store import LocalStore, Store, check_name, explained, foreign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from windrow.state.filelock import Lock
-    from windrow.state.store import Store
 
 #: objects are read and cached in parts of this size; what is smaller is read at once
 BLOCK = 8 << 20

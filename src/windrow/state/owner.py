@@ -26,14 +26,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from windrow.errors import StateError
 from windrow.state.names import OWNERS, lease_name, owner_epoch, owner_name, released_name
-from windrow.state.store import damaged
-
-if TYPE_CHECKING:
-    from windrow.state.store import Store
+from windrow.state.store import Store, damaged
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,10 @@ import pyarrow as pa
 from windrow.errors import StateError
 from windrow.state.chunk import FORMAT, HEAD, MAGIC, MARK, PACK, TRAILER, Section, TableSlice, root_checksum
 from windrow.state.manifest import ChunkRef
-from windrow.state.store import RESTORE, damaged, too_new
+from windrow.state.store import RESTORE, Contents, Store, damaged, too_new
 
 if TYPE_CHECKING:
     from windrow.state.chunk import Key
-    from windrow.state.store import Contents, Store
 
 
 class OpenChunk:

@@ -17,7 +17,7 @@ import secrets
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Protocol
@@ -31,7 +31,6 @@ from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
 
 
 #: a damaged or lost file cannot be mended here; every such error ends with this

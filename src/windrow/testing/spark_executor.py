@@ -12,10 +12,10 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from windrow.algebra.catalog import Late, instant_type
+from windrow.algebra.catalog import Late, Stream, instant_type
 from windrow.algebra.changes import Change, not_final
 from windrow.algebra.expressions import Field, Schema
-from windrow.algebra.plan import Scan, TableScan
+from windrow.algebra.plan import Emit, Scan, TableScan
 from windrow.algebra.types import STRING, DataType
 from windrow.algebra.values import canonical_rows, instant
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from windrow.algebra.catalog import Stream
-    from windrow.algebra.plan import Emit
 
 Values = tuple[Any, ...]
 QUERY = "query"

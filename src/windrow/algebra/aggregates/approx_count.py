@@ -45,18 +45,14 @@ exponential histograms of Datar, Gionis, Indyk and Motwani (2002) do; its marks 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from windrow.algebra.aggregates.base import AggregateFunction
+from windrow.algebra.aggregates.base import AggregateFunction, Types
 from windrow.algebra.aggregates.constants import error_of
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.types import BIGINT, DataType
 from windrow.errors import DataError, QueryError
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
-
 
 LEAST_ERROR: Final = 1e-5
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Gray, Size
+from windrow.algebra.aggregates.base import AggregateFunction, Gray, Size, Types
 from windrow.algebra.aggregates.constants import error_of, refuse_nested
 from windrow.algebra.aggregates.hashing import hash64
 from windrow.algebra.types import BIGINT, DataType
@@ -24,7 +24,6 @@ from windrow.algebra.types import BIGINT, DataType
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from windrow.algebra.aggregates.base import Types
 
 #: the rank of each register that is not empty, by register
 Registers = tuple[tuple[int, int], ...]

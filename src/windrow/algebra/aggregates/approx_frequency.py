@@ -18,18 +18,14 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from windrow.algebra.aggregates.base import Differential, Gray, Size
+from windrow.algebra.aggregates.base import Differential, Gray, Size, Types
 from windrow.algebra.aggregates.constants import error_of, refuse_nested
 from windrow.algebra.aggregates.hashing import chained, hash64
-from windrow.algebra.aggregates.multiset import Counting, Counts
+from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import QueryError
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
-    from windrow.algebra.aggregates.multiset import Multiset
 
 LINES = 5
 LEAST_ERROR = 1e-6

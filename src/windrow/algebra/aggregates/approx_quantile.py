@@ -14,17 +14,13 @@ exact bucket function in place of a logarithm). NaN is the greatest value, as in
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates.base import Differential, Gray, Size
+from windrow.algebra.aggregates.base import Differential, Gray, Size, Types
 from windrow.algebra.aggregates.constants import error_of, fraction_of
-from windrow.algebra.aggregates.multiset import Counting, Counts
+from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.numbers import numeric
 from windrow.algebra.types import DOUBLE, DataType
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
-    from windrow.algebra.aggregates.multiset import Multiset
 
 LEAST_ERROR = 1e-6
 #: the octaves of doubles: the exponents `frexp` gives are −1073 … 1024

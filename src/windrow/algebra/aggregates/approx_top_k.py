@@ -22,17 +22,14 @@ saving). Where a window has no sub-windows, all its rows are kept anyway, and it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates.base import Differential, Gray, Size
+from windrow.algebra.aggregates.base import Differential, Gray, Size, Types
 from windrow.algebra.aggregates.constants import refuse_nested, whole_of
 from windrow.algebra.aggregates.frequent import OPEN, THRESHOLD, with_lists
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored, sortable
 from windrow.algebra.types import BIGINT, DataType, array, struct
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 
 class ApproxTopK(Counting):

@@ -14,15 +14,12 @@ Decimal('0.066667')
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates.base import Gray
+from windrow.algebra.aggregates.base import Gray, Types
 from windrow.algebra.aggregates.numbers import WIDE, checked, half_up, numeric
 from windrow.algebra.aggregates.sum import Sum, Total
 from windrow.algebra.types import DOUBLE, MAX_PRECISION, DataType, Kind, decimal
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 
 class Average(Sum):

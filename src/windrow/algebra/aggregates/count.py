@@ -7,13 +7,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Differential
+from windrow.algebra.aggregates.base import AggregateFunction, Differential, Types
 from windrow.algebra.types import BIGINT, DataType
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 
 class Count(AggregateFunction):

@@ -11,14 +11,11 @@ which loses no digits to means far from zero. Pairs with a NULL are ignored; all
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Gray
+from windrow.algebra.aggregates.base import AggregateFunction, Gray, Types
 from windrow.algebra.types import DOUBLE, DataType
 from windrow.errors import QueryError
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 #: n, mean of x, mean of y, Σ(x−x̄)², Σ(y−ȳ)², Σ(x−x̄)(y−ȳ)
 CoMoments = tuple[int, float, float, float, float, float]

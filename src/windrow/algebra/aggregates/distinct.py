@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from windrow.algebra.aggregates.base import Size
+from windrow.algebra.aggregates.base import AggregateFunction, Size, Types
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored, sortable
 from windrow.errors import QueryError
 
 if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import AggregateFunction, Types
     from windrow.algebra.types import DataType
 
 

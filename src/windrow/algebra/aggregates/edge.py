@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Gray
+from windrow.algebra.aggregates.base import AggregateFunction, Gray, Types
 from windrow.algebra.aggregates.order import restored, sortable
 
 if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
     from windrow.algebra.types import DataType
 
 Edge = tuple[tuple[Any, ...], Any] | None

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import AggregateFunction
+from windrow.algebra.aggregates.base import AggregateFunction, Types
 from windrow.algebra.aggregates.order import restored, sortable
 
 if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
     from windrow.algebra.types import DataType
 
 

@@ -29,16 +29,13 @@ True
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates.base import Differential, Gray, Size
+from windrow.algebra.aggregates.base import Differential, Gray, Size, Types
 from windrow.algebra.aggregates.constants import refuse_nested, whole_of
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored, sortable
 from windrow.algebra.types import BIGINT, DataType, array, struct
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 #: in the order of their keys
 THRESHOLD, LISTED, OPEN = (0,), 1, 2

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.multiset import Counting, Counts
+from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored, sortable
 from windrow.algebra.types import STRING, DataType, Kind, array
 from windrow.errors import QueryError
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from windrow.algebra.aggregates.base import Types
-    from windrow.algebra.aggregates.multiset import Multiset
 
 
 class InOrder(Counting):

@@ -15,15 +15,12 @@ False
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction
+from windrow.algebra.aggregates.base import AggregateFunction, Types
 from windrow.algebra.aggregates.extremum import Max, Min
 from windrow.algebra.types import BOOLEAN, DataType, Kind
 from windrow.errors import QueryError
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 
 class BitOr(AggregateFunction):

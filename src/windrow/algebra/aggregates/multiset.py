@@ -10,14 +10,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Size
+from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Size, Types
 from windrow.algebra.aggregates.order import sortable
 from windrow.errors import StateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from windrow.algebra.aggregates.base import Types
 
 Counts = dict[Any, int]
 Multiset = tuple[tuple[Any, int], ...]

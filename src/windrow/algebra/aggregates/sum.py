@@ -14,14 +14,11 @@ True
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Differential
+from windrow.algebra.aggregates.base import AggregateFunction, Differential, Types
 from windrow.algebra.aggregates.numbers import add, checked, is_exact, minus, numeric, type_of
 from windrow.algebra.types import BIGINT, DOUBLE, MAX_PRECISION, DataType, Kind, decimal
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 Total = tuple[int, Any]
 

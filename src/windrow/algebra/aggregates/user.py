@@ -7,16 +7,13 @@ processes get theirs by `install(definitions(names))`, as often as one likes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray
+from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Types
 from windrow.algebra.aggregates.definition import Definition, VersionedName
 from windrow.algebra.aggregates.in_order import InOrder
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 # ------------------------------------------------------------ user merged
 #

@@ -16,14 +16,11 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray
+from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Types
 from windrow.algebra.aggregates.numbers import EXACT, add, is_exact, minus, numeric
 from windrow.algebra.types import DOUBLE, DataType
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 Moments = tuple[int, Any, Any]
 

@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Context
 from typing import TYPE_CHECKING
 
-from windrow.algebra.catalog import ProgressRule
+from windrow.algebra.catalog import ProgressRule, Stream
 from windrow.algebra.expressions import Literal
 from windrow.algebra.functions.calendar import timestamp_text
 from windrow.algebra.functions.registry import ATOM
@@ -31,9 +31,6 @@ from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.units import CALENDAR, DAYS, MICROSECONDS, MONTHS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from windrow.algebra.catalog import Stream
     from windrow.algebra.over import OverFrame
     from windrow.windows.spec import WindowSpec
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.explain.brackets import quantity
 from windrow.algebra.operators import Aggregate, Distinct, Except, Exists, Join
-from windrow.algebra.plan import Emit, Scan, Subquery, Window
+from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
 from windrow.windows.domain import Domain
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.punctuation import NoPolicy, OrderedPer, Slack
@@ -29,7 +29,6 @@ from windrow.windows.session import SessionWindow
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
-    from windrow.algebra.plan import Plan
     from windrow.windows.progress import Progress
 
 #: microseconds of silence after which a source that others wait for is told

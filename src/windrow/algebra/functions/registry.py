@@ -11,9 +11,9 @@ Small parts that type rules are made of: what a parameter accepts, and functions
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.expressions import ARITIES, Call, Expression, Literal
 from windrow.algebra.functions.coercion import cast, fits, mismatch
@@ -31,10 +31,6 @@ from windrow.algebra.types import (
     Kind,
 )
 from windrow.errors import QueryError, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 Rule = Callable[[str, tuple[Expression, ...]], Expression]
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 
 from windrow.algebra.plan import Emit, StreamWord, Window
-from windrow.engine.adhoc.snapshot import without_order
-from windrow.engine.output.outbox import stored_as
+from windrow.engine.adhoc.snapshot import QuestionSnapshot, without_order
+from windrow.engine.output.outbox import Stored, stored_as
 from windrow.engine.retention import of_stream
 from windrow.errors import QueryError
 from windrow.execution.kept_rows import empty_rows, kept_bytes, read_kept, span_of
@@ -27,7 +27,7 @@ from windrow.language.printer import print_query
 from windrow.optimizer.prune_columns import prune_columns
 from windrow.state.names import ANSWERS, KEPT
 from windrow.state.reader import open_chunk
-from windrow.state.store import LocalStore
+from windrow.state.store import LocalStore, Store
 from windrow.windows.domain import INFINITY, Domain, Instant
 from windrow.windows.rows import RowsWindow
 from windrow.windows.units import MICROSECONDS
@@ -36,14 +36,11 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Keep, Stream
     from windrow.algebra.expressions import Expression
     from windrow.engine.adhoc.needs import Needs
-    from windrow.engine.adhoc.snapshot import QuestionSnapshot
     from windrow.engine.adhoc.synopsis_fit import NearMiss
     from windrow.engine.archives.manager import Archiving
-    from windrow.engine.output.outbox import Stored
     from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingQuery
     from windrow.state.manifest import ChunkRef, Manifest
-    from windrow.state.store import Store
     from windrow.windows.grid import Grid
 
 # ------------------------------------------------------------ columns

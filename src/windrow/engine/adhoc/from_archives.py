@@ -20,7 +20,7 @@ from windrow.algebra.catalog import Late
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.operators import Filter
 from windrow.algebra.types import Kind
-from windrow.engine.adhoc.access_paths import AccessPath, SubWindow
+from windrow.engine.adhoc.access_paths import AccessPath, SubWindow, WantedRows
 from windrow.errors import StateError
 from windrow.execution.kept_rows import empty_rows
 from windrow.kernels.columnar.columns import frame_from_arrow
@@ -29,7 +29,6 @@ from windrow.windows.domain import ARRIVAL_TS, INFINITY
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit, Plan, Window
     from windrow.archive.search import Reading
-    from windrow.engine.adhoc.access_paths import WantedRows
     from windrow.engine.archives.manager import Archiving, Kept
     from windrow.windows.spec import WindowSpec
 

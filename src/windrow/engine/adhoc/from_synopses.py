@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
-from windrow.algebra.expressions import TRUE
+from windrow.algebra.expressions import TRUE, Expression
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.engine.adhoc.access_paths import AccessPath, SubWindow
 from windrow.engine.adhoc.synopsis_fit import KEY, Fit, SynopsisRequest
@@ -43,7 +43,7 @@ from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE, VE
 from windrow.kernels.relational.windows.leaf import NUMBER
 from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, Ledger, Sheet
 from windrow.kernels.state import PANE
-from windrow.sharing.questions import answers_of
+from windrow.sharing.questions import Need, QueryNeeds, answers_of
 from windrow.state.names import DRIVER
 from windrow.state.shard import Shard
 
@@ -122,13 +122,9 @@ def _counted_by_value(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from windrow.algebra.expressions import Expression
     from windrow.kernels.panes.answers import PaneAnswers
     from windrow.sharing.data import Datum
     from windrow.sharing.predicates import Predicate
-    from windrow.sharing.questions import Need, QueryNeeds
     from windrow.state.manifest import ChunkRef, Manifest
     from windrow.state.store import Store
 

@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from windrow.algebra.plan import Scan, Window
-from windrow.archive.isolation import LATEST
+from windrow.archive.isolation import LATEST, IsolationPolicy
 from windrow.engine.adhoc.needs import needs_of
-from windrow.engine.adhoc.question import Answer
-from windrow.engine.adhoc.snapshot import END
+from windrow.engine.adhoc.question import Answer, Question, Situation
+from windrow.engine.adhoc.snapshot import END, QuestionSnapshot, WindowLeaf
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
 from windrow.engine.output.schema import published_schema
 from windrow.kernels.columnar.columns import frame_from_arrow
@@ -39,11 +39,8 @@ from windrow.windows.session import SessionWindow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.archive.isolation import IsolationPolicy
     from windrow.engine.adhoc.access_paths import SubWindow
     from windrow.engine.adhoc.limits import SelectWatch, Turns
-    from windrow.engine.adhoc.question import Question, Situation
-    from windrow.engine.adhoc.snapshot import QuestionSnapshot, WindowLeaf
     from windrow.spark.frames import DataFrame, SparkSession
     from windrow.state.manifest import Manifest
 

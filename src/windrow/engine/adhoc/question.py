@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.algebra.catalog import Table, TableKind
+from windrow.algebra.catalog import Stream, Table, TableKind
 from windrow.algebra.plan import Window
 from windrow.engine.adhoc.access_paths import (
     AccessPath,
@@ -49,22 +49,19 @@ from windrow.errors import QueryError
 from windrow.execution.kept_rows import empty_rows
 from windrow.kernels.relational.signed_rows import N, consolidated
 from windrow.kernels.relational.tables import AT
-from windrow.language.once import LATEST, WINDOW, answers_of
-from windrow.state.manifest import read_instant
+from windrow.language.once import LATEST, WINDOW, Once, answers_of
+from windrow.state.manifest import Manifest, read_instant
 from windrow.state.names import DRIVER
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.algebra.catalog import Stream
     from windrow.engine.adhoc.access_paths import Columns, SubWindow
     from windrow.engine.adhoc.from_synopses import Standing, SynopsisShelf
     from windrow.engine.archives.manager import Archiving
     from windrow.language.catalog import StandingQuery
-    from windrow.language.once import Once
     from windrow.state.log import CommitLog
-    from windrow.state.manifest import Manifest
 
 
 #: in the order in which they are preferred where they cost the same

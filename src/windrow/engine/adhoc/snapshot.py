@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.catalog import Late, ProgressRule, Stream
+from windrow.algebra.catalog import Late, ProgressRule, Stream, Table
 from windrow.algebra.operators import Limit, Project, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
@@ -21,7 +21,6 @@ from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Table
     from windrow.windows.spec import WindowSpec
 
 #: all instants that matter are before this one, and none of them is a slide instant

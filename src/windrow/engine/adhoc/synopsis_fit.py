@@ -19,8 +19,8 @@ from windrow.algebra.plan import Emit, Plan, StreamWord, Window
 from windrow.engine.adhoc.snapshot import NO_LIMIT, without_order
 from windrow.errors import QueryError
 from windrow.physical import plan_query
-from windrow.sharing.predicates import predicate_of
-from windrow.sharing.questions import question_of
+from windrow.sharing.predicates import Predicate, predicate_of
+from windrow.sharing.questions import Need, QueryNeeds, question_of
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.ranges import RangeWindow
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from windrow.engine.adhoc.from_synopses import Synopsis, SynopsisShelf
     from windrow.engine.records import StreamRecord
     from windrow.engine.sharing.shared_state import KeptSynopsis
-    from windrow.sharing.predicates import Predicate
-    from windrow.sharing.questions import Need, QueryNeeds
 
 #: what a column of a group's key is called where conditions and keys are computed from it
 KEY = "#k"

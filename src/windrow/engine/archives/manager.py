@@ -30,10 +30,10 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.catalog import Stream
-from windrow.algebra.plan import Scan, Window
+from windrow.algebra.plan import Emit, Scan, Window
 from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration
-from windrow.archive.layout import Laid
+from windrow.archive.layout import GridLayout, Laid, SaidOfLayout
 from windrow.archive.search import Reading
 from windrow.engine.output.outbox import pending, stored_as
 from windrow.engine.output.schema import INSTANT, published, published_schema, rows_schema
@@ -44,20 +44,16 @@ from windrow.language.binder.declarations import check_lifetimes
 from windrow.physical.units import GeneralUnit
 from windrow.state.crash import crash_point
 from windrow.state.history import History
-from windrow.state.manifest import SourceState
+from windrow.state.manifest import Manifest, OutboxEntry, SourceState
 from windrow.state.names import ARCHIVES, RESERVED, file_name
 from windrow.state.reader import open_chunk
-from windrow.state.store import RESTORE
+from windrow.state.store import RESTORE, Store
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain, Instant
 
 if TYPE_CHECKING:
-    from windrow.algebra.plan import Emit
-    from windrow.archive.layout import GridLayout, SaidOfLayout
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.language.catalog import StandingArchive
-    from windrow.state.manifest import Manifest, OutboxEntry
-    from windrow.state.store import Store
 
 
 _EXPIRES = "valid_to"

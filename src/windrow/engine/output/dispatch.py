@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Condition, Thread
@@ -23,8 +23,6 @@ from windrow.sinks.delivery import is_failure, sink_failed
 from windrow.state.crash import crash_point
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyarrow as pa
 
     from windrow.engine.records import QueryRecord

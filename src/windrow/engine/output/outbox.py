@@ -27,14 +27,13 @@ from windrow.kernels.columnar.codes import row_order
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.shared.request import Follower
 from windrow.sinks import Delivery
-from windrow.state.reader import open_chunk
+from windrow.state.reader import OpenChunk, open_chunk
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.state.chunk import Key
     from windrow.state.manifest import ChunkRef, OutboxEntry
-    from windrow.state.reader import OpenChunk
     from windrow.state.store import Store
 
 

@@ -15,14 +15,14 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.operators import Join
-from windrow.engine.records import StreamRecord
+from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.sharing.common_subplans import admission, general_unit, teamed
 from windrow.engine.sharing.followers import is_exact
-from windrow.engine.sharing.shared_state import Common
+from windrow.engine.sharing.shared_state import Common, SharedRecipes
 from windrow.kernels.clock import FOREVER
 from windrow.kernels.relational.aggregate.group_by import Grouped
-from windrow.kernels.relational.common_subplans import Parts
-from windrow.kernels.relational.operator import Stateless
+from windrow.kernels.relational.common_subplans import Parts, SubplanView
+from windrow.kernels.relational.operator import Operator, Stateless
 from windrow.kernels.relational.stateless import Projected
 from windrow.optimizer.common_subplans import trunk_of
 from windrow.physical.sharing import Shared, Sharing
@@ -33,12 +33,8 @@ from windrow.windows.domain import INFINITY
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
     from windrow.engine.engine import Engine
-    from windrow.engine.records import QueryRecord
-    from windrow.engine.sharing.shared_state import SharedRecipes
     from windrow.execution.bundle import Bundle
     from windrow.execution.relational import Host
-    from windrow.kernels.relational.common_subplans import SubplanView
-    from windrow.kernels.relational.operator import Operator
     from windrow.physical import PhysicalPlan
     from windrow.windows.grid import SlideGrid
 

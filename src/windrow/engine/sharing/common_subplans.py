@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.canonical import canonical_text
 from windrow.algebra.operators import Aggregate, Limit, TableJoin
-from windrow.algebra.plan import Emit, Scan
+from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.shipments import packed
 from windrow.algebra.types import Kind
-from windrow.execution.bundle import Team
+from windrow.execution.bundle import Bundle, Team
 from windrow.execution.relational import Host
 from windrow.kernels.relational.common_subplans import Parts, SubplanView
 from windrow.kernels.relational.durable_names import kind_of
@@ -54,9 +54,7 @@ from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan, Window
     from windrow.engine.records import QueryRecord
-    from windrow.execution.bundle import Bundle
     from windrow.kernels.relational.operator import Operator
     from windrow.windows.spec import WindowSpec
 

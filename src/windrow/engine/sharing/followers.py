@@ -12,13 +12,12 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from windrow.kernels.shared.request import Follower
+from windrow.kernels.shared.request import Follower, WindowRequest
 
 if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord
     from windrow.execution.reports import Closed
     from windrow.execution.shared import SharedWork
-    from windrow.kernels.shared.request import WindowRequest
     from windrow.windows.domain import Instant
 
 

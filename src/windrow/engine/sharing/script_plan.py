@@ -13,7 +13,7 @@ shares synopsis p2 with 1 query by SS1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from windrow.engine.query_start import Basis, begun
 from windrow.engine.sharing.arrangement import arranged
 from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import RegisterQuery
-from windrow.language.catalog import Catalog
+from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_script
 from windrow.physical import plan_query
 from windrow.physical.units import GeneralUnit
@@ -31,12 +31,9 @@ from windrow.spark.sources import infer_columns
 from windrow.windows.domain import Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from windrow.algebra.plan import Emit
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord
-    from windrow.language.catalog import StandingQuery
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
 

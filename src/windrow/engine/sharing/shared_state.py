@@ -28,10 +28,10 @@ from windrow.physical.operators import SHARED
 from windrow.physical.units import SlidingUnit
 from windrow.sharing.data import Datum
 from windrow.sharing.planner import Planner, recipe, relevant_of
-from windrow.sharing.predicates import predicate_of, read, written
-from windrow.sharing.questions import question_of
+from windrow.sharing.predicates import Predicate, Relevant, predicate_of, read, written
+from windrow.sharing.questions import Need, QueryNeeds, question_of
 from windrow.sharing.rules import unslid
-from windrow.sharing.synopses import SharedGrid
+from windrow.sharing.synopses import Held, SharedGrid
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
     from windrow.kernels.panes.query import SlidingQuery
     from windrow.sharing.groups import SharingPlan
-    from windrow.sharing.predicates import Predicate, Relevant
-    from windrow.sharing.questions import Need, QueryNeeds
-    from windrow.sharing.synopses import Held
 
 #: so many conditions of WHERE are kept in one table; those of others go to the next
 MOST_CONDITIONS = 8

@@ -18,11 +18,11 @@ or else its meaning on values, applied to the distinct ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -46,9 +46,6 @@ from windrow.kernels.columnar.functions.base import (
     nulls,
     spread,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Spark computes the divisor first: where that is NULL, the dividend is not computed and cannot fail
 _DIVISIONS = frozenset({"/", "%", "div", "pmod", "try_divide", "try_mod"})

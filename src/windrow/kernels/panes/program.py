@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from windrow.algebra.finality import is_final_by_group
-from windrow.algebra.plan import Scan, Subquery
+from windrow.algebra.plan import Emit, Scan, Subquery
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.intake import check_instants, moments_of
+from windrow.kernels.intake import Known, check_instants, moments_of
 from windrow.kernels.panes.answers import PaneAnswers
 from windrow.kernels.panes.landmark import RunningTotals
 from windrow.kernels.panes.live_panes import LivePanes
@@ -31,9 +31,6 @@ from windrow.windows.punctuation import NoPolicy
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from windrow.algebra.plan import Emit
-    from windrow.kernels.intake import Known
 
 
 #: windows of at most this many panes are answered from their live panes, longer ones from persisted stacks

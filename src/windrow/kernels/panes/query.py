@@ -16,10 +16,9 @@ ask the same in other words have equal parts here, and so can share them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -30,9 +29,6 @@ from windrow.errors import QueryError
 from windrow.kernels.columnar.columns import hidden
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.kernels.panes.cuts import Cut, cut_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass(frozen=True)

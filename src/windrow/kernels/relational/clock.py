@@ -25,17 +25,14 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.catalog import Late
-from windrow.algebra.plan import Scan, TableScan, Window
+from windrow.algebra.plan import Emit, Scan, TableScan, Window
 from windrow.kernels.columnar.codes import looked_up
-from windrow.kernels.intake import moments_of
+from windrow.kernels.intake import Known, moments_of
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE, finite
 from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from windrow.algebra.plan import Emit
-    from windrow.kernels.intake import Known
 
     Knowns = Mapping[str, Known]
     Held = Mapping[str, Instant]

@@ -25,7 +25,7 @@ from windrow.kernels.relational.distinct import found_in
 from windrow.kernels.relational.exists import Withdrawals
 from windrow.kernels.relational.expiry_layouts import Calendar, Chunks, Hashed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.options import Negation
+from windrow.kernels.relational.options import Choice, Negation
 from windrow.kernels.relational.signed_rows import (
     FOREVER,
     SIGNED,
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.operators import Except
-    from windrow.kernels.relational.options import Choice
 
     Ints = npt.NDArray[np.int64]
 

@@ -38,14 +38,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.algebra.expressions import ColumnRef
+from windrow.algebra.expressions import ColumnRef, Expression
 from windrow.kernels.relational.distinct import distinct
 from windrow.kernels.relational.expiry_layouts import Hashed, frame_of
 from windrow.kernels.relational.join.ends import last_of, still_there, with_negative_rows
 from windrow.kernels.relational.join.multiway import Expiry, Joined
 from windrow.kernels.relational.join.partners import Condition, keyed, meet
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
-from windrow.kernels.relational.options import Negation, Tables
+from windrow.kernels.relational.options import Choice, Negation, Tables
 from windrow.kernels.relational.signed_rows import (
     FOREVER,
     SIGNED,
@@ -64,9 +64,7 @@ from windrow.kernels.state import State
 from windrow.windows.patterns import interfering
 
 if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression
     from windrow.algebra.operators import Exists
-    from windrow.kernels.relational.options import Choice
 
 
 EARLY, ON_TIME, TOLD = "early", "on_time", "told"

@@ -11,12 +11,11 @@ Card: rank at each change
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from windrow.algebra.operators import Limit
+from windrow.algebra.operators import Limit, Rank
 from windrow.kernels.columnar.codes import value_order
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.expressions import compile_expression
@@ -36,9 +35,6 @@ from windrow.kernels.relational.signed_rows import (
 )
 from windrow.kernels.state import State
 from windrow.windows.grid import covered
-
-if TYPE_CHECKING:
-    from windrow.algebra.operators import Rank
 
 ROWS, SHOWN = "rows", "shown"
 

@@ -23,11 +23,10 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted
-from windrow.windows.patterns import Pattern
+from windrow.windows.patterns import Label, Pattern
 
 if TYPE_CHECKING:
     from windrow.kernels.relational.operator import Operator
-    from windrow.windows.patterns import Label
 
 
 class Strategy(Enum):

@@ -11,7 +11,7 @@ import polars as pl
 
 from windrow.algebra.operators import TableJoin
 from windrow.kernels.relational.build import Builder, lag_of
-from windrow.kernels.relational.clock import Clock, Slice
+from windrow.kernels.relational.clock import Clock, Slice, Timing
 from windrow.kernels.relational.common_subplans import Parts, SubplanStep, SubplanView
 from windrow.kernels.relational.emit.emission import Emission
 from windrow.kernels.relational.emit.evaluation import (
@@ -29,7 +29,7 @@ from windrow.kernels.relational.options import Choice, Options
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, blank
 from windrow.kernels.relational.stateless import Projected
 from windrow.kernels.state import State
-from windrow.windows.domain import INFINITY
+from windrow.windows.domain import INFINITY, Instant
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
@@ -202,9 +202,6 @@ def _last_change(emit: Emit, news: News, lag: int) -> int:
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.kernels.intake import Known
-    from windrow.kernels.relational.clock import Timing
-    from windrow.kernels.relational.operator import Operator
-    from windrow.windows.domain import Instant
 
     Knowns = Mapping[str, Known]
     #: how far each table is

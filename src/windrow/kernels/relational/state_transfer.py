@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -21,7 +20,7 @@ from windrow.algebra.operators import Exists, Filter, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.kernels.relational.build import lag_of
 from windrow.kernels.relational.clock import Clock, Slice
-from windrow.kernels.relational.common_subplans import SubplanStep
+from windrow.kernels.relational.common_subplans import SubplanStep, SubplanView
 from windrow.kernels.relational.emit.emission import Changes
 from windrow.kernels.relational.emit.evaluation import RAN, WAITING
 from windrow.kernels.relational.exists import Matched
@@ -29,13 +28,9 @@ from windrow.kernels.relational.expiry_layouts import frame_of
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Operator, Step, composed, part
 from windrow.kernels.relational.program import LAST_END, RelationalProgram, States
-from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, blank, greatest_end
+from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, Columns, blank, greatest_end
 from windrow.kernels.relational.windows.leaf import Intervals
 from windrow.kernels.state import State
-
-if TYPE_CHECKING:
-    from windrow.kernels.relational.common_subplans import SubplanView
-    from windrow.kernels.relational.signed_rows import Columns
 
 #: the parts of a match that are about its right side
 _PRESENT, _KEPT, _RIGHT = "present", "kept", "1"

@@ -24,7 +24,7 @@ windrow.errors.DataError: table `t` has a row with key (2,) already (delete the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -58,8 +58,6 @@ from windrow.kernels.state import State
 from windrow.windows.domain import INFINITY, Instant, check_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from windrow.algebra.expressions import Schema
 
 

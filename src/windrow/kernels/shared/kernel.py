@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
     from windrow.kernels.aggregates.partials import Decoder
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.columnar.combiners import Lanes
     from windrow.kernels.shared.request import WindowRequest
     from windrow.kernels.shared.shared_state import Ledger, SharedEpoch, Sheet
 

@@ -39,9 +39,9 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import TRUE, Expression
-from windrow.kernels.aggregates.partials import LiftedRows, Partial, PartialColumns
+from windrow.kernels.aggregates.partials import Decoder, LiftedRows, Partial, PartialColumns
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
-from windrow.kernels.columnar.combiners import subtract
+from windrow.kernels.columnar.combiners import Combiner, Lanes, subtract
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.kernels.intake import moments_of
 from windrow.kernels.panes.pane_tables import merge_panes
@@ -53,9 +53,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream
     from windrow.algebra.types import DataType
-    from windrow.kernels.aggregates.partials import Decoder
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.columnar.combiners import Combiner, Lanes
     from windrow.kernels.columnar.functions.base import Evaluator
     from windrow.kernels.shared.request import WindowRequest
     from windrow.kernels.shared.value_counts import Tally

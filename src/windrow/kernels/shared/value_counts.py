@@ -59,7 +59,7 @@ from windrow.kernels.panes.subtract_on_evict import (
     negative,
     summed,
 )
-from windrow.kernels.shared.shared_state import Moved, Sheet, lowest
+from windrow.kernels.shared.shared_state import Moved, SharedEpoch, Sheet, lowest
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, gathered
 from windrow.windows.domain import INFINITY
 
@@ -68,7 +68,6 @@ if TYPE_CHECKING:
 
     from windrow.kernels.clock import PaneClock
     from windrow.kernels.shared.request import WindowRequest
-    from windrow.kernels.shared.shared_state import SharedEpoch
 
     Ints = npt.NDArray[np.int64]
 

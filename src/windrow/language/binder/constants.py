@@ -11,7 +11,6 @@ exact DECIMAL; one with an exponent is a DOUBLE.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import Literal
 from windrow.algebra.types import (
@@ -33,10 +32,7 @@ from windrow.algebra.types import (
 from windrow.errors import QueryError
 from windrow.language.binder.places import refuse
 from windrow.language.literals import CALENDAR, DAY, instant
-from windrow.language.syntax import Constant
-
-if TYPE_CHECKING:
-    from windrow.language.syntax import Node
+from windrow.language.syntax import Constant, Node
 
 _PLAIN = {"STRING": STRING, "BOOLEAN": BOOLEAN, "NULL": NULL, "INTERVAL": INTERVAL, "BINARY": BINARY}
 _READ_AS = {"TIMESTAMP": TIMESTAMP, "DATE": DATE}

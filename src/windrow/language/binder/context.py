@@ -6,7 +6,7 @@ the files need not import each other in one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,6 @@ from windrow.algebra.operators import Union
 from windrow.algebra.plan import Emit, Plan, StreamUnion, StreamWord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from windrow.language.binder.scope import Scope
     from windrow.language.catalog import Catalog
     from windrow.language.syntax import QueryExpression

@@ -31,17 +31,17 @@ from windrow.algebra.catalog import (
     domain_of,
     instant_type,
 )
-from windrow.algebra.expressions import Field, Schema
+from windrow.algebra.expressions import Expression, Field, Schema
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind
-from windrow.errors import QueryError, nearest
+from windrow.errors import QueryError, Span, nearest
 from windrow.language.binder.constants import written_type
 from windrow.language.binder.expressions import ExpressionBinder
 from windrow.language.binder.places import at, refuse, walk
 from windrow.language.binder.scope import NamedColumn, Scope
-from windrow.language.catalog import StandingArchive, StandingQuery
-from windrow.language.syntax import ColumnDef, CreateStream, Name
+from windrow.language.catalog import Catalog, Inference, StandingArchive, StandingQuery
+from windrow.language.syntax import ColumnDef, CreateStream, CreateTable, Name, Node, ProgressSyntax
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.patterns import Pattern
 from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
@@ -49,11 +49,7 @@ from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Policy, P
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windrow.algebra.expressions import Expression
-    from windrow.errors import Span
-    from windrow.language.catalog import Catalog, Inference
     from windrow.language.statements import CreateArchive
-    from windrow.language.syntax import CreateTable, Node, ProgressSyntax
 
 
 #: values of these are not in an order that files could be searched by

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import Stream, Table, TableKind
-from windrow.algebra.expressions import ColumnRef, Literal
+from windrow.algebra.expressions import ColumnRef, Expression, Literal, Schema
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Project, Union
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import BIGINT, INTERVAL, TIMESTAMP
 from windrow.errors import QueryError, nearest
-from windrow.language.binder.context import Relation
+from windrow.language.binder.context import Context, Relation
 from windrow.language.binder.expressions import ExpressionBinder
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.pseudo import Reads, bounds_over, pseudo_of
@@ -28,8 +28,6 @@ from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.ranges import UnboundedWindow
 
 if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression, Schema
-    from windrow.language.binder.context import Context
     from windrow.language.syntax import FromEntry, PointSyntax, QueryExpression
 
 # ------------------------------------------------------------ windows

@@ -25,7 +25,7 @@ from windrow.language.binder.bound_statements import (
 from windrow.language.binder.declarations import bind_archive, bind_stream, bind_table
 from windrow.language.binder.places import at
 from windrow.language.binder.queries import bind_query
-from windrow.language.catalog import StandingQuery, kind_of
+from windrow.language.catalog import Catalog, Entry, StandingQuery, kind_of
 from windrow.language.once import bind_once
 from windrow.language.statements import AlterArchive, CreateArchive
 from windrow.language.syntax import (
@@ -46,7 +46,6 @@ from windrow.windows.spec import COUNTED
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
-    from windrow.language.catalog import Catalog, Entry
 
 _SHOWN = {"STREAMS": "STREAM", "TABLES": "TABLE", "QUERIES": "QUERY", "ARCHIVES": "ARCHIVE"}
 

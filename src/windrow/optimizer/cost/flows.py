@@ -28,16 +28,15 @@ rows of a pane and group can have, and of a sketch no more than it has cells.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import expm1, log1p, prod
-from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates import Differential, Size, make
 from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, conjuncts
-from windrow.algebra.operators import Filter, Project
-from windrow.algebra.plan import Scan, Window
+from windrow.algebra.operators import Aggregate, Filter, Project
+from windrow.algebra.plan import Plan, Scan, Window
 from windrow.optimizer.cost.statistics import Model, Statistics
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.lifetime import LifetimeWindow
@@ -45,12 +44,6 @@ from windrow.windows.panes import Panes
 from windrow.windows.patterns import Pattern
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from windrow.algebra.operators import Aggregate
-    from windrow.algebra.plan import Plan
 
 # ------------------------------------------------------------ selectivity
 #

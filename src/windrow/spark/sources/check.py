@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.errors import QueryError, nearest
-from windrow.spark.sources.generators.generator import Disorder, Settings
+from windrow.spark.sources.generators.generator import Disorder, Generator, Settings
 from windrow.spark.sources.generators.registry import GENERATORS
 from windrow.spark.sources.push_source import read_push_url
 from windrow.spark.sources.urls import (
@@ -26,10 +26,6 @@ from windrow.spark.sources.urls import (
     seconds,
     whole,
 )
-
-if TYPE_CHECKING:
-    from windrow.spark.sources.generators.generator import Generator
-
 
 _DEFAULT_RATE = 1000
 #: how many rows may be put in another order in memory

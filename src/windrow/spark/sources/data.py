@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
@@ -21,8 +21,6 @@ from windrow.spark.sources.streaming_frame import StreamingFrame
 from windrow.spark.sources.tables import as_table, digest, without_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from windrow.algebra.catalog import Stream
 
 _ROW = "__row"

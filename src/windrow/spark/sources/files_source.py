@@ -23,11 +23,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as is_a
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
+from pyspark.sql.types import DataType as SparkType
 from pyspark.sql.types import StringType, StructField, StructType
 
-from windrow.algebra.catalog import Stream
+from windrow.algebra.catalog import Stream, Table
 from windrow.errors import SourceError, nearest
 from windrow.execution.arrivals import Few
 from windrow.execution.malformed_rows import MALFORMED
@@ -47,17 +48,12 @@ from windrow.spark.sources.malformed_rows import file_of, row_of
 from windrow.spark.sources.parsers import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.spark_types import from_spark, to_spark
-from windrow.spark.sources.urls import FilesUrl, format_of, read_files_url
+from windrow.spark.sources.urls import FilesUrl, SourceUrl, format_of, read_files_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import Column, SparkSession
-    from pyspark.sql.types import DataType as SparkType
-
-    from windrow.algebra.catalog import Table
     from windrow.algebra.types import DataType
-    from windrow.spark.sources.urls import SourceUrl
     from windrow.state.manifest import SourceFile
 
 _SAMPLE_LINES = 1000

@@ -10,11 +10,11 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql.types import ArrayType, DateType, StringType, StructType, TimestampNTZType
 
-from windrow.algebra.catalog import EPOCHS, form_text, split_form
+from windrow.algebra.catalog import EPOCHS, Stream, Table, form_text, split_form
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind, as_decimal
 from windrow.errors import QueryError, SourceError, nearest
@@ -25,10 +25,8 @@ from windrow.spark.sources.spark_types import from_spark, to_spark, without_maps
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pyspark.sql import Column
     from pyspark.sql.types import DataType as SparkType
 
-    from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.expressions import Field
 
 # ------------------------------------------------------------ wider types

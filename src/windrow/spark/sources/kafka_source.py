@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
-from windrow.algebra.catalog import Stream
+from windrow.algebra.catalog import Stream, Table
 from windrow.credentials import ScrubbedLog
 from windrow.errors import SourceError
 from windrow.execution.malformed_rows import MALFORMED
@@ -24,13 +24,11 @@ from windrow.spark.sources.fit import check_order_names
 from windrow.spark.sources.parsers import TextFormat, check_flat, parse
 from windrow.spark.sources.ranges import frame_of_parts, told_to_driver
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
-from windrow.spark.sources.urls import KafkaUrl, read_kafka_url
+from windrow.spark.sources.urls import KafkaUrl, SourceUrl, read_kafka_url
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from windrow.algebra.catalog import Table
-    from windrow.spark.sources.urls import SourceUrl
 
 # ------------------------------------------------------------ offsets
 

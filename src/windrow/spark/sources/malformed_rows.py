@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.errors import DataError, WindrowError
 from windrow.execution.malformed_rows import MARK, RowShape, Told, csv_values
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 #: so many bytes of a row travel with an error
 _MOST_BYTES = 1 << 14

@@ -28,7 +28,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from windrow.algebra.types import Kind
+from windrow.algebra.types import DataType, Kind
 from windrow.errors import SourceError
 from windrow.execution.malformed_rows import MALFORMED, TIME, RowShape
 from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, quoted, timed
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType as SparkType
 
     from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.types import DataType
 
 _ROW, _PARSED, _TEXT, _PLACE = "__row", "__parsed", "__text", "__place"
 #: no column of anybody's is called that

@@ -23,13 +23,12 @@ from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, publish
 from windrow.kernels.intake import Intake, off_grid
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.tables import as_table
-from windrow.spark.sources.urls import count, read_options
+from windrow.spark.sources.urls import SourceUrl, count, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.algebra.catalog import Stream
-    from windrow.spark.sources.urls import SourceUrl
 
 ROW = "__row"
 #: what waits at most, and what an epoch takes at most, unless it is told

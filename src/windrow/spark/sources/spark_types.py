@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as spark
 
@@ -28,9 +27,6 @@ from windrow.algebra.types import (
     map_of,
     struct,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 _BOTH_WAYS: dict[DataType, spark.DataType] = {
     NULL: spark.NullType(),

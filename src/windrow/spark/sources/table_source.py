@@ -9,7 +9,7 @@ A changelog is rows that come and rows that leave, in order: what they add up to
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
@@ -32,8 +32,6 @@ from windrow.spark.sources.urls import (
 from windrow.state.manifest import SourceFile, SourceState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from windrow.spark.frames import SparkSession
     from windrow.spark.sources.source import Offsets, Position
 

@@ -25,7 +25,7 @@ the data, and NULL would be wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,8 +39,6 @@ from windrow.errors import DataError
 from windrow.kernels.columnar.columns import column_of, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import numpy.typing as npt
 
     Places = npt.NDArray[np.int64]

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from windrow.algebra.expressions import Literal
+from windrow.algebra.expressions import Call, Literal
 from windrow.algebra.functions.values.comparison import equality, less
 from windrow.algebra.types import DataType, Kind
 from windrow.kernels.columnar.columns import column_of, values_of
 from windrow.kernels.columnar.functions.base import Compiled, Evaluator, Lazy, Whole, nulls
 
 if TYPE_CHECKING:
-    from windrow.algebra.expressions import Call
-
     Test = Callable[[pl.Series, pl.Series], pl.Series]
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
-from windrow.algebra.expressions import Literal
+from windrow.algebra.expressions import Call, Literal
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.functions.base import Compiled, Evaluator, Lazy, Operation, Outcome, Strict
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Call
 
 
 def _connective(decisive: bool) -> Lazy:

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow.compute as pc
 
-from windrow.algebra.expressions import Literal
+from windrow.algebra.expressions import Call, Literal
 from windrow.algebra.functions.values import STRICT as VALUES
 from windrow.algebra.types import BIGINT, DOUBLE, INT, Kind
 from windrow.kernels.columnar import decimals
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
-
-    from windrow.algebra.expressions import Call
 
     Doubles = npt.NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from windrow.algebra.expressions import Literal
+from windrow.algebra.expressions import Call, Literal
 from windrow.algebra.functions.patterns import ANY_CHARACTER, ANY_TEXT, Token, like_tokens
 from windrow.algebra.functions.values.strings import locate
 from windrow.algebra.types import INT, STRING, Kind
@@ -33,12 +33,7 @@ from windrow.kernels.columnar.functions.base import (
 )
 
 if TYPE_CHECKING:
-    from windrow.algebra.expressions import Call
-
-if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from windrow.algebra.expressions import Call
 
     Numbers = npt.NDArray[np.int64]
 

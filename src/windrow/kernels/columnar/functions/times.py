@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra.expressions import Literal
+from windrow.algebra.expressions import Call, Literal
 from windrow.algebra.functions.calendar import DAY, HOUR, MICROS, MINUTE, civil, days
 from windrow.algebra.types import decimal
 from windrow.kernels.columnar import decimals
@@ -28,8 +28,6 @@ from windrow.kernels.columnar.functions.base import (
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from windrow.algebra.expressions import Call
 
     Numbers = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]

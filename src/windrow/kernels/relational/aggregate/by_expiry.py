@@ -43,7 +43,7 @@ from windrow.kernels.columnar.combiners import GREATEST
 from windrow.kernels.relational.aggregate.group_by import ROWS, Grouped
 from windrow.kernels.relational.aggregate.lifts import Lifts
 from windrow.kernels.relational.expiry_layouts import MERGED, condensed, frame_of
-from windrow.kernels.relational.operator import Step
+from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import TS, TURN, VE, VS, N, blank, codes
 from windrow.kernels.state import PANE, State
 
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
     from windrow.algebra.operators import Aggregate
     from windrow.kernels.aggregates.partials import Partial
-    from windrow.kernels.relational.operator import Operator
     from windrow.kernels.relational.options import Choice
 
     Ints = npt.NDArray[np.int64]

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from windrow.algebra.operators import Aggregate
+from windrow.algebra.operators import Aggregate, AggregateCall
 from windrow.kernels.aggregates.lowering import of_nothing
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.columnar.codes import row_order
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.expressions import Expression
-    from windrow.algebra.operators import AggregateCall
     from windrow.algebra.over import Over, OverFrame
     from windrow.algebra.plan import Plan
 

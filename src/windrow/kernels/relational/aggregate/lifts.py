@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from windrow.kernels.aggregates.measures import GROUPS, Argument
+from windrow.kernels.aggregates.measures import GROUPS, Argument, Measures
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.kernels.columnar.expressions import can_fail, compile_expression
 from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, N, codes
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.expressions import Expression
-    from windrow.kernels.aggregates.measures import Measures
     from windrow.kernels.aggregates.partials import Partial
 
     #: a state, and what it is lifted from; the number of rows is lifted from nothing

@@ -34,7 +34,7 @@ Card: waves
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ import polars as pl
 
 from windrow.errors import DataError, QueryError
 from windrow.kernels.aggregates.measures import GROUPS, Argument, WavePartial, marks
-from windrow.kernels.aggregates.partials import SelectedPartial
+from windrow.kernels.aggregates.partials import Partial, SelectedPartial
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.combiners import GREATEST, TOTAL
 from windrow.kernels.relational.aggregate.cells import CELL, lowered
@@ -67,12 +67,9 @@ from windrow.kernels.relational.signed_rows import (
 from windrow.kernels.state import PANE, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from windrow.algebra.operators import Aggregate
-    from windrow.kernels.aggregates.partials import Partial
     from windrow.kernels.relational.operator import Operator, Step
     from windrow.kernels.relational.options import Choice
 

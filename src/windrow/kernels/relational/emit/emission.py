@@ -53,12 +53,10 @@ from windrow.kernels.relational.signed_rows import (
     together,
 )
 from windrow.kernels.state import State
-from windrow.windows.grid import covered
+from windrow.windows.grid import Grid, covered
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from windrow.windows.grid import Grid
 
     Test = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
     Ints = npt.NDArray[np.int64]

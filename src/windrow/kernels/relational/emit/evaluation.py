@@ -33,14 +33,13 @@ from windrow.algebra.operators import TableJoin
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.options import Evaluation
+from windrow.kernels.relational.options import Evaluation, Options
 from windrow.kernels.relational.signed_rows import FOREVER, VS, together
 from windrow.kernels.state import Chunk, State
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.kernels.relational.clock import Clock
-    from windrow.kernels.relational.options import Options
     from windrow.windows.grid import Grid
 
 

@@ -42,11 +42,10 @@ from windrow.kernels.relational.signed_rows import (
     grouped,
 )
 from windrow.kernels.state import State
-from windrow.windows.grid import covered
+from windrow.windows.grid import Grid, covered
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import Aggregate
-    from windrow.windows.grid import Grid
 
 
 SPAN, CODE, ROW = "#span", "#code", "#row"

@@ -30,14 +30,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.algebra.operators import Distinct, Exists, Filter, Join, Project, Union
-from windrow.algebra.plan import StreamWord
-from windrow.kernels.relational.options import Ends, Strategy
+from windrow.algebra.plan import Emit, Plan, StreamWord
+from windrow.kernels.relational.options import Ends, Options, Strategy
 from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, N
 
 if TYPE_CHECKING:
-    from windrow.algebra.plan import Emit, Plan
     from windrow.kernels.relational.clock import Slice
-    from windrow.kernels.relational.options import Options
 
 #: what EXPLAIN says of such an operator
 ENDS_TOLD = "their ends told when they come, since changes keep no results"

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra.plan import Scan, Subquery
+from windrow.algebra.plan import Scan, Subquery, Window
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.kernels.intake import check_instants, moments_of
@@ -73,7 +73,6 @@ from windrow.windows.lifetime import LifetimeWindow
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from windrow.algebra.plan import Window
     from windrow.windows.spec import OwnInterval
 
     Ints = npt.NDArray[np.int64]
