@@ -204,7 +204,9 @@ def test_the_first_visit_goes_from_a_window_to_a_join_to_overload(
     page.get_by_role("button", name="Triple the rate").click()
     page.get_by_role("button", name="1,800 rows/s now").click()
     page.wait_for_selector(".banner")
-    assert "Every answer that is shown is exact" in page.locator(".banner").first.inner_text()
+    said = page.locator(".banner").first.inner_text()
+    assert "in gaps of at most 1 h." in said
+    assert "Every answer that is shown is exact" in said
     page.get_by_role("button", name="Back to the first rate").click()
     page.wait_for_selector(".guide", state="detached")
     for name in ("first_window", "mixed_signals"):

@@ -23,6 +23,8 @@ from windrow.algebra.plan import Emit, Window
 from windrow.engine import explain_plan
 from windrow.errors import QueryError
 from windrow.redaction import redacted
+from windrow.shedding.agreement import final_grid
+from windrow.shedding.rules import CannotShed
 from windrow.windows.ranges import RangeWindow
 
 if TYPE_CHECKING:
@@ -253,6 +255,7 @@ class Watch:
                 "keys": _keys(emit) if emit.is_by_extent else None,
                 "summary": _summary(emit),
                 "windows": _windows(emit),
+                "slide": _slide(emit),
             }
         return self._facts[query.id]
 
@@ -282,6 +285,14 @@ def _windows(emit: Emit) -> list[dict[str, Any]]:
                 sizes = {"range": spec.range, "slide": spec.slide, "origin": spec.origin}
                 found.append({"stream": stream.name, "text": text, **sizes})
     return found
+
+
+def _slide(emit: Emit) -> int | None:
+    """From one answer to the next, where windows of a fixed length may be left out."""
+    try:
+        return final_grid(emit).period
+    except CannotShed:
+        return None
 
 
 def _summary(emit: Emit) -> str:

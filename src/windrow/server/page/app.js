@@ -60,21 +60,32 @@ function header() {
   trouble(look);
 }
 
+const named = (queries) => queries.length > 4 ? `${queries.slice(0, 3).map((each) => each.name).join(", ")} and ${queries.length - 3} more queries` : queries.map((each) => each.name).join(", ");
+
+/** How long the gaps of queries may be: in the stream's time, where all of them are of one, and in windows else. */
+function longest(queries) {
+  const gaps = queries.map((each) => each.max_gap ?? 0);
+  const same = gaps.every((gap) => gap === gaps[0]);
+  if (same || !queries.every((each) => each.is_time && each.slide)) return `at most ${count(Math.max(...gaps))} in a row`;
+  return `in gaps of at most ${span(Math.max(...queries.map((each) => each.max_gap * each.slide)), true)}`;
+}
+
 let told = "";
 function trouble(look) {
-  const losing = look.queries.filter((each) => each.losing > 0);
+  const away = look.queries.filter((each) => each.status === "suspended");
+  const losing = look.queries.filter((each) => each.losing > 0 && each.status !== "suspended");
   const epochs = store.epochs.slice(-20);
   const rows = epochs.reduce((sum, each) => sum + each.rows, 0), shed = epochs.reduce((sum, each) => sum + each.shed, 0);
   const share = rows && shed ? ` ${Math.max(1, Math.round((shed / rows) * 100))} % of the rows are dropped where they are read.` : "";
-  const key = JSON.stringify([losing.map((each) => [each.name, each.max_gap]), look.problems, share]);
+  const key = JSON.stringify([losing.map((each) => [each.name, each.max_gap]), away.map((each) => each.name), look.problems, share]);
   if (key === told) return;
   told = key;
   const found = [];
   if (losing.length) {
-    const most = Math.max(...losing.map((each) => each.max_gap ?? 0)), part = Math.round(Math.max(...losing.map((each) => each.losing)) * 100);
-    const names = losing.length > 4 ? `${losing.slice(0, 3).map((each) => each.name).join(", ")} and ${losing.length - 3} more queries` : losing.map((each) => each.name).join(", ");
-    found.push(h("div", { class: "banner", role: "status" }, h("b", {}, "More rows than there is time for: whole windows are being left out. "), h("span", {}, `${names}: about ${part} % of their windows, at most ${most} in a row. Every answer that is shown is exact.${share}`)));
+    const part = Math.round(Math.max(...losing.map((each) => each.losing)) * 100);
+    found.push(h("div", { class: "banner", role: "status" }, h("b", {}, "More rows than there is time for: whole windows are being left out. "), h("span", {}, `${named(losing)}: about ${part} % of their windows, ${longest(losing)}. Every answer that is shown is exact.${share}`)));
   }
+  if (away.length) found.push(h("div", { class: "banner", role: "status" }, h("b", {}, "Gaps alone do not help. "), h("span", {}, `${named(away)}: suspended, until there is time for more.`)));
   for (const problem of look.problems) {
     found.push(h("div", { class: "banner bad", role: "alert" }, h("b", {}, `${problem.message} `), problem.hint ? h("span", { class: "dim" }, problem.hint) : null));
   }

@@ -213,7 +213,7 @@ export function chips(query) {
   if (query.pattern) found.push(chip(query.pattern, query.pattern, PATTERNS[query.pattern]));
   found.push(chip(`${count(query.rows)} answers`));
   if (query.shared_with) found.push(chip(`shares with ${query.shared_with}`, "", `one state for it and ${query.shared_with} other ${query.shared_with === 1 ? "query" : "queries"}: ${query.shares}`));
-  if (query.max_gap !== null) found.push(chip(`gaps ≤ ${query.max_gap}`, "", "under overload at most so many windows in a row are left out"));
+  if (query.max_gap !== null) found.push(chip(`gaps ≤ ${query.max_gap}`, "", `under overload at most so many windows in a row are left out${query.slide && query.is_time ? `: ${span(query.max_gap * query.slide, true)} of the stream's time` : ""}`));
   if (query.missing) found.push(chip(`${count(query.missing)} windows left out`, "warn"));
   if (query.sink) found.push(chip(`into ${query.sink}`));
   if (query.error) found.push(chip(query.error.message, "bad", query.error.hint));
