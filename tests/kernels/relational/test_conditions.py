@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +19,7 @@ from windrow.algebra.plan import Emit, Plan, Scan, TableScan, Window
 from windrow.algebra.types import BIGINT, BOOLEAN
 from windrow.kernels.executor import GeneralExecutor
 from windrow.physical import plan_query
+from windrow.testing import Harness
 from windrow.windows.ranges import RangeWindow
 
 ONE = Literal(1, BIGINT)
@@ -74,6 +78,79 @@ def test_a_condition_of_any_number_of_parts(kind: str, data: st.DataObject) -> N
     steps: list[Step] = script
     assert_agree(emit, steps, GeneralExecutor)
     plan_query(emit)
+
+
+FROM = {
+    "join": (("r0", "r1"), "a [RANGE 4] r0, b [ROWS 3] r1"),
+    "table": (("r0", "t"), "a [RANGE 4] r0, t"),
+    "joins": (("r0", "r1", "t", "u"), "a [RANGE 4 SLIDE 2] r0, b [RANGE 4 SLIDE 2] r1, t, u"),
+    "outer": (("r0", "r1"), "a [RANGE 4] r0 LEFT JOIN b [RANGE 3] r1 ON r0.k = r1.k"),
+}
+ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 1)), min_size=1, max_size=6)
+
+
+@st.composite
+def _guarded(draw: st.DrawFn, aliases: tuple[str, ...]) -> str:
+    """Conditions of WHERE with divisions, each somewhere after the condition that its divisor is not zero."""
+    column = st.builds("{}.{}".format, st.sampled_from(aliases), st.sampled_from("kv"))
+    divisor = column | column.map("({} + 1)".format)
+    parts = draw(st.lists(st.builds("{} {} {}".format, column, st.sampled_from("=<"), column), max_size=2))
+    for _ in range(draw(st.integers(1, 2))):
+        by = draw(divisor)
+        guard = draw(st.integers(0, len(parts)))
+        parts.insert(guard, f"{by} <> 0")
+        parts.insert(draw(st.integers(guard + 1, len(parts))), f"{draw(column)} / {by} < {draw(column)}")
+    return " AND ".join(parts)
+
+
+@pytest.mark.cases
+@pytest.mark.parametrize("executor", ["reference", "engine"])
+@pytest.mark.parametrize("kind", FROM)
+@settings(max_examples=15)
+@given(st.data(), ROWS, ROWS)
+def test_what_stands_before_a_part_protects_it(
+    kind: str, executor: str, data: st.DataObject, one: list[Any], other: list[Any]
+) -> None:
+    aliases, sources = FROM[kind]
+    where = data.draw(_guarded(aliases))
+    told = []
+    for divided in (where, re.sub(r"(\S+) / (\(.*?\)|\S+) <", r"try_divide(\1, \2) <", where)):
+        query = (
+            f"SELECT {', '.join(f'{alias}.v AS {alias}' for alias in aliases)} FROM {sources} WHERE {divided}"
+        )
+        h = Harness(
+            query,
+            streams=dict.fromkeys("ab", ("k BIGINT, v BIGINT, ts BIGINT", "WATTR ts ORDERED")),
+            tables={name: ("k BIGINT, v BIGINT", "NRR") for name in "tu" if name in aliases},
+            executor=executor,
+        )
+        for name in set("tu") & set(aliases):
+            h.update(name, 0, insert=other)
+        for name, rows in zip("ab", (one, other), strict=True):
+            if name == "a" or "r1" in aliases:
+                h.push(name, [(*row, 1 + place) for place, row in enumerate(rows)])
+        h.finish()
+        told.append(h.take())
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("executor", ["reference", "engine"])
+@pytest.mark.parametrize(
+    "joined",
+    [
+        ", s [RANGE 4] y WHERE x.v + 1 <> 0 AND 4 / (x.v + 1) > y.v AND x.k < y.k",
+        "LEFT JOIN s [RANGE 4] y ON x.k < y.k AND y.v > 0 WHERE y.v IS NOT NULL AND 4 / (x.v + 1) > 1",
+    ],
+)
+def test_a_guard_may_read_less_than_what_it_protects(joined: str, executor: str) -> None:
+    h = Harness(
+        f"SELECT ISTREAM(x.v, y.v) FROM s [RANGE 4] x {joined}",
+        streams={"s": ("k BIGINT, v BIGINT, ts BIGINT", "WATTR ts ORDERED")},
+        executor=executor,
+    )
+    h.push("s", [(0, 1, 1), (1, 1, 2), (2, -1, 9), (3, -1, 10)])
+    h.finish()
+    assert [change.row for change in h.take()] == [(1, 1)]
 
 
 def test_a_call_has_as_many_arguments_as_its_function_takes() -> None:

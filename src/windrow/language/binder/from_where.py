@@ -67,6 +67,7 @@ from windrow.language.syntax import (
     Select,
     Unnesting,
 )
+from windrow.optimizer.movability import can_ever_fail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -117,8 +118,12 @@ class OuterJoins:
         own = [part for part in where if part not in self.foreign]
         if any(item.node.join not in ("", "LEFT") for item in self.items):
             return [], own
-        early = [part for part in own if part.columns and part.columns <= kept]
-        return early, [part for part in own if part not in early]
+        early: list[Expression] = []
+        above: list[Expression] = []
+        for part in own:
+            is_early = part.columns and part.columns <= kept and not (above and can_ever_fail(part))
+            (early if is_early else above).append(part)
+        return early, above
 
     def _on(self, item: FromItem) -> list[Expression]:
         written = [part for each in item.node.on for part in conditions(each)]

@@ -3,7 +3,8 @@
 Streams are joined first, in one n-way join, then the tables in the order of FROM: the NRR tables before
 the RELATION ones, since an NRR table cannot stand above rows that expire unpredictably. A condition that
 reads several sources belongs to the join that first has them all, a condition on one source of WHERE to
-the filter above. Rules may push it down later.
+the filter above. Rules may push it down later. What can fail on some row (division by zero, overflow) is
+tested after all that stands before it, which may be there to protect it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from windrow.algebra.expressions import Call, conjunction, conjuncts
 from windrow.algebra.operators import Filter, Join, TableJoin
 from windrow.errors import QueryError
 from windrow.language.binder.places import at
+from windrow.optimizer.movability import can_ever_fail
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
@@ -42,7 +44,29 @@ class Conditions:
     def add(self, predicate: Expression, on: bool) -> None:
         """Sort the parts of a condition of ON or of WHERE."""
         for part in conjuncts(predicate):
-            self._place(part, on).append(part)
+            place = self._place(part, on)
+            (self._protected(place) if can_ever_fail(part) else place).append(part)
+
+    def _protected(self, place: list[Expression]) -> list[Expression]:
+        """Where a part that can fail goes at the earliest: what came before it goes along."""
+        read = frozenset[str]().union(*(item.names for item in self.streams))
+        stages = [(self.join, read)]
+        for item in self.order:
+            read |= item.names
+            stages.append((self.tables[item.alias], read))
+        first = next((number for number, (stage, _) in enumerate(stages) if stage is place), None)
+        if first is None:
+            return place
+        for number in range(first, len(stages)):
+            stage, read = stages[number]
+            later = [*(parts for parts, _ in stages[number + 1 :]), self.filter]
+            before = [part for parts in later for part in parts]
+            if all(part.columns <= read and not part.reads_window_bounds for part in before):
+                for parts in later:
+                    parts.clear()
+                stage += before
+                return stage
+        return self.filter
 
     def _place(self, part: Expression, on: bool) -> list[Expression]:
         if part.reads_window_bounds:
