@@ -173,11 +173,14 @@ def forbid_java(folder: Path) -> None:
 
 
 def log_search(item: pytest.Item, report: pytest.TestReport) -> None:
-    """A line of JSON for a test that was searched: how many examples it had, and what failed."""
-    counted = _COUNTED.findall(getattr(item, "hypothesis_statistics", ""))
+    """A line of JSON for a test that was searched: how many examples it had, if more exist, what failed."""
+    statistics = getattr(item, "hypothesis_statistics", "")
+    counted = _COUNTED.findall(statistics)
+    tried = sum(int(passing) + int(failing) for passing, failing in counted) + sum(_INSIDE)
     entry = {
         "test": item.nodeid,
-        "examples": sum(int(passing) + int(failing) for passing, failing in counted) + sum(_INSIDE),
+        "examples": tried,
+        "exhausted": tried == 0 or "nothing left to do" in statistics,
         "seconds": round(report.duration, 1),
         "failed": report.longreprtext if report.failed else None,
     }
