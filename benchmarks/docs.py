@@ -29,9 +29,8 @@ def write_docs(report: Report, page: Path) -> list[Path]:
             code="quick",
             hint="run the benchmark without --quick",
         )
-    folder = page.parent / page.stem
-    text = filled(page.read_text(encoding="utf-8"), report.benchmark, section(report, folder.name))
-    pictures = draw(report, folder)
+    text = filled(page.read_text(encoding="utf-8"), report.benchmark, section(report))
+    pictures = draw(report, page.parent)
     page.write_text(text, encoding="utf-8")
     return [page, *pictures]
 
@@ -65,7 +64,7 @@ def _chosen(report: Report) -> str:
     return " ".join(told)
 
 
-def section(report: Report, pictures: str) -> str:
+def section(report: Report) -> str:
     """The report as Markdown."""
     machine = report.machine
     where = f"{machine.get('cores')} cores, {machine.get('memory')}, {machine.get('system')}"
@@ -75,7 +74,7 @@ def section(report: Report, pictures: str) -> str:
     chosen = _chosen(report)
     parts = [f"Run on {report.when[:10]}, {report.rounds} rounds, {where}; {versions}."]
     parts += [f"Run with `{chosen}`; all else is as by default."] if chosen else []
-    parts += [f"![{chart.title}]({pictures}/{chart.name}.svg)" for chart in report.charts]
+    parts += [f"![{chart.title}]({chart.name}.svg)" for chart in report.charts]
     for table in report.tables:
         parts += [f"**{table.title}**", table.markdown()]
     parts += ["\n".join(f"- {note}" for note in report.notes)] if report.notes else []

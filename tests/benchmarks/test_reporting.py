@@ -139,13 +139,13 @@ def test_documents_are_filled_again_and_again(tmp_path: Path) -> None:
     page = tmp_path / "figures.md"
     page.write_text(PAGE, encoding="utf-8")
     for _ in range(2):
-        assert write_docs(report(), page) == [page, tmp_path / "figures" / "demo.svg"]
+        assert write_docs(report(), page) == [page, tmp_path / "demo.svg"]
     text = page.read_text(encoding="utf-8")
     assert text.startswith("# Figures")
     assert text.endswith("<!-- end bench -->\n\nThe end.\n")
     assert "not run yet" not in text
     assert text.count("| 1 | 2.00 s (1.00–3.00) |") == 1
-    assert "![Time <by> size](figures/demo.svg)" in text
+    assert "![Time <by> size](demo.svg)" in text
     assert "- b was left out." in text
 
 
