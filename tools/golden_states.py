@@ -22,7 +22,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from windrow.engine import declared
 from windrow.engine.engine import Arrival, Engine
-from windrow.engine.output.schema import published, rows_schema
+from windrow.engine.output.outbox import published, rows_schema
 from windrow.engine.tables import TableUpdate
 from windrow.execution.local import HereJobs
 from windrow.kernels.columnar.columns import frame_of

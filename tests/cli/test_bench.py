@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.cli.bench import checkout
-from windrow.cli.main import main
+from windrow.cli.main import checkout, main
 
 ROOT = Path(__file__).parents[2]
 

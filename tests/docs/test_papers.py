@@ -18,7 +18,7 @@ from benchmarks.registry import all_benchmarks
 from benchmarks.studies.on_engine import STUDIES
 from windrow.cli.main import COMMANDS
 from windrow.engine.engine import Arrival
-from windrow.engine.output.schema import rows_schema
+from windrow.engine.output.outbox import rows_schema
 from windrow.engine.views import Query
 from windrow.session import Windrow
 

@@ -20,7 +20,7 @@ import httpx
 import pyarrow as pa
 
 from windrow.engine.engine import Arrival, WatermarkAdvance
-from windrow.engine.output.schema import rows_schema
+from windrow.engine.output.outbox import rows_schema
 from windrow.errors import WindrowError
 from windrow.execution.local import HereJobs
 from windrow.server.access import AccessTokens

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from windrow.engine import declared
 from windrow.engine.gaps import Gap, gaps, joined, with_gaps
-from windrow.engine.output.schema import published_schema
+from windrow.engine.output.outbox import published_schema
 from windrow.errors import QueryError
 from windrow.language.compile import compile_query
 from windrow.shedding.phases import Cycles, Phases

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windrow.cli.formats import count, counted
 from windrow.cli.options import (
     ConfOption,
     LevelOption,
@@ -24,7 +23,7 @@ from windrow.cli.options import (
     Observability,
     SparkChoice,
 )
-from windrow.cli.plain import PlainView
+from windrow.cli.plain import PlainView, count, counted
 from windrow.cli.run_loop import Signals, run_watched, started
 from windrow.cli.serve import PORT, check_installed, listen, serving
 

@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from windrow.cli.formats import count, counted, elapsed, instant, span, value
+from windrow.cli.plain import count, counted, elapsed, instant, span, value
 from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow, View
 
 if TYPE_CHECKING:

@@ -20,21 +20,63 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from windrow.cli.bench import PASSED_ON, bench
-from windrow.cli.check import check
+import windrow
 from windrow.cli.demo import demo
-from windrow.cli.explain import explain
 from windrow.cli.lsp import lsp
 from windrow.cli.run import rescale, run
 from windrow.cli.run_loop import TRACEBACK_VARIABLE
+from windrow.cli.scripts import check, explain
 from windrow.cli.serve import serve
 from windrow.cli.shell import shell
 from windrow.errors import WindrowError
+
+# ------------------------------------------------------------ windrow bench
+
+
+#: what stands in a checkout of the repository, and nowhere else
+_COMMAND = Path("benchmarks", "command.py")
+#: how typer is to declare the command: every word after `bench` is for the benchmarks, `--help` too
+PASSED_ON = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "allow_interspersed_args": False,
+    "help_option_names": [],
+}
+
+
+def bench(context: typer.Context) -> None:
+    """Measure Windrow against others: same rows, same answers. From a checkout of the repository."""
+    found = checkout(Path(windrow.__file__).parents[2], Path.cwd())
+    if found is None:
+        raise WindrowError(
+            "the benchmarks are not part of the installed package",
+            code="no-benchmarks",
+            hint="clone Windrow's repository, run `pip install -e '.[bench]'` in it, and call `windrow bench`"
+            " there",
+        )
+    if str(found) not in sys.path:
+        sys.path.insert(0, str(found))
+    import_module("benchmarks.command").main(context.args)
+
+
+def checkout(*folders: Path) -> Path | None:
+    """The first folder that holds the repository.
+
+    >>> checkout(Path("/proc/none")) is None
+    True
+    """
+    return next((each for each in folders if (each / _COMMAND).is_file()), None)
+
+
+# ------------------------------------------------------------ main
+
 
 ENGINE_FAILED = 3
 

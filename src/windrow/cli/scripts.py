@@ -1,23 +1,32 @@
-"""What the commands that take a script have in common: reading it, and errors that name its file.
+"""Scripts on the command line: reading them, errors that name their file; `check` and `explain`.
 
 `--trigger`: how often micro-batches are taken.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from collections import Counter
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from windrow.algebra.catalog import Forms, form_text
 from windrow.errors import QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from windrow.algebra.explain import Explanation
+    from windrow.algebra.expressions import Schema
+    from windrow.language.binder.bound_statements import BoundStatement
+    from windrow.language.compile import Catalog
+    from windrow.optimizer.cost.statistics import Statistics
 
 _FORM = re.compile(r"\d+ (millisecond|second|minute|hour)s?", re.IGNORECASE)
 
@@ -69,3 +78,174 @@ def within(name: str) -> Iterator[None]:
     except QueryError as error:
         error.file = error.file or name
         raise
+
+
+# ------------------------------------------------------------ windrow check
+#
+# Does a script mean something, and could it run? It is registered, and nothing is run.
+
+
+_PLURALS = {"query": "queries"}
+
+
+def check(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE.cql", dir_okay=False, help="A script; - reads from standard input."),
+    ],
+) -> None:
+    """Parse, bind and type every statement of a script, and refuse what an engine would not run."""
+    from windrow.cli.declarations import Declarations
+
+    with within(name_of(file)), Declarations().keeping(read_script(file)) as (_, bound):
+        described = [_described(statement) for statement in bound]
+    widest = max((len(name) for _, name, _ in described), default=0)
+    for kind, name, about in described:
+        print(f"{kind:<8}{name:<{widest}}  {about}".rstrip())
+    print(_summary([kind for kind, _, _ in described]))
+
+
+def _described(statement: BoundStatement) -> tuple[str, str, str]:
+    """Kind, name and what it comes to."""
+    from windrow.language.binder.bound_statements import (
+        AnalyzeQuery,
+        DeclareArchive,
+        DeclareStream,
+        DeclareTable,
+        DescribeEntry,
+        Dropped,
+        ExplainLayout,
+        Nothing,
+        RefreshQuery,
+        RegisterQuery,
+        RelayArchive,
+        ShowAll,
+    )
+
+    match statement:
+        case DeclareStream(stream):
+            return "stream", stream.name, _columns(stream.schema, stream.forms)
+        case DeclareTable(table):
+            return "table", table.name, _columns(table.schema, table.forms)
+        case RegisterQuery(query):
+            return "query", query.name, _columns(query.plan.schema)
+        case DeclareArchive(archive):
+            return "archive", archive.name, f"of {archive.source} by {archive.key}"
+        case RelayArchive(name=name) | ExplainLayout(name=name):
+            return "explain" if isinstance(statement, ExplainLayout) else "alter", name, "archive"
+        case Dropped(kind, name):
+            return "drop", name, kind.lower()
+        case ShowAll(kind):
+            return "show", "", kind.lower()
+        case DescribeEntry(entry):
+            return "describe", entry.name, ""
+        case Nothing(kind, name):
+            return "nothing", name, f"{kind.lower()}: nothing to do"
+        case AnalyzeQuery(query):
+            return "analyze", query.name, ""
+        case RefreshQuery(query):
+            return "refresh", query.name, ""
+    return "query", "", _columns(statement.plan.schema)
+
+
+def _columns(schema: Schema, forms: Forms = ()) -> str:
+    written = {name: f" {form_text(form)}" for name, form in forms}
+    return ", ".join(f"{field.name} {field.type}{written.get(field.name, '')}" for field in schema)
+
+
+def _summary(kinds: list[str]) -> str:
+    """
+    >>> _summary(["stream", "query", "query"]), _summary([])
+    ('ok  3 statements: 1 stream, 2 queries', 'ok  0 statements')
+    """
+    counts = [_counted(count, kind) for kind, count in Counter(kinds).items()]
+    return f"ok  {_counted(len(kinds), 'statement')}" + (f": {', '.join(counts)}" if counts else "")
+
+
+def _counted(count: int, kind: str) -> str:
+    return f"{count} {kind if count == 1 else _PLURALS.get(kind, kind + 's')}"
+
+
+# ------------------------------------------------------------ windrow explain
+
+
+class ExplainForm(StrEnum):
+    """How the plan is shown."""
+
+    text = "text"
+    json = "json"
+    dot = "dot"
+
+
+def explain(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE.cql", dir_okay=False, help="A script; - reads from standard input."),
+    ] = None,
+    statements: Annotated[
+        str | None, typer.Option("-e", "--execute", metavar="SELECT", help="A query, in place of a file.")
+    ] = None,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DECLARATION", help="A stream: 'bids(item BIGINT, ts TIMESTAMP) WATTR ts'."),
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DECLARATION", help="A table: 'items(item BIGINT, KEY (item)) NRR'."),
+    ] = None,
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STREAM=ROWS", help="Rows per second of a stream, to estimate state."),
+    ] = None,
+    form: Annotated[
+        ExplainForm, typer.Option("--format", help="Text, JSON, or a Graphviz picture.")
+    ] = ExplainForm.text,
+) -> None:
+    """Show the plan of every query: update patterns, state layouts, sink guarantee."""
+    from windrow.engine import explain_script
+
+    if (file is None) == (statements is None):
+        raise typer.BadParameter("give either a file or a query with -e")
+    catalog = _declared(stream or (), table or ())
+    known = _statistics(rate or ())
+    text = statements if file is None else read_script(file)
+    with within("-e" if file is None else name_of(file)):
+        print(_rendered(explain_script(text or "", catalog, known), form))
+
+
+def _declared(streams: Sequence[str], tables: Sequence[str]) -> Catalog:
+    from windrow.language.compile import Catalog, compile_script
+    from windrow.spark.sources import infer_columns
+
+    catalog = Catalog(inference=infer_columns)
+    for kind, declarations in (("stream", streams), ("table", tables)):
+        for declaration in declarations:
+            with within(f"--{kind}"):
+                compile_script(f"CREATE {kind.upper()} {declaration}", catalog)
+    return catalog
+
+
+def _statistics(rates: Sequence[str]) -> Statistics | None:
+    from windrow.optimizer.cost.statistics import Statistics
+
+    return Statistics(rates=dict(_rate(each) for each in rates)) if rates else None
+
+
+def _rate(text: str) -> tuple[str, float]:
+    """
+    >>> _rate("bids=50")
+    ('bids', 50.0)
+    """
+    found = re.fullmatch(r"\s*(\S+)\s*=\s*(\d+(?:\.\d+)?)\s*", text)
+    if found is None:
+        raise typer.BadParameter(f"`{text}` is no rate: write STREAM=ROWS, as in bids=50")
+    return found[1], float(found[2])
+
+
+def _rendered(explanations: list[Explanation], form: ExplainForm) -> str:
+    """JSON is always one array; texts and pictures stand one after the other."""
+    from windrow.algebra.explain import as_dict, render
+
+    if form is ExplainForm.json:
+        return json.dumps([as_dict(each) for each in explanations], indent=2, ensure_ascii=False)
+    return "\n\n".join(render(each, form.value) for each in explanations)

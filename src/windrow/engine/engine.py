@@ -23,7 +23,7 @@ from windrow.engine.history import read_contents, read_keys
 from windrow.engine.load_monitor import Effort
 from windrow.engine.load_shedding import Shedding
 from windrow.engine.output.dispatch import Delivering, RowSink
-from windrow.engine.output.schema import rows_schema
+from windrow.engine.output.outbox import rows_schema
 from windrow.engine.query_start import Basis, PlanFunction, begun, check_clock, check_stream
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.refresh_scheduler import Refreshes, RefreshTiming, both, check_every

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from windrow.algebra.aggregates.numbers import WIDE
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.operators import Aggregate, Filter, Limit, Project
-from windrow.engine.output.schema import published_schema
+from windrow.engine.output.outbox import published_schema
 from windrow.errors import QueryError
 from windrow.shedding.agreement import final_grid
 

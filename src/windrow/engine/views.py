@@ -21,7 +21,7 @@ from windrow.engine.declarations import checked
 from windrow.engine.display import facts_html, plot, table_html, watch
 from windrow.engine.explain import described, what_it_saves
 from windrow.engine.gaps import gap_table, with_gaps
-from windrow.engine.output.schema import published, published_schema, rows_schema
+from windrow.engine.output.outbox import published, published_schema, rows_schema
 from windrow.engine.sharing.script_plan import with_sharing
 from windrow.engine.tables import BEGINNING, TableRecord
 from windrow.errors import QueryError, WindrowError, nearest

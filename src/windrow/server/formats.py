@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from windrow.algebra.types import DataType, Kind
 from windrow.algebra.values import canonical_row
-from windrow.engine.output.schema import published, rows_schema
+from windrow.engine.output.outbox import published, rows_schema
 from windrow.errors import DataError, nearest
 from windrow.kernels.columnar.columns import frame_of
 from windrow.sinks.files import csv_header, csv_lines

@@ -19,7 +19,7 @@ from windrow.algebra.plan import Emit, Scan, TableScan
 from windrow.algebra.types import STRING, DataType
 from windrow.algebra.values import canonical_rows, instant
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
-from windrow.engine.output.schema import published, rows_schema
+from windrow.engine.output.outbox import published, rows_schema
 from windrow.engine.rescale import rescale
 from windrow.engine.tables import TableUpdate
 from windrow.errors import DataError, nearest

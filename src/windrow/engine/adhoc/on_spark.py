@@ -21,7 +21,7 @@ from windrow.engine.adhoc.needs import needs_of
 from windrow.engine.adhoc.question import Answer, Question, Situation
 from windrow.engine.adhoc.snapshot import END, QuestionSnapshot, WindowLeaf
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
-from windrow.engine.output.schema import published_schema
+from windrow.engine.output.outbox import published_schema
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.language.catalog import StandingQuery
 from windrow.sinks import MemorySink

@@ -43,7 +43,7 @@ from windrow.engine.adhoc.synopsis_fit import (
     fit,
 )
 from windrow.engine.history import read_changes
-from windrow.engine.output.schema import published, rows_schema
+from windrow.engine.output.outbox import published, rows_schema
 from windrow.engine.records import StreamRecord
 from windrow.errors import QueryError
 from windrow.execution.kept_rows import empty_rows

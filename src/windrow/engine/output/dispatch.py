@@ -17,8 +17,7 @@ from functools import partial
 from threading import Condition, Thread
 from typing import TYPE_CHECKING
 
-from windrow.engine.output.outbox import Outgoing
-from windrow.engine.output.schema import published_schema
+from windrow.engine.output.outbox import Outgoing, published_schema
 from windrow.sinks.delivery import is_failure, sink_failed
 from windrow.state.crash import crash_point
 

@@ -22,9 +22,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from windrow.engine.output.schema import published
+from windrow.algebra.catalog import instant_type
 from windrow.kernels.columnar.codes import row_order
-from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.columnar.columns import INSTANT, RESOLUTION, arrow_type, published, rows_schema, to_frame
 from windrow.kernels.shared.request import Follower
 from windrow.sinks import Delivery
 from windrow.state.reader import OpenChunk, open_chunk
@@ -32,9 +32,48 @@ from windrow.state.reader import OpenChunk, open_chunk
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from windrow.algebra.expressions import Schema
+    from windrow.algebra.plan import Emit
     from windrow.state.chunk import Key
     from windrow.state.manifest import ChunkRef, OutboxEntry
     from windrow.state.store import Store
+    from windrow.windows.domain import Domain
+
+# ------------------------------------------------------------ schema
+#
+# Answers as users get them: `at` first, `op` where answers come and go, times as Arrow's times.
+
+
+def published_schema(emit: Emit) -> pa.Schema:
+    """The columns of a query's answers.
+
+    >>> from windrow.engine.explain import declared
+    >>> from windrow.language.compile import compile_query
+    >>> bids = {"bids": "item BIGINT, ts TIMESTAMP"}
+    >>> text = "SELECT item, COUNT(*) AS n FROM bids [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY item"
+    >>> published_schema(compile_query(text, declared(bids, {}))).names
+    ['at', 'item', 'n']
+    """
+    at = instants(emit.leaves[0].domain)
+    op = [pa.field("op", pa.string())] if emit.emits_deletions else []
+    return pa.schema([at, *op, *_fields(emit.schema, "at")])
+
+
+def instants(domain: Domain) -> pa.Field:
+    """The column of instants. Where a tick is no value, it says what one is, which `published` reads."""
+    kind = arrow_type(instant_type(domain))
+    return pa.field("at", kind, metadata=domain.step and {RESOLUTION: str(domain.step)})
+
+
+def _fields(schema: Schema, *taken: str) -> list[pa.Field]:
+    """A column that is called like one of ours gets an underscore."""
+    return [pa.field(f.name + "_" * (f.name in taken), arrow_type(f.type)) for f in schema]
+
+
+__all__ = ["INSTANT", "arrow_type", "published", "published_schema", "rows_schema"]
+
+
+# ------------------------------------------------------------ outbox
 
 
 #: rows that a sink is given at a time
