@@ -45,6 +45,7 @@ from windrow.algebra.operators import (
     Unnest,
 )
 from windrow.algebra.over import instant_columns
+from windrow.algebra.plan import Window
 from windrow.algebra.types import INT, NULL, Kind
 from windrow.errors import QueryError
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
@@ -68,6 +69,8 @@ from windrow.language.syntax import (
     Unnesting,
 )
 from windrow.optimizer.movability import can_ever_fail
+from windrow.windows.landmark import LandmarkWindow
+from windrow.windows.ranges import RangeWindow, UnboundedWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -77,6 +80,7 @@ if TYPE_CHECKING:
     from windrow.algebra.types import DataType
     from windrow.language.binder.sources import FromItem
     from windrow.language.syntax import QueryExpression
+    from windrow.windows.spec import WindowSpec
 
     BindRows = Callable[[Select, Context], "BoundRows"]
 
@@ -197,19 +201,44 @@ def _kept_instead(stream: FromItem, table: FromItem) -> str:
 def _with_table(stream: FromItem, table: FromItem, kind: str, predicate: Expression) -> Plan:
     scan = table.table
     assert scan is not None
-    if kind != "LEFT":
+    if kind != "LEFT" and scan.table.kind is TableKind.NRR:
         refuse(
             table.node,
-            f"the rows of table `{scan.table.name}` would be kept without a row of a stream beside them",
+            f"rows of NRR table `{scan.table.name}` have no time at which they could be there by themselves",
             "table-preserved",
-            _kept_instead(stream, table),
+            f"declare `{scan.table.name}` as a RELATION, or {_kept_instead(stream, table)}",
         )
     if scan.table.kind is TableKind.NRR:
         return TableJoin(stream.plan, scan, predicate, outer=True)
     names = (*stream.plan.schema.names, *scan.schema.names)
-    pairs = TableJoin(stream.plan, scan, predicate)
-    alone = _without_partner(stream.plan, scan, predicate)
-    return Union((_padded(pairs, names), _padded(alone, names, scan.schema)))
+    parts = [_padded(TableJoin(stream.plan, scan, predicate), names)]
+    if kind in ("LEFT", "FULL"):
+        alone = _without_partner(stream.plan, scan, predicate)
+        parts.append(_padded(alone, names, scan.schema))
+    if kind in ("RIGHT", "FULL"):
+        no_internal_windows(stream.plan, "an outer join")
+        kept = Exists(_rows_by_themselves(stream.plan, scan), stream.plan, predicate, negated=True)
+        parts.append(_padded(kept, names, stream.plan.schema))
+    return Union(tuple(parts))
+
+
+def _rows_by_themselves(stream: Plan, scan: TableScan) -> Plan:
+    """The rows of a RELATION from the first instant at which a window of the query has had a row."""
+    seen = []
+    for leaf in stream.leaves:
+        grid = leaf.spec.grid if isinstance(leaf.spec, RangeWindow) else None
+        if leaf.spec.is_periodic and grid is None:
+            raise QueryError(
+                f"rows of RELATION `{scan.table.name}` are kept beside windows that move by time",
+                code="table-preserved",
+                hint="write [RANGE r] or [RANGE r SLIDE s]",
+            )
+        since: WindowSpec = UnboundedWindow(wattr=leaf.spec.wattr)
+        if isinstance(leaf.spec, RangeWindow) and leaf.spec.slide is not None:
+            since = LandmarkWindow(None, None, leaf.spec.slide, leaf.spec.origin, wattr=leaf.spec.wattr)
+        seen.append(Project(Window(leaf.input, since), (("seen", Literal(1, INT)),)))
+    once = Distinct(seen[0] if len(seen) == 1 else Union(tuple(seen)))
+    return _padded(TableJoin(once, scan, TRUE), scan.schema.names)
 
 
 def _met(left: Plan, scan: TableScan, predicate: Expression) -> Plan:
