@@ -74,6 +74,26 @@ SELECT B.bidder, count(*) AS bid_count,
   SESSION_START(B.dateTime, INTERVAL '10' SECOND) AS starttime, SESSION_END(B.dateTime, INTERVAL '10' SECOND) AS endtime
 FROM bid B
 GROUP BY B.bidder, SESSION(B.dateTime, INTERVAL '10' SECOND);
+-- q12 by the time of the bids
+SELECT bidder, count(*) AS bid_count, window_start AS starttime, window_end AS endtime
+FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(dateTime), INTERVAL '10' SECOND))
+GROUP BY bidder, window_start, window_end;
+-- q13 by the time of the bids
+SELECT B.auction, B.bidder, B.price, B.`dateTime`, S.`value`
+FROM bid B
+JOIN side_input FOR SYSTEM_TIME AS OF B.`dateTime` AS S
+ON mod(B.auction, 10000) = S.key;
+-- q14 with the function written out
+SELECT auction, bidder, 0.908 * price AS price,
+  CASE
+    WHEN HOUR(dateTime) >= 8 AND HOUR(dateTime) <= 18 THEN 'dayTime'
+    WHEN HOUR(dateTime) <= 6 OR HOUR(dateTime) >= 20 THEN 'nightTime'
+    ELSE 'otherTime'
+  END AS bidTimeType,
+  dateTime, extra,
+  length(extra) - length(replace(extra, 'c', '')) AS c_counts
+FROM bid
+WHERE 0.908 * price > 1000000 AND 0.908 * price < 50000000;
 -- q15
 SELECT DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS `day`,
   count(*) AS total_bids,
@@ -82,20 +102,36 @@ SELECT DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS `day`,
   count(*) FILTER (WHERE price >= 1000000) AS rank3_bids,
   count(DISTINCT bidder) AS total_bidders,
   count(DISTINCT bidder) FILTER (WHERE price < 10000) AS rank1_bidders,
-  count(DISTINCT auction) AS total_auctions
+  count(DISTINCT bidder) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_bidders,
+  count(DISTINCT bidder) FILTER (WHERE price >= 1000000) AS rank3_bidders,
+  count(DISTINCT auction) AS total_auctions,
+  count(DISTINCT auction) FILTER (WHERE price < 10000) AS rank1_auctions,
+  count(DISTINCT auction) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_auctions,
+  count(DISTINCT auction) FILTER (WHERE price >= 1000000) AS rank3_auctions
 FROM bid
 GROUP BY DATE_FORMAT(dateTime, 'yyyy-MM-dd');
 -- q16
 SELECT channel, DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS `day`, max(DATE_FORMAT(dateTime, 'HH:mm')) AS `minute`,
   count(*) AS total_bids,
   count(*) FILTER (WHERE price < 10000) AS rank1_bids,
+  count(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_bids,
+  count(*) FILTER (WHERE price >= 1000000) AS rank3_bids,
   count(DISTINCT bidder) AS total_bidders,
+  count(DISTINCT bidder) FILTER (WHERE price < 10000) AS rank1_bidders,
+  count(DISTINCT bidder) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_bidders,
+  count(DISTINCT bidder) FILTER (WHERE price >= 1000000) AS rank3_bidders,
+  count(DISTINCT auction) AS total_auctions,
+  count(DISTINCT auction) FILTER (WHERE price < 10000) AS rank1_auctions,
+  count(DISTINCT auction) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_auctions,
   count(DISTINCT auction) FILTER (WHERE price >= 1000000) AS rank3_auctions
 FROM bid
 GROUP BY channel, DATE_FORMAT(dateTime, 'yyyy-MM-dd');
 -- q17
-SELECT auction, DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS `day`, count(*) AS total_bids,
+SELECT auction, DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS `day`,
+  count(*) AS total_bids,
   count(*) FILTER (WHERE price < 10000) AS rank1_bids,
+  count(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_bids,
+  count(*) FILTER (WHERE price >= 1000000) AS rank3_bids,
   min(price) AS min_price, max(price) AS max_price, avg(price) AS avg_price, sum(price) AS sum_price
 FROM bid
 GROUP BY auction, DATE_FORMAT(dateTime, 'yyyy-MM-dd');

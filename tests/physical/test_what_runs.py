@@ -71,7 +71,9 @@ def corpus() -> Iterator[Any]:
             text = rest.partition("\n=>")[0]
             yield pytest.param(everyday.plan_of(text), id=f"{file.stem}, {title}")
     for name, text in test_nexmark.QUERIES.items():
-        yield pytest.param(compile_query(text, declared(test_nexmark.STREAMS, {})), id=f"nexmark {name}")
+        yield pytest.param(
+            compile_query(text, declared(test_nexmark.STREAMS, test_nexmark.TABLES)), id=f"nexmark {name}"
+        )
     for family, asked in golden_states.FAMILIES.items():
         catalog = declared(golden_states.STREAMS, golden_states.TABLES)
         for name, text in asked.items():
