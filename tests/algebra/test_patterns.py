@@ -13,6 +13,7 @@ from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except, Exists, Filter, Join, Union
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import BIGINT
+from windrow.language.compile import Catalog, compile_query
 from windrow.reference.rows import AcceptedRow, World
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
@@ -144,3 +145,30 @@ def test_late_rows_that_are_kept_live_shorter() -> None:
         label = leaf(spec, stream=keeping).label
         assert (label.pattern, label.fifo) == (Pattern.WK, False)
         assert "late rows" in label.reason
+
+
+#: everyday SQL over windows of time, and its pattern
+EVERYDAY = {
+    "SELECT a.k, b.v FROM s1 [RANGE 4] a LEFT JOIN s2 [RANGE 6] b ON a.k = b.k": Pattern.STR,
+    "SELECT b.k, a.v FROM s2 [RANGE 6] a RIGHT JOIN s1 [RANGE 4] b ON a.k = b.k": Pattern.STR,
+    "SELECT a.k, b.k AS other FROM s1 [RANGE 4] a FULL JOIN s2 [RANGE 6] b ON a.k = b.k": Pattern.STR,
+    "SELECT k, v FROM s1 [RANGE 4] WHERE k IN (SELECT k FROM s2 [RANGE 6])": Pattern.WK,
+    "SELECT k, v FROM s1 [RANGE 4] WHERE k NOT IN (SELECT k FROM s2 [RANGE 6])": Pattern.STR,
+    "SELECT k, v FROM s1 [RANGE 4] INTERSECT SELECT k, v FROM s2 [RANGE 6]": Pattern.WK,
+    "SELECT k, v FROM s1 [RANGE 4] INTERSECT ALL SELECT k, v FROM s2 [RANGE 6]": Pattern.STR,
+    "SELECT k, v, RANK() OVER (ORDER BY v DESC) AS n FROM s1 [RANGE 4]": Pattern.STR,
+    "SELECT k FROM s1 [RANGE 4] QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) = 1": Pattern.STR,
+    "SELECT k, SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS 2 PRECEDING) AS total FROM s1": Pattern.MON,
+    "SELECT k, x FROM s1 [RANGE 4] CROSS JOIN UNNEST(array(k, v)) AS t(x)": Pattern.WKS,
+    "SELECT k, x FROM s1 [UNBOUNDED] CROSS JOIN UNNEST(array(k, v)) AS t(x)": Pattern.MON,
+    "SELECT k, SUM(v) AS total FROM s1 [RANGE 4] GROUP BY ROLLUP (k)": Pattern.STR,
+    "SELECT a.k, a.v FROM s1 [RANGE 4] a LEFT SEMI JOIN s2 [RANGE 6] b ON a.k = b.k": Pattern.WK,
+    "SELECT a.k, a.v FROM s1 [RANGE 4] a LEFT ANTI JOIN s2 [RANGE 6] b ON a.k = b.k": Pattern.STR,
+}
+
+
+@pytest.mark.parametrize("text", EVERYDAY)
+def test_labels_of_everyday_sql_are_tight(text: str) -> None:
+    plan = compile_query(text, Catalog(*STREAMS)).input
+    assert plan.label.pattern is EVERYDAY[text]
+    assert shown(plan, EVERYDAY[text])
