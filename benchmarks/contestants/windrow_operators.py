@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 QUERIES = {
     "join": "SELECT ISTREAM(s.ts AS ts, s.k AS k, s.v AS v, t.ts AS other, t.v AS w)"
     " FROM s [RANGE {0} SECONDS], t [RANGE {0} SECONDS] WHERE s.k = t.k",
+    "outer join": "SELECT ISTREAM(s.ts AS ts, s.k AS k, s.v AS v, t.ts AS other, t.v AS w)"
+    " FROM s [RANGE {0} SECONDS] LEFT JOIN t [RANGE {0} SECONDS] ON s.k = t.k",
     "distinct": "SELECT ISTREAM(DISTINCT k) FROM s [RANGE {0} SECONDS]",
     "not exists": "SELECT ISTREAM(ts, k, v) FROM s [RANGE {0} SECONDS] WHERE NOT EXISTS"
     " (SELECT 1 FROM t [RANGE {0} SECONDS] WHERE t.k = s.k)",
     "group": "SELECT ISTREAM(k, COUNT(*) AS n, SUM(v) AS total, MAX(v) AS most)"
     " FROM s [RANGE {0} SECONDS] GROUP BY k",
 }
-_WITH_TWO = frozenset({"join", "not exists", "join, skewed"})
+_WITH_TWO = frozenset({"join", "outer join", "not exists", "join, skewed"})
 #: half of all rows of s have one and the same key
 _HOT = "IF(s.k % 2 = 0, 0, s.k)"
 SKEWED = {
@@ -51,6 +53,7 @@ def comparable(answers: pl.LazyFrame, query: str) -> pl.LazyFrame:
 
     columns = {
         "join": {"m": pl.col("v"), "t": pl.col("w"), "n": pl.lit(1)},
+        "outer join": {"m": pl.col("v"), "t": pl.col("w").fill_null(0), "n": pl.lit(1)},
         "distinct": {"m": pl.lit(0.0), "t": pl.lit(0.0), "n": pl.lit(1)},
         "not exists": {"m": pl.col("v"), "t": pl.lit(0.0), "n": pl.lit(1)},
         "group": {"m": pl.col("most"), "t": pl.col("total"), "n": pl.col("n")},
