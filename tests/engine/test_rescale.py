@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.driven import STREAM, Driven, as_rows
+from tests.engine.test_teams import assert_each_by_itself, random_batches, random_queries
 from tests.engine.world import BATCHES, MEDIANS, NESTED, SUMS, World, oracle, table_of
 from tests.kernels.relational.more_plans import cases
 from tests.kernels.relational.scripts import Step, cuts, scripts
@@ -18,9 +19,12 @@ from tests.spark.test_shards import compiled, histories, queries
 from tests.support.crashes import Crash, crashing_at
 
 from windrow.cli.main import main
+from windrow.engine import declared
 from windrow.engine.engine import Arrival
 from windrow.engine.rescale import rescale
 from windrow.errors import StateError
+from windrow.language.compile import compile_query
+from windrow.physical.partitioning import placement_of
 from windrow.state.history import History
 from windrow.state.log import CommitLog
 from windrow.state.manifest import SourceState
@@ -121,7 +125,53 @@ def test_panes(text: str, slide: int, slides: int, batches: list[Any], seed: int
     assert len(REFUSED) == refused, REFUSED[-1]
 
 
+#: results that are known by numbers of rows, by values of tables and groups, and by when these came
+STAYING = [
+    "SELECT ISTREAM(x.k, y.v) FROM r [RANGE 5 INTERNAL] x, relation y WHERE x.k = y.k",
+    "SELECT x.k, x.v, y.v FROM r [RANGE 5 INTERNAL] x, s [RANGE 4] y WHERE x.k = y.k",
+    "SELECT ISTREAM(x.k, COUNT(*) AS n) FROM r [RANGE 6 INTERNAL] x, s [RANGE 4] y WHERE x.k = y.k"
+    " GROUP BY x.k",
+    "SELECT k, v FROM (SELECT k, v FROM r [RANGE 6 INTERNAL] UNION ALL SELECT k, v FROM s [RANGE 5])",
+]
+
+
+@pytest.mark.parametrize("text", STAYING)
+def test_results_that_stay(text: str) -> None:
+    """Keys are strings: what tells rows apart is not all numbers."""
+    columns = "k STRING, v BIGINT"
+    streams = dict.fromkeys("rs", (f"{columns}, t BIGINT", "WATTR t SLACK 2"))
+    plan = compile_query(text, declared(streams, dict.fromkeys(("relation", "nrr"), columns)))
+    chance, refused = Random(8), len(REFUSED)
+    used = [name for name in ("r", "s") if f"FROM {name} " in text or f", {name} " in text]
+    script: list[Any] = []
+    if "relation" in text:
+        script.append(("change", ("relation", -5, [(f"k{n}", n) for n in range(4)], [])))
+    for around in range(0, 30, 5):
+        for name in used:
+            picked = [(chance.choice([None, *"012345"]), chance.randint(0, 2)) for _ in range(5)]
+            rows = [(k and f"k{k}", v, around + chance.randint(-2, 2)) for k, v in picked]
+            script.append(("push", (name, rows)))
+        script.append(("take", ()))
+    assert placement_of(plan)
+    assert assert_rescaled_agrees(plan, [*script, ("finish", ()), ("take", ())], 8)
+    assert len(REFUSED) == refused, REFUSED[-1]
+
+
 # ------------------------------------------------------------ what queries share, and crashes
+
+
+@pytest.mark.part(8)
+@pytest.mark.parametrize("seed", range(16))
+def test_any_queries_at_once(tmp_path: Path, seed: int) -> None:
+    """Common subplans, shared state, and what one query leaves behind, over other shards in every life."""
+    random, shards = Random(seed), Random(seed)
+
+    def between(folder: Path) -> None:
+        with CommitLog.open(LocalStore(folder)) as log:
+            rescale(log, shards.randint(1, MOST))
+
+    queries = random_queries(random)
+    assert_each_by_itself(tmp_path, random, queries, random_batches(random, 10), between=between)
 
 
 #: one that shares its state, and one of two levels
@@ -148,7 +198,6 @@ def shards_of(world: World) -> int:
     return History(LocalStore(world.state)).latest().shards
 
 
-@pytest.mark.part(2)
 @pytest.mark.parametrize(("shards", "batches"), [(1, 1), (3, 3), (4, 4), (1, 5), (5, 7)])
 def test_queries_that_share_and_rows_that_wait(tmp_path: Path, shards: int, batches: int) -> None:
     world = World(tmp_path)
@@ -159,7 +208,6 @@ def test_queries_that_share_and_rows_that_wait(tmp_path: Path, shards: int, batc
     world.check()
 
 
-@pytest.mark.part(4)
 @pytest.mark.parametrize(
     "point",
     [

@@ -20,8 +20,11 @@ from tests.support.object_stores import KINDS, S3Server
 
 from windrow.archive.snapshot import read_archive
 from windrow.engine.engine import Arrival
+from windrow.engine.rescale import rescale
 from windrow.errors import SourceError, StateError
 from windrow.state.crash import VARIABLE
+from windrow.state.history import History
+from windrow.state.log import CommitLog
 from windrow.state.manifest import SourceState
 from windrow.state.object_store import ObjectStore
 from windrow.state.owner import Owner
@@ -77,6 +80,30 @@ def test_killed_again_and_again_every_sink_has_what_the_oracle_says(tmp_path: Pa
     for point in (*points, "sink-written:1", "sink-delivered:1"):
         assert run(life, str(tmp_path), url, point) == -signal.SIGKILL
     assert run(life, str(tmp_path), url) == 0
+    World(tmp_path, dict(SINKS)).check()
+
+
+def routed(url: str, shards: int, crash_at: str = "") -> None:
+    """A process that routes the state to another number of shards."""
+    if crash_at:
+        os.environ[VARIABLE] = crash_at
+    with CommitLog.open(ObjectStore(url)) as log:
+        rescale(log, shards)
+
+
+@pytest.mark.part(2)
+@pytest.mark.parametrize(("point", "shards"), [("chunk-written:2", 2), ("manifest-linked:2", 3)])
+def test_killed_while_the_number_of_shards_changes(
+    tmp_path: Path, new_store: Callable[[], ObjectStore], point: str, shards: int
+) -> None:
+    store = new_store()
+    assert run(life, str(tmp_path), store.url, "manifest-linked:5") == -signal.SIGKILL
+    assert run(routed, store.url, 3, point) == -signal.SIGKILL
+    latest = History(store).latest()
+    assert latest is not None
+    assert latest.shards == shards
+    assert run(routed, store.url, 5) == 0
+    assert run(life, str(tmp_path), store.url) == 0
     World(tmp_path, dict(SINKS)).check()
 
 

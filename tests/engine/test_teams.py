@@ -164,7 +164,7 @@ def random_queries(random: Random) -> dict[str, str]:
     return found
 
 
-@pytest.mark.part(12)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_any_queries_at_once_are_each_by_itself(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
@@ -177,9 +177,10 @@ def assert_each_by_itself(
     queries: dict[str, str],
     batches: list[tuple[str, Rows]],
     begun: Callable[[Life], None] = lambda _: None,
+    between: Callable[[Path], None] = lambda _: None,
 ) -> None:
     """One query goes, and lives end without a word; each answers as the oracle does. `begun` looks at the
-    first life when the first rows have come."""
+    first life when the first rows have come, `between` is called between two lives."""
     heard: dict[str, MemorySink] = {}
     life = Life(folder, heard)
     for name, text in queries.items():
@@ -194,6 +195,7 @@ def assert_each_by_itself(
             queries.pop(gone)
         if random.random() < 0.3:
             life.engine.log._lock.release()  # type: ignore[union-attr]
+            between(folder)
             life = Life(folder, heard)
             for name, text in queries.items():
                 life.add(name, text)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from typing import TYPE_CHECKING, Any
+
+from tests.support.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,14 +19,19 @@ CONTEXT.set_forkserver_preload(
 
 
 def start(target: Callable[..., Any], *arguments: Any) -> BaseProcess:
-    """A process that calls the function."""
-    process = CONTEXT.Process(target=target, args=arguments)
+    """A process that calls the function, in the environment of now: the server has that of its start."""
+    process = CONTEXT.Process(target=_called, args=(dict(os.environ), target, arguments))
     process.start()
     return process
+
+
+def _called(environment: dict[str, str], target: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    os.environ.update(environment)
+    target(*arguments)
 
 
 def run(target: Callable[..., Any], *arguments: Any) -> int | None:
     """Call the function in a process of its own; how that ended."""
     process = start(target, *arguments)
-    process.join(60)
+    process.join(PATIENCE)
     return process.exitcode

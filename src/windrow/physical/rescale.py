@@ -29,6 +29,8 @@ from windrow.kernels.columnar.hashing import shards_of, split
 from windrow.kernels.relational.emit.evaluation import WAITING
 from windrow.kernels.relational.exists import Matched
 from windrow.kernels.relational.implementations import placed
+from windrow.kernels.relational.internal.build import Outliving
+from windrow.kernels.relational.internal.runs import WindowRuns
 from windrow.kernels.relational.signed_rows import ID
 from windrow.kernels.relational.windows.leaf import WHO
 from windrow.kernels.state import Chunk, State, chunked, joined
@@ -150,7 +152,8 @@ class RowStates:
         else:
             column = self._column(place, name, frame, old)
             assert self._kind is not None
-            yield from split(self._told_apart(frame, old), {column: self._kind}, self.shards.new)
+            told = self._told_apart(place, frame, old)
+            yield from split(told, {column: self._kind}, self.shards.new)
 
     def _column(self, place: str, name: str, frame: pl.DataFrame, old: int) -> str:
         """The column that holds the routed value: by its name, and by where the rows are."""
@@ -166,14 +169,23 @@ class RowStates:
         what = f"`{operator.name}` keeps {name}" if operator is not None else f"{place} keeps {name}"
         raise cannot_rescale(self.query, f"{what} without the column that its rows are routed by")
 
-    def _told_apart(self, frame: pl.DataFrame, old: int) -> pl.DataFrame:
-        """Numbers that rows of several shards have in common become different ones, in the same order."""
+    def _told_apart(self, place: str, frame: pl.DataFrame, old: int) -> pl.DataFrame:
+        """Numbers that rows of several shards have in common become different ones, in the same order; zero
+        is no row. Where plans are computed again, results are known by values and instants too: these stay.
+        """
         ids = [name for name in frame.columns if name == WHO or name.startswith(ID)]
+        operator, _ = self._known.get(place, (None, []))
+        if isinstance(operator, Outliving):
+            windows = [source for source in operator.sources if isinstance(source, WindowRuns)]
+            ids = [name for name in ids if any(name in (each.id, each.numbered) for each in windows)]
         if not self.shards.unites or not ids:
             return frame
         if max(frame.select(pl.max_horizontal(ids).max()).item() or 0, 0) > _MOST // self.shards.old:
             raise cannot_rescale(self.query, "the numbers of its rows would become too large")
-        return frame.with_columns(pl.col(name) * self.shards.old + old for name in ids)
+        return frame.with_columns(
+            pl.when(pl.col(name) == 0).then(0).otherwise(pl.col(name) * self.shards.old + old).alias(name)
+            for name in ids
+        )
 
     def _united(self, place: str, parts: Sequence[State]) -> State:
         if not self.shards.unites:
@@ -213,6 +225,11 @@ def _candidates(program: RelationalProgram, unit: GeneralUnit) -> dict[str, tupl
     ]
     # operators of plans that are computed again have other places: what is qualified is known everywhere
     anywhere = [*(name for name in outputs.values() if name is not None and "." in name), *tables]
+    grouped = [
+        set(_routed_keys(node, outputs)) for node in program.emit.walk() if isinstance(node, Aggregate)
+    ]
+    if grouped:
+        anywhere += sorted(set.intersection(*grouped))
     found: dict[str, tuple[Operator, list[str]]] = {}
     for place, operator in program.operators():
         near = [f"{place}.{n}" for n in range(len(operator.inputs))]
@@ -222,14 +239,20 @@ def _candidates(program: RelationalProgram, unit: GeneralUnit) -> dict[str, tupl
             below = [outputs.get(id(child)) for child in node.children]
             names += [*below, outputs.get(id(node))]
             if isinstance(node, Aggregate):
-                keys = enumerate(key for _, key in node.keys)
-                routed = [n for n, key in keys if isinstance(key, ColumnRef) and key.name in below]
-                names += [f"{mark}k{n}" for n in routed for mark in ("", "#")]
+                names += _routed_keys(node, outputs)
         if isinstance(operator, Matched):
             keys = enumerate(operator.kept.keys)
             names += [f"#key{n}" for n, key in keys if isinstance(key, ColumnRef) and key.name in names]
         found[place] = operator, [name for name in dict.fromkeys([*names, *anywhere]) if name is not None]
     return found
+
+
+def _routed_keys(node: Aggregate, outputs: Mapping[int, str | None]) -> list[str]:
+    """What operators call the keys of a γ that hold the routed value."""
+    below = [outputs.get(id(child)) for child in node.children]
+    keys = enumerate(key for _, key in node.keys)
+    routed = [n for n, key in keys if isinstance(key, ColumnRef) and key.name in below]
+    return [f"{mark}k{n}" for n in routed for mark in ("", "#")]
 
 
 def _whole_tables(program: RelationalProgram, unit: GeneralUnit) -> list[set[str]]:
