@@ -45,6 +45,7 @@ from windrow.spark.sources import infer_columns
 from windrow.spark.sources.urls import malformed_sink
 from windrow.state.crash import crash_point
 from windrow.state.log import CommitLog
+from windrow.state.manifest import Manifest, OutboxEntry, SourceState
 from windrow.state.names import DRIVER, KEYS
 from windrow.state.sweep import discard, sweep
 
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from windrow.sharing.questions import QueryNeeds
     from windrow.sinks import Sink
     from windrow.spark.sources import Source
-    from windrow.state.manifest import Manifest, OutboxEntry, SourceState
     from windrow.state.store import Store
 
 #: what an epoch replaces before it is committed
@@ -157,7 +157,9 @@ class Engine:
 
     def __post_init__(self) -> None:
         self.lock = RLock()
-        self.shards = self.log.last.shards or self.shards
+        if self.last.is_unread:  # a first run that ends at a mistake in its script does not bind the second
+            self.log.last = Manifest(self.last.number, self.last.owner, self.last.shards)
+        self.shards = self.last.shards or self.shards
         self.delivering = Delivering(self._told)
         #: what the last commit knows and the next one does not
         self._dropped: set[str] = set()

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.functions import lookup
+from windrow.algebra.functions.calendar import may_leave_the_calendar
 from windrow.algebra.types import DataType, Kind, as_decimal
-from windrow.kernels.columnar.expressions import may_leave_the_calendar
 
 _NEVER_OVERFLOW_AS_DOUBLE = frozenset({"+", "-", "*", "neg"})
 _DIVISIONS = frozenset({"/", "%", "pmod"})

@@ -299,11 +299,7 @@ def _check_gone(store: Store, before: Owner, me: Owner, *, locked: bool, takeove
 
 
 def _fence(store: Store, owner: Owner, lock: Lock | None) -> Manifest:
-    """Repeat the last manifest under the new owner: earlier owners find the number after theirs taken.
-
-    Declarations over which nothing was read yet are not repeated: the first run of a script, with a mistake
-    in it, does not stand in the way of the second.
-    """
+    """Repeat the last manifest under the new owner: earlier owners find the number after theirs taken."""
     history = History(store)
     while True:
         last = history.latest() or Manifest()
@@ -311,8 +307,6 @@ def _fence(store: Store, owner: Owner, lock: Lock | None) -> Manifest:
             raise _lost_to(store, read_owner(store, last.owner))
         if isinstance(lock, Lease) and lock.noted() > last.number:
             raise _commit_lost(store, lock.noted(), "the last owner has made it")
-        if last.is_unread:
-            last = Manifest(last.number, shards=last.shards)
         fence = last.successor(owner=owner.epoch, decisions=last.decisions)
         with suppress(FileExistsError):  # the earlier owner has just made a last commit
             store.create(commit_name(fence.number), fence.encode(), "manifest")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from windrow.algebra.expressions import Expression, Field, Schema
+from windrow.algebra.functions.calendar import MOST_DAYS
 from windrow.algebra.types import (
     BIGINT,
     BINARY,
@@ -31,7 +32,6 @@ from windrow.algebra.types import (
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import frame_of, values_of
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.columnar.functions.base import MOST_DAYS
 from windrow.reference.expressions import compile_expression as compile_row
 
 DAY = 86_400_000_000

@@ -7,9 +7,10 @@ import math
 import polars as pl
 import pytest
 
+from windrow.algebra.functions.calendar import MOST_DAYS
 from windrow.algebra.types import BIGINT, DATE, DOUBLE, STRING, array
 from windrow.errors import DataError
-from windrow.kernels.columnar.functions.base import MOST_DAYS, by_value, explained
+from windrow.kernels.columnar.functions.base import by_value, explained
 
 
 def test_each_combination_is_computed_once() -> None:

@@ -11,13 +11,27 @@ that the leap day is the last day of a year (Howard Hinnant, *chrono-compatible 
 
 from __future__ import annotations
 
+from windrow.algebra.expressions import Call, Cast, Expression, Literal
+
 MICROS = 1_000_000
 MINUTE = 60 * MICROS
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+#: the last day, counted from 1970; the first is as far away
+MOST_DAYS = ((1 << 63) - 1) // DAY
+
+#: functions that only hand on the dates they are given
+_CHOICES = frozenset({"case", "if", "coalesce", "greatest", "least"})
 
 _ERA_DAYS = 146_097
 _ERA_YEARS = 400
+
+
+def may_leave_the_calendar(part: Expression) -> bool:
+    """Whether a date of some row may be beyond the first day or the last."""
+    if isinstance(part, Literal):
+        return part.value is not None and abs(part.value) > MOST_DAYS * DAY
+    return isinstance(part, Cast) or (isinstance(part, Call) and part.function not in _CHOICES)
 
 
 def days(year: int, month: int, day: int) -> int:

@@ -28,7 +28,7 @@ import polars as pl
 
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.functions import lookup
-from windrow.algebra.functions.calendar import DAY
+from windrow.algebra.functions.calendar import may_leave_the_calendar
 from windrow.algebra.functions.values import STRICT as VALUES
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
@@ -36,7 +36,6 @@ from windrow.kernels.columnar.columns import arrow_type, constant, polars_type, 
 from windrow.kernels.columnar.functions import LAZY, STRICT, WHOLE
 from windrow.kernels.columnar.functions import casts as casting
 from windrow.kernels.columnar.functions.base import (
-    MOST_DAYS,
     Compiled,
     Evaluator,
     Operation,
@@ -49,8 +48,6 @@ from windrow.kernels.columnar.functions.base import (
 
 #: Spark computes the divisor first: where that is NULL, the dividend is not computed and cannot fail
 _DIVISIONS = frozenset({"/", "%", "div", "pmod", "try_divide", "try_mod"})
-#: what only hands on the dates it is given
-_CHOICES = frozenset({"case", "if", "coalesce", "greatest", "least"})
 
 
 def compile_expression(expression: Expression) -> Evaluator:
@@ -108,12 +105,6 @@ def _divides_by_constant(part: Call) -> bool:
     if part.function != "%" or part.type.kind is Kind.DECIMAL or not isinstance(divisor, Literal):
         return False
     return divisor.value is not None and divisor.value != 0
-
-
-def may_leave_the_calendar(part: Expression) -> bool:
-    if isinstance(part, Literal):
-        return part.value is not None and abs(part.value) > MOST_DAYS * DAY
-    return isinstance(part, Cast) or (isinstance(part, Call) and part.function not in _CHOICES)
 
 
 def _compiled(expression: Expression) -> Compiled:

@@ -33,7 +33,7 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import Call
-from windrow.algebra.functions.calendar import DAY, date_text
+from windrow.algebra.functions.calendar import DAY, MOST_DAYS, date_text
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import column_of, values_of
@@ -43,10 +43,6 @@ if TYPE_CHECKING:
 
     Places = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
-
-
-#: the last day, counted from 1970; the first is as far away
-MOST_DAYS = ((1 << 63) - 1) // DAY
 
 
 def from_days(days: npt.NDArray[Any]) -> pl.Series:

@@ -13,11 +13,10 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import Call, Literal
-from windrow.algebra.functions.calendar import DAY, HOUR, MICROS, MINUTE, civil, days
+from windrow.algebra.functions.calendar import DAY, HOUR, MICROS, MINUTE, MOST_DAYS, civil, days
 from windrow.algebra.types import decimal
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.functions.base import (
-    MOST_DAYS,
     Operation,
     Outcome,
     Strict,
