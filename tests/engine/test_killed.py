@@ -29,8 +29,6 @@ pytestmark = pytest.mark.process
 REPOSITORY = Path(__file__).parents[2]
 #: before a commit, between it and Spark's, and after a delivery; all other points are passed in one process
 POINTS = ("manifest-temp-written:4", "before-source-told:2", "sink-delivered:2")
-#: this one is tried always
-ONE_POINT = POINTS[1:2]
 #: eight batches: each moves the clock by ten, and one row of each is before the last of the one before
 BATCHES = tuple(((1, n, 10 * n), (2, 2 * n, 10 * n + 4), (3, 1, 10 * n - 2)) for n in range(8))
 
@@ -61,14 +59,10 @@ def wait_for_commits(process: subprocess.Popen[bytes], folder: Path, wanted: int
     wait_until(lambda: commits(folder) >= wanted, ended)
 
 
-@pytest.mark.parametrize(
-    "points", [pytest.param(POINTS, marks=pytest.mark.thorough), ONE_POINT], ids=["all", "one"]
-)
-def test_killed_at_decisive_points_nothing_is_lost_or_doubled(
-    points: tuple[str, ...], tmp_path: Path
-) -> None:
+@pytest.mark.thorough
+def test_killed_at_decisive_points_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
     files = Files(tmp_path, BATCHES)
-    for point in points:
+    for point in POINTS:
         assert run("files", tmp_path, point) != 0, f"{point} was not reached"
     assert run("files", tmp_path) == 0, (tmp_path / "log").read_text()
     files.check()

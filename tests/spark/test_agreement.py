@@ -160,11 +160,11 @@ def on_spark(strategy: st.SearchStrategy[tuple[Emit, list[Step], int]], examples
 
 
 def test_spark_agrees_with_the_oracle_on_native_aggregations(spark: SparkSession) -> None:
-    assert on_spark(native_cases(), 16) > 8, "few of the queries were native"
+    assert on_spark(native_cases(), 8) > 4, "few of the queries were native"
 
 
 def test_spark_agrees_with_the_oracle_on_anything(spark: SparkSession) -> None:
-    assert on_spark(cases(), 16) < 16, "no query was computed from rows"
+    assert on_spark(cases(), 8) < 8, "no query was computed from rows"
 
 
 @pytest.mark.parametrize("keys", [("k",), ()], ids=repr)

@@ -82,6 +82,7 @@ def some_intervals(chance: Random, step: int) -> tuple[tuple[int, int], ...]:
     return tuple((a * step, b * step) for a, b in zip(bounds[::2], bounds[1::2], strict=True))
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("policy", ["SLACK 3{unit}", "ORDERED", ""])
 def test_batches_tell_the_same(spark: SparkSession, tmp_path: Path, kind: str, policy: str):
@@ -164,6 +165,7 @@ CASES = [
 ]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(("options", "early"), CASES, ids=[options for options, _ in CASES])
 def test_engines_tell_the_same(spark: SparkSession, tmp_path: Path, options: str, early: bool):
     """One on Spark, and one that drops every row in Python."""

@@ -44,6 +44,12 @@ def broker() -> tuple[str, Producer]:
     return f"{metadata.host}:{metadata.port}", producer
 
 
+@pytest.fixture(autouse=True)
+def no_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker in this process does not know the ids of topics, and lets who asks wait."""
+    monkeypatch.setattr(Topic, "id", lambda _: None)
+
+
 @pytest.fixture
 def server(broker: tuple[str, Producer]) -> str:
     return broker[0]
