@@ -316,7 +316,7 @@ class Manifest:
         [True, False]
         """
         declared = [*self.streams.values(), *self.tables.values()]
-        came = self.chunks or self.outbox or {"archives", "now"} & self.decisions.keys()
+        came = self.chunks or self.outbox or self.decisions.keys() - {"state_id", "synopses"}
         return bool(declared) and not came and all(each.is_unread for each in declared)
 
     @property
