@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 from tests.server.world import SCRIPT, Server, serving
 
-from windrow.engine.output.schema import rows_schema
+from windrow.kernels.columnar.columns import rows_schema
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "monitoring"
 BOARD = json.loads((EXAMPLES / "grafana.json").read_text())
