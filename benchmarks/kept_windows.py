@@ -34,8 +34,8 @@ from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
-    from windrow.archive.isolation import IsolationPolicy
-    from windrow.language.once import Once
+    from windrow.archive.snapshot import IsolationPolicy
+    from windrow.language.binder.once import Once
 
 _SECOND = 1_000_000
 _GROUPS = 50

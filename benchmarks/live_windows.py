@@ -19,7 +19,7 @@ from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Rea
 from benchmarks.theory.isolation.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from windrow.archive.isolation import IsolationPolicy
+    from windrow.archive.snapshot import IsolationPolicy
 
 _SWING = 10
 _ONE_TIME = "O"

@@ -30,10 +30,9 @@ from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query
 from windrow.physical.operators import SHARED
 from windrow.sinks import Callback
-from windrow.state.log import CommitLog
+from windrow.state.log import CommitLog, Owner
 from windrow.state.manifest import Manifest
 from windrow.state.names import owner_name, released_name
-from windrow.state.owner import Owner
 from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from benchmarks.theory.isolation.attempt import Query
 from benchmarks.theory.isolation.policies import FIXED_ORDER, SERIAL, TIME_TO_UPDATE
 from benchmarks.theory.isolation.scheduler import Scheduler
 from benchmarks.times import ABSENT
-from windrow.archive.isolation import SNAPSHOT
+from windrow.archive.snapshot import SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

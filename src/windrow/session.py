@@ -69,9 +69,9 @@ from windrow.language.binder.bound_statements import (
     RunOnce,
     ShowAll,
 )
+from windrow.language.binder.once import Once
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_once, compile_query, compile_script
-from windrow.language.once import Once
 from windrow.sinks import Callback
 from windrow.spark.failures import job_failed
 from windrow.spark.jobs import SparkJobs

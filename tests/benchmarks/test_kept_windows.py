@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.kept_windows import RealWork, measure
 from benchmarks.theory.isolation.policies import FIXED_ORDER, SERIAL, TIME_TO_UPDATE
-from windrow.archive.isolation import SNAPSHOT, UNDOING
+from windrow.archive.snapshot import SNAPSHOT, UNDOING
 
 WORK = RealWork(subwindows=4, seconds=0.2, periodic=2, per_second=4.0, rows=50, lasting=1.0)
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.live_windows import Workload, simulate
 from benchmarks.theory.isolation.policies import FIXED_ORDER, SERIAL, TIME_TO_UPDATE
-from windrow.archive.isolation import SNAPSHOT
+from windrow.archive.snapshot import SNAPSHOT
 
 BUSY = Workload(
     subwindows=30,

@@ -24,7 +24,7 @@ from benchmarks.theory.isolation.levels import (
 )
 from benchmarks.theory.isolation.operations import Read, Write
 from benchmarks.theory.isolation.recorder import RecordedLog, RecordedReader, Recorder
-from windrow.archive.isolation import SNAPSHOT, UNDOING
+from windrow.archive.snapshot import SNAPSHOT, UNDOING
 from windrow.engine.adhoc import select
 from windrow.engine.adhoc.limits import SelectWatch, Turns
 from windrow.engine.adhoc.question import Question

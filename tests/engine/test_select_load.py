@@ -20,7 +20,7 @@ from tests.engine.driven import Driven
 from tests.engine.world import rows_of
 
 from benchmarks.theory.isolation.policies import FIXED_ORDER, TIME_TO_UPDATE
-from windrow.archive.isolation import SNAPSHOT, UNDOING
+from windrow.archive.snapshot import SNAPSHOT, UNDOING
 from windrow.engine.adhoc.access_paths import SubWindow
 from windrow.engine.adhoc.limits import SelectWatch, Turns
 from windrow.engine.adhoc.select import PATIENCE, Asker, Read, Reader, SubWindowCache
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from windrow.archive.isolation import IsolationPolicy
-    from windrow.language.once import Once
+    from windrow.archive.snapshot import IsolationPolicy
+    from windrow.language.binder.once import Once
 
 READS = int(os.environ.get("WINDROW_READS", "200"))
 READERS = int(os.environ.get("WINDROW_READERS", "4"))

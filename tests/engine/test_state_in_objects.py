@@ -24,10 +24,9 @@ from windrow.engine.rescale import rescale
 from windrow.errors import SourceError, StateError
 from windrow.state.crash import VARIABLE
 from windrow.state.history import History
-from windrow.state.log import CommitLog
+from windrow.state.log import CommitLog, Owner
 from windrow.state.manifest import SourceState
 from windrow.state.object_store import ObjectStore
-from windrow.state.owner import Owner
 
 REPOSITORY = Path(__file__).parents[2]
 #: both kinds of sinks that know a repetition

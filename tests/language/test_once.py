@@ -9,6 +9,7 @@ from windrow.algebra.operators import Project
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import ExplainQuery, RunOnce
+from windrow.language.binder.once import Once, bind_once
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import (
     compile_once,
@@ -17,7 +18,6 @@ from windrow.language.compile import (
     declare_stream,
     declare_table,
 )
-from windrow.language.once import Once, bind_once
 from windrow.language.parse import parse_script
 from windrow.language.syntax import SelectOnce
 

@@ -14,9 +14,8 @@ from tests.engine.driven import Driven
 from tests.support.effort import examples
 
 from windrow.algebra.plan import Emit
-from windrow.engine import declared
+from windrow.engine import declared, query_start
 from windrow.engine.engine import WatermarkAdvance
-from windrow.engine.sharing import replan as replanning
 from windrow.engine.statistics import ObservedStatistics
 from windrow.errors import QueryError
 from windrow.language.compile import compile_query
@@ -239,7 +238,7 @@ def test_plans_are_looked_at_ever_more_seldom(tmp_path: Path, monkeypatch: pytes
     looked: list[int] = []
     life = SparkExecutor(planned(JOIN), tmp_path, spark=False)
     monkeypatch.setattr(
-        replanning, "change_if_worth", lambda engine, record: looked.append(engine.last.number) or False
+        query_start, "change_if_worth", lambda engine, record: looked.append(engine.last.number) or False
     )
     begin = life.engine.last.number
     for at in range(70):
@@ -253,7 +252,7 @@ def test_no_epoch_waits_for_all_queries_to_be_looked_at(
 ) -> None:
     looked: list[int] = []
     monkeypatch.setattr(
-        replanning, "change_if_worth", lambda engine, record: looked.append(engine.last.number) or False
+        query_start, "change_if_worth", lambda engine, record: looked.append(engine.last.number) or False
     )
     for again in (False, True):
         with Driven(tmp_path) as w:
@@ -264,5 +263,5 @@ def test_no_epoch_waits_for_all_queries_to_be_looked_at(
                 w.sql(f"CREATE QUERY q{number} AS {JOIN}")
             for at in range(3 if again else 1):
                 w.engine.epoch(promises=[WatermarkAdvance("a", at + 10 * again)])
-    assert max(Counter(looked).values()) <= replanning.MOST_AT_ONCE
+    assert max(Counter(looked).values()) <= query_start.MOST_AT_ONCE
     assert len(looked) == 10

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from tests.server.world import SCRIPT, STREAM, SUMS, Server, serving
 
-from windrow.server.gate import BusyError, Gate
+from windrow.server.access import BusyError, Gate
 from windrow.server.service import ClientLimits
 
 
@@ -137,7 +137,7 @@ def test_one_select_runs_at_a_time_and_too_many_are_sent_away(tmp_path: Path) ->
 
 
 def test_turns_are_given_in_the_order_in_which_one_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("windrow.server.gate._LOOK", 0.001)
+    monkeypatch.setattr("windrow.server.access._LOOK", 0.001)
 
     class Client:
         def __init__(self, patience: int) -> None:

@@ -19,9 +19,9 @@ import pytest
 
 from windrow.cli import serve
 from windrow.cli.main import main
+from windrow.cli.options import JsonForm, TextForm
 from windrow.cli.serve import tokens_for
 from windrow.errors import StateError, WindrowError
-from windrow.server.logs import JsonForm, TextForm
 from windrow.server.serve import _bound
 
 

@@ -23,7 +23,7 @@ from windrow.kernels.intake import Intake, Observed
 from windrow.session import Windrow
 from windrow.spark import jobs
 from windrow.spark.jobs import drops_early
-from windrow.state.reader import open_chunk
+from windrow.state.chunk import open_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

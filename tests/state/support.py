@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.state.chunk import chunk_writer
+from windrow.state.chunk import chunk_writer, open_chunk
 from windrow.state.crash import crash_point
 from windrow.state.manifest import Facts
 from windrow.state.names import new_chunk_name
 from windrow.state.object_store import ObjectStore
-from windrow.state.reader import open_chunk
 from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from windrow.state.chunk import Key, Section
+    from windrow.state.chunk import Key, OpenChunk, Section
     from windrow.state.log import CommitLog
     from windrow.state.manifest import ChunkRef, Manifest
-    from windrow.state.reader import OpenChunk
     from windrow.state.store import Store
 
 

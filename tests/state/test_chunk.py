@@ -14,9 +14,8 @@ from tests.state.memory_store import MemoryStore
 from tests.state.support import numbers, overwrite, write_chunk
 
 from windrow.errors import StateError
-from windrow.state.chunk import chunk_writer
+from windrow.state.chunk import chunk_writer, open_chunk
 from windrow.state.manifest import ChunkRef, Facts
-from windrow.state.reader import open_chunk
 from windrow.state.store import Store
 
 NAMES = pa.table(

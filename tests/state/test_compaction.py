@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from tests.state.memory_store import MemoryStore
 from tests.state.support import merge_chunks, numbers
 
-from windrow.state.chunk import chunk_writer
+from windrow.state.chunk import chunk_writer, open_chunk
 from windrow.state.manifest import ChunkRef, Facts
-from windrow.state.reader import open_chunk
 from windrow.state.shard import plan_compaction
 
 

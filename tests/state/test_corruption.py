@@ -12,12 +12,11 @@ from tests.state.support import commit_values, numbers, overwrite
 from tests.support.object_stores import KINDS, S3Server
 
 from windrow.errors import StateError
-from windrow.state.chunk import chunk_writer
+from windrow.state.chunk import chunk_writer, open_chunk
 from windrow.state.history import History
 from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest
 from windrow.state.object_store import ObjectStore
-from windrow.state.reader import open_chunk
 from windrow.state.store import LocalStore, Store
 
 if TYPE_CHECKING:

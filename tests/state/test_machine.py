@@ -18,10 +18,10 @@ from tests.state.memory_store import Crash, MemoryStore
 from tests.state.support import merge_chunks, values_of, write_next
 
 from windrow.state import crash
+from windrow.state.chunk import open_chunk
 from windrow.state.history import History
 from windrow.state.log import CommitLog
 from windrow.state.names import new_chunk_name
-from windrow.state.reader import open_chunk
 from windrow.state.shard import plan_compaction
 from windrow.state.sweep import sweep
 

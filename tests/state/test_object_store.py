@@ -24,14 +24,13 @@ from tests.support.object_stores import AlreadyExistsError, FaultyClient, Reques
 
 from windrow.credentials import Resolved
 from windrow.errors import StateError
+from windrow.state import log as log_module
 from windrow.state import object_store
-from windrow.state import owner as owner_module
 from windrow.state.block_cache import BlockCache
 from windrow.state.history import History
-from windrow.state.log import CommitLog
+from windrow.state.log import CommitLog, Lease, Owner
 from windrow.state.names import commit_name, lease_name
 from windrow.state.object_store import BLOCK, ObjectStore, open_store
-from windrow.state.owner import Lease, Owner
 from windrow.state.sweep import discard, sweep
 
 NO_SECRETS = Resolved()
@@ -168,7 +167,7 @@ def test_an_owner_is_seen_though_lists_are_behind(faulty: ObjectStore, client: F
 
 def elsewhere(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("socket.gethostname", lambda: "elsewhere")
-    patch.setattr(owner_module, "_boot", lambda: "another boot")
+    patch.setattr(log_module, "_boot", lambda: "another boot")
 
 
 def patient(store: ObjectStore) -> ObjectStore:
@@ -231,7 +230,7 @@ def test_containers_of_one_machine_do_not_judge_each_other_by_their_processes(ob
     objects = patient(objects)
     with pytest.MonkeyPatch.context() as there:
         there.setattr("socket.gethostname", lambda: "pod-1")
-        there.setattr(owner_module, "_born", lambda pid: "another start")
+        there.setattr(log_module, "_born", lambda pid: "another start")
         log = CommitLog.open(objects)
     with pytest.raises(StateError, match="in use by process"):
         CommitLog.open(objects)

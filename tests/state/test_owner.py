@@ -16,9 +16,8 @@ from tests.state.support import commit_values, overwrite, place_of, values_of, w
 from tests.state.victim import fork_and_reopen, hold
 
 from windrow.errors import StateError
-from windrow.state import owner as owner_module
-from windrow.state.log import CommitLog
-from windrow.state.owner import Owner, last_owner
+from windrow.state import log as log_module
+from windrow.state.log import CommitLog, Owner, last_owner
 from windrow.state.store import LocalStore, Store
 from windrow.state.sweep import sweep
 
@@ -36,7 +35,7 @@ class NoLocks(LocalStore):
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on this is another machine."""
     monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
-    monkeypatch.setattr(owner_module, "_boot", lambda: "another boot")
+    monkeypatch.setattr(log_module, "_boot", lambda: "another boot")
 
 
 ME = Owner(0, 100, "here", "noon", boot="b1", born="77")
@@ -62,8 +61,8 @@ def test_what_tells_that_an_owner_is_gone(
     before: Owner, locked: bool, gone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     living = {100: "77", 200: "88"}
-    monkeypatch.setattr(owner_module, "_born", living.get)
-    monkeypatch.setattr(owner_module, "_exists", living.__contains__)
+    monkeypatch.setattr(log_module, "_born", living.get)
+    monkeypatch.setattr(log_module, "_exists", living.__contains__)
     assert before.certainly_gone(ME, locked) is gone
 
 
@@ -92,7 +91,7 @@ def test_an_engine_of_another_process_is_refused_until_it_is_killed(store: Store
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell of its processes")
 def test_a_killed_engine_that_nobody_has_reaped_is_gone() -> None:
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    born = owner_module._born(process.pid)
+    born = log_module._born(process.pid)
     before = replace(Owner.this_process(), pid=process.pid, born=born)
     assert not before.certainly_gone(Owner.this_process(), locked=False)
     process.send_signal(signal.SIGKILL)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from windrow.archive.isolation import LATEST, IsolationLevel
+from windrow.archive.snapshot import LATEST, IsolationLevel
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from enum import Enum, auto
 
 from benchmarks.theory.isolation.graph import SerialisationGraph, conflicts
 from benchmarks.theory.isolation.history import History
-from windrow.archive.isolation import LATEST, WINDOW, IsolationLevel
+from windrow.archive.snapshot import LATEST, WINDOW, IsolationLevel
 
 
 class Serialisability(Enum):

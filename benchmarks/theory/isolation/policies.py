@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.archive.isolation import LATEST, IsolationPolicy, youngest_first
+from windrow.archive.snapshot import LATEST, IsolationPolicy, youngest_first
 
 
 def by_slot(wanted: Sequence[int], subwindows: int) -> int:

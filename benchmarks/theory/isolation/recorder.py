@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.theory.isolation.history import History
 from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Pass, Read, Unread, Write
-from windrow.archive.isolation import LATEST
+from windrow.archive.snapshot import LATEST
 from windrow.engine.adhoc.select import Read as Done
 from windrow.engine.adhoc.select import Reader, SubWindowCache
 from windrow.state.log import CommitLog
@@ -25,7 +25,7 @@ from windrow.state.log import CommitLog
 if TYPE_CHECKING:
     import polars as pl
 
-    from windrow.archive.isolation import IsolationPolicy
+    from windrow.archive.snapshot import IsolationPolicy
     from windrow.engine.adhoc.access_paths import SubWindow
     from windrow.engine.adhoc.limits import SelectWatch
     from windrow.state.manifest import Manifest

@@ -26,7 +26,7 @@ from benchmarks.theory.isolation.attempt import Attempt, Effect, Query
 from benchmarks.theory.isolation.history import History
 from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Pass, Read, Unread, Write
 from benchmarks.theory.isolation.policies import TIME_TO_UPDATE
-from windrow.archive.isolation import LATEST, IsolationPolicy
+from windrow.archive.snapshot import LATEST, IsolationPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

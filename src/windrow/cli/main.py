@@ -27,14 +27,12 @@ from typing import Annotated
 
 import typer
 
-import windrow
 from windrow.cli.demo import demo
 from windrow.cli.lsp import lsp
-from windrow.cli.run import rescale, run
+from windrow.cli.run import rescale, run, shell
 from windrow.cli.run_loop import TRACEBACK_VARIABLE
 from windrow.cli.scripts import check, explain
 from windrow.cli.serve import serve
-from windrow.cli.shell import shell
 from windrow.errors import WindrowError
 
 # ------------------------------------------------------------ windrow bench
@@ -53,7 +51,7 @@ PASSED_ON = {
 
 def bench(context: typer.Context) -> None:
     """Measure Windrow against others: same rows, same answers. From a checkout of the repository."""
-    found = checkout(Path(windrow.__file__).parents[2], Path.cwd())
+    found = checkout(Path(__file__).parents[3], Path.cwd())
     if found is None:
         raise WindrowError(
             "the benchmarks are not part of the installed package",

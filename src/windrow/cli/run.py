@@ -1,4 +1,6 @@
-"""`windrow run`: the standing queries of a script, on Spark, until they are done or you stop them."""
+"""Commands that run an engine: `run` (a script, until it is done or you stop it), `rescale`, and `shell`
+(statements and dot-commands, typed or from a pipe).
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ def run(
     from windrow.cli.live import LiveView
     from windrow.cli.plain import print_shown
     from windrow.cli.snapshots import Watcher
-    from windrow.language.once import Once
+    from windrow.language.binder.once import Once
 
     once, observed = once or flush, Observability(log, level, metrics)
     observed.set_up()
@@ -138,3 +140,36 @@ def rescale(
         print(f"{state} has no shards yet: give `--shards {shards}` to the first start")
     else:
         print(f"{state} has {told} instead of {before}, from commit {last.number} on")
+
+
+def shell(
+    state: Annotated[
+        str | None,
+        typer.Option(metavar="DIR|URL", help="Where the state is kept, as for `run`; else nothing is."),
+    ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    shards: ShardsOption = None,
+    log: LogOption = None,
+    level: LevelOption = None,
+    metrics: MetricsOption = None,
+) -> None:
+    """Type statements, run them, watch their answers."""
+    from windrow.cli.session import ShellSession, is_ended, piped
+
+    is_typed = sys.stdin.isatty()
+    observed = Observability(log, level, metrics)
+    observed.set_up()
+    session = ShellSession(state, SparkChoice(master, conf, shards=shards), observed, is_typed=is_typed)
+    lines = piped()
+    if is_typed:
+        from windrow.cli.prompt import Typed
+
+        print("Statements end with `;`. Tab completes, `help` lists the commands, Ctrl-D ends.")
+        lines = iter(Typed(lambda: session.catalog, session.commands, is_ended))
+    try:
+        for text in lines:
+            if not session.take(text):
+                break
+    finally:
+        session.close()

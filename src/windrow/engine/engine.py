@@ -24,12 +24,19 @@ from windrow.engine.load_monitor import Effort
 from windrow.engine.load_shedding import Shedding
 from windrow.engine.output.dispatch import Delivering, RowSink
 from windrow.engine.output.outbox import rows_schema
-from windrow.engine.query_start import Basis, PlanFunction, begun, check_clock, check_stream
+from windrow.engine.query_start import (
+    Basis,
+    PlanFunction,
+    Replanning,
+    begun,
+    check_clock,
+    check_stream,
+    replan,
+)
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.refresh_scheduler import Refreshes, RefreshTiming, both, check_every
 from windrow.engine.sharing.arrangement import Arranging
 from windrow.engine.sharing.followers import failed_leaders, is_exact, led
-from windrow.engine.sharing.replan import Replanning, replan
 from windrow.engine.sharing.shared_state import Common
 from windrow.engine.statistics import MOST_EPOCHS, EpochTimes, MeasuredWork, ObservedStatistics
 from windrow.engine.tables import Shelf, TableRecord, TableUpdate

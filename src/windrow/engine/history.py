@@ -21,7 +21,7 @@ from windrow.execution.delta_file import TABLE, Spool, WriteTarget
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.relational.signed_rows import N, columns_of, consolidated, finite, together
 from windrow.kernels.relational.tables import AT, TableContents
-from windrow.state.reader import open_chunk
+from windrow.state.chunk import open_chunk
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Table

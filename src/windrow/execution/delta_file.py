@@ -23,9 +23,8 @@ from windrow.kernels.columnar.hashing import split
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.state import PANE
 from windrow.physical.native_sql import native_query
-from windrow.state.chunk import ChunkWriter, chunk_writer
+from windrow.state.chunk import ChunkWriter, OpenChunk, chunk_writer, open_chunk
 from windrow.state.names import CHUNKS, DRIVER, new_chunk_name
-from windrow.state.reader import OpenChunk, open_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -24,10 +24,10 @@ from windrow.execution.arrivals import as_declared
 from windrow.execution.reports import DONE, Ingested, message, undisturbed
 from windrow.kernels.columnar.columns import frame_from_arrow, polars_type
 from windrow.kernels.intake import Intake, Known
+from windrow.state.chunk import chunk_missing
 from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef, Facts
 from windrow.state.names import CHUNKS, DRIVER, new_chunk_name
-from windrow.state.reader import chunk_missing
 from windrow.state.store import Store, damaged, explained
 from windrow.windows.domain import ARRIVAL_TS
 

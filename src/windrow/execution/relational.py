@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from windrow.kernels.relational.clock import Clock
     from windrow.kernels.state import State
     from windrow.physical.units import GeneralUnit
-    from windrow.state.chunk import Key
-    from windrow.state.reader import OpenChunk
+    from windrow.state.chunk import Key, OpenChunk
     from windrow.state.shard import Shard
     from windrow.windows.domain import Instant
     from windrow.windows.grid import SlideGrid

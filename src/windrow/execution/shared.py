@@ -26,8 +26,8 @@ from windrow.physical.native_sql import native_ledger
 
 if TYPE_CHECKING:
     from windrow.kernels.panes.program import Level, PaneProgram
+    from windrow.state.chunk import OpenChunk
     from windrow.state.manifest import ChunkRef
-    from windrow.state.reader import OpenChunk
 
 #: states waiting in memory are merged when there are this many
 _MANY_ROWS = 1 << 20

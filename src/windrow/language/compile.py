@@ -12,29 +12,239 @@ windrow.errors.QueryError: error[unknown-column]: no column `prise`
 1 | SELECT prise FROM bids [NOW]
   |        ^^^^^
   = did you mean `price`?
+
+The statements of a script are bound one after the other: each sees the catalog as those before it left it.
 """
 
 from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from windrow.errors import QueryError, Span
-from windrow.language.binder.bound_statements import BoundStatement, DeclareStream, DeclareTable
+from windrow.errors import QueryError, Span, nearest
+from windrow.language.binder.bound_statements import (
+    AnalyzeQuery,
+    BoundStatement,
+    DeclareArchive,
+    DeclareStream,
+    DeclareTable,
+    DescribeEntry,
+    Dropped,
+    ExplainLayout,
+    ExplainQuery,
+    Nothing,
+    RefreshQuery,
+    RegisterQuery,
+    RelayArchive,
+    RunOnce,
+    ShowAll,
+)
+from windrow.language.binder.declarations import bind_archive, bind_stream, bind_table
+from windrow.language.binder.once import Once, bind_once
+from windrow.language.binder.places import at
 from windrow.language.binder.queries import bind_query
-from windrow.language.binder.statements import bind_statement
-from windrow.language.catalog import Catalog
-from windrow.language.once import Once, bind_once
+from windrow.language.catalog import Catalog, Entry, StandingQuery, kind_of
 from windrow.language.parse import parse_query, parse_script
 from windrow.language.shape import has_room, roomy, too_deep
-from windrow.language.syntax import SelectOnce
+from windrow.language.statements import AlterArchive, CreateArchive
+from windrow.language.syntax import (
+    Analyze,
+    CreateQuery,
+    CreateStream,
+    CreateTable,
+    Describe,
+    Drop,
+    Explain,
+    ExplainArchive,
+    Refresh,
+    SelectOnce,
+    Show,
+    Statement,
+)
+from windrow.windows.spec import COUNTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.plan import Emit
+
+
+_SHOWN = {"STREAMS": "STREAM", "TABLES": "TABLE", "QUERIES": "QUERY", "ARCHIVES": "ARCHIVE"}
+
+
+def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
+    """What a statement means; declarations change the catalog."""
+    with at(statement):
+        if getattr(statement, "if_missing", False) and (there := _there(statement, catalog)):
+            return there
+        match statement:
+            case CreateStream():
+                stream = bind_stream(statement, catalog.inference)
+                catalog.add(stream)
+                return DeclareStream(stream)
+            case CreateTable():
+                table = bind_table(statement, catalog.inference)
+                catalog.add(table)
+                return DeclareTable(table)
+            case CreateQuery():
+                return _registered_query(statement, catalog)
+            case CreateArchive() | AlterArchive() | ExplainArchive():
+                return _of_archive(statement, catalog)
+            case Drop():
+                return _dropped(statement, catalog)
+            case Describe():
+                return DescribeEntry(_described(statement, catalog))
+            case Show():
+                return ShowAll(_SHOWN.get(statement.kind, statement.kind))
+            case Explain():
+                asked = _asked(SelectOnce(statement.span, statement.query), catalog)
+                return ExplainQuery(asked.plan, asked.once)
+            case Analyze() | Refresh():
+                found = _registered(statement, catalog)
+                return AnalyzeQuery(found) if isinstance(statement, Analyze) else RefreshQuery(found)
+            case SelectOnce():
+                return _asked(statement, catalog)
+    raise TypeError(f"no statement {type(statement).__name__}")
+
+
+def _there(statement: Any, catalog: Catalog) -> Nothing | None:
+    """What IF NOT EXISTS leaves to do where something of the kind has the name: nothing."""
+    found = catalog.entry(statement.name)
+    kind = type(statement).__name__.removeprefix("Create").upper()
+    return Nothing(kind, found.name) if found is not None and kind_of(found) == kind else None
+
+
+def _dropped(statement: Drop, catalog: Catalog) -> Dropped | Nothing:
+    if statement.if_there and catalog.entry(statement.name) is None:
+        return Nothing(statement.kind, statement.name)
+    return Dropped(statement.kind, catalog.drop(statement.kind, statement.name).name)
+
+
+def _registered_query(statement: CreateQuery, catalog: Catalog) -> RegisterQuery | Nothing:
+    found = catalog.entry(statement.name)
+    replaces = statement.replaces and isinstance(found, StandingQuery)
+    query = _standing(statement, catalog)
+    if replaces:
+        if query == found:
+            return Nothing("QUERY", query.name)
+        catalog.drop("QUERY", statement.name)
+    catalog.add(query)
+    return RegisterQuery(query, statement.replaces)
+
+
+def _described(statement: Describe, catalog: Catalog) -> Entry:
+    found = catalog.entry(statement.name)
+    if found is None:
+        raise QueryError(
+            f"nothing is called `{statement.name}`",
+            code="unknown-source",
+            hint=nearest(statement.name, catalog.names) or "SHOW STREAMS, TABLES or QUERIES tells names",
+        )
+    return found
+
+
+def _asked(statement: SelectOnce, catalog: Catalog) -> RunOnce:
+    """A SELECT by itself; where it would not be a standing query, its plan is that of the one answer."""
+    once, refusal = None, None
+    try:
+        once = bind_once(statement, catalog)
+    except QueryError as error:
+        refusal = error
+    try:
+        return RunOnce(bind_query(statement.query, catalog), once, refusal)
+    except QueryError:
+        if once is None:
+            raise
+        return RunOnce(once.plan, once)
+
+
+def _registered(statement: Analyze | Refresh, catalog: Catalog) -> StandingQuery:
+    found = {name.lower(): query for name, query in catalog.queries.items()}.get(statement.name.lower())
+    if found is None:
+        raise QueryError(
+            f"no query `{statement.name}`",
+            code="unknown-source",
+            hint=nearest(statement.name, catalog.queries)
+            or "EXPLAIN ANALYZE and REFRESH are about a query that runs: CREATE QUERY name AS … first",
+        )
+    return found
+
+
+def _of_archive(
+    statement: CreateArchive | AlterArchive | ExplainArchive, catalog: Catalog
+) -> DeclareArchive | RelayArchive | ExplainLayout:
+    if isinstance(statement, CreateArchive):
+        archive = bind_archive(statement, catalog)
+        catalog.add(archive)
+        return DeclareArchive(archive)
+    found = {name.lower(): name for name in catalog.archives}.get(statement.name.lower())
+    if found is None:
+        raise QueryError(
+            f"no archive `{statement.name}`",
+            code="unknown-source",
+            hint=nearest(statement.name, catalog.archives) or "CREATE ARCHIVE it first",
+        )
+    return (
+        RelayArchive(found, statement.layout) if isinstance(statement, AlterArchive) else ExplainLayout(found)
+    )
+
+
+def _standing(statement: CreateQuery, catalog: Catalog) -> StandingQuery:
+    plan = bind_query(statement.query, catalog)
+    if statement.max_gap is not None:
+        _may_shed(plan, statement.max_gap)
+    every = _every(statement, plan)
+    at_most = _at_most(statement, plan, every)
+    return StandingQuery(
+        statement.name, plan, statement.sink, statement.priority, statement.max_gap, every, at_most
+    )
+
+
+def _may_shed(plan: Emit, max_gap: int) -> None:
+    """MAX GAP lets whole windows be dropped, so there must be windows, each with an answer of its own."""
+    if max_gap < 1:
+        raise QueryError(
+            f"MAX GAP {max_gap} allows nothing",
+            code="bad-max-gap",
+            hint="MAX GAP counts windows from 1 on; leave it out to lose none",
+        )
+    if any(not leaf.spec.is_logical for leaf in plan.leaves):
+        raise QueryError(
+            f"MAX GAP lets whole windows be dropped, which is impossible for this query: {COUNTED}",
+            code="bad-max-gap",
+            hint="give it windows of time, RANGE and SLIDE, or leave MAX GAP out",
+        )
+    if not plan.reports_extents:
+        raise QueryError(
+            "MAX GAP lets whole windows be dropped, but this query has no answer per window of time",
+            code="bad-max-gap",
+            hint="give its windows RANGE and SLIDE, or leave MAX GAP out",
+        )
+
+
+def _every(statement: CreateQuery, plan: Emit) -> int | None:
+    if statement.every is None:
+        return None
+    period: int = statement.every.ticks(plan.leaves[0].domain)
+    if period < 1:
+        raise QueryError(f"EVERY {statement.every} is no period", code="bad-every", hint="1 or more")
+    return period
+
+
+def _at_most(statement: CreateQuery, plan: Emit, every: int | None) -> int | None:
+    if statement.at_most is None or every is None:
+        return None
+    bound: int = statement.at_most.ticks(plan.leaves[0].domain)
+    if bound < every:
+        raise QueryError(
+            f"AT MOST {statement.at_most} is less than EVERY {statement.every}",
+            code="bad-every",
+            hint="an answer is as old as the period before the next one comes; give AT MOST more than that",
+        )
+    return bound
+
 
 __all__ = ["Catalog", "compile_once", "compile_query", "compile_script", "declare_stream", "declare_table"]
 

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 from windrow.archive.declaration import ALLOCATIONS, Declaration
 from windrow.archive.layout import Mix, SaidOfLayout
 from windrow.errors import QueryError, Span, nearest
+from windrow.language.binder.once import read_once
 from windrow.language.columns import declared_columns, read_stream_options, with_watermark
 from windrow.language.lift_literals import Cursor
-from windrow.language.once import read_once
 from windrow.language.shape import check_nesting
 from windrow.language.sql import read_query
 from windrow.language.syntax import (

@@ -1,6 +1,6 @@
 """What a query has in common with others, as its physical plan records it: what, and by which rules.
 
-It is decided for all registered queries together (`windrow.engine.sharing.replan`). A state depends on
+It is decided for all registered queries together (`windrow.engine.sharing.arrangement`). A state depends on
 it no more than on a cost: it is recorded, and not part of what operators are recognised by.
 """
 

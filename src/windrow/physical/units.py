@@ -18,7 +18,7 @@ from windrow.errors import QueryError
 from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.relational.clock import Clock, Timing
-from windrow.kernels.relational.join.ends import telling
+from windrow.kernels.relational.join.partners import telling
 from windrow.kernels.relational.options import Ends, Options
 from windrow.kernels.relational.program import RelationalProgram, UnionProgram, UnionTiming
 from windrow.physical.partitioning import placement_of, table_places

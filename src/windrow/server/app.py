@@ -18,13 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from windrow.errors import StateError, WindrowError
-from windrow.language.once import Once
+from windrow.language.binder.once import Once
 from windrow.redaction import redacted
 from windrow.server import formats
-from windrow.server.access import COOKIE, AccessTokens, Guard, cookie_of
+from windrow.server.access import COOKIE, AccessTokens, BusyError, Gate, Guard, cookie_of
 from windrow.server.answers import ALL_PARTS, ReadPosition
 from windrow.server.events import EventStream, Feeds
-from windrow.server.gate import BusyError, Gate
 from windrow.server.metrics import CONTENT_TYPE, Clients, Metrics
 from windrow.server.page import Pages
 from windrow.server.service import Caller, Service, shown_as_json

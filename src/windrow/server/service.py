@@ -31,8 +31,8 @@ from windrow.language.binder.bound_statements import (
     RunOnce,
     ShowAll,
 )
+from windrow.language.binder.once import Once
 from windrow.language.editor import suggestions
-from windrow.language.once import Once
 from windrow.language.parse import parse_script
 from windrow.redaction import redacted
 from windrow.server.answers import AnswerLog, LoggedSink, Part, ReadPosition

@@ -23,11 +23,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from windrow.kernels.state import Chunk, State
-from windrow.state.chunk import ChunkWriter, chunk_writer
+from windrow.state.chunk import ChunkWriter, chunk_writer, open_chunk
+from windrow.state.chunk import OpenChunk as ChunkFile
 from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef
-from windrow.state.reader import OpenChunk as ChunkFile
-from windrow.state.reader import open_chunk
 
 if TYPE_CHECKING:
     from windrow.state.store import Store

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.algebra.explain.cases import planned
 
+from windrow.engine.explain import explained
 from windrow.physical import plan_query
-from windrow.physical.describe import explained
 
 FILES = sorted((Path(__file__).parent / "golden").glob("*.txt"))
 LINE = "-" * 40

@@ -15,10 +15,10 @@ from tests.support.plans import plans
 from windrow.algebra.explain import FORMATS, Alternative, Explanation, as_dict, render
 from windrow.algebra.explain.formats import COLOURS
 from windrow.algebra.plan import Emit
+from windrow.engine.explain import explained
 from windrow.errors import QueryError
 from windrow.optimizer.cost.statistics import Statistics
 from windrow.physical import plan_query
-from windrow.physical.describe import explained
 from windrow.windows.patterns import Pattern
 
 TOP = "SELECT item, MAX(price) AS top FROM bids [RANGE 5 MINUTES SLIDE 1 MINUTE] GROUP BY item"

@@ -10,7 +10,7 @@ from benchmarks.theory.isolation.graph import SerialisationGraph
 from benchmarks.theory.isolation.history import History
 from benchmarks.theory.isolation.levels import COMMIT_ORDER, SERIALISABLE, Serialisability, levels
 from benchmarks.theory.isolation.operations import Commit, Operation, Read, Write
-from windrow.archive.isolation import LATEST, WINDOW, IsolationLevel
+from windrow.archive.snapshot import LATEST, WINDOW, IsolationLevel
 
 #: of sections 7.3.1, 7.4.2 and 7.6; five sub-windows, the zeroth the oldest
 HISTORIES = {

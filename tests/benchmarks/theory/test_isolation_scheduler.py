@@ -18,7 +18,7 @@ from benchmarks.theory.isolation.levels import is_latest_window_serialisable, is
 from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Pass, Read, Unread, Write
 from benchmarks.theory.isolation.policies import FIXED_ORDER, SERIAL, TIME_TO_UPDATE
 from benchmarks.theory.isolation.scheduler import Scheduler
-from windrow.archive.isolation import (
+from windrow.archive.snapshot import (
     LATEST,
     SNAPSHOT,
     UNDOING,

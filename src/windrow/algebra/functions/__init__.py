@@ -13,17 +13,7 @@ Traceback (most recent call last):
 windrow.errors.QueryError: no function `uper` (did you mean `upper`?)
 """
 
-from windrow.algebra.functions import (
-    arithmetic,
-    casts,
-    comparison,
-    conditional,
-    nested,
-    numeric,
-    patterns,
-    strings,
-    times,
-)
+from windrow.algebra.functions import arithmetic, casts, comparison, nested, patterns, strings, times
 from windrow.algebra.functions import refusals as refused
 from windrow.algebra.functions.casts import castable, explicit_cast
 from windrow.algebra.functions.registry import Function, call, catalogue, install, lookup
@@ -34,8 +24,8 @@ for _category, _functions in (
     ("arithmetic", arithmetic.FUNCTIONS),
     ("comparison", comparison.FUNCTIONS),
     ("logic", comparison.LOGIC),
-    ("conditional", conditional.FUNCTIONS),
-    ("numbers", numeric.FUNCTIONS),
+    ("conditional", comparison.CONDITIONAL),
+    ("numbers", arithmetic.NUMERIC),
     ("bits", arithmetic.BITS),
     ("text", strings.FUNCTIONS),
     ("patterns", patterns.FUNCTIONS),

@@ -25,8 +25,8 @@ from windrow.execution.kept_rows import empty_rows, kept_bytes, read_kept, span_
 from windrow.kernels.columnar.columns import polars_type, to_frame
 from windrow.language.printer import print_query
 from windrow.optimizer.prune_columns import prune_columns
+from windrow.state.chunk import open_chunk
 from windrow.state.names import ANSWERS, KEPT
-from windrow.state.reader import open_chunk
 from windrow.state.store import LocalStore, Store
 from windrow.windows.domain import INFINITY, Domain, Instant
 from windrow.windows.rows import RowsWindow

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from windrow.algebra.plan import Scan, Window
-from windrow.archive.isolation import LATEST, IsolationPolicy
+from windrow.archive.snapshot import LATEST, IsolationPolicy
 from windrow.engine.adhoc.needs import needs_of
 from windrow.engine.adhoc.question import Answer, Question, Situation
 from windrow.engine.adhoc.snapshot import END, QuestionSnapshot, WindowLeaf

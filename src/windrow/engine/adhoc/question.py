@@ -49,7 +49,7 @@ from windrow.errors import QueryError
 from windrow.execution.kept_rows import empty_rows
 from windrow.kernels.relational.signed_rows import N, consolidated
 from windrow.kernels.relational.tables import AT
-from windrow.language.once import LATEST, WINDOW, Once, answers_of
+from windrow.language.binder.once import LATEST, WINDOW, Once, answers_of
 from windrow.state.manifest import Manifest, read_instant
 from windrow.state.names import DRIVER
 from windrow.windows.domain import INFINITY, Instant

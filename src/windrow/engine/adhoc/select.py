@@ -5,7 +5,7 @@ that no file it may read is removed, reads the parts of what is kept that it nee
 
 Reading a window that slides meanwhile: sub-window after sub-window.
 
-What is read is decided by a policy of `windrow.archive.isolation`:
+What is read is decided by a policy of `windrow.archive.snapshot`:
 
     WINDOW   the window of the commit at which the read begins; its files stay as long as somebody reads
     LATEST   the window of the commit that is current when the read ends: sub-windows that are committed
@@ -25,12 +25,12 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from windrow.archive.isolation import LATEST as LATEST_LEVEL
-from windrow.archive.isolation import SNAPSHOT, UNDOING, IsolationPolicy
+from windrow.archive.snapshot import LATEST as LATEST_LEVEL
+from windrow.archive.snapshot import SNAPSHOT, UNDOING, IsolationPolicy
 from windrow.engine.adhoc.limits import SelectWatch, Turns
 from windrow.engine.adhoc.question import Answer, Question
 from windrow.errors import QueryError
-from windrow.language.once import LATEST, WINDOW, Once
+from windrow.language.binder.once import LATEST, WINDOW, Once
 
 if TYPE_CHECKING:
     import polars as pl

@@ -41,11 +41,11 @@ from windrow.execution.ingest import AT, UNTIL, archived_section, stream_source
 from windrow.kernels.columnar.columns import to_frame
 from windrow.language.binder.declarations import check_lifetimes
 from windrow.physical.units import GeneralUnit
+from windrow.state.chunk import open_chunk
 from windrow.state.crash import crash_point
 from windrow.state.history import History
 from windrow.state.manifest import Manifest, OutboxEntry, SourceState
 from windrow.state.names import ARCHIVES, RESERVED, file_name
-from windrow.state.reader import open_chunk
 from windrow.state.store import RESTORE, Store
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain, Instant
 

@@ -27,7 +27,7 @@ from windrow.kernels.columnar.codes import row_order
 from windrow.kernels.columnar.columns import INSTANT, RESOLUTION, arrow_type, published, rows_schema, to_frame
 from windrow.kernels.shared.request import Follower
 from windrow.sinks import Delivery
-from windrow.state.reader import OpenChunk, open_chunk
+from windrow.state.chunk import OpenChunk, open_chunk
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -43,8 +43,8 @@ from windrow.kernels.relational.exists import Matched
 from windrow.kernels.relational.internal.build import OutlivingBuilder
 from windrow.kernels.relational.internal.validity import Births, Staying
 from windrow.kernels.relational.join.catalogues import Catalogued
-from windrow.kernels.relational.join.ends import lapses, telling
 from windrow.kernels.relational.join.multiway import Joined
+from windrow.kernels.relational.join.partners import lapses, telling
 from windrow.kernels.relational.limit import Limited, Ranked
 from windrow.kernels.relational.operator import Operator, Stateless
 from windrow.kernels.relational.options import Choice, Evaluation, Strategy, Tables
@@ -52,7 +52,7 @@ from windrow.kernels.relational.options import Counted as Counting
 from windrow.kernels.relational.signed_rows import TS
 from windrow.kernels.relational.stateless import Filtered, Projected, United, Unnested
 from windrow.kernels.relational.tables import LookedUp, TablePieces
-from windrow.kernels.relational.windows.extents import Extents
+from windrow.kernels.relational.windows.extents import Extents, ReportedRows, ReportedSessions, Sessions
 from windrow.kernels.relational.windows.leaf import (
     Identified,
     Intervals,
@@ -63,9 +63,7 @@ from windrow.kernels.relational.windows.leaf import (
     Scanned,
     tell_apart,
 )
-from windrow.kernels.relational.windows.reported_extents import ReportedRows, ReportedSessions
 from windrow.kernels.relational.windows.rows import POSITION, Numbering, RowsNumbering
-from windrow.kernels.relational.windows.session import Sessions
 from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
 from windrow.windows.patterns import Pattern
 from windrow.windows.ranges import RangeWindow

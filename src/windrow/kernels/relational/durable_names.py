@@ -41,7 +41,7 @@ from windrow.kernels.relational.limit import Limited, Ranked
 from windrow.kernels.relational.operator import Operator
 from windrow.kernels.relational.stateless import Filtered, Projected, United, Unnested
 from windrow.kernels.relational.tables import LookedUp, TablePieces
-from windrow.kernels.relational.windows.extents import Extents
+from windrow.kernels.relational.windows.extents import Extents, ReportedRows, ReportedSessions, Sessions
 from windrow.kernels.relational.windows.leaf import (
     Identified,
     Intervals,
@@ -50,9 +50,7 @@ from windrow.kernels.relational.windows.leaf import (
     NumberedRows,
     Scanned,
 )
-from windrow.kernels.relational.windows.reported_extents import ReportedRows, ReportedSessions
 from windrow.kernels.relational.windows.rows import RowsNumbering
-from windrow.kernels.relational.windows.session import Sessions
 from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
 
 if TYPE_CHECKING:

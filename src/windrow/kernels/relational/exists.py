@@ -41,9 +41,15 @@ import polars as pl
 from windrow.algebra.expressions import ColumnRef, Expression
 from windrow.kernels.relational.distinct import distinct
 from windrow.kernels.relational.expiry_layouts import Hashed, frame_of
-from windrow.kernels.relational.join.ends import last_of, still_there, with_negative_rows
 from windrow.kernels.relational.join.multiway import Expiry, Joined
-from windrow.kernels.relational.join.partners import Condition, keyed, meet
+from windrow.kernels.relational.join.partners import (
+    Condition,
+    keyed,
+    last_of,
+    meet,
+    still_there,
+    with_negative_rows,
+)
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
 from windrow.kernels.relational.options import Choice, Negation, Tables
 from windrow.kernels.relational.signed_rows import (

@@ -45,16 +45,15 @@ from windrow.kernels.relational.internal.operators import Recomputed
 from windrow.kernels.relational.internal.runs import Runs
 from windrow.kernels.relational.internal.validity import Staying
 from windrow.kernels.relational.join.catalogues import Catalogued
-from windrow.kernels.relational.join.ends import ENDS_TOLD
 from windrow.kernels.relational.join.multiway import Joined
+from windrow.kernels.relational.join.partners import ENDS_TOLD
 from windrow.kernels.relational.limit import Limited, Ranked
 from windrow.kernels.relational.operator import Operator, Stateless
 from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.tables import LookedUp, TablePieces
-from windrow.kernels.relational.windows.extents import Extents
+from windrow.kernels.relational.windows.extents import Extents, Sessions
 from windrow.kernels.relational.windows.leaf import Identified, Intervals, NegativeRows
 from windrow.kernels.relational.windows.rows import Numbering
-from windrow.kernels.relational.windows.session import Sessions
 from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
 from windrow.windows.patterns import Pattern
 

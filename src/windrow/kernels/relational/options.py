@@ -63,7 +63,7 @@ class Negation(Enum):
 
 
 class Ends(Enum):
-    """Who keeps the end of a result until it comes (`windrow.kernels.relational.join.ends`)."""
+    """Who keeps the end of a result until it comes (`windrow.kernels.relational.join.partners`)."""
 
     #: a result carries its end, and whoever reads it keeps both
     CARRIED = "carried"

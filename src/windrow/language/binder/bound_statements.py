@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.archive.layout import SaidOfLayout
     from windrow.errors import QueryError
+    from windrow.language.binder.once import Once
     from windrow.language.catalog import StandingArchive, StandingQuery
-    from windrow.language.once import Once
 
 
 @dataclass(frozen=True)

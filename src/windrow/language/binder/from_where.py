@@ -51,12 +51,11 @@ from windrow.errors import QueryError
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
 from windrow.language.binder.context import Context
 from windrow.language.binder.expressions import ExpressionBinder, conditions, has_aggregate
-from windrow.language.binder.joins import Conditions
 from windrow.language.binder.places import at, mistake, refuse, walk
 from windrow.language.binder.pseudo import Leaves, bounds_over, pseudo_reads
 from windrow.language.binder.scope import NamedColumn, Scope
 from windrow.language.binder.select_list import expand
-from windrow.language.binder.sources import NESTED, bind_sources, renamed
+from windrow.language.binder.sources import NESTED, Conditions, bind_sources, renamed
 from windrow.language.syntax import (
     Apply,
     ExistsTest,

@@ -11,9 +11,8 @@ from windrow.spark.sources.check import check_url, is_bounded
 from windrow.spark.sources.source import Bounded, Source
 
 if TYPE_CHECKING:
-    from windrow.spark.sources.data import infer_schema, open_data
+    from windrow.spark.sources.data import infer_schema, open_data, open_url
     from windrow.spark.sources.inference import infer_columns
-    from windrow.spark.sources.registry import open_url
 
 __all__ = [
     "Bounded",
@@ -31,7 +30,7 @@ _HOMES = {
     "infer_columns": "windrow.spark.sources.inference",
     "infer_schema": "windrow.spark.sources.data",
     "open_data": "windrow.spark.sources.data",
-    "open_url": "windrow.spark.sources.registry",
+    "open_url": "windrow.spark.sources.data",
 }
 
 

@@ -1,4 +1,6 @@
-"""Opens data given in Python: Spark frames, and tables of pandas, Polars or Arrow."""
+"""Opens sources: by the text after FROM, and data given in Python (Spark frames, tables of pandas, Polars or
+Arrow).
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,24 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from windrow.algebra.expressions import Field, Schema
-from windrow.errors import SourceError
+from windrow.errors import QueryError, SourceError
+from windrow.spark.sources.files_source import open_files
 from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
+from windrow.spark.sources.generator_source import open_generator
+from windrow.spark.sources.kafka_source import open_kafka
+from windrow.spark.sources.push_source import open_push
 from windrow.spark.sources.source import Bounded, Source
 from windrow.spark.sources.spark_types import from_spark
 from windrow.spark.sources.streaming_frame import StreamingFrame
 from windrow.spark.sources.tables import as_table, digest, without_rows
+from windrow.spark.sources.urls import parse_url
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from windrow.algebra.catalog import Stream
+    from windrow.spark.sources.source import Source
+
 
 _ROW = "__row"
 
@@ -83,3 +94,18 @@ def _no_type(column: str, kind: object) -> SourceError:
         code="column-type",
         hint=f"leave `{column}` out, or convert it first",
     )
+
+
+_OPENERS = {"files": open_files, "generator": open_generator, "kafka": open_kafka, "push": open_push}
+
+
+def open_url(spark: SparkSession, stream: Stream) -> Source:
+    """The source that the stream's declaration names."""
+    if stream.source is None:
+        raise QueryError(
+            f"stream `{stream.name}` does not say where its rows come from",
+            code="no-source",
+            hint="add FROM '…' to its declaration, or give it data in Python",
+        )
+    url = parse_url(stream.source)
+    return _OPENERS[url.scheme](spark, stream, url)

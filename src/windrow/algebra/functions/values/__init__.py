@@ -11,13 +11,13 @@ alone knows how an argument is computed.
 'STRASSE'
 """
 
-from windrow.algebra.functions.values import arithmetic, comparison, nested, numeric, strings, times
+from windrow.algebra.functions.values import arithmetic, comparison, nested, strings, times
 from windrow.algebra.functions.values.base import Strict
 
 STRICT: dict[str, Strict] = {
     **arithmetic.FUNCTIONS,
     **comparison.FUNCTIONS,
-    **numeric.FUNCTIONS,
+    **arithmetic.NUMERIC,
     **arithmetic.BITS,
     **strings.FUNCTIONS,
     **strings.PATTERNS,

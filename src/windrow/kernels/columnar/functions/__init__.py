@@ -5,17 +5,17 @@ result. What is not here, or not for all types, is computed by values (`by_value
 all rows, NULLs included. `LAZY` functions get compiled arguments, and compute each for the rows that need it.
 """
 
-from windrow.kernels.columnar.functions import arithmetic, comparison, control, numeric, strings, times
+from windrow.kernels.columnar.functions import arithmetic, comparison, strings, times
 from windrow.kernels.columnar.functions.base import Lazy, Strict, Whole
 
 STRICT: dict[str, Strict] = {
     **arithmetic.FUNCTIONS,
-    **numeric.FUNCTIONS,
+    **arithmetic.NUMERIC,
     **arithmetic.BITS,
     **strings.FUNCTIONS,
     **strings.PATTERNS,
     **times.FUNCTIONS,
-    **control.NESTED,
+    **comparison.NESTED,
 }
 WHOLE: dict[str, Whole] = comparison.FUNCTIONS
-LAZY: dict[str, Lazy] = {**comparison.LAZY, **control.FUNCTIONS, **strings.LAZY}
+LAZY: dict[str, Lazy] = {**comparison.LAZY, **comparison.CONTROL, **strings.LAZY}

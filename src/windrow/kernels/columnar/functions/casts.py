@@ -16,7 +16,7 @@ from windrow.algebra.functions.values import casts as values
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import polars_type
-from windrow.kernels.columnar.functions.arithmetic import exact
+from windrow.kernels.columnar.functions.arithmetic import LONG_EDGE, LONG_MAX, exact
 from windrow.kernels.columnar.functions.base import (
     Operation,
     Outcome,
@@ -26,7 +26,6 @@ from windrow.kernels.columnar.functions.base import (
     series,
     total,
 )
-from windrow.kernels.columnar.functions.numeric import LONG_EDGE, LONG_MAX
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -50,8 +50,8 @@ from windrow.kernels.relational.signed_rows import (
     consolidated,
 )
 from windrow.kernels.relational.signed_rows import together as all_of
+from windrow.kernels.relational.windows.extents import NUMBER_OF_REPORTS, ReportedRows, begin_reports
 from windrow.kernels.relational.windows.leaf import PENDING
-from windrow.kernels.relational.windows.reported_extents import NUMBER_OF_REPORTS, ReportedRows, begin_reports
 from windrow.kernels.relational.windows.rows import (
     COUNTS,
     INSIDE,

@@ -36,9 +36,16 @@ import polars as pl
 
 from windrow.algebra.expressions import Expression
 from windrow.kernels.relational.expiry_layouts import Chunks, ExpiryLayout, frame_of, purged
-from windrow.kernels.relational.join.ends import last_of, still_there, with_negative_rows
 from windrow.kernels.relational.join.order import WindowStats, augmented_order, order_cost
-from windrow.kernels.relational.join.partners import Condition, keyed, meet, satisfying
+from windrow.kernels.relational.join.partners import (
+    Condition,
+    keyed,
+    last_of,
+    meet,
+    satisfying,
+    still_there,
+    with_negative_rows,
+)
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.options import Choice, Tables
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TURN, VE, VS, Columns, blank, together

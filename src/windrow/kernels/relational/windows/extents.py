@@ -5,21 +5,64 @@ Card: cut by extents
     time          one piece per extent a row is in
     space         the rows alive
     source        WID (Li et al. 2005), 5: rows tagged with window ids, where the id itself is asked for
+
+SESSION windows: rows of one key less than a gap apart.
+
+Card: chains
+    requirements  all rows below the clock are known
+    time          sorting the new rows; rows of the sessions that end
+    space         the rows of open sessions, rows not yet final, the last instant of each open session
+    source        SESSION as defined: [t, last t + gap)
+
+Windows whose extents are reported by themselves: SLIDE n ROWS, and sessions that have ended.
+
+Each report is evaluated on its own rows only, so reports are numbered, and the number takes the place of the
+instant: a row is in the pieces [r, r+1) of the reports r it belongs to. `at` and the bounds of each report
+are told to the root.
+
+Card: rows by report
+    requirements  one window, RSTREAM
+    time          RANGE / SLIDE entries per row
+    space         the rows of extents not yet reported
+    source        WID (Li et al. 2005), 5 (rows tagged with window ids)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from windrow.algebra.plan import Window
 from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational.clock import moved
 from windrow.kernels.relational.emit.emission import last_report
-from windrow.kernels.relational.expiry_layouts import Hashed, frame_of
+from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, VE, VS, Columns, blank, positive, together
+from windrow.kernels.relational.signed_rows import (
+    BOUNDS,
+    FOREVER,
+    TS,
+    VE,
+    VS,
+    Columns,
+    blank,
+    codes,
+    positive,
+    together,
+)
+from windrow.kernels.relational.windows.leaf import PENDING, Leaf
+from windrow.kernels.relational.windows.rows import (
+    COUNTS,
+    INSIDE,
+    MOMENT,
+    POSITION,
+    Numbering,
+    ReachedPositions,
+)
 from windrow.kernels.state import State
 from windrow.windows.grid import covered
 
@@ -85,3 +128,168 @@ class Extents(Operator):
         ]
         found = picked(rows, row).with_columns(columns).select(list(self.columns))
         return found.filter(pl.col(VS) < pl.col(VE))
+
+
+ENTERED = "#entered"
+
+
+class Sessions(Leaf):
+    """[SESSION gap [PARTITION BY k]]."""
+
+    def __init__(self, window: Window, below: Operator, lag: int) -> None:
+        super().__init__(window, below, lag)
+        self.inside: Columns = dict(self.rows) | {ENTERED: pl.Boolean()}
+
+    def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
+        waiting = together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
+        new = waiting
+        if waiting.height:
+            final = pl.Series(waiting[TS].to_numpy() < self.known(waiting, step))
+            new, waiting = waiting.filter(final), waiting.filter(~final)
+        fresh = new.with_columns(pl.lit(False).alias(ENTERED))
+        inside = together([frame_of(state.of(INSIDE), self.inside), fresh], self.inside)
+        if not inside.height:
+            return State({PENDING: chunks_of(waiting)}), blank(self.columns)
+        found, stay = self.closed(chained(inside, self.keys, self.spec.reach), step)
+        return State({PENDING: chunks_of(waiting), INSIDE: chunks_of(stay)}), found
+
+    def closed(self, inside: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The pieces that begin and end, and the rows of sessions that go on."""
+        known = self.known(inside, step)
+        stop = moved(known, self.lag) if isinstance(known, int) else known + self.lag
+        ends, entered = inside["#end"].to_numpy(), inside[ENTERED].to_numpy()
+        over = ends < stop
+        leaves = np.where(over, ends, FOREVER)
+        born = self.pieces(
+            inside.filter(pl.Series(~entered)), inside[TS].to_numpy()[~entered], leaves[~entered]
+        )
+        gone = entered & over
+        ended = self.pieces(inside.filter(pl.Series(gone)), ends[gone], FOREVER, -1)
+        stay = inside.with_columns(pl.lit(True).alias(ENTERED)).filter(pl.Series(~over))
+        return together([born, ended], self.columns), stay.select(list(self.inside))
+
+
+def chained(rows: pl.DataFrame, keys: list[str], gap: int) -> pl.DataFrame:
+    """Rows with their session: its number `#session`, and where it begins and would end.
+
+    >>> chained(pl.DataFrame({TS: [13, 1, 3, 7]}), [], 5).sort(TS)["#end"].to_list()
+    [12, 12, 12, 18]
+    """
+    part, t = codes(rows, keys), rows[TS].to_numpy()
+    order = np.lexsort((t, part))
+    part, t = part[order], t[order]
+    new = np.append(True, (part[1:] != part[:-1]) | (t[1:] - t[:-1] >= gap))
+    session = np.cumsum(new) - 1
+    starts = np.flatnonzero(new)
+    ends = t[np.append(starts[1:], len(t)) - 1] + gap
+    place = np.empty_like(order)
+    place[order] = session
+    return rows.with_columns(
+        pl.Series("#session", place), pl.Series("#start", t[starts][place]), pl.Series("#end", ends[place])
+    )
+
+
+NUMBER_OF_REPORTS = "reports"
+
+
+class ReportedRows(Numbering):
+    """[ROWS n SLIDE m ROWS], an extent at a time."""
+
+    def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
+        waiting = together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
+        counts = frame_of(state.of(COUNTS), self.counted)
+        new = blank(self.numbered)
+        before = counts
+        if waiting.height:
+            new, waiting, counts = self.number(waiting, counts, step)
+        first = state.meta.get(NUMBER_OF_REPORTS, 0)
+        chunks = {PENDING: chunks_of(waiting), COUNTS: chunks_of(counts)}
+        if not new.height:
+            begin_reports(step, first, _no_reports())
+            return State({**chunks, INSIDE: state.of(INSIDE)}, {NUMBER_OF_REPORTS: first}), blank(
+                self.columns
+            )
+        inside = together([frame_of(state.of(INSIDE), self.numbered), new], self.numbered)
+        found, stay, reports = self._reported(inside, new.height, before, first)
+        begin_reports(step, first, reports)
+        meta = {NUMBER_OF_REPORTS: first + reports.height}
+        return State({**chunks, INSIDE: chunks_of(stay)}, meta), found
+
+    def _reported(
+        self, inside: pl.DataFrame, new: int, before: pl.DataFrame, first: int
+    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """Members of the extents that new rows complete, the rows that stay, and the reports."""
+        n, m = self.spec.rows, self.spec.slide_rows
+        both = self.parts([inside, before])
+        part, theirs = both[: inside.height], both[inside.height :]
+        place, moments = inside[POSITION].to_numpy(), inside[MOMENT].to_numpy()
+        done = np.zeros(len(both) + 1, dtype=np.int64)
+        done[theirs] = before["count"].to_numpy()
+        reached = np.zeros(len(both) + 1, dtype=np.int64)
+        np.maximum.at(reached, part, place)
+        low = -(-np.maximum(place, done[part] + 1) // m)
+        high = np.minimum(reached[part], place + n - 1) // m + 1
+        row, number = covered(low, high)
+        end, owner = number * m, part[row]
+        at = ReachedPositions(part[-new:], place[-new:], moments[-new:]).moment(owner, end)
+        reports = pl.DataFrame({"at": at, "end": end, "part": owner}).unique().sort("at", "end", "part")
+        numbered = reports.with_columns(pl.Series("r", np.arange(reports.height) + first))
+        members = pl.DataFrame({"at": at, "end": end, "part": owner}).join(
+            numbered, on=["at", "end", "part"], how="left", maintain_order="left"
+        )
+        found = self.pieces(picked(inside, row), members["r"], members["r"] + 1)
+        stay = inside.filter(pl.Series(place + n > reached[part]))
+        return found, stay, reports.select("at", (pl.col("end") - n).alias("start"), "end")
+
+
+class ReportedSessions(Sessions):
+    """[SESSION gap], a session at a time, when it has ended."""
+
+    def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
+        waiting = together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
+        new = waiting
+        if waiting.height:
+            final = pl.Series(waiting[TS].to_numpy() < self.known(waiting, step))
+            new, waiting = waiting.filter(final), waiting.filter(~final)
+        fresh = new.with_columns(pl.lit(False).alias(ENTERED))
+        inside = together([frame_of(state.of(INSIDE), self.inside), fresh], self.inside)
+        first = state.meta.get(NUMBER_OF_REPORTS, 0)
+        found, stay, reports = self._ended(inside, first, step)
+        begin_reports(step, first, reports)
+        chunks = {PENDING: chunks_of(waiting), INSIDE: chunks_of(stay)}
+        return State(chunks, {NUMBER_OF_REPORTS: first + reports.height}), found
+
+    def _ended(
+        self, inside: pl.DataFrame, first: int, step: Step
+    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        if not inside.height:
+            return blank(self.columns), inside, _no_reports()
+        rows = chained(inside, self.keys, self.spec.reach)
+        if self.spec.inclusive:
+            rows = rows.with_columns(pl.col("#end") - 1)
+        known = self.known(rows, step)
+        stop = moved(known, self.lag) if isinstance(known, int) else known + self.lag
+        over = pl.Series(rows["#end"].to_numpy() < stop)
+        done, stay = rows.filter(over), rows.filter(~over)
+        if not done.height:
+            return blank(self.columns), stay.select(list(self.inside)), _no_reports()
+        reports = done.select("#session", "#start", "#end").unique().sort("#end", "#session")
+        numbers = dict(zip(reports["#session"].to_list(), range(first, first + reports.height), strict=True))
+        r = done["#session"].replace_strict(numbers, return_dtype=pl.Int64)
+        found = self.pieces(done, r, r + 1)
+        bounds = reports.select(
+            pl.col("#end").alias("at"), pl.col("#start").alias("start"), pl.col("#end").alias("end")
+        )
+        return found, stay.select(list(self.inside)), bounds
+
+
+def begin_reports(step: Step, first: int, reports: pl.DataFrame) -> None:
+    """From here on, the instants of the step are the numbers of its reports."""
+    step.reports, step.first_report = reports, first
+    step.clock = step.clock.plain
+    stop = first + reports.height
+    step.slice = replace(step.slice, start=first, stop=stop, floor=stop)
+
+
+def _no_reports() -> pl.DataFrame:
+    return pl.DataFrame(schema={"at": pl.Int64(), "start": pl.Int64(), "end": pl.Int64()})
