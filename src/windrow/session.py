@@ -56,19 +56,7 @@ from windrow.engine.tables import Refreshing, TableUpdate
 from windrow.engine.views import Named, Query, StreamView, TableView
 from windrow.errors import QueryError, SourceError, StateError, WindrowError, nearest
 from windrow.frame import Frame, from_
-from windrow.language.binder.bound_statements import (
-    AnalyzeQuery,
-    DeclareStream,
-    DeclareTable,
-    DescribeEntry,
-    Dropped,
-    ExplainLayout,
-    ExplainQuery,
-    Nothing,
-    RegisterQuery,
-    RunOnce,
-    ShowAll,
-)
+from windrow.language.binder import bound_statements
 from windrow.language.binder.once import Once
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_once, compile_query, compile_script
@@ -94,7 +82,6 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.algebra.explain import Explanation
     from windrow.algebra.plan import Emit
-    from windrow.language.binder.bound_statements import BoundStatement
     from windrow.sinks import Sink
     from windrow.spark.frames import SparkSession
     from windrow.spark.sources import Source
@@ -191,7 +178,7 @@ class Windrow:
         return self._catalog.copy()
 
     @checked
-    def check(self, text: str) -> list[tuple[BoundStatement, Explanation | None]]:
+    def check(self, text: str) -> list[tuple[bound_statements.BoundStatement, Explanation | None]]:
         """What statements mean among all that is declared, and how those that ask would run; none is done."""
         return [(each, self._planned(each)) for each in compile_script(text, self._catalog.copy())]
 
@@ -251,10 +238,10 @@ class Windrow:
             self._table_sources.update(table_sources)
             raise
 
-    def _clear_checkpoints(self, statements: list[BoundStatement]) -> None:
+    def _clear_checkpoints(self, statements: list[bound_statements.BoundStatement]) -> None:
         """How far Spark has read a dropped stream is of no use to a later one of that name."""
         for statement in statements:
-            if isinstance(statement, Dropped) and statement.kind == "STREAM":
+            if isinstance(statement, bound_statements.Dropped) and statement.kind == "STREAM":
                 with suppress(OSError):  # the next run looks at it again
                     remove_folder(self._folder / CHECKPOINTS, file_name(statement.name))
 
@@ -584,37 +571,37 @@ class Windrow:
         asked = [each for name, q in self._catalog.queries.items() for each in query_warnings(q.plan, name)]
         return asked + [each for stream in self.streams.values() for each in stream.warnings]
 
-    def _do(self, statement: BoundStatement) -> Any:
+    def _do(self, statement: bound_statements.BoundStatement) -> Any:
         sink: Sink | None = None
         match statement:
-            case DeclareTable(table) if table.source is not None:
+            case bound_statements.DeclareTable(table) if table.source is not None:
                 self._table_sources[table.name] = open_table(self.spark, table)
-            case RegisterQuery(query):
+            case bound_statements.RegisterQuery(query):
                 sink = self._sink_of(query)
-            case Dropped("STREAM", name):
+            case bound_statements.Dropped("STREAM", name):
                 self._sources.pop(name, None)
-            case Dropped("TABLE", name):
+            case bound_statements.Dropped("TABLE", name):
                 self._table_sources.pop(name, None)
-            case ShowAll(kind):
+            case bound_statements.ShowAll(kind):
                 return self._shown(kind)
-            case DescribeEntry(entry):
+            case bound_statements.DescribeEntry(entry):
                 return describe(entry)
-            case Nothing():
+            case bound_statements.Nothing():
                 return None
-            case ExplainQuery(plan, once):
+            case bound_statements.ExplainQuery(plan, once):
                 return self._explained(plan, once)
-            case ExplainLayout() | AnalyzeQuery():
+            case bound_statements.ExplainLayout() | bound_statements.AnalyzeQuery():
                 return self._told(statement)
-            case RunOnce(_, once, refusal):
+            case bound_statements.RunOnce(_, once, refusal):
                 if refusal is not None:
                     raise refusal
                 return once
         register(self._engine, statement, sink)
         return None
 
-    def _told(self, statement: ExplainLayout | AnalyzeQuery) -> Any:
+    def _told(self, statement: bound_statements.ExplainLayout | bound_statements.AnalyzeQuery) -> Any:
         """How something that is registered does what it does."""
-        if isinstance(statement, ExplainLayout):
+        if isinstance(statement, bound_statements.ExplainLayout):
             return explain_archive(self.archives[statement.name])
         return self.queries[statement.query.name].explain(analyze=True)
 
@@ -625,11 +612,11 @@ class Windrow:
             return make(query.name) if make is not None else None
         return beside(query.name, self._engine.opened(query.sink, query.name)) if beside is not None else None
 
-    def _planned(self, statement: BoundStatement) -> Explanation | None:
+    def _planned(self, statement: bound_statements.BoundStatement) -> Explanation | None:
         match statement:
-            case RegisterQuery(query):
+            case bound_statements.RegisterQuery(query):
                 return explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
-            case RunOnce(plan, once) | ExplainQuery(plan, once):
+            case bound_statements.RunOnce(plan, once) | bound_statements.ExplainQuery(plan, once):
                 return self._explained(plan, once)
         return None
 
@@ -646,13 +633,13 @@ class Windrow:
 
     def _declare(self, stream: Stream) -> None:
         self._catalog.add(stream)
-        self._do(DeclareStream(stream))
+        self._do(bound_statements.DeclareStream(stream))
 
     def _register(self, query: StandingQuery, function: Callable[[pa.Table, int], None] | None) -> None:
         self._catalog.add(query)
         sink = Callback(query.name, function) if function else self._sink_of(query)
         try:
-            register(self._engine, RegisterQuery(query), sink)
+            register(self._engine, bound_statements.RegisterQuery(query), sink)
         except BaseException:
             self._catalog.drop("QUERY", query.name)
             raise

@@ -25,23 +25,9 @@ from enum import Enum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra import operators as ops
 from windrow.algebra.catalog import ProgressRule, Stream, Table
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Literal, WindowBound
-from windrow.algebra.operators import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Except,
-    Exists,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Rank,
-    TableJoin,
-    Union,
-    Unnest,
-)
 from windrow.algebra.over import FramedCall, Over, OverFrame
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import DataType, Kind
@@ -69,21 +55,21 @@ NAMES: dict[type, str] = {
     Window: "window.1",
     TableScan: "table.1",
     Emit: "emit.1",
-    Filter: "filter.1",
-    Project: "project.1",
-    Union: "union.1",
+    ops.Filter: "filter.1",
+    ops.Project: "project.1",
+    ops.Union: "union.1",
     StreamUnion: "union-of-streams.1",
-    Distinct: "distinct.1",
-    Aggregate: "group.1",
-    AggregateCall: "aggregate.1",
-    Join: "join.1",
-    TableJoin: "table-join.1",
-    Except: "except.1",
-    Exists: "exists.1",
-    Limit: "limit.1",
-    Rank: "rank.1",
+    ops.Distinct: "distinct.1",
+    ops.Aggregate: "group.1",
+    ops.AggregateCall: "aggregate.1",
+    ops.Join: "join.1",
+    ops.TableJoin: "table-join.1",
+    ops.Except: "except.1",
+    ops.Exists: "exists.1",
+    ops.Limit: "limit.1",
+    ops.Rank: "rank.1",
     Over: "over.1",
-    Unnest: "unnest.1",
+    ops.Unnest: "unnest.1",
     FramedCall: "framed.1",
     OverFrame: "frame.1",
     Literal: "literal.1",

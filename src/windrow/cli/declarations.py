@@ -21,17 +21,7 @@ from windrow.engine.declarations import register
 from windrow.engine.engine import Engine
 from windrow.errors import QueryError, Span
 from windrow.execution.local import HereJobs
-from windrow.language.binder.bound_statements import (
-    AnalyzeQuery,
-    DeclareStream,
-    DescribeEntry,
-    ExplainQuery,
-    Nothing,
-    RefreshQuery,
-    RegisterQuery,
-    RunOnce,
-    ShowAll,
-)
+from windrow.language.binder import bound_statements
 from windrow.language.compile import Catalog, compile_script
 from windrow.language.parse import parse_script
 from windrow.language.syntax import CreateStream, Statement
@@ -42,8 +32,6 @@ from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from windrow.language.binder.bound_statements import BoundStatement
 
 
 class Declarations:
@@ -78,7 +66,7 @@ class Declarations:
             return shown
 
     @contextmanager
-    def keeping(self, text: str) -> Iterator[tuple[list[Any], list[BoundStatement]]]:
+    def keeping(self, text: str) -> Iterator[tuple[list[Any], list[bound_statements.BoundStatement]]]:
         """The same, with what the statements mean; if the block fails, they are not kept after all."""
         before = self.catalog.copy()
         try:
@@ -97,14 +85,14 @@ class Declarations:
         for statement, source in zip(bound, written, strict=True):
             if not isinstance(statement, _ASK_ONLY):
                 self._texts.append(text[source.span.start : source.span.end] + ";")
-            if isinstance(statement, RegisterQuery):
+            if isinstance(statement, bound_statements.RegisterQuery):
                 for each in query_warnings(statement.query.plan, statement.query.name):
                     print(each.render(), file=sys.stderr)
 
-    def _take(self, statement: BoundStatement) -> None:
+    def _take(self, statement: bound_statements.BoundStatement) -> None:
         """Refuse what an engine would refuse. Where answers and late rows go to is looked at, not opened."""
         match statement:
-            case RunOnce(_, once, refusal):
+            case bound_statements.RunOnce(_, once, refusal):
                 if once is None:
                     raise refusal or QueryError("this cannot be asked once", code="unsupported")
                 snapshot_of(once.plan)
@@ -112,7 +100,9 @@ class Declarations:
 
     def asks(self, text: str) -> bool:
         """Whether there is a SELECT by itself among the statements."""
-        return any(isinstance(each, RunOnce) for each in compile_script(text, self.catalog.copy()))
+        return any(
+            isinstance(each, bound_statements.RunOnce) for each in compile_script(text, self.catalog.copy())
+        )
 
     def check_sources(self, text: str) -> None:
         """Every stream says where its rows come from; if not, the error points into `text`."""
@@ -124,15 +114,15 @@ class Declarations:
                     hint="declare it with FROM '…': files, a generator or Kafka; see docs/sources.md",
                 ).located(text, span=_declaration(stream.name, text))
 
-    def _shown(self, statement: BoundStatement) -> Any:
+    def _shown(self, statement: bound_statements.BoundStatement) -> Any:
         match statement:
-            case ExplainQuery(plan, _):
+            case bound_statements.ExplainQuery(plan, _):
                 return explain_plan(plan)
-            case AnalyzeQuery(query):
+            case bound_statements.AnalyzeQuery(query):
                 return explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
-            case ShowAll(kind):
+            case bound_statements.ShowAll(kind):
                 return self._names(kind)
-            case DescribeEntry(entry):
+            case bound_statements.DescribeEntry(entry):
                 from windrow.engine.show import describe
 
                 return describe(entry)
@@ -152,7 +142,15 @@ class Declarations:
 
 
 #: statements that change nothing
-_ASK_ONLY = (ShowAll, ExplainQuery, AnalyzeQuery, RefreshQuery, RunOnce, DescribeEntry, Nothing)
+_ASK_ONLY = (
+    bound_statements.ShowAll,
+    bound_statements.ExplainQuery,
+    bound_statements.AnalyzeQuery,
+    bound_statements.RefreshQuery,
+    bound_statements.RunOnce,
+    bound_statements.DescribeEntry,
+    bound_statements.Nothing,
+)
 
 
 def _forget(engine: Engine, folder: Path) -> None:
@@ -168,13 +166,13 @@ def _declaration(stream: str, text: str) -> Span | None:
     return found[-1].span if found else None
 
 
-def _place(statement: BoundStatement, source: Statement, text: str) -> Span:
+def _place(statement: bound_statements.BoundStatement, source: Statement, text: str) -> Span:
     """The text of a source or sink if the statement has one, else the statement's first line."""
     urls: list[str | None] = []
     match statement:
-        case DeclareStream(stream):
+        case bound_statements.DeclareStream(stream):
             urls = [stream.source, stream.late_sink]
-        case RegisterQuery(query):
+        case bound_statements.RegisterQuery(query):
             urls = [query.sink]
     written = [f"'{url}'" for url in urls if url is not None]
     return _word(text, written[0], source.span) if written else source.span

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windrow.cli.options import (
-    ConfOption,
-    LevelOption,
-    LogOption,
-    MasterOption,
-    MetricsOption,
-    Observability,
-    ShardsOption,
-    SparkChoice,
-)
+from windrow.cli import options
 from windrow.cli.plain import PlainView
 from windrow.cli.run_loop import Signals, run_watched, say, started
 from windrow.cli.scripts import name_of, read_script, trigger_text, within
@@ -52,12 +43,12 @@ def run(
     takeover: Annotated[
         bool, typer.Option("--takeover", help="The engine that seems to own the state is gone: take it.")
     ] = False,
-    master: MasterOption = None,
-    conf: ConfOption = None,
-    shards: ShardsOption = None,
-    log: LogOption = None,
-    level: LevelOption = None,
-    metrics: MetricsOption = None,
+    master: options.MasterOption = None,
+    conf: options.ConfOption = None,
+    shards: options.ShardsOption = None,
+    log: options.LogOption = None,
+    level: options.LevelOption = None,
+    metrics: options.MetricsOption = None,
 ) -> None:
     """Run a script: its standing queries, over its streams, until Ctrl-C. SELECTs are asked at the end."""
     from windrow.cli.answers import AnswersByQuery
@@ -67,7 +58,7 @@ def run(
     from windrow.cli.snapshots import Watcher
     from windrow.language.binder.once import Once
 
-    once, observed = once or flush, Observability(log, level, metrics)
+    once, observed = once or flush, options.Observability(log, level, metrics)
     observed.set_up()
     text, name = read_script(file), name_of(file)
     declared = Declarations()
@@ -77,7 +68,7 @@ def run(
     if not declared.catalog.queries and not drop and not Declarations().asks(text):
         print_shown(shown)
         return
-    spark = SparkChoice(master, conf, shards=shards)
+    spark = options.SparkChoice(master, conf, shards=shards)
     with Signals() as signals, started(state, signals, spark, observed, takeover=takeover) as engine:
         for query in drop or ():
             engine.drop(query)
@@ -147,20 +138,22 @@ def shell(
         str | None,
         typer.Option(metavar="DIR|URL", help="Where the state is kept, as for `run`; else nothing is."),
     ] = None,
-    master: MasterOption = None,
-    conf: ConfOption = None,
-    shards: ShardsOption = None,
-    log: LogOption = None,
-    level: LevelOption = None,
-    metrics: MetricsOption = None,
+    master: options.MasterOption = None,
+    conf: options.ConfOption = None,
+    shards: options.ShardsOption = None,
+    log: options.LogOption = None,
+    level: options.LevelOption = None,
+    metrics: options.MetricsOption = None,
 ) -> None:
     """Type statements, run them, watch their answers."""
     from windrow.cli.session import ShellSession, is_ended, piped
 
     is_typed = sys.stdin.isatty()
-    observed = Observability(log, level, metrics)
+    observed = options.Observability(log, level, metrics)
     observed.set_up()
-    session = ShellSession(state, SparkChoice(master, conf, shards=shards), observed, is_typed=is_typed)
+    session = ShellSession(
+        state, options.SparkChoice(master, conf, shards=shards), observed, is_typed=is_typed
+    )
     lines = piped()
     if is_typed:
         from windrow.cli.prompt import Typed

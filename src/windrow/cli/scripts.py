@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.explain import Explanation
     from windrow.algebra.expressions import Schema
-    from windrow.language.binder.bound_statements import BoundStatement
+    from windrow.language.binder import bound_statements
     from windrow.language.compile import Catalog
     from windrow.optimizer.cost.statistics import Statistics
 
@@ -105,45 +105,35 @@ def check(
     print(_summary([kind for kind, _, _ in described]))
 
 
-def _described(statement: BoundStatement) -> tuple[str, str, str]:
+def _described(statement: bound_statements.BoundStatement) -> tuple[str, str, str]:
     """Kind, name and what it comes to."""
-    from windrow.language.binder.bound_statements import (
-        AnalyzeQuery,
-        DeclareArchive,
-        DeclareStream,
-        DeclareTable,
-        DescribeEntry,
-        Dropped,
-        ExplainLayout,
-        Nothing,
-        RefreshQuery,
-        RegisterQuery,
-        RelayArchive,
-        ShowAll,
-    )
 
     match statement:
-        case DeclareStream(stream):
+        case bound_statements.DeclareStream(stream):
             return "stream", stream.name, _columns(stream.schema, stream.forms)
-        case DeclareTable(table):
+        case bound_statements.DeclareTable(table):
             return "table", table.name, _columns(table.schema, table.forms)
-        case RegisterQuery(query):
+        case bound_statements.RegisterQuery(query):
             return "query", query.name, _columns(query.plan.schema)
-        case DeclareArchive(archive):
+        case bound_statements.DeclareArchive(archive):
             return "archive", archive.name, f"of {archive.source} by {archive.key}"
-        case RelayArchive(name=name) | ExplainLayout(name=name):
-            return "explain" if isinstance(statement, ExplainLayout) else "alter", name, "archive"
-        case Dropped(kind, name):
+        case bound_statements.RelayArchive(name=name) | bound_statements.ExplainLayout(name=name):
+            return (
+                "explain" if isinstance(statement, bound_statements.ExplainLayout) else "alter",
+                name,
+                "archive",
+            )
+        case bound_statements.Dropped(kind, name):
             return "drop", name, kind.lower()
-        case ShowAll(kind):
+        case bound_statements.ShowAll(kind):
             return "show", "", kind.lower()
-        case DescribeEntry(entry):
+        case bound_statements.DescribeEntry(entry):
             return "describe", entry.name, ""
-        case Nothing(kind, name):
+        case bound_statements.Nothing(kind, name):
             return "nothing", name, f"{kind.lower()}: nothing to do"
-        case AnalyzeQuery(query):
+        case bound_statements.AnalyzeQuery(query):
             return "analyze", query.name, ""
-        case RefreshQuery(query):
+        case bound_statements.RefreshQuery(query):
             return "refresh", query.name, ""
     return "query", "", _columns(statement.plan.schema)
 

@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windrow.cli.options import (
-    ConfOption,
-    LevelOption,
-    LogOption,
-    MasterOption,
-    MetricsOption,
-    Observability,
-    ShardsOption,
-    SparkChoice,
-)
+from windrow.cli import options
 from windrow.cli.run_loop import say, started
 from windrow.cli.scripts import name_of, read_script, trigger_text, within
 from windrow.errors import StateError
@@ -60,17 +51,17 @@ def serve(
     takeover: Annotated[
         bool, typer.Option("--takeover", help="The engine that seems to own the state is gone: take it.")
     ] = False,
-    master: MasterOption = None,
-    conf: ConfOption = None,
-    shards: ShardsOption = None,
-    log: LogOption = None,
-    level: LevelOption = None,
-    metrics: MetricsOption = None,
+    master: options.MasterOption = None,
+    conf: options.ConfOption = None,
+    shards: options.ShardsOption = None,
+    log: options.LogOption = None,
+    level: options.LevelOption = None,
+    metrics: options.MetricsOption = None,
 ) -> None:
     """Serve an HTTP API, a live page and metrics around the engine, until Ctrl-C."""
     check_installed()
-    spark = SparkChoice(master, conf, shards=shards)
-    observed = Observability(log, level, metrics, usual_level="info")
+    spark = options.SparkChoice(master, conf, shards=shards)
+    observed = options.Observability(log, level, metrics, usual_level="info")
     observed.set_up()
     script = read_script(file) if file is not None else ""
     tokens = tokens_for(host, token_file)
@@ -120,8 +111,8 @@ def serving(
     *,
     trigger: str,
     takeover: bool = False,
-    spark: SparkChoice,
-    observed: Observability | None = None,
+    spark: options.SparkChoice,
+    observed: options.Observability | None = None,
     before: Callable[[Windrow], None] = lambda engine: None,
 ) -> Iterator[Service]:
     """An engine that runs a script, and what may be done with it from outside."""

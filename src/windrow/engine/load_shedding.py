@@ -15,16 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.engine.gaps import Gap, gaps, joined
 from windrow.engine.load_monitor import Effort, Overload
-from windrow.shedding.agreement import (
-    MOST_INTERVALS,
-    SheddableQuery,
-    Unread,
-    droppable,
-    final_grid,
-    needless,
-    reaches,
-    unread,
-)
+from windrow.shedding import agreement
+from windrow.shedding.agreement import unread
 from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.rules import CannotShed
@@ -35,7 +27,6 @@ if TYPE_CHECKING:
     from windrow.engine.epoch import Draft
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.kernels.clock import PaneClock
-    from windrow.shedding.agreement import Agreed
 
 #: rows of so many cycles ahead are looked at; rows beyond are kept
 AHEAD = 256
@@ -103,7 +94,7 @@ class Shedding:
         if not ids or any(i not in sharing.agreed for i in ids):
             return ()
         begin, end = _expected(stream, max(sharing.group_of(i).cycles.span for i in ids))
-        found = droppable(stream.stream.name, ids, sharing.agreed, self.phases, begin, end)
+        found = agreement.droppable(stream.stream.name, ids, sharing.agreed, self.phases, begin, end)
         return tuple((each.begin, each.end) for each in found)
 
     def own_rows(self, stream: StreamRecord, draft: Draft) -> dict[str, tuple[tuple[int, int], ...]]:
@@ -118,7 +109,7 @@ class Shedding:
             query = sharing.agreed.get(record.id)
             if query is not None:
                 span = _expected(stream, sharing.group_of(record.id).cycles.span)
-                own = islice(needless(query, name, phases, *span), MOST_INTERVALS)
+                own = islice(agreement.needless(query, name, phases, *span), agreement.MOST_INTERVALS)
                 found[record.id] = tuple((each.begin, each.end) for each in own)
         return found
 
@@ -127,7 +118,9 @@ class Shedding:
         phases = self.phases.get(query)
         return phases.drops if phases is not None and not phases.is_idle else None
 
-    def unread(self, record: QueryRecord, draft: Draft, clock: PaneClock) -> tuple[Unread | None, ...]:
+    def unread(
+        self, record: QueryRecord, draft: Draft, clock: PaneClock
+    ) -> tuple[agreement.Unread | None, ...]:
         """For each level of a query but the last, the windows whose answers nobody needs."""
         phases, unit = self.phases.get(record.id, Phases()), record.bundle.unit
         begin, end = clock.least[0], clock.greatest[1]
@@ -161,7 +154,9 @@ class Shedding:
         if given == self.made_from:
             return self
         asked = [
-            SheddableQuery(record.id, record.query.plan, record.query.max_gap, record.query.priority)
+            agreement.SheddableQuery(
+                record.id, record.query.plan, record.query.max_gap, record.query.priority
+            )
             for record in queries
         ]
         return replace(self, sharing=share(asked), made_from=given)
@@ -192,7 +187,7 @@ class Shedding:
         if free is None or self.forced is not None:
             return free, group.cycles
         losses = [self._wanted(member.name) for member in group.members]
-        batch = shortest(group.drop, max(losses), _moved(draft, group) * 2 // MOST_INTERVALS)
+        batch = shortest(group.drop, max(losses), _moved(draft, group) * 2 // agreement.MOST_INTERVALS)
         known = [self.phases.get(member.name, Phases()) for member in group.members]
         ended = max(member.grid.end(member.grid.last_ending(free)) for member in group.members)
         return next_cycles(known, replace(group.cycles, batch=batch), ended, max(losses))
@@ -217,7 +212,7 @@ class Shedding:
             phases, until = self.phases.get(record.id, Phases()), _final(draft, record)
             if not phases.items or until is None:
                 continue
-            grid = final_grid(record.query.plan)
+            grid = agreement.final_grid(record.query.plan)
             since = max(told.get(record.id, phases.items[0].start), phases.items[0].start)
             if since < until:
                 new = gaps(phases, grid, since, until)
@@ -232,7 +227,7 @@ class Shedding:
 
     # ------------------------------------------------------------ for people
 
-    def agreed(self, record: QueryRecord) -> Agreed | None:
+    def agreed(self, record: QueryRecord) -> agreement.Agreed | None:
         """The terms on which a query loses windows, as if it were alone; None if it loses none."""
         return self._shared([record]).sharing.agreed.get(record.id)
 
@@ -280,7 +275,7 @@ def _clock(draft: Draft, record: QueryRecord) -> float:
 
 def _width(record: QueryRecord) -> int:
     try:
-        return max(way.width for way in reaches(record.query.plan))
+        return max(way.width for way in agreement.reaches(record.query.plan))
     except CannotShed:
         return 0
 

@@ -23,23 +23,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import QueryError, Span, nearest
-from windrow.language.binder.bound_statements import (
-    AnalyzeQuery,
-    BoundStatement,
-    DeclareArchive,
-    DeclareStream,
-    DeclareTable,
-    DescribeEntry,
-    Dropped,
-    ExplainLayout,
-    ExplainQuery,
-    Nothing,
-    RefreshQuery,
-    RegisterQuery,
-    RelayArchive,
-    RunOnce,
-    ShowAll,
-)
+from windrow.language import syntax
+from windrow.language.binder import bound_statements
 from windrow.language.binder.declarations import bind_archive, bind_stream, bind_table
 from windrow.language.binder.once import Once, bind_once
 from windrow.language.binder.places import at
@@ -48,20 +33,6 @@ from windrow.language.catalog import Catalog, Entry, StandingQuery, kind_of
 from windrow.language.parse import parse_query, parse_script
 from windrow.language.shape import has_room, roomy, too_deep
 from windrow.language.statements import AlterArchive, CreateArchive
-from windrow.language.syntax import (
-    Analyze,
-    CreateQuery,
-    CreateStream,
-    CreateTable,
-    Describe,
-    Drop,
-    Explain,
-    ExplainArchive,
-    Refresh,
-    SelectOnce,
-    Show,
-    Statement,
-)
 from windrow.windows.spec import COUNTED
 
 if TYPE_CHECKING:
@@ -74,67 +45,75 @@ if TYPE_CHECKING:
 _SHOWN = {"STREAMS": "STREAM", "TABLES": "TABLE", "QUERIES": "QUERY", "ARCHIVES": "ARCHIVE"}
 
 
-def bind_statement(statement: Statement, catalog: Catalog) -> BoundStatement:
+def bind_statement(statement: syntax.Statement, catalog: Catalog) -> bound_statements.BoundStatement:
     """What a statement means; declarations change the catalog."""
     with at(statement):
         if getattr(statement, "if_missing", False) and (there := _there(statement, catalog)):
             return there
         match statement:
-            case CreateStream():
+            case syntax.CreateStream():
                 stream = bind_stream(statement, catalog.inference)
                 catalog.add(stream)
-                return DeclareStream(stream)
-            case CreateTable():
+                return bound_statements.DeclareStream(stream)
+            case syntax.CreateTable():
                 table = bind_table(statement, catalog.inference)
                 catalog.add(table)
-                return DeclareTable(table)
-            case CreateQuery():
+                return bound_statements.DeclareTable(table)
+            case syntax.CreateQuery():
                 return _registered_query(statement, catalog)
-            case CreateArchive() | AlterArchive() | ExplainArchive():
+            case CreateArchive() | AlterArchive() | syntax.ExplainArchive():
                 return _of_archive(statement, catalog)
-            case Drop():
+            case syntax.Drop():
                 return _dropped(statement, catalog)
-            case Describe():
-                return DescribeEntry(_described(statement, catalog))
-            case Show():
-                return ShowAll(_SHOWN.get(statement.kind, statement.kind))
-            case Explain():
-                asked = _asked(SelectOnce(statement.span, statement.query), catalog)
-                return ExplainQuery(asked.plan, asked.once)
-            case Analyze() | Refresh():
+            case syntax.Describe():
+                return bound_statements.DescribeEntry(_described(statement, catalog))
+            case syntax.Show():
+                return bound_statements.ShowAll(_SHOWN.get(statement.kind, statement.kind))
+            case syntax.Explain():
+                asked = _asked(syntax.SelectOnce(statement.span, statement.query), catalog)
+                return bound_statements.ExplainQuery(asked.plan, asked.once)
+            case syntax.Analyze() | syntax.Refresh():
                 found = _registered(statement, catalog)
-                return AnalyzeQuery(found) if isinstance(statement, Analyze) else RefreshQuery(found)
-            case SelectOnce():
+                return (
+                    bound_statements.AnalyzeQuery(found)
+                    if isinstance(statement, syntax.Analyze)
+                    else bound_statements.RefreshQuery(found)
+                )
+            case syntax.SelectOnce():
                 return _asked(statement, catalog)
     raise TypeError(f"no statement {type(statement).__name__}")
 
 
-def _there(statement: Any, catalog: Catalog) -> Nothing | None:
+def _there(statement: Any, catalog: Catalog) -> bound_statements.Nothing | None:
     """What IF NOT EXISTS leaves to do where something of the kind has the name: nothing."""
     found = catalog.entry(statement.name)
     kind = type(statement).__name__.removeprefix("Create").upper()
-    return Nothing(kind, found.name) if found is not None and kind_of(found) == kind else None
+    return (
+        bound_statements.Nothing(kind, found.name) if found is not None and kind_of(found) == kind else None
+    )
 
 
-def _dropped(statement: Drop, catalog: Catalog) -> Dropped | Nothing:
+def _dropped(statement: syntax.Drop, catalog: Catalog) -> bound_statements.Dropped | bound_statements.Nothing:
     if statement.if_there and catalog.entry(statement.name) is None:
-        return Nothing(statement.kind, statement.name)
-    return Dropped(statement.kind, catalog.drop(statement.kind, statement.name).name)
+        return bound_statements.Nothing(statement.kind, statement.name)
+    return bound_statements.Dropped(statement.kind, catalog.drop(statement.kind, statement.name).name)
 
 
-def _registered_query(statement: CreateQuery, catalog: Catalog) -> RegisterQuery | Nothing:
+def _registered_query(
+    statement: syntax.CreateQuery, catalog: Catalog
+) -> bound_statements.RegisterQuery | bound_statements.Nothing:
     found = catalog.entry(statement.name)
     replaces = statement.replaces and isinstance(found, StandingQuery)
     query = _standing(statement, catalog)
     if replaces:
         if query == found:
-            return Nothing("QUERY", query.name)
+            return bound_statements.Nothing("QUERY", query.name)
         catalog.drop("QUERY", statement.name)
     catalog.add(query)
-    return RegisterQuery(query, statement.replaces)
+    return bound_statements.RegisterQuery(query, statement.replaces)
 
 
-def _described(statement: Describe, catalog: Catalog) -> Entry:
+def _described(statement: syntax.Describe, catalog: Catalog) -> Entry:
     found = catalog.entry(statement.name)
     if found is None:
         raise QueryError(
@@ -145,7 +124,7 @@ def _described(statement: Describe, catalog: Catalog) -> Entry:
     return found
 
 
-def _asked(statement: SelectOnce, catalog: Catalog) -> RunOnce:
+def _asked(statement: syntax.SelectOnce, catalog: Catalog) -> bound_statements.RunOnce:
     """A SELECT by itself; where it would not be a standing query, its plan is that of the one answer."""
     once, refusal = None, None
     try:
@@ -153,14 +132,14 @@ def _asked(statement: SelectOnce, catalog: Catalog) -> RunOnce:
     except QueryError as error:
         refusal = error
     try:
-        return RunOnce(bind_query(statement.query, catalog), once, refusal)
+        return bound_statements.RunOnce(bind_query(statement.query, catalog), once, refusal)
     except QueryError:
         if once is None:
             raise
-        return RunOnce(once.plan, once)
+        return bound_statements.RunOnce(once.plan, once)
 
 
-def _registered(statement: Analyze | Refresh, catalog: Catalog) -> StandingQuery:
+def _registered(statement: syntax.Analyze | syntax.Refresh, catalog: Catalog) -> StandingQuery:
     found = {name.lower(): query for name, query in catalog.queries.items()}.get(statement.name.lower())
     if found is None:
         raise QueryError(
@@ -173,12 +152,12 @@ def _registered(statement: Analyze | Refresh, catalog: Catalog) -> StandingQuery
 
 
 def _of_archive(
-    statement: CreateArchive | AlterArchive | ExplainArchive, catalog: Catalog
-) -> DeclareArchive | RelayArchive | ExplainLayout:
+    statement: CreateArchive | AlterArchive | syntax.ExplainArchive, catalog: Catalog
+) -> bound_statements.DeclareArchive | bound_statements.RelayArchive | bound_statements.ExplainLayout:
     if isinstance(statement, CreateArchive):
         archive = bind_archive(statement, catalog)
         catalog.add(archive)
-        return DeclareArchive(archive)
+        return bound_statements.DeclareArchive(archive)
     found = {name.lower(): name for name in catalog.archives}.get(statement.name.lower())
     if found is None:
         raise QueryError(
@@ -187,11 +166,13 @@ def _of_archive(
             hint=nearest(statement.name, catalog.archives) or "CREATE ARCHIVE it first",
         )
     return (
-        RelayArchive(found, statement.layout) if isinstance(statement, AlterArchive) else ExplainLayout(found)
+        bound_statements.RelayArchive(found, statement.layout)
+        if isinstance(statement, AlterArchive)
+        else bound_statements.ExplainLayout(found)
     )
 
 
-def _standing(statement: CreateQuery, catalog: Catalog) -> StandingQuery:
+def _standing(statement: syntax.CreateQuery, catalog: Catalog) -> StandingQuery:
     plan = bind_query(statement.query, catalog)
     if statement.max_gap is not None:
         _may_shed(plan, statement.max_gap)
@@ -224,7 +205,7 @@ def _may_shed(plan: Emit, max_gap: int) -> None:
         )
 
 
-def _every(statement: CreateQuery, plan: Emit) -> int | None:
+def _every(statement: syntax.CreateQuery, plan: Emit) -> int | None:
     if statement.every is None:
         return None
     period: int = statement.every.ticks(plan.leaves[0].domain)
@@ -233,7 +214,7 @@ def _every(statement: CreateQuery, plan: Emit) -> int | None:
     return period
 
 
-def _at_most(statement: CreateQuery, plan: Emit, every: int | None) -> int | None:
+def _at_most(statement: syntax.CreateQuery, plan: Emit, every: int | None) -> int | None:
     if statement.at_most is None or every is None:
         return None
     bound: int = statement.at_most.ticks(plan.leaves[0].domain)
@@ -264,13 +245,13 @@ def compile_once(text: str, catalog: Catalog) -> Once:
     """A SELECT that is answered once; what follows it (WITH ISOLATION, PRIORITY) may be there."""
     with _about(text):
         (*others, statement) = parse_script(text) or (None,)
-        if others or not isinstance(statement, SelectOnce):
+        if others or not isinstance(statement, syntax.SelectOnce):
             raise QueryError("one SELECT is expected here", code="syntax", hint="write SELECT …")
         return bind_once(statement, catalog)
 
 
 @roomy
-def compile_script(text: str, catalog: Catalog) -> list[BoundStatement]:
+def compile_script(text: str, catalog: Catalog) -> list[bound_statements.BoundStatement]:
     """All statements of a script. Its declarations change the catalog, or, if one fails, none does."""
     working = catalog.copy()
     with _about(text):
@@ -288,7 +269,7 @@ def declare_stream(name: str, columns: str, options: str | None = None) -> Strea
     'ts'
     """
     (bound,) = compile_script(f"CREATE STREAM {_quoted(name)} ({columns}) {options or ''}", Catalog())
-    assert isinstance(bound, DeclareStream)
+    assert isinstance(bound, bound_statements.DeclareStream)
     return bound.stream
 
 
@@ -303,7 +284,7 @@ def declare_table(name: str, columns: str, options: str | None = None) -> Table:
     kind = _KEY.sub("", written).strip() or "NRR"
     inside = f"{columns}, {key[0]}" if key else columns
     (bound,) = compile_script(f"CREATE TABLE {_quoted(name)} ({inside}) {kind}", Catalog())
-    assert isinstance(bound, DeclareTable)
+    assert isinstance(bound, bound_statements.DeclareTable)
     return bound.table
 
 

@@ -24,27 +24,10 @@ from sqlglot import exp
 
 from windrow.algebra.functions.sql_text import LONG_CHAIN
 from windrow.errors import QueryError, Span
+from windrow.language import syntax
 from windrow.language.literals import negated
 from windrow.language.reductions import equal_rows
 from windrow.language.shape import MAX_DEPTH, too_deep
-from windrow.language.syntax import (
-    Apply,
-    Constant,
-    ExistsTest,
-    FrameSyntax,
-    FromEntry,
-    InTest,
-    Name,
-    Node,
-    QueryExpression,
-    SelectItem,
-    Star,
-    Unnesting,
-    closed,
-    enclosed,
-    grown,
-    hull,
-)
 from windrow.language.tokens import Token, Tokens
 
 if TYPE_CHECKING:
@@ -57,7 +40,7 @@ class Using:
 
     owners: dict[str, str] = field(default_factory=dict)
 
-    def condition(self, column: str, span: Span, sources: list[FromEntry]) -> Node:
+    def condition(self, column: str, span: Span, sources: list[syntax.FromEntry]) -> syntax.Node:
         """The condition that USING stands for; the last of the sources is the one that is joined."""
         right = _called(sources[-1], span)
         left = self.owners.get(column.lower())
@@ -70,17 +53,19 @@ class Using:
                     hint=f"write ON a.{column} = {right}.{column}",
                 )
             left = self.owners[column.lower()] = _called(sources[0], span)
-        return Apply(span, "=", (Name(span, (left, column)), Name(span, (right, column))))
+        return syntax.Apply(
+            span, "=", (syntax.Name(span, (left, column)), syntax.Name(span, (right, column)))
+        )
 
-    def resolve(self, name: Name) -> Name:
+    def resolve(self, name: syntax.Name) -> syntax.Name:
         """The name, qualified if USING has merged it."""
         owner = self.owners.get(name.parts[0].lower()) if len(name.parts) == 1 else None
-        return Name(name.span, (owner, *name.parts)) if owner else name
+        return syntax.Name(name.span, (owner, *name.parts)) if owner else name
 
-    def refuse_star(self, items: tuple[SelectItem, ...]) -> None:
+    def refuse_star(self, items: tuple[syntax.SelectItem, ...]) -> None:
         """`*` would give the merged columns twice."""
         for item in items:
-            if self.owners and isinstance(item.expression, Star) and item.expression.qualifier is None:
+            if self.owners and isinstance(item.expression, syntax.Star) and item.expression.qualifier is None:
                 raise QueryError(
                     "`*` after USING would give the joined columns twice",
                     code="bad-using",
@@ -89,7 +74,7 @@ class Using:
                 )
 
 
-def _called(source: FromEntry, span: Span) -> str:
+def _called(source: syntax.FromEntry, span: Span) -> str:
     name = source.alias or source.name
     if name is None:
         raise QueryError(
@@ -109,11 +94,11 @@ MAX_COPIES = 200
 class Ctes:
     """The names WITH has given so far, with how many queries each stands for."""
 
-    queries: dict[str, QueryExpression] = field(default_factory=dict)
+    queries: dict[str, syntax.QueryExpression] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     copies: int = 0
 
-    def use(self, name: str, span: Span) -> QueryExpression | None:
+    def use(self, name: str, span: Span) -> syntax.QueryExpression | None:
         """The query a name in FROM stands for, if WITH has given it."""
         query = self.queries.get(name.lower())
         if query is None:
@@ -128,7 +113,7 @@ class Ctes:
             )
         return query
 
-    def define(self, name: str, query: QueryExpression, copies_before: int) -> None:
+    def define(self, name: str, query: syntax.QueryExpression, copies_before: int) -> None:
         """From here on the name stands for the query."""
         self.queries[name.lower()] = query
         self.sizes[name.lower()] = 1 + self.copies - copies_before
@@ -147,9 +132,9 @@ class Ctes:
 class NamedWindow:
     """What `WINDOW w AS (…)` says."""
 
-    partition: tuple[Node, ...] = ()
-    order: tuple[tuple[Node, bool], ...] = ()
-    frame: FrameSyntax | None = None
+    partition: tuple[syntax.Node, ...] = ()
+    order: tuple[tuple[syntax.Node, bool], ...] = ()
+    frame: syntax.FrameSyntax | None = None
 
 
 _UNKNOWN = ("this is not part of the language", None)
@@ -163,7 +148,7 @@ class Converter(ABC):
     """Converts the nodes of one statement; `base` is the offset of the skeleton in the text."""
 
     #: what each kind of expression is converted by: the whole language of expressions
-    expressions: ClassVar[Mapping[type[exp.Expr], Callable[[Converter, exp.Expr], Node]]]
+    expressions: ClassVar[Mapping[type[exp.Expr], Callable[[Converter, exp.Expr], syntax.Node]]]
     #: what to say about other kinds
     refused: ClassVar[Mapping[type[exp.Expr], tuple[str, str | None]]]
     #: operators that are refused as operands of others, unless in parentheses
@@ -175,29 +160,29 @@ class Converter(ABC):
         self.base = base
         self.using = Using()
         #: what the SELECT at hand unnests, its SEMI and ANTI joins, and its named windows
-        self.unnests: list[Unnesting] = []
-        self.semi: list[tuple[FromEntry, tuple[Node, ...], bool]] = []
+        self.unnests: list[syntax.Unnesting] = []
+        self.semi: list[tuple[syntax.FromEntry, tuple[syntax.Node, ...], bool]] = []
         self.named_windows: dict[str, NamedWindow] = {}
         self.ctes = Ctes()
         self._depth = 0
 
     @abstractmethod
-    def query(self, node: exp.Expr) -> QueryExpression:
+    def query(self, node: exp.Expr) -> syntax.QueryExpression:
         """A SELECT, or a set operation."""
 
     @abstractmethod
-    def ordered(self, node: exp.Expr | None) -> tuple[tuple[Node, bool], ...]:
+    def ordered(self, node: exp.Expr | None) -> tuple[tuple[syntax.Node, bool], ...]:
         """The keys of an ORDER BY, and whether each is descending."""
 
     @abstractmethod
-    def item(self, node: exp.Expr) -> SelectItem:
+    def item(self, node: exp.Expr) -> syntax.SelectItem:
         """An expression of a select list, with its alias."""
 
     @abstractmethod
-    def items(self, tokens: Tokens) -> tuple[SelectItem, ...]:
+    def items(self, tokens: Tokens) -> tuple[syntax.SelectItem, ...]:
         """A select list by itself, as inside a WSTREAM."""
 
-    def convert(self, node: exp.Expr) -> Node:
+    def convert(self, node: exp.Expr) -> syntax.Node:
         """An expression."""
         converter = self.expressions.get(type(node))
         if converter is None:
@@ -206,7 +191,7 @@ class Converter(ABC):
             self.refuse_unclear(node)
             return converter(self, node)
 
-    def all(self, nodes: Collection[exp.Expr]) -> tuple[Node, ...]:
+    def all(self, nodes: Collection[exp.Expr]) -> tuple[syntax.Node, ...]:
         return tuple(self.convert(node) for node in nodes)
 
     def refuse_unclear(self, node: exp.Expr) -> None:
@@ -246,8 +231,9 @@ class Converter(ABC):
         known = [part.meta for part in node.walk() if "start" in part.meta]
         if not known:
             return self.tokens.span
-        return closed(
-            hull(Span(meta["start"] + self.base, meta["end"] + self.base + 1) for meta in known), self.tokens
+        return syntax.closed(
+            syntax.hull(Span(meta["start"] + self.base, meta["end"] + self.base + 1) for meta in known),
+            self.tokens,
         )
 
     def token_of(self, node: exp.Expr) -> Token:
@@ -275,11 +261,11 @@ class Converter(ABC):
 
 _CONDITIONAL = ("and", "or")
 
-_Handler = Callable[[Converter, exp.Expr], Node]
+_Handler = Callable[[Converter, exp.Expr], syntax.Node]
 
 
 def _binary(sign: str) -> _Handler:
-    def convert(self: Converter, node: exp.Expr) -> Node:
+    def convert(self: Converter, node: exp.Expr) -> syntax.Node:
         kind, operands = type(node), list[exp.Expr]()
         while type(node) is kind:
             self.only(node, {"this", "expression", "safe", "typed"})
@@ -290,173 +276,175 @@ def _binary(sign: str) -> _Handler:
         if sign in _CONDITIONAL:
             return _condition(sign, converted)
         if len(converted) > MAX_DEPTH:
-            raise too_deep(hull(part.span for part in converted))
+            raise too_deep(syntax.hull(part.span for part in converted))
         return _joined(sign, converted)
 
     return convert
 
 
-def _condition(sign: str, operands: list[Node]) -> Node:
+def _condition(sign: str, operands: list[syntax.Node]) -> syntax.Node:
     """A chain of AND or OR: as written, or balanced if it is long, whatever parentheses are inside."""
     parts = [part for operand in operands for part in _parts(sign, operand)]
     if len(parts) <= LONG_CHAIN:
         return _joined(sign, operands)
-    return replace(_balanced(sign, parts), span=hull(operand.span for operand in operands))
+    return replace(_balanced(sign, parts), span=syntax.hull(operand.span for operand in operands))
 
 
-def _parts(sign: str, operand: Node) -> list[Node]:
+def _parts(sign: str, operand: syntax.Node) -> list[syntax.Node]:
     """The operands of a chain inside another of the same kind."""
-    found, waiting = list[Node](), [operand]
+    found, waiting = list[syntax.Node](), [operand]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Apply) and node.function == sign:
+        if isinstance(node, syntax.Apply) and node.function == sign:
             waiting += reversed(node.args)
         else:
             found.append(node)
     return found
 
 
-def _balanced(sign: str, operands: list[Node]) -> Node:
+def _balanced(sign: str, operands: list[syntax.Node]) -> syntax.Node:
     if len(operands) == 1:
         return operands[0]
     middle = len(operands) // 2
     return _joined(sign, [_balanced(sign, operands[:middle]), _balanced(sign, operands[middle:])])
 
 
-def _joined(sign: str, operands: list[Node]) -> Node:
+def _joined(sign: str, operands: list[syntax.Node]) -> syntax.Node:
     """The operands from left to right."""
-    return reduce(lambda left, right: Apply(left.span.to(right.span), sign, (left, right)), operands)
+    return reduce(lambda left, right: syntax.Apply(left.span.to(right.span), sign, (left, right)), operands)
 
 
-def _neg(self: Converter, node: exp.Expr) -> Node:
+def _neg(self: Converter, node: exp.Expr) -> syntax.Node:
     operand = self.convert(node.this)
-    span = grown(operand.span, self.tokens, left=["-"])
-    return negated(operand, span) or Apply(span, "neg", (operand,))
+    span = syntax.grown(operand.span, self.tokens, left=["-"])
+    return negated(operand, span) or syntax.Apply(span, "neg", (operand,))
 
 
-def _bitwise_not(self: Converter, node: exp.Expr) -> Node:
+def _bitwise_not(self: Converter, node: exp.Expr) -> syntax.Node:
     operand = self.convert(node.this)
-    return Apply(grown(operand.span, self.tokens, left=["~"]), "~", (operand,))
+    return syntax.Apply(syntax.grown(operand.span, self.tokens, left=["~"]), "~", (operand,))
 
 
-def _not(self: Converter, node: exp.Expr) -> Node:
+def _not(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this"})
     operand = self.convert(node.this)
-    if isinstance(node.this, exp.Is) and isinstance(operand, Apply) and operand.function == "is_null":
+    if isinstance(node.this, exp.Is) and isinstance(operand, syntax.Apply) and operand.function == "is_null":
         return replace(operand, function="is_not_null")
-    span = grown(operand.span, self.tokens, left=[{"NOT", "!"}])
-    if isinstance(operand, ExistsTest | InTest):
+    span = syntax.grown(operand.span, self.tokens, left=[{"NOT", "!"}])
+    if isinstance(operand, syntax.ExistsTest | syntax.InTest):
         return replace(operand, span=span, negated=not operand.negated)
-    return Apply(span, "not", (operand,))
+    return syntax.Apply(span, "not", (operand,))
 
 
 _TRUTH = frozenset({"NULL", "TRUE", "FALSE", "UNKNOWN"})
 
 
-def _is(self: Converter, node: exp.Expr) -> Node:
+def _is(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "expression"})
     operand, test = self.convert(node.this), node.args["expression"]
-    span = grown(operand.span, self.tokens, right=[{"IS"}, _TRUTH | {"NOT"}, _TRUTH])
+    span = syntax.grown(operand.span, self.tokens, right=[{"IS"}, _TRUTH | {"NOT"}, _TRUTH])
     if isinstance(test, exp.Null):
-        return Apply(span, "is_null", (operand,))
+        return syntax.Apply(span, "is_null", (operand,))
     if isinstance(test, exp.Boolean):
-        return Apply(span, "<=>", (operand, Constant(span, bool(test.this), "BOOLEAN")))
+        return syntax.Apply(span, "<=>", (operand, syntax.Constant(span, bool(test.this), "BOOLEAN")))
     raise self.refusal(test, "IS compares with NULL, TRUE and FALSE only", "write =, or IS NOT DISTINCT FROM")
 
 
-def _distinct_from(self: Converter, node: exp.Expr) -> Node:
+def _distinct_from(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "expression"})
     operands = self.convert(node.this), self.convert(node.args["expression"])
-    span = hull(operand.span for operand in operands)
-    return Apply(span, "not", (Apply(span, "<=>", operands),))
+    span = syntax.hull(operand.span for operand in operands)
+    return syntax.Apply(span, "not", (syntax.Apply(span, "<=>", operands),))
 
 
 def _like(name: str) -> _Handler:
     return lambda self, node: _matched(self, name, node, ())
 
 
-def _matched(self: Converter, name: str, node: exp.Expr, escape: tuple[Node, ...]) -> Node:
+def _matched(self: Converter, name: str, node: exp.Expr, escape: tuple[syntax.Node, ...]) -> syntax.Node:
     self.only(node, {"this", "expression", "negate"})
     operands = (self.convert(node.this), self.convert(node.args["expression"]), *escape)
-    span = hull(operand.span for operand in operands)
-    matches = Apply(span, name, operands)
-    return Apply(span, "not", (matches,)) if node.args.get("negate") else matches
+    span = syntax.hull(operand.span for operand in operands)
+    matches = syntax.Apply(span, name, operands)
+    return syntax.Apply(span, "not", (matches,)) if node.args.get("negate") else matches
 
 
-def _escape(self: Converter, node: exp.Expr) -> Node:
+def _escape(self: Converter, node: exp.Expr) -> syntax.Node:
     name = {exp.Like: "like", exp.ILike: "ilike"}.get(type(node.this))
     if name is None:
         raise self.refusal(node, "ESCAPE follows LIKE only", "write x LIKE 'a!%' ESCAPE '!'")
     return _matched(self, name, node.this, (self.convert(node.args["expression"]),))
 
 
-def _between(self: Converter, node: exp.Expr) -> Node:
+def _between(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "low", "high"})
     value, low, high = (self.convert(node.args[part]) for part in ("this", "low", "high"))
-    span = hull(operand.span for operand in (value, low, high))
-    straight = Apply(span, "between", (value, low, high))
+    span = syntax.hull(operand.span for operand in (value, low, high))
+    straight = syntax.Apply(span, "between", (value, low, high))
     written = range(self.tokens.at(value.span.end), self.tokens.at(low.span.start))
     if not any(self.tokens[at].start in self.lifted.symmetric for at in written):
         return straight
-    return Apply(span, "or", (straight, Apply(span, "between", (value, high, low))))
+    return syntax.Apply(span, "or", (straight, syntax.Apply(span, "between", (value, high, low))))
 
 
-def _in(self: Converter, node: exp.Expr) -> Node:
+def _in(self: Converter, node: exp.Expr) -> syntax.Node:
     if node.args.get("query") is not None:
         return _in_query(self, node)
     self.only(node, {"this", "expressions"}, "IN takes a list of values", "write x IN (1, 2, 3)")
     if isinstance(node.this, exp.Tuple) and all(isinstance(row, exp.Tuple) for row in node.expressions):
         return _in_rows(self, node)
     operands = (self.convert(node.this), *self.all(node.expressions))
-    return Apply(grown(hull(part.span for part in operands), self.tokens, right=[")"]), "in", operands)
+    return syntax.Apply(
+        syntax.grown(syntax.hull(part.span for part in operands), self.tokens, right=[")"]), "in", operands
+    )
 
 
-def _in_rows(self: Converter, node: exp.Expr) -> Node:
+def _in_rows(self: Converter, node: exp.Expr) -> syntax.Node:
     """`(a, b) IN ((1, 2), (3, 4))`."""
     left = self.all(node.this.expressions)
     rows = [self.all(row.expressions) for row in node.expressions]
-    span = hull(part.span for part in (*left, *(part for row in rows for part in row)))
+    span = syntax.hull(part.span for part in (*left, *(part for row in rows for part in row)))
     return _condition("or", [equal_rows(span, left, row) for row in rows])
 
 
-def _equal(self: Converter, node: exp.Expr) -> Node:
+def _equal(self: Converter, node: exp.Expr) -> syntax.Node:
     """`=`, also of rows: `(a, b) = (1, 2)`."""
     if not isinstance(node.this, exp.Tuple) or not isinstance(node.expression, exp.Tuple):
         return _binary("=")(self, node)
     sides = [self.all(side.expressions) for side in (node.this, node.expression)]
-    return equal_rows(hull(part.span for side in sides for part in side), *sides)
+    return equal_rows(syntax.hull(part.span for side in sides for part in side), *sides)
 
 
-def _in_zone(self: Converter, node: exp.Expr) -> Node:
+def _in_zone(self: Converter, node: exp.Expr) -> syntax.Node:
     """`ts AT TIME ZONE 'Europe/Berlin'`."""
     self.only(node, {"this", "zone"})
     time, zone = self.convert(node.this), self.convert(node.args["zone"])
-    return Apply(time.span.to(zone.span), "from_utc_timestamp", (time, zone))
+    return syntax.Apply(time.span.to(zone.span), "from_utc_timestamp", (time, zone))
 
 
-def _in_query(self: Converter, node: exp.Expr) -> Node:
+def _in_query(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "query"})
     several = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
     query, args = self.query(node.args["query"]), self.all(several)
-    span = hull([enclosed(query.span, self.tokens), *(arg.span for arg in args)])
-    return InTest(span, args, query)
+    span = syntax.hull([syntax.enclosed(query.span, self.tokens), *(arg.span for arg in args)])
+    return syntax.InTest(span, args, query)
 
 
-def _case(self: Converter, node: exp.Expr) -> Node:
+def _case(self: Converter, node: exp.Expr) -> syntax.Node:
     """Both forms; `CASE x WHEN 1` is `CASE WHEN x = 1`."""
     self.only(node, {"this", "ifs", "default"})
     subject = [self.convert(node.this)] if node.this is not None else []
-    args: list[Node] = []
+    args: list[syntax.Node] = []
     for branch in node.args["ifs"]:
         self.only(branch, {"this", "true"})
         condition = self.convert(branch.this)
-        args.append(Apply(condition.span, "=", (subject[0], condition)) if subject else condition)
+        args.append(syntax.Apply(condition.span, "=", (subject[0], condition)) if subject else condition)
         args.append(self.convert(branch.args["true"]))
     if node.args.get("default") is not None:
         args.append(self.convert(node.args["default"]))
-    span = hull(part.span for part in (*subject, *args))
+    span = syntax.hull(part.span for part in (*subject, *args))
     begin = [{"CASE"}] if subject else [{"WHEN"}, {"CASE"}]
-    return Apply(grown(span, self.tokens, left=begin, right=[{"END"}]), "case", tuple(args))
+    return syntax.Apply(syntax.grown(span, self.tokens, left=begin, right=[{"END"}]), "case", tuple(args))
 
 
 _SIGNS: dict[type[exp.Expr], str] = {

@@ -32,23 +32,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from windrow.algebra import operators as ops
 from windrow.algebra.explain.brackets import bracket, frame_text
 from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.algebra.operators import (
-    Aggregate,
-    Distinct,
-    Except,
-    Exists,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Rank,
-    TableJoin,
-    Union,
-    Unnest,
-)
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
@@ -113,9 +100,9 @@ class RowsShape:
 
     sources: tuple[Plan, ...]
     join: Expression = TRUE
-    tables: list[TableJoin] = field(default_factory=list)
+    tables: list[ops.TableJoin] = field(default_factory=list)
     where: Expression = TRUE
-    exists: list[Exists] = field(default_factory=list)
+    exists: list[ops.Exists] = field(default_factory=list)
 
 
 @dataclass
@@ -125,60 +112,60 @@ class SelectShape:
     rows: RowsShape
     outputs: Outputs
     hidden: Outputs = ()
-    aggregate: Aggregate | None = None
+    aggregate: ops.Aggregate | None = None
     having: Expression = TRUE
     distinct: bool = False
-    limit: Limit | None = None
+    limit: ops.Limit | None = None
 
 
 def select_shape(plan: Plan) -> SelectShape:
     """The SELECT at the top of a plan."""
     shown = _shown_of_hidden(plan)
     if shown is not None:
-        assert isinstance(plan, Project)
+        assert isinstance(plan, ops.Project)
         plan = plan.input
-    limit = plan if isinstance(plan, Limit) else None
+    limit = plan if isinstance(plan, ops.Limit) else None
     plan = limit.input if limit else plan
-    distinct = isinstance(plan, Distinct)
-    plan = plan.input if isinstance(plan, Distinct) else plan
+    distinct = isinstance(plan, ops.Distinct)
+    plan = plan.input if isinstance(plan, ops.Distinct) else plan
     outputs: Outputs = tuple((name, plan.schema.column(name)) for name in plan.schema.names)
-    if isinstance(plan, Project) and renaming_alias(plan) is None:
+    if isinstance(plan, ops.Project) and renaming_alias(plan) is None:
         outputs, plan = plan.outputs, plan.input
     aggregate, having, plan = group_shape(plan)
     count = len(shown) if shown is not None else len(outputs)
     return SelectShape(rows_shape(plan), outputs[:count], outputs[count:], aggregate, having, distinct, limit)
 
 
-def group_shape(plan: Plan) -> tuple[Aggregate | None, Expression, Plan]:
+def group_shape(plan: Plan) -> tuple[ops.Aggregate | None, Expression, Plan]:
     """The γ, what HAVING asks of it, and the rows below."""
-    if isinstance(plan, Aggregate):
+    if isinstance(plan, ops.Aggregate):
         return plan, TRUE, plan.input
-    if isinstance(plan, Filter) and isinstance(plan.input, Aggregate):
+    if isinstance(plan, ops.Filter) and isinstance(plan.input, ops.Aggregate):
         return plan.input, plan.predicate, plan.input.input
     return None, TRUE, plan
 
 
 def rows_shape(plan: Plan) -> RowsShape:
     """FROM and WHERE."""
-    exists: list[Exists] = []
-    while isinstance(plan, Exists):
+    exists: list[ops.Exists] = []
+    while isinstance(plan, ops.Exists):
         exists.insert(0, plan)
         plan = plan.left
     where: Expression = TRUE
-    if isinstance(plan, Filter):
+    if isinstance(plan, ops.Filter):
         where, plan = plan.predicate, plan.input
-    tables: list[TableJoin] = []
-    while isinstance(plan, TableJoin):
+    tables: list[ops.TableJoin] = []
+    while isinstance(plan, ops.TableJoin):
         tables.insert(0, plan)
         plan = plan.input
-    if isinstance(plan, Join):
+    if isinstance(plan, ops.Join):
         return RowsShape(plan.inputs, plan.predicate, tables, where, exists)
     return RowsShape((plan,), TRUE, tables, where, exists)
 
 
 def renaming_alias(plan: Plan) -> str | None:
     """The alias of a nested query in FROM: a projection that only calls each column `alias.column`."""
-    if not isinstance(plan, Project) or len(plan.outputs) != len(plan.input.schema):
+    if not isinstance(plan, ops.Project) or len(plan.outputs) != len(plan.input.schema):
         return None
     aliases = set()
     for (name, expression), column in zip(plan.outputs, plan.input.schema.names, strict=True):
@@ -190,7 +177,7 @@ def renaming_alias(plan: Plan) -> str | None:
 
 def _shown_of_hidden(plan: Plan) -> Outputs | None:
     """The outputs above a LIMIT by keys that are not among them."""
-    if not (isinstance(plan, Project) and isinstance(plan.input, Limit)):
+    if not (isinstance(plan, ops.Project) and isinstance(plan.input, ops.Limit)):
         return None
     below = plan.input.schema
     same = all(isinstance(e, ColumnRef) and e.name == name for name, e in plan.outputs)
@@ -221,21 +208,21 @@ def _streams(branches: Sequence[Emit]) -> str:
 
 def _relation(plan: Plan, word: StreamWord) -> str:
     match plan:
-        case Union(inputs):
+        case ops.Union(inputs):
             sides = [_first_side(inputs[0], word), *(_side(part, word) for part in inputs[1:])]
             return "\nUNION ALL\n".join(sides)
-        case Except(left, right):
+        case ops.Except(left, right):
             return f"{_first_side(left, word)}\nEXCEPT ALL\n{_side(right, word)}"
-        case Rank():
+        case ops.Rank():
             return _numbered(plan)
         case Over():
             return _framed(plan)
-        case Unnest():
+        case ops.Unnest():
             return _unnested(plan)
     return _Select(select_shape(plan), word).text()
 
 
-def _numbered(plan: Rank) -> str:
+def _numbered(plan: ops.Rank) -> str:
     """The rows of a nested query, with their numbers."""
     keys = [to_sql(key, quoted) + (" DESC" if descending else "") for key, descending in plan.order]
     by = ", ".join(to_sql(part, quoted) for part in plan.partition)
@@ -257,7 +244,7 @@ def _framed(plan: Over) -> str:
     return f"SELECT *, {', '.join(values)}\nFROM {rows} AS framed"
 
 
-def _unnested(plan: Unnest) -> str:
+def _unnested(plan: ops.Unnest) -> str:
     """The rows of a nested query, with the elements of their arrays."""
     rows, array = _nested(_relation(plan.input, StreamWord.AUTO)), to_sql(plan.array, quoted)
     names = [plan.position, *plan.names] if plan.position else [*plan.names]
@@ -272,13 +259,15 @@ def _unnested(plan: Unnest) -> str:
 
 def _first_side(plan: Plan, word: StreamWord) -> str:
     """Set operations are read from left to right, so one on the left needs no parentheses."""
-    return _relation(plan, word) if isinstance(plan, Union | Except) else _side(plan, word)
+    return _relation(plan, word) if isinstance(plan, ops.Union | ops.Except) else _side(plan, word)
 
 
 def _side(plan: Plan, word: StreamWord) -> str:
     text = _relation(plan, word)
-    limited = isinstance(plan, Limit) or (isinstance(plan, Project) and isinstance(plan.input, Limit))
-    return _nested(text) if limited or isinstance(plan, Union | Except) else text
+    limited = isinstance(plan, ops.Limit) or (
+        isinstance(plan, ops.Project) and isinstance(plan.input, ops.Limit)
+    )
+    return _nested(text) if limited or isinstance(plan, ops.Union | ops.Except) else text
 
 
 def _nested(text: str) -> str:
@@ -331,9 +320,9 @@ class _Rows:
         text = to_sql(part, self.reach)
         return f"({text})" if getattr(part, "function", "") == "or" else text
 
-    def _exists(self, test: Exists) -> str:
+    def _exists(self, test: ops.Exists) -> str:
         word = "NOT EXISTS" if test.negated else "EXISTS"
-        if isinstance(test.right, Union | Except):
+        if isinstance(test.right, ops.Union | ops.Except):
             return f"{word} {_nested(_relation(test.right, StreamWord.AUTO))}"
         aggregate, having, plan = group_shape(test.right)
         rows = _Rows(rows_shape(plan), self.names)
@@ -360,7 +349,7 @@ class _Rows:
                 return _aliased(stream.name, alias, window_text(window, Names(columns))), columns
             case Subquery(_, alias) as only:
                 return self._windowed_query(window, [only], alias)
-            case Union(inputs):
+            case ops.Union(inputs):
                 queries = [part for part in inputs if isinstance(part, Subquery)]
                 if len(queries) == len(inputs) and len({part.alias for part in queries}) == 1:
                     return self._windowed_query(window, queries, queries[0].alias)
@@ -381,7 +370,7 @@ class _Rows:
 class _Groups:
     """GROUP BY and HAVING; expressions over groups are printed with keys and aggregates in place."""
 
-    def __init__(self, aggregate: Aggregate, names: Names) -> None:
+    def __init__(self, aggregate: ops.Aggregate, names: Names) -> None:
         self.aggregate = aggregate
         self.names = names
         self.keys = dict(aggregate.keys)

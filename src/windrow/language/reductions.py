@@ -20,25 +20,9 @@ from typing import TYPE_CHECKING
 from windrow.algebra import aggregates
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError
+from windrow.language import syntax
 from windrow.language.binder.places import rebuilt, walk
 from windrow.language.shape import MAX_DEPTH, too_deep
-from windrow.language.syntax import (
-    Apply,
-    CastTo,
-    Constant,
-    ExistsTest,
-    FromEntry,
-    Name,
-    Node,
-    OverCall,
-    QueryExpression,
-    Select,
-    SelectItem,
-    SetOperation,
-    Star,
-    hull,
-    meaning,
-)
 from windrow.windows.units import MICROSECONDS
 
 if TYPE_CHECKING:
@@ -46,22 +30,24 @@ if TYPE_CHECKING:
 
     from windrow.errors import Span
 
-Keys = tuple[tuple[Node, bool], ...]
-GroupingSets = list[tuple[Node, ...]]
+Keys = tuple[tuple[syntax.Node, bool], ...]
+GroupingSets = list[tuple[syntax.Node, ...]]
 
 
-def joined(function: str, parts: Iterable[Node]) -> Node:
+def joined(function: str, parts: Iterable[syntax.Node]) -> syntax.Node:
     """Conditions joined by AND or OR."""
     first, *others = parts
     return (
-        Apply(hull(part.span for part in (first, *others)), function, (first, *others)) if others else first
+        syntax.Apply(syntax.hull(part.span for part in (first, *others)), function, (first, *others))
+        if others
+        else first
     )
 
 
 # ------------------------------------------------------------ rows of values
 
 
-def equal_rows(span: Span, left: tuple[Node, ...], right: tuple[Node, ...]) -> Node:
+def equal_rows(span: Span, left: tuple[syntax.Node, ...], right: tuple[syntax.Node, ...]) -> syntax.Node:
     """`(a, b) = (1, 2)`."""
     if len(left) != len(right):
         raise QueryError(
@@ -72,7 +58,7 @@ def equal_rows(span: Span, left: tuple[Node, ...], right: tuple[Node, ...]) -> N
         )
     pairs = zip(left, right, strict=True)
     return replace(
-        joined("and", [Apply(one.span.to(two.span), "=", (one, two)) for one, two in pairs]), span=span
+        joined("and", [syntax.Apply(one.span.to(two.span), "=", (one, two)) for one, two in pairs]), span=span
     )
 
 
@@ -80,68 +66,72 @@ def equal_rows(span: Span, left: tuple[Node, ...], right: tuple[Node, ...]) -> N
 
 
 def around(
-    query: QueryExpression,
+    query: syntax.QueryExpression,
     order_by: Keys,
-    limit: Node | None,
+    limit: syntax.Node | None,
     word: StreamWord = StreamWord.AUTO,
     distinct: bool = False,
-) -> Select:
+) -> syntax.Select:
     """SELECT * of a query, with what follows it."""
-    star = SelectItem(query.span, Star(query.span), None)
-    source = FromEntry(query.span, None, query, None, None)
-    return Select(query.span, (star,), (source,), word, distinct, order_by=order_by, limit=limit)
+    star = syntax.SelectItem(query.span, syntax.Star(query.span), None)
+    source = syntax.FromEntry(query.span, None, query, None, None)
+    return syntax.Select(query.span, (star,), (source,), word, distinct, order_by=order_by, limit=limit)
 
 
-def with_names(query: QueryExpression, names: tuple[Name, ...]) -> QueryExpression:
+def with_names(query: syntax.QueryExpression, names: tuple[syntax.Name, ...]) -> syntax.QueryExpression:
     """The query with its columns called so."""
-    if isinstance(query, SetOperation):
+    if isinstance(query, syntax.SetOperation):
         return replace(query, left=with_names(query.left, names))
-    assert isinstance(query, Select)
-    if any(isinstance(item.expression, Star) for item in query.items):
+    assert isinstance(query, syntax.Select)
+    if any(isinstance(item.expression, syntax.Star) for item in query.items):
         raise QueryError(
             "these names are for columns that the query does not list",
             code="not-supported",
-            span=hull(name.span for name in names),
+            span=syntax.hull(name.span for name in names),
             hint=f"list the columns: SELECT … AS {names[0].parts[0]}",
         )
     if len(names) != len(query.items):
         raise QueryError(
             f"{len(names)} names for {len(query.items)} columns",
             code="set-columns",
-            span=hull(name.span for name in names),
+            span=syntax.hull(name.span for name in names),
             hint="give each column a name",
         )
     named = zip(query.items, names, strict=True)
     return replace(query, items=tuple(replace(item, alias=name.parts[0]) for item, name in named))
 
 
-def matched(select: Select, semi: list[tuple[FromEntry, tuple[Node, ...], bool]]) -> Select:
+def matched(
+    select: syntax.Select, semi: list[tuple[syntax.FromEntry, tuple[syntax.Node, ...], bool]]
+) -> syntax.Select:
     """A SELECT with the SEMI and ANTI joins of its FROM."""
-    tests: list[Node] = []
+    tests: list[syntax.Node] = []
     for source, on, negated in semi:
-        one = SelectItem(source.span, Constant(source.span, "1", "NUMBER"), None)
+        one = syntax.SelectItem(source.span, syntax.Constant(source.span, "1", "NUMBER"), None)
         where = joined("and", on) if on else None
-        inner = Select(source.span, (one,), (replace(source, join="", on=()),), StreamWord.AUTO, where=where)
-        tests.append(ExistsTest(source.span, inner, negated))
+        inner = syntax.Select(
+            source.span, (one,), (replace(source, join="", on=()),), StreamWord.AUTO, where=where
+        )
+        tests.append(syntax.ExistsTest(source.span, inner, negated))
     if not tests:
         return select
     return replace(select, where=joined("and", [*([select.where] if select.where else []), *tests]))
 
 
-def first_of_each(select: Select, keys: tuple[Node, ...]) -> Select:
+def first_of_each(select: syntax.Select, keys: tuple[syntax.Node, ...]) -> syntax.Select:
     """SELECT DISTINCT ON (keys): of rows with equal keys the first, by the rest of ORDER BY."""
-    own = [meaning(key) for key in keys]
-    rest = tuple(key for key in select.order_by if meaning(key[0]) not in own)
+    own = [syntax.meaning(key) for key in keys]
+    rest = tuple(key for key in select.order_by if syntax.meaning(key[0]) not in own)
     if not rest or select.limit is not None or select.qualify is not None:
         raise QueryError(
             "DISTINCT ON picks the first of the rows with equal keys, by the rest of ORDER BY",
             code="not-supported",
-            span=hull(key.span for key in keys),
+            span=syntax.hull(key.span for key in keys),
             hint="write QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) = 1",
         )
-    span = hull(key.span for key in keys)
-    number = OverCall(span, Apply(span, "row_number", ()), keys, rest)
-    first = Apply(span, "=", (number, Constant(span, "1", "NUMBER")))
+    span = syntax.hull(key.span for key in keys)
+    number = syntax.OverCall(span, syntax.Apply(span, "row_number", ()), keys, rest)
+    first = syntax.Apply(span, "=", (number, syntax.Constant(span, "1", "NUMBER")))
     return replace(select, distinct=False, order_by=(), qualify=first)
 
 
@@ -156,7 +146,7 @@ def rolled_up(parts: GroupingSets) -> GroupingSets:
 def cubed(parts: GroupingSets) -> GroupingSets:
     """CUBE: every choice of the parts."""
     if len(parts) > 6:
-        raise too_deep(hull(node.span for part in parts for node in part))
+        raise too_deep(syntax.hull(node.span for part in parts for node in part))
     choices = product((True, False), repeat=len(parts))
     return [sum((part for part, taken in zip(parts, each, strict=True) if taken), ()) for each in choices]
 
@@ -166,9 +156,9 @@ def combined(lists: list[GroupingSets]) -> GroupingSets:
     return [sum(each, ()) for each in product(*lists)]
 
 
-def grouped_by_all(items: tuple[SelectItem, ...]) -> tuple[Node, ...]:
+def grouped_by_all(items: tuple[syntax.SelectItem, ...]) -> tuple[syntax.Node, ...]:
     """GROUP BY ALL: what is selected and no aggregate."""
-    star = next((item for item in items if isinstance(item.expression, Star)), None)
+    star = next((item for item in items if isinstance(item.expression, syntax.Star)), None)
     if star is not None:
         raise QueryError(
             "GROUP BY ALL groups by the outputs, which `*` does not list",
@@ -179,17 +169,19 @@ def grouped_by_all(items: tuple[SelectItem, ...]) -> tuple[Node, ...]:
     return tuple(item.expression for item in items if not _aggregates(item.expression))
 
 
-def _aggregates(node: Node) -> bool:
-    return any(isinstance(part, Apply) and aggregates.is_aggregate(part.function) for part in walk(node))
+def _aggregates(node: syntax.Node) -> bool:
+    return any(
+        isinstance(part, syntax.Apply) and aggregates.is_aggregate(part.function) for part in walk(node)
+    )
 
 
-def with_grouping_sets(select: Select, sets: GroupingSets) -> QueryExpression:
+def with_grouping_sets(select: syntax.Select, sets: GroupingSets) -> syntax.QueryExpression:
     """One SELECT per grouping set, united."""
     sets = [tuple(_written_out(key, select.items) for key in each) for each in sets]
     if len(sets) > MAX_DEPTH:
         raise too_deep(select.span)
     if select.qualify is not None or any(
-        isinstance(part, OverCall) for item in select.items for part in walk(item.expression)
+        isinstance(part, syntax.OverCall) for item in select.items for part in walk(item.expression)
     ):
         raise QueryError(
             "OVER beside grouping sets could be about one of them, or about all",
@@ -201,7 +193,7 @@ def with_grouping_sets(select: Select, sets: GroupingSets) -> QueryExpression:
     sides = [_side(select, each, keys) for each in sets]
     query = sides[0]
     for side in sides[1:]:
-        query = SetOperation(select.span, "UNION", query, side)
+        query = syntax.SetOperation(select.span, "UNION", query, side)
     plain = select.word is StreamWord.AUTO and not select.distinct and select.limit is None
     if plain and not select.order_by:
         return query
@@ -209,25 +201,27 @@ def with_grouping_sets(select: Select, sets: GroupingSets) -> QueryExpression:
     return around(query, order, select.limit, select.word, select.distinct)
 
 
-def _written_out(key: Node, items: tuple[SelectItem, ...]) -> Node:
+def _written_out(key: syntax.Node, items: tuple[syntax.SelectItem, ...]) -> syntax.Node:
     """A key that is an alias or a position, as what it stands for."""
-    if isinstance(key, Constant) and str(key.value).isdecimal() and 1 <= int(key.value) <= len(items):
+    if isinstance(key, syntax.Constant) and str(key.value).isdecimal() and 1 <= int(key.value) <= len(items):
         return items[int(key.value) - 1].expression
-    if isinstance(key, Name) and len(key.parts) == 1:
+    if isinstance(key, syntax.Name) and len(key.parts) == 1:
         called = [item for item in items if item.alias and item.alias.lower() == key.parts[0].lower()]
         return called[0].expression if called else key
     return key
 
 
-def _side(select: Select, own: tuple[Node, ...], keys: list[Node]) -> QueryExpression:
+def _side(
+    select: syntax.Select, own: tuple[syntax.Node, ...], keys: list[syntax.Node]
+) -> syntax.QueryExpression:
     missing = [key for key in keys if not any(_same(key, each) for each in own)]
 
-    def seen(node: Node) -> Node:
-        if isinstance(node, Apply) and node.function in ("grouping", "grouping_id"):
+    def seen(node: syntax.Node) -> syntax.Node:
+        if isinstance(node, syntax.Apply) and node.function in ("grouping", "grouping_id"):
             return _grouping(node, keys, missing)
         if any(_same(node, key) for key in missing):
-            return Constant(node.span, None, "NULL")
-        if isinstance(node, Apply) and aggregates.is_aggregate(node.function):
+            return syntax.Constant(node.span, None, "NULL")
+        if isinstance(node, syntax.Apply) and aggregates.is_aggregate(node.function):
             return node
         return rebuilt(node, seen)
 
@@ -247,16 +241,16 @@ def _side(select: Select, own: tuple[Node, ...], keys: list[Node]) -> QueryExpre
     )
     # without keys a SELECT of constants is about rows: HAVING makes it one about a group
     if not own and having is None and not any(_aggregates(item.expression) for item in items):
-        side = replace(side, having=Constant(select.span, True, "BOOLEAN"))
+        side = replace(side, having=syntax.Constant(select.span, True, "BOOLEAN"))
     return side
 
 
-def _called(item: SelectItem) -> str | None:
+def _called(item: syntax.SelectItem) -> str | None:
     """A name for a column that NULL stands for on some sides."""
-    return item.alias or (item.expression.parts[-1] if isinstance(item.expression, Name) else None)
+    return item.alias or (item.expression.parts[-1] if isinstance(item.expression, syntax.Name) else None)
 
 
-def _grouping(node: Apply, keys: list[Node], missing: list[Node]) -> Node:
+def _grouping(node: syntax.Apply, keys: list[syntax.Node], missing: list[syntax.Node]) -> syntax.Node:
     """GROUPING(a, b): a bit for each, 1 where it is not grouped by."""
     bits = 0
     for arg in node.args:
@@ -268,30 +262,30 @@ def _grouping(node: Apply, keys: list[Node], missing: list[Node]) -> Node:
                 hint="name a column of its grouping sets",
             )
         bits = 2 * bits + any(_same(arg, key) for key in missing)
-    return Constant(node.span, str(bits), "NUMBER")
+    return syntax.Constant(node.span, str(bits), "NUMBER")
 
 
-def _same(one: Node, two: Node) -> bool:
+def _same(one: syntax.Node, two: syntax.Node) -> bool:
     """Equal as written; of two names, one may leave the source out."""
-    if isinstance(one, Name) and isinstance(two, Name):
+    if isinstance(one, syntax.Name) and isinstance(two, syntax.Name):
         first, second = (tuple(part.lower() for part in name.parts) for name in (one, two))
         shorter = min(len(first), len(second))
         return first[-shorter:] == second[-shorter:]
-    return bool(meaning(one) == meaning(two))
+    return bool(syntax.meaning(one) == syntax.meaning(two))
 
 
-def _as_output(key: Node, items: tuple[SelectItem, ...]) -> Node:
+def _as_output(key: syntax.Node, items: tuple[syntax.SelectItem, ...]) -> syntax.Node:
     """A key of ORDER BY as the name of an output, where it is one."""
     for item in items:
         if _same(key, item.expression) and (name := _called(item)):
-            return Name(key.span, (name,))
+            return syntax.Name(key.span, (name,))
     return key
 
 
 # ------------------------------------------------------------ WITHIN GROUP
 
 
-def within_group(call: Apply, order: Keys) -> Apply:
+def within_group(call: syntax.Apply, order: Keys) -> syntax.Apply:
     """`PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)` and its like."""
     ((value, descending), *others) = order
     if call.function == "percentile_cont" and len(call.args) == 1 and not others:
@@ -312,14 +306,14 @@ def within_group(call: Apply, order: Keys) -> Apply:
     )
 
 
-def _rest(fraction: Node) -> Node:
+def _rest(fraction: syntax.Node) -> syntax.Node:
     """One minus a fraction, exactly."""
     try:
-        assert isinstance(fraction, Constant)
+        assert isinstance(fraction, syntax.Constant)
         return replace(fraction, value=str(1 - Decimal(str(fraction.value))))
     except (AssertionError, InvalidOperation):
-        one = Constant(fraction.span, "1", "NUMBER")
-        return Apply(fraction.span, "-", (one, fraction))
+        one = syntax.Constant(fraction.span, "1", "NUMBER")
+        return syntax.Apply(fraction.span, "-", (one, fraction))
 
 
 # ------------------------------------------------------------ times by units
@@ -328,24 +322,24 @@ def _rest(fraction: Node) -> Node:
 _MORE_THAN = {"WEEK": 7, "MONTH": 32, "QUARTER": 93, "YEAR": 367}
 
 
-def rounded(span: Span, function: str, args: tuple[Node, ...]) -> Node:
+def rounded(span: Span, function: str, args: tuple[syntax.Node, ...]) -> syntax.Node:
     """`FLOOR(ts TO HOUR)` and `CEIL(ts TO HOUR)`."""
     time, unit = args
-    start = Apply(span, "date_trunc", (unit, time))
+    start = syntax.Apply(span, "date_trunc", (unit, time))
     if function == "floor_to":
         return start
-    assert isinstance(unit, Constant)
+    assert isinstance(unit, syntax.Constant)
     name = str(unit.value).removesuffix("S")
     more = _MORE_THAN.get(name, 0) * MICROSECONDS["DAYS"] or MICROSECONDS.get(f"{name}S", 0)
-    later = Apply(span, "+", (start, Constant(span, more, "INTERVAL")))
-    whole = Apply(span, "=", (start, time))
-    return Apply(span, "if", (whole, time, Apply(span, "date_trunc", (unit, later))))
+    later = syntax.Apply(span, "+", (start, syntax.Constant(span, more, "INTERVAL")))
+    whole = syntax.Apply(span, "=", (start, time))
+    return syntax.Apply(span, "if", (whole, time, syntax.Apply(span, "date_trunc", (unit, later))))
 
 
-def moved_by_units(span: Span, function: str, args: tuple[Node, ...]) -> Node:
+def moved_by_units(span: Span, function: str, args: tuple[syntax.Node, ...]) -> syntax.Node:
     """`TIMESTAMPADD(MINUTE, 5, ts)` and `TIMESTAMPDIFF(MINUTE, a, b)`: the whole units from a to b."""
     unit, first, second = args
-    assert isinstance(unit, Constant)
+    assert isinstance(unit, syntax.Constant)
     name = str(unit.value).removesuffix("S")
     micros = MICROSECONDS.get(f"{name}S")
     if micros is None:
@@ -355,10 +349,10 @@ def moved_by_units(span: Span, function: str, args: tuple[Node, ...]) -> Node:
             f"; of dates write add_months(d, {months})" if months and function.endswith("add") else ""
         )
         raise QueryError(message, code="window-unit", span=unit.span, hint=hint)
-    length = CastTo(unit.span, Constant(first.span, str(micros), "NUMBER"), "BIGINT")
+    length = syntax.CastTo(unit.span, syntax.Constant(first.span, str(micros), "NUMBER"), "BIGINT")
     if function.endswith("add"):
-        amount = Apply(first.span, "*", (first, length))
-        moved = Apply(span, "+", (Apply(second.span, "unix_micros", (second,)), amount))
-        return Apply(span, "timestamp_micros", (moved,))
-    ends = [Apply(node.span, "unix_micros", (node,)) for node in (second, first)]
-    return Apply(span, "div", (Apply(span, "-", tuple(ends)), length))
+        amount = syntax.Apply(first.span, "*", (first, length))
+        moved = syntax.Apply(span, "+", (syntax.Apply(second.span, "unix_micros", (second,)), amount))
+        return syntax.Apply(span, "timestamp_micros", (moved,))
+    ends = [syntax.Apply(node.span, "unix_micros", (node,)) for node in (second, first)]
+    return syntax.Apply(span, "div", (syntax.Apply(span, "-", tuple(ends)), length))

@@ -10,40 +10,27 @@ from sqlglot import exp
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
+from windrow.language import syntax
 from windrow.language.converter import Converter
 from windrow.language.lift import UNNESTING
 from windrow.language.reductions import with_names
-from windrow.language.syntax import (
-    FromEntry,
-    Name,
-    Node,
-    QueryExpression,
-    Select,
-    SelectItem,
-    Star,
-    Unnesting,
-    WindowSyntax,
-    enclosed,
-    grown,
-    words,
-)
 
 if TYPE_CHECKING:
     from windrow.language.window_functions import TableFunction
 
-_JOIN_WORDS = words("LEFT RIGHT FULL OUTER SEMI ANTI INNER")
+_JOIN_WORDS = syntax.words("LEFT RIGHT FULL OUTER SEMI ANTI INNER")
 
 
 class SourceConverter(Converter):
     """Converts what stands in FROM."""
 
-    def from_clause(self, node: exp.Select) -> tuple[tuple[FromEntry, ...], tuple[Node, ...]]:
+    def from_clause(self, node: exp.Select) -> tuple[tuple[syntax.FromEntry, ...], tuple[syntax.Node, ...]]:
         begin = node.args.get("from_")
         if begin is None:
             return (), ()
         self.only(begin, {"this"})
-        sources, on = [self._source(begin.this)], list[Node]()
-        conditions: list[tuple[Node, ...]] = [()]
+        sources, on = [self._source(begin.this)], list[syntax.Node]()
+        conditions: list[tuple[syntax.Node, ...]] = [()]
         for join in [*self._joins_of(begin.this), *node.args.get("joins", ())]:
             side = self._side(join)
             self.only(join, {"this", "kind", "on", "using", "side"})
@@ -75,7 +62,7 @@ class SourceConverter(Converter):
     def _joins_of(self, node: exp.Expr) -> Iterable[exp.Expr]:
         return node.args.get("joins") or ()
 
-    def _using(self, join: exp.Expr, sources: list[FromEntry]) -> list[Node]:
+    def _using(self, join: exp.Expr, sources: list[syntax.FromEntry]) -> list[syntax.Node]:
         columns = [self.name_of(column) for column in join.args.get("using") or ()]
         if columns and sources[-1].join in ("RIGHT", "FULL"):
             name, right = columns[0].name, sources[-1].alias or sources[-1].name
@@ -105,18 +92,22 @@ class SourceConverter(Converter):
         source = self._source(join.this)
         self.semi.append((source, (self.convert(condition),), join.args["kind"] == "ANTI"))
 
-    def renamed(self, query: QueryExpression, alias: exp.Expr) -> QueryExpression:
+    def renamed(self, query: syntax.QueryExpression, alias: exp.Expr) -> syntax.QueryExpression:
         """A query whose columns are named behind its alias."""
         self.only(alias, {"this", "columns"})
         names = [self.name_of(column) for column in alias.args.get("columns") or ()]
-        return with_names(query, tuple(Name(name.span, (name.name,)) for name in names)) if names else query
+        return (
+            with_names(query, tuple(syntax.Name(name.span, (name.name,)) for name in names))
+            if names
+            else query
+        )
 
     def _join_refusal(self, join: exp.Expr, message: str, hint: str) -> QueryError:
         """A refusal that points at the words of the join."""
         index = self.tokens.before(self.place(join.this).start)
         while index > 0 and self.tokens.word(index) == "(":
             index -= 1
-        span = grown(self.tokens[index].span, self.tokens, left=[_JOIN_WORDS] * 3)
+        span = syntax.grown(self.tokens[index].span, self.tokens, left=[_JOIN_WORDS] * 3)
         return QueryError(message, code="not-supported", span=span, hint=hint)
 
     def _is_unnesting(self, node: exp.Expr) -> bool:
@@ -124,7 +115,7 @@ class SourceConverter(Converter):
             return False
         return self.token_of(node.this).word in UNNESTING
 
-    def _unnesting(self, join: exp.Expr, side: str) -> Unnesting:
+    def _unnesting(self, join: exp.Expr, side: str) -> syntax.Unnesting:
         """`CROSS JOIN UNNEST(x) AS t(a)`, or with LEFT JOIN … ON TRUE."""
         node = join.this
         self.only(node, {"this", "alias", "joins"})
@@ -139,9 +130,9 @@ class SourceConverter(Converter):
         name = self.name_of(alias.this).name if alias is not None and alias.this is not None else None
         span = self.place(node)
         counted = self.tokens[self.tokens.at(token.end)].start in self.lifted.ordinalities
-        return Unnesting(span, token.word, array, name, tuple(columns), side == "LEFT", counted)
+        return syntax.Unnesting(span, token.word, array, name, tuple(columns), side == "LEFT", counted)
 
-    def _source(self, node: exp.Expr) -> FromEntry:
+    def _source(self, node: exp.Expr) -> syntax.FromEntry:
         if isinstance(node, exp.Subquery):
             return self._nested_source(node)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
@@ -156,10 +147,10 @@ class SourceConverter(Converter):
         query = self.ctes.use(name.name, name.span)
         if query is not None:
             alias = alias or name.name
-        entry = FromEntry(span, None if query else name.name, query, alias, window)
+        entry = syntax.FromEntry(span, None if query else name.name, query, alias, window)
         return self._finished(replace(entry, as_of=self.lifted.as_of.get(name.start)))
 
-    def _function_source(self, function: TableFunction, node: exp.Table) -> FromEntry:
+    def _function_source(self, function: TableFunction, node: exp.Table) -> syntax.FromEntry:
         """A window function over a stream; over a name of WITH, the window goes to the stream inside."""
         alias, alias_span = self._alias(node)
         close = self.tokens[self.tokens.before(function.span.end)]
@@ -167,29 +158,31 @@ class SourceConverter(Converter):
         if bracket is not None:
             hint = f"leave the bracket out: {function.word} is a window itself"
             raise QueryError("two windows on one stream", code="window-place", span=bracket.span, hint=hint)
-        window = WindowSyntax(function.span, function.clause)
+        window = syntax.WindowSyntax(function.span, function.clause)
         span = function.span.to(alias_span or function.span)
         query = self.ctes.use(function.name, function.span)
         if query is None:
-            return FromEntry(span, function.name, None, alias, window, function.word)
+            return syntax.FromEntry(span, function.name, None, alias, window, function.word)
         inner = _windowed_inside(query, window, function)
-        return FromEntry(span, None, inner, alias or function.name, None, function.word)
+        return syntax.FromEntry(span, None, inner, alias or function.name, None, function.word)
 
-    def _nested_source(self, node: exp.Subquery) -> FromEntry:
+    def _nested_source(self, node: exp.Subquery) -> syntax.FromEntry:
         self.only(node, {"this", "alias", "joins"})
         if isinstance(node.this, exp.Table):
             hint = "remove them, or write (SELECT …)"
             raise self.refusal(node, "parentheses in FROM are for nested queries", hint)
         query = self.query(node.this)
-        query = replace(query, span=enclosed(query.span, self.tokens))
+        query = replace(query, span=syntax.enclosed(query.span, self.tokens))
         close = self.tokens[self.tokens.before(query.span.end)]
         alias, alias_span = self._alias(node, {"this", "columns"})
         if node.args.get("alias") is not None:
             query = self.renamed(query, node.args["alias"])
         window = self._window(close.start, node)
-        return self._finished(FromEntry(query.span.to(alias_span or query.span), None, query, alias, window))
+        return self._finished(
+            syntax.FromEntry(query.span.to(alias_span or query.span), None, query, alias, window)
+        )
 
-    def _finished(self, source: FromEntry) -> FromEntry:
+    def _finished(self, source: syntax.FromEntry) -> syntax.FromEntry:
         return replace(source, span=source.span.to(source.window.span)) if source.window else source
 
     def _alias(
@@ -207,7 +200,7 @@ class SourceConverter(Converter):
         token = self.name_of(alias.this)
         return token.name, token.span
 
-    def _window(self, after: int, node: exp.Expr) -> WindowSyntax | None:
+    def _window(self, after: int, node: exp.Expr) -> syntax.WindowSyntax | None:
         """The window directly after a name (or parenthesis), or after its alias."""
         window = self.lifted.windows.pop(after, None)
         alias = node.args.get("alias")
@@ -219,7 +212,9 @@ class SourceConverter(Converter):
             raise QueryError("two windows on one stream", code="window-place", span=behind.span, hint=hint)
         return window or behind
 
-    def with_stray_window(self, sources: tuple[FromEntry, ...], span: Span) -> tuple[FromEntry, ...]:
+    def with_stray_window(
+        self, sources: tuple[syntax.FromEntry, ...], span: Span
+    ) -> tuple[syntax.FromEntry, ...]:
         """`FROM bids GROUP BY item [RANGE …]`: a window at the end of GROUP BY is that of the only source."""
         for start in [start for start in self.lifted.windows if span.start <= start < span.end]:
             if len(sources) == 1 and sources[0].window is None and self._in_group_by(start, span):
@@ -237,11 +232,11 @@ class SourceConverter(Converter):
 
 
 def _windowed_inside(
-    query: QueryExpression, window: WindowSyntax, function: TableFunction
-) -> QueryExpression:
+    query: syntax.QueryExpression, window: syntax.WindowSyntax, function: TableFunction
+) -> syntax.QueryExpression:
     """σ and π of one stream under a window are the window under σ and π."""
     simple = (
-        isinstance(query, Select)
+        isinstance(query, syntax.Select)
         and len(query.sources) == 1
         and query.sources[0].name is not None
         and query.sources[0].window is None
@@ -255,7 +250,7 @@ def _windowed_inside(
             span=function.span,
             hint=f"put {function.word} into the query `{function.name}`, around the stream it reads",
         )
-    assert isinstance(query, Select)
+    assert isinstance(query, syntax.Select)
     wattr = next((name for item in query.items if (name := _origin(item, function.column))), None)
     if wattr is None:
         raise QueryError(
@@ -272,11 +267,11 @@ def _windowed_inside(
     return replace(query, sources=(replace(query.sources[0], window=replace(window, clause=clause)),))
 
 
-def _origin(item: SelectItem, column: str) -> str | None:
+def _origin(item: syntax.SelectItem, column: str) -> str | None:
     """The column of the stream that an output is, if it is called so."""
-    if isinstance(item.expression, Star):
+    if isinstance(item.expression, syntax.Star):
         return column
-    if not isinstance(item.expression, Name):
+    if not isinstance(item.expression, syntax.Name):
         return None
     called = item.alias or item.expression.parts[-1]
     return item.expression.parts[-1] if called.lower() == column.lower() else None

@@ -16,46 +16,12 @@ from sqlglot.errors import SqlglotError
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span, nearest
+from windrow.language import reductions, syntax
 from windrow.language.converter import OPERATORS, UNCLEAR, Converter, NamedWindow, Using
 from windrow.language.lift import Lifted, lift, refuse_before_select
 from windrow.language.literals import number
-from windrow.language.reductions import (
-    GroupingSets,
-    around,
-    combined,
-    cubed,
-    first_of_each,
-    grouped_by_all,
-    matched,
-    moved_by_units,
-    rolled_up,
-    rounded,
-    with_grouping_sets,
-    within_group,
-)
 from windrow.language.shape import MAX_DEPTH, check_depth, check_nesting, check_shape, too_deep, unexpected
 from windrow.language.sources import SourceConverter
-from windrow.language.syntax import (
-    Apply,
-    CastTo,
-    Constant,
-    ExistsTest,
-    Name,
-    Node,
-    OverCall,
-    QueryExpression,
-    ScalarQuery,
-    Select,
-    SelectItem,
-    SetOperation,
-    Star,
-    Unnesting,
-    WStream,
-    enclosed,
-    grown,
-    hull,
-    words,
-)
 from windrow.language.tokens import Token, TokenKind, Tokens
 from windrow.language.window_functions import with_window_key
 
@@ -78,7 +44,7 @@ _ALSO_CALLED = {
 }
 
 
-def _column(self: Converter, node: exp.Expr) -> Node:
+def _column(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "table", "db", "catalog"})
     parts = [node.args[part] for part in ("catalog", "db", "table", "this") if node.args.get(part)]
     star = isinstance(parts[-1], exp.Star)
@@ -92,51 +58,51 @@ def _column(self: Converter, node: exp.Expr) -> Node:
         return _wstream(self, tokens[0])
     if start in self.lifted.atoms:
         return self.lifted.atoms[start]
-    span = hull(token.span for token in tokens)
-    return self.using.resolve(Name(span, tuple(token.name for token in tokens)))
+    span = syntax.hull(token.span for token in tokens)
+    return self.using.resolve(syntax.Name(span, tuple(token.name for token in tokens)))
 
 
-def _qualified_star(self: Converter, qualifier: exp.Expr, star: exp.Expr) -> Node:
+def _qualified_star(self: Converter, qualifier: exp.Expr, star: exp.Expr) -> syntax.Node:
     name = self.name_of(qualifier)
     return replace(_star(self, star), span=name.span.to(self.token_of(star).span), qualifier=name.name)
 
 
-def _star(self: Converter, node: exp.Expr) -> Star:
+def _star(self: Converter, node: exp.Expr) -> syntax.Star:
     self.only(node, {"except_", "replace"})
     without = self.all(node.args.get("except_") or ())
     instead = [
-        SelectItem(self.place(part), self.convert(part.this), self.name_of(part.args["alias"]).name)
+        syntax.SelectItem(self.place(part), self.convert(part.this), self.name_of(part.args["alias"]).name)
         for part in node.args.get("replace") or ()
     ]
-    names = tuple(part for part in without if isinstance(part, Name))
-    return Star(self.token_of(node).span, None, names, tuple(instead))
+    names = tuple(part for part in without if isinstance(part, syntax.Name))
+    return syntax.Star(self.token_of(node).span, None, names, tuple(instead))
 
 
-def _wstream(self: Converter, word: Token) -> Node:
+def _wstream(self: Converter, word: Token) -> syntax.Node:
     inside = self.lifted.wstreams[word.start]
     close = self.tokens[self.tokens.at(inside.span.end)]
     window = self.lifted.windows.pop(close.start)
-    return WStream(word.span.to(window.span), self.items(inside), window)
+    return syntax.WStream(word.span.to(window.span), self.items(inside), window)
 
 
-def _literal(self: Converter, node: exp.Expr) -> Node:
+def _literal(self: Converter, node: exp.Expr) -> syntax.Node:
     token = self.token_of(node)
     if token.start in self.lifted.atoms:
         return self.lifted.atoms[token.start]
     if token.kind is TokenKind.STRING:
-        return Constant(token.span, token.value, "STRING")
+        return syntax.Constant(token.span, token.value, "STRING")
     return number(token)
 
 
-def _paren(self: Converter, node: exp.Expr) -> Node:
+def _paren(self: Converter, node: exp.Expr) -> syntax.Node:
     inner = self.convert(node.this)
-    span = enclosed(inner.span, self.tokens)
+    span = syntax.enclosed(inner.span, self.tokens)
     if span == inner.span:
         raise self.unclear_order(node)  # a parenthesis that sqlglot made up
     return replace(inner, span=span)
 
 
-def _call(self: Converter, node: exp.Expr) -> Node:
+def _call(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "expressions"})
     word = self.token_of(node)
     open_at = self.tokens.at(word.end)
@@ -151,7 +117,7 @@ def _call(self: Converter, node: exp.Expr) -> Node:
         self.only(parts[0], {"expressions"})
         parts = parts[0].expressions
     name = self.lifted.functions.get(word.start) or word.name.lower()
-    order: tuple[tuple[Node, bool], ...] = ()
+    order: tuple[tuple[syntax.Node, bool], ...] = ()
     if parts and isinstance(parts[-1], exp.Order):
         order = self.ordered(parts[-1])
         parts = [*parts[:-1], parts[-1].this]
@@ -159,17 +125,17 @@ def _call(self: Converter, node: exp.Expr) -> Node:
         return _struct(self, parts, span)
     args = self.all(parts)
     if name in ("floor_to", "ceil_to"):
-        return rounded(span, name, args)
+        return reductions.rounded(span, name, args)
     if name in _BY_UNITS and len(args) == 3 and args[0].span.start in self.lifted.atoms:
-        return moved_by_units(span, _BY_UNITS[name], args)
+        return reductions.moved_by_units(span, _BY_UNITS[name], args)
     if name in _CHARACTERS_FIRST and len(args) == 2:
         args = args[::-1]
     if name == "count_if" and len(args) == 1 and not distinct:
-        return Apply(span, "count", (Star(span),), where=args[0])
+        return syntax.Apply(span, "count", (syntax.Star(span),), where=args[0])
     if name in _ALSO_CALLED and len(args) <= _ALSO_CALLED[name][1]:
         name, _, once = _ALSO_CALLED[name]
         distinct = distinct or once
-    return Apply(span, name, args, distinct=distinct, order=order)
+    return syntax.Apply(span, name, args, distinct=distinct, order=order)
 
 
 _BY_UNITS = {
@@ -178,72 +144,74 @@ _BY_UNITS = {
 }
 
 
-def _struct(self: Converter, parts: list[exp.Expr], span: Span) -> Node:
+def _struct(self: Converter, parts: list[exp.Expr], span: Span) -> syntax.Node:
     """`STRUCT(x AS a, b)` is `named_struct('a', x, 'b', b)`."""
-    args: list[Node] = []
+    args: list[syntax.Node] = []
     for number_of, part in enumerate(parts, 1):
         item = self.item(part)
-        named = item.expression.parts[-1] if isinstance(item.expression, Name) else f"col{number_of}"
-        args += [Constant(item.span, item.alias or named, "STRING"), item.expression]
-    return Apply(span, "named_struct", tuple(args))
+        named = item.expression.parts[-1] if isinstance(item.expression, syntax.Name) else f"col{number_of}"
+        args += [syntax.Constant(item.span, item.alias or named, "STRING"), item.expression]
+    return syntax.Apply(span, "named_struct", tuple(args))
 
 
-def _within_group(self: Converter, node: exp.Expr) -> Node:
+def _within_group(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "expression"})
     call = self.convert(node.this)
-    if not isinstance(call, Apply):
+    if not isinstance(call, syntax.Apply):
         raise self.refusal(node, "WITHIN GROUP follows an aggregate")
     order = self.ordered(node.args["expression"])
-    span = grown(call.span.to(order[-1][0].span), self.tokens, right=[_ORDER_WORDS | {")"}] * 2)
-    return within_group(replace(call, span=span), order)
+    span = syntax.grown(call.span.to(order[-1][0].span), self.tokens, right=[_ORDER_WORDS | {")"}] * 2)
+    return reductions.within_group(replace(call, span=span), order)
 
 
-def _cast(self: Converter, node: exp.Expr, word: Token, span: Span) -> Node:
+def _cast(self: Converter, node: exp.Expr, word: Token, span: Span) -> syntax.Node:
     """CAST and TRY_CAST; the type is the second argument in the skeleton."""
     if len(node.expressions) != 2:
         raise self.refusal(node, f"{word.word} takes one value", f"write {word.word}(x AS BIGINT)")
     type_span = self.lifted.types[word.start]
     type_text = self.tokens.text[type_span.start : type_span.end]
-    return CastTo(span, self.convert(node.expressions[0]), type_text, safe=word.word == "TRY_CAST")
+    return syntax.CastTo(span, self.convert(node.expressions[0]), type_text, safe=word.word == "TRY_CAST")
 
 
-def _postfix_cast(self: Converter, node: exp.Expr) -> Node:
+def _postfix_cast(self: Converter, node: exp.Expr) -> syntax.Node:
     operand = self.convert(node.this)
     sign = self.tokens.at(operand.span.end)
     while self.tokens.word(sign) == ")":
         sign += 1
     type_span = self.lifted.types[self.tokens[sign].start]
-    return CastTo(operand.span.to(type_span), operand, self.tokens.text[type_span.start : type_span.end])
+    return syntax.CastTo(
+        operand.span.to(type_span), operand, self.tokens.text[type_span.start : type_span.end]
+    )
 
 
-def _filter(self: Converter, node: exp.Expr) -> Node:
+def _filter(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "expression"})
     call, where = self.convert(node.this), self.convert(node.args["expression"].this)
-    if not isinstance(call, Apply):
+    if not isinstance(call, syntax.Apply):
         raise self.refusal(node, "FILTER follows an aggregate", "write SUM(x) FILTER (WHERE …)")
-    span = grown(call.span.to(where.span), self.tokens, right=[")"])
+    span = syntax.grown(call.span.to(where.span), self.tokens, right=[")"])
     if call.where is not None:
-        where = Apply(where.span, "and", (call.where, where))
+        where = syntax.Apply(where.span, "and", (call.where, where))
     return replace(call, span=span, where=where)
 
 
-def _exists(self: Converter, node: exp.Expr) -> Node:
+def _exists(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this"}, "EXISTS takes a query", "write EXISTS (SELECT …)")
     query = self.query(node.this)
-    span = grown(enclosed(query.span, self.tokens), self.tokens, left=[{"EXISTS"}])
-    return ExistsTest(span, query, negated=False)
+    span = syntax.grown(syntax.enclosed(query.span, self.tokens), self.tokens, left=[{"EXISTS"}])
+    return syntax.ExistsTest(span, query, negated=False)
 
 
-def _scalar(self: Converter, node: exp.Expr) -> Node:
+def _scalar(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this"}, "a query that is a value has no alias of its own", "put the alias outside")
     query = self.query(node.this)
-    return ScalarQuery(enclosed(query.span, self.tokens), query)
+    return syntax.ScalarQuery(syntax.enclosed(query.span, self.tokens), query)
 
 
-def _over(self: Converter, node: exp.Expr) -> Node:
+def _over(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "partition_by", "order", "over", "alias"}, "this does not stand in OVER", _OVER)
     call = self.convert(node.this)
-    if not isinstance(call, Apply):
+    if not isinstance(call, syntax.Apply):
         raise self.refusal(node, "OVER follows a call", _OVER)
     behind = self.tokens.at(call.span.end)
     while self.tokens.word(behind) != "OVER":
@@ -256,7 +224,7 @@ def _over(self: Converter, node: exp.Expr) -> Node:
     partition = self.all(node.args.get("partition_by") or ()) or window.partition
     order = self.ordered(node.args.get("order")) or window.order
     frame = self.lifted.frames.get(inside) or window.frame
-    return OverCall(span, call, partition, order, frame, inside in self.lifted.ignoring)
+    return syntax.OverCall(span, call, partition, order, frame, inside in self.lifted.ignoring)
 
 
 def _named_window(self: Converter, node: exp.Expr) -> NamedWindow:
@@ -273,22 +241,22 @@ def _named_window(self: Converter, node: exp.Expr) -> NamedWindow:
     return found
 
 
-def _bracket(self: Converter, node: exp.Expr) -> Node:
+def _bracket(self: Converter, node: exp.Expr) -> syntax.Node:
     """`x[0]` and `x['k']`."""
     whole, (index,) = self.convert(node.this), node.expressions
     place = self.convert(index)
     close = self.tokens.at(place.span.end)
-    return Apply(whole.span.to(self.tokens[close].span), "element", (whole, place))
+    return syntax.Apply(whole.span.to(self.tokens[close].span), "element", (whole, place))
 
 
-def _dot(self: Converter, node: exp.Expr) -> Node:
+def _dot(self: Converter, node: exp.Expr) -> syntax.Node:
     """`f(x).a`: a field of a value that is no column."""
     whole, token = self.convert(node.this), self.name_of(node.expression)
-    name = Constant(token.span, token.name, "STRING")
-    return Apply(whole.span.to(token.span), "get_field", (whole, name))
+    name = syntax.Constant(token.span, token.name, "STRING")
+    return syntax.Apply(whole.span.to(token.span), "get_field", (whole, name))
 
 
-OPERANDS: dict[type[exp.Expr], Callable[[Converter, exp.Expr], Node]] = {
+OPERANDS: dict[type[exp.Expr], Callable[[Converter, exp.Expr], syntax.Node]] = {
     exp.Column: _column,
     exp.Star: _star,
     exp.Literal: _literal,
@@ -331,8 +299,8 @@ _SELECT_PARTS = frozenset(
         "windows",
     }
 )
-_ORDER_WORDS = words("ASC DESC NULLS FIRST LAST")
-_SET_WORDS = words("UNION EXCEPT MINUS INTERSECT")
+_ORDER_WORDS = syntax.words("ASC DESC NULLS FIRST LAST")
+_SET_WORDS = syntax.words("UNION EXCEPT MINUS INTERSECT")
 
 
 class QueryConverter(SourceConverter):
@@ -342,7 +310,7 @@ class QueryConverter(SourceConverter):
     refused: ClassVar = REFUSED
     unclear: ClassVar = UNCLEAR
 
-    def query(self, node: exp.Expr) -> QueryExpression:
+    def query(self, node: exp.Expr) -> syntax.QueryExpression:
         """A SELECT, or a set operation."""
         with self.deeper():
             if isinstance(node, exp.Subquery):
@@ -354,16 +322,16 @@ class QueryConverter(SourceConverter):
         hint = "write SELECT, UNION, INTERSECT or EXCEPT"
         raise self.refusal(node, "this is not part of the language", hint)
 
-    def _nested(self, node: exp.Subquery) -> QueryExpression:
+    def _nested(self, node: exp.Subquery) -> syntax.QueryExpression:
         self.only(node, {"this", "with_", "order", "limit"})
         with self.names_of(node):
             inner = self.query(node.this)
-        return self._trailed(node, replace(inner, span=enclosed(inner.span, self.tokens)))
+        return self._trailed(node, replace(inner, span=syntax.enclosed(inner.span, self.tokens)))
 
-    def _trailed(self, node: exp.Expr, query: QueryExpression) -> QueryExpression:
+    def _trailed(self, node: exp.Expr, query: syntax.QueryExpression) -> syntax.QueryExpression:
         """A whole query with the ORDER BY and LIMIT behind it."""
         order, limit = self.ordered(node.args.get("order")), self._limit(node.args.get("limit"))
-        return around(query, order, limit) if order or limit is not None else query
+        return reductions.around(query, order, limit) if order or limit is not None else query
 
     # WITH.
 
@@ -385,7 +353,7 @@ class QueryConverter(SourceConverter):
 
     # Set operations.
 
-    def _set_operation(self, node: exp.SetOperation) -> QueryExpression:
+    def _set_operation(self, node: exp.SetOperation) -> syntax.QueryExpression:
         kind = type(node).__name__.upper()
         if node.args.get("by_name"):
             raise self._refused_set_operation(
@@ -397,7 +365,7 @@ class QueryConverter(SourceConverter):
         with self.names_of(node):
             left, right = self.query(node.this), self.query(node.expression)
         distinct = bool(node.args.get("distinct"))
-        return self._trailed(node, SetOperation(left.span.to(right.span), kind, left, right, distinct))
+        return self._trailed(node, syntax.SetOperation(left.span.to(right.span), kind, left, right, distinct))
 
     def _refused_set_operation(self, node: exp.SetOperation, message: str, hint: str) -> QueryError:
         at = self.tokens.at(self.place(node.this).end)
@@ -407,7 +375,7 @@ class QueryConverter(SourceConverter):
 
     # SELECT.
 
-    def _select(self, node: exp.Select) -> QueryExpression:
+    def _select(self, node: exp.Select) -> syntax.QueryExpression:
         self.only(node, _SELECT_PARTS)
         outside = self.using, self.unnests, self.semi, self.named_windows
         self.using, self.unnests, self.semi, self.named_windows = Using(), [], [], {}
@@ -417,7 +385,7 @@ class QueryConverter(SourceConverter):
         finally:
             self.using, self.unnests, self.semi, self.named_windows = outside
 
-    def _select_parts(self, node: exp.Select) -> QueryExpression:
+    def _select_parts(self, node: exp.Select) -> syntax.QueryExpression:
         sources, on = self.from_clause(node)
         self._name_windows(node.args.get("windows") or ())
         where = self._condition(node, "where")
@@ -429,12 +397,12 @@ class QueryConverter(SourceConverter):
         self.using.refuse_star(items)
         keys = [key for each in sets for key in each]
         nodes = [*items, *sources, *on, *keys, *(expression for expression, _ in order_by)]
-        span = hull(part.span for part in [*nodes, where, having, qualify, limit] if part is not None)
+        span = syntax.hull(part.span for part in [*nodes, where, having, qualify, limit] if part is not None)
         select = self.tokens.before(items[0].span.start)
         while select > 0 and self.tokens.word(select) != "SELECT":
             select -= 1
         span = self._to_the_end(span.to(self.tokens[select].span))
-        select_parts = Select(
+        select_parts = syntax.Select(
             span,
             items=items,
             sources=self.with_stray_window(sources, span),
@@ -450,10 +418,10 @@ class QueryConverter(SourceConverter):
             limit=limit,
         )
         first_of = self._distinct_on(node)
-        select_parts = matched(with_window_key(select_parts), self.semi)
+        select_parts = reductions.matched(with_window_key(select_parts), self.semi)
         if first_of:
-            select_parts = first_of_each(select_parts, first_of)
-        return select_parts if len(sets) == 1 else with_grouping_sets(select_parts, sets)
+            select_parts = reductions.first_of_each(select_parts, first_of)
+        return select_parts if len(sets) == 1 else reductions.with_grouping_sets(select_parts, sets)
 
     def _name_windows(self, nodes: Collection[exp.Expr]) -> None:
         """WINDOW w AS (…): what the names in OVER stand for."""
@@ -465,22 +433,22 @@ class QueryConverter(SourceConverter):
             order, frame = self.ordered(node.args.get("order")), self.lifted.frames.get(inside)
             self.named_windows[name.name.lower()] = NamedWindow(partition, order, frame)
 
-    def _laterals(self, span: Span) -> list[Unnesting]:
+    def _laterals(self, span: Span) -> list[syntax.Unnesting]:
         """The LATERAL VIEWs of a SELECT; those of nested ones are taken already."""
         own = [start for start in self.lifted.laterals if span.start <= start < span.end]
         return [self.lifted.laterals.pop(start) for start in sorted(own)]
 
-    def _unnested(self, item: SelectItem) -> SelectItem:
+    def _unnested(self, item: syntax.SelectItem) -> syntax.SelectItem:
         """explode(x) in a select list is a column of what it unnests."""
         call = item.expression
-        if not isinstance(call, Apply) or call.function.upper() not in ("EXPLODE", "UNNEST"):
+        if not isinstance(call, syntax.Apply) or call.function.upper() not in ("EXPLODE", "UNNEST"):
             return item
         if len(call.args) != 1:
             hint = f"write {call.function}(x)"
             raise QueryError(f"{call.function} takes an array", code="wrong-arity", span=call.span, hint=hint)
         name = item.alias or ("col" if call.function.upper() == "EXPLODE" else "unnest")
-        self.unnests.append(Unnesting(call.span, "EXPLODE", call.args[0], None, (name,)))
-        return replace(item, expression=Name(call.span, (name,)))
+        self.unnests.append(syntax.Unnesting(call.span, "EXPLODE", call.args[0], None, (name,)))
+        return replace(item, expression=syntax.Name(call.span, (name,)))
 
     def _to_the_end(self, span: Span) -> Span:
         """A SELECT reaches to the end of its parenthesis, or to the next set operation."""
@@ -489,24 +457,24 @@ class QueryConverter(SourceConverter):
             index = self.tokens.partner[index] + 1 if self.tokens.word(index) == "(" else index + 1
         return Span(span.start, max(span.end, self.tokens[index - 1].end))
 
-    def item(self, node: exp.Expr) -> SelectItem:
+    def item(self, node: exp.Expr) -> syntax.SelectItem:
         """An expression of a select list, with its alias."""
         if not isinstance(node, exp.Alias):
             expression = self.convert(node)
-            return SelectItem(expression.span, expression, None)
+            return syntax.SelectItem(expression.span, expression, None)
         self.only(node, {"this", "alias"})
         expression = self.convert(node.this)
         alias = self.name_of(node.args["alias"])
-        return SelectItem(expression.span.to(alias.span), expression, alias.name)
+        return syntax.SelectItem(expression.span.to(alias.span), expression, alias.name)
 
-    def _distinct_on(self, node: exp.Select) -> tuple[Node, ...]:
+    def _distinct_on(self, node: exp.Select) -> tuple[syntax.Node, ...]:
         distinct = node.args.get("distinct")
         if distinct is None:
             return ()
         self.only(distinct, {"on"})
         return self._several(distinct.args.get("on"))
 
-    def _several(self, node: exp.Expr | None) -> tuple[Node, ...]:
+    def _several(self, node: exp.Expr | None) -> tuple[syntax.Node, ...]:
         """The expressions of a parenthesis, or the one that stands alone."""
         if node is None:
             return ()
@@ -514,48 +482,50 @@ class QueryConverter(SourceConverter):
             return self.all(node.expressions)
         return (self.convert(node.this if isinstance(node, exp.Paren) else node),)
 
-    def _condition(self, node: exp.Select, part: str) -> Node | None:
+    def _condition(self, node: exp.Select, part: str) -> syntax.Node | None:
         clause = node.args.get(part)
         return self.convert(clause.this) if clause is not None else None
 
-    def _grouping_sets(self, node: exp.Expr | None, items: tuple[SelectItem, ...]) -> GroupingSets:
+    def _grouping_sets(
+        self, node: exp.Expr | None, items: tuple[syntax.SelectItem, ...]
+    ) -> reductions.GroupingSets:
         """What is grouped by: one list of keys, unless GROUPING SETS, ROLLUP or CUBE ask for several."""
         if node is None:
             return [()]
         if node.args.get("all"):
-            return [grouped_by_all(items)]
+            return [reductions.grouped_by_all(items)]
         self.only(node, {"expressions", "rollup", "cube"})
         parts = [self._sets(part) for part in node.expressions]
-        for word, make in (("rollup", rolled_up), ("cube", cubed)):
+        for word, make in (("rollup", reductions.rolled_up), ("cube", reductions.cubed)):
             if node.args.get(word):  # WITH ROLLUP
                 return make([each for part in parts for each in part])
-        return combined(parts)
+        return reductions.combined(parts)
 
-    def _sets(self, node: exp.Expr) -> GroupingSets:
+    def _sets(self, node: exp.Expr) -> reductions.GroupingSets:
         """The grouping sets of a part of GROUP BY."""
         if isinstance(node, exp.Rollup | exp.Cube):
             parts = [self._several(part) for part in node.expressions]
-            return rolled_up(parts) if isinstance(node, exp.Rollup) else cubed(parts)
+            return reductions.rolled_up(parts) if isinstance(node, exp.Rollup) else reductions.cubed(parts)
         if isinstance(node, exp.GroupingSets):
             return [each for part in node.expressions for each in self._sets(part)]
         return [self._several(node)]
 
-    def ordered(self, node: exp.Expr | None) -> tuple[tuple[Node, bool], ...]:
+    def ordered(self, node: exp.Expr | None) -> tuple[tuple[syntax.Node, bool], ...]:
         """The keys of an ORDER BY, and whether each is descending."""
         if node is None:
             return ()
         self.only(node, {"this", "expressions"})
         return tuple(key for part in node.expressions for key in self._keys(part))
 
-    def _keys(self, node: exp.Expr) -> tuple[tuple[Node, bool], ...]:
+    def _keys(self, node: exp.Expr) -> tuple[tuple[syntax.Node, bool], ...]:
         """A key; where NULL is to stand on the other side, whether it is NULL comes before it."""
         self.only(node, {"this", "desc", "nulls_first"})
         expression, descending = self.convert(node.this), bool(node.args.get("desc"))
         if bool(node.args.get("nulls_first")) != descending:
             return ((expression, descending),)
-        return (Apply(expression.span, "is_null", (expression,)), descending), (expression, descending)
+        return (syntax.Apply(expression.span, "is_null", (expression,)), descending), (expression, descending)
 
-    def _limit(self, node: exp.Expr | None) -> Node | None:
+    def _limit(self, node: exp.Expr | None) -> syntax.Node | None:
         if node is None:
             return None
         self.only(node, {"expression"})
@@ -576,7 +546,7 @@ def _sides(node: exp.Expr) -> int:
 _PREFIX = "SELECT "
 
 
-def read_query(tokens: Tokens) -> QueryExpression:
+def read_query(tokens: Tokens) -> syntax.QueryExpression:
     """A SELECT or set operation, from all of the tokens."""
     check_nesting(tokens)
     if not len(tokens):
@@ -594,7 +564,7 @@ def read_query(tokens: Tokens) -> QueryExpression:
     return query
 
 
-def read_expression(tokens: Tokens) -> Node:
+def read_expression(tokens: Tokens) -> syntax.Node:
     """One expression, from all of the tokens."""
     check_nesting(tokens)
     if not len(tokens):
@@ -614,7 +584,7 @@ def read_expression(tokens: Tokens) -> Node:
 class _Converter(QueryConverter):
     """A converter that can call sqlglot again, for the select list inside a WSTREAM."""
 
-    def items(self, tokens: Tokens) -> tuple[SelectItem, ...]:
+    def items(self, tokens: Tokens) -> tuple[syntax.SelectItem, ...]:
         """A select list by itself."""
         begin = self.tokens.at(tokens[0].start)
         check_shape(tokens, self.lifted.ignored_between(begin, begin + len(tokens)))

@@ -24,24 +24,12 @@ from typing import TYPE_CHECKING, Any
 from windrow.archive.declaration import ALLOCATIONS, Declaration
 from windrow.archive.layout import Mix, SaidOfLayout
 from windrow.errors import QueryError, Span, nearest
+from windrow.language import syntax
 from windrow.language.binder.once import read_once
 from windrow.language.columns import declared_columns, read_stream_options, with_watermark
 from windrow.language.lift_literals import Cursor
 from windrow.language.shape import check_nesting
 from windrow.language.sql import read_query
-from windrow.language.syntax import (
-    Analyze,
-    CreateQuery,
-    CreateStream,
-    CreateTable,
-    Describe,
-    Drop,
-    Explain,
-    ExplainArchive,
-    Refresh,
-    Show,
-    Statement,
-)
 from windrow.language.tokens import TokenKind, Tokens
 
 if TYPE_CHECKING:
@@ -54,7 +42,7 @@ _AS_IN = "as in EXPECT 40 PROBES, 1 SCAN PER UPDATE"
 
 
 @dataclass(frozen=True)
-class CreateArchive(Statement):
+class CreateArchive(syntax.Statement):
     """CREATE ARCHIVE; `source` is the query or the stream whose rows are kept. The last three are places."""
 
     name: str
@@ -72,7 +60,7 @@ class CreateArchive(Statement):
 
 
 @dataclass(frozen=True)
-class AlterArchive(Statement):
+class AlterArchive(syntax.Statement):
     """ALTER ARCHIVE: what is said of its layout takes the place of what was said before."""
 
     name: str
@@ -98,7 +86,7 @@ def read_create_archive(cursor: Cursor) -> CreateArchive:
     return CreateArchive(cursor.tokens.span, name, source, key, layout, keep, *places)
 
 
-def _alter(cursor: Cursor) -> Statement:
+def _alter(cursor: Cursor) -> syntax.Statement:
     cursor.expect("ALTER")
     kinds = ("STREAM", "TABLE", "QUERY")
     anew = "only the layout of an archive can be altered: DROP this and CREATE it anew"
@@ -194,7 +182,7 @@ _OPTIONS = (*_LAID_OUT, "KEEP")
 _ALTERED = "say what to change, as in ALTER ARCHIVE name LAYOUT 4 BY 4"
 
 
-def read_script(tokens: Tokens) -> Iterator[Statement]:
+def read_script(tokens: Tokens) -> Iterator[syntax.Statement]:
     """The statements of a script, separated by `;`."""
     begin = 0
     for index in range(len(tokens) + 1):
@@ -204,7 +192,7 @@ def read_script(tokens: Tokens) -> Iterator[Statement]:
             begin = index + 1
 
 
-def read_statement(tokens: Tokens) -> Statement:
+def read_statement(tokens: Tokens) -> syntax.Statement:
     """One statement, from all of the tokens."""
     check_nesting(tokens)
     tokens.partner  # noqa: B018  # refuses parentheses without a partner
@@ -267,7 +255,7 @@ _INSTEAD = {
 # CREATE.
 
 
-def _create(cursor: Cursor) -> Statement:
+def _create(cursor: Cursor) -> syntax.Statement:
     cursor.expect("CREATE")
     if cursor.take("OR"):
         cursor.expect("REPLACE")
@@ -299,7 +287,7 @@ def _create_instead(cursor: Cursor) -> None:
 _CREATE_WORDS = ("VIEW", "MATERIALIZED", "SOURCE", "SINK", "IF", "NOT", "EXISTS")
 
 
-def _create_stream(cursor: Cursor) -> Statement:
+def _create_stream(cursor: Cursor) -> syntax.Statement:
     name = cursor.name("the name of the stream")
     declared = declared_columns(cursor)
     if declared.key is not None:
@@ -310,7 +298,7 @@ def _create_stream(cursor: Cursor) -> Statement:
             hint="its rows are ordered by WATTR; keys are for tables",
         )
     options = with_watermark(read_stream_options(cursor), declared.watermark)
-    return CreateStream(
+    return syntax.CreateStream(
         cursor.tokens.span,
         name=name,
         columns=declared.columns,
@@ -327,7 +315,7 @@ def _create_stream(cursor: Cursor) -> Statement:
     )
 
 
-def _create_table(cursor: Cursor) -> Statement:
+def _create_table(cursor: Cursor) -> syntax.Statement:
     name = cursor.name("the name of the table")
     declared = declared_columns(cursor)
     if declared.watermark is not None:
@@ -341,10 +329,10 @@ def _create_table(cursor: Cursor) -> Statement:
     kind = "NRR" if plain else cursor.choose(("NRR", "RELATION"), "NRR, RELATION or FROM")
     source = cursor.url("the source") if cursor.take("FROM") else None
     cursor.finish()
-    return CreateTable(cursor.tokens.span, name, declared.columns, declared.key_names, kind, source)
+    return syntax.CreateTable(cursor.tokens.span, name, declared.columns, declared.key_names, kind, source)
 
 
-def _create_query(cursor: Cursor) -> CreateQuery:
+def _create_query(cursor: Cursor) -> syntax.CreateQuery:
     name = cursor.name("the name of the query")
     cursor.expect("AS")
     begin = cursor.index
@@ -362,7 +350,7 @@ def _create_query(cursor: Cursor) -> CreateQuery:
             raise QueryError(f"{word} is there twice", code="syntax", span=span, hint="leave one out")
         seen.add(word)
         options |= _QUERY_OPTIONS[word](cursor)
-    return CreateQuery(cursor.tokens.span, name=name, query=query, **options)
+    return syntax.CreateQuery(cursor.tokens.span, name=name, query=query, **options)
 
 
 def _begins_option(cursor: Cursor) -> bool:
@@ -403,7 +391,7 @@ _ONLY_QUERIES = "a query can be replaced while its streams go on; DROP the other
 _CREATE_INSTEAD = {
     "TEMPORARY": "write CREATE STREAM, TABLE or QUERY without it",
 }
-_CREATED: dict[str, Callable[[Cursor], Statement]] = {
+_CREATED: dict[str, Callable[[Cursor], syntax.Statement]] = {
     "STREAM": _create_stream,
     "TABLE": _create_table,
     "QUERY": _create_query,
@@ -414,39 +402,39 @@ _CREATED: dict[str, Callable[[Cursor], Statement]] = {
 # The others.
 
 
-def _drop(cursor: Cursor) -> Statement:
+def _drop(cursor: Cursor) -> syntax.Statement:
     cursor.expect("DROP")
     kind = cursor.choose(("QUERY", "STREAM", "TABLE", "ARCHIVE"), "QUERY, STREAM, TABLE or ARCHIVE")
     if_there = cursor.take("IF", "EXISTS")
     name = cursor.name(f"the name of the {kind.lower()}")
     cursor.finish()
-    return Drop(cursor.tokens.span, kind, name, if_there)
+    return syntax.Drop(cursor.tokens.span, kind, name, if_there)
 
 
-def _describe(cursor: Cursor) -> Statement:
+def _describe(cursor: Cursor) -> syntax.Statement:
     cursor.index += 1
     name = cursor.name("the name of a stream, table, query or archive")
     cursor.finish()
-    return Describe(cursor.tokens.span, name)
+    return syntax.Describe(cursor.tokens.span, name)
 
 
-def _refresh(cursor: Cursor) -> Statement:
+def _refresh(cursor: Cursor) -> syntax.Statement:
     cursor.expect("REFRESH")
     cursor.choose(("QUERY",), "QUERY")
     name = cursor.name("the name of the query")
     cursor.finish()
-    return Refresh(cursor.tokens.span, name)
+    return syntax.Refresh(cursor.tokens.span, name)
 
 
-def _show(cursor: Cursor) -> Statement:
+def _show(cursor: Cursor) -> syntax.Statement:
     cursor.expect("SHOW")
     kinds = ("QUERIES", "STREAMS", "TABLES", "ARCHIVES", "GAPS")
     kind = cursor.choose(kinds, "QUERIES, STREAMS, TABLES, ARCHIVES or GAPS")
     cursor.finish()
-    return Show(cursor.tokens.span, kind)
+    return syntax.Show(cursor.tokens.span, kind)
 
 
-def _explain(cursor: Cursor) -> Statement:
+def _explain(cursor: Cursor) -> syntax.Statement:
     cursor.expect("EXPLAIN")
     if cursor.done:
         cursor.fail("a query")
@@ -456,19 +444,19 @@ def _explain(cursor: Cursor) -> Statement:
             cursor.fail("the name of a query", hint=hint)
         name = cursor.name("the name of a query that runs")
         cursor.finish()
-        return Analyze(cursor.tokens.span, name)
+        return syntax.Analyze(cursor.tokens.span, name)
     if cursor.take("ARCHIVE"):
         name = cursor.name("the name of an archive")
         cursor.finish()
-        return ExplainArchive(cursor.tokens.span, name)
-    return Explain(cursor.tokens.span, read_once(cursor.tokens.cut(1, len(cursor.tokens))).query)
+        return syntax.ExplainArchive(cursor.tokens.span, name)
+    return syntax.Explain(cursor.tokens.span, read_once(cursor.tokens.cut(1, len(cursor.tokens))).query)
 
 
-def _select(cursor: Cursor) -> Statement:
+def _select(cursor: Cursor) -> syntax.Statement:
     return read_once(cursor.tokens)
 
 
-_STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
+_STATEMENTS: dict[str, Callable[[Cursor], syntax.Statement]] = {
     "CREATE": _create,
     "ALTER": _alter,
     "DROP": _drop,

@@ -24,21 +24,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
+from windrow.language import syntax
 from windrow.language.lift_literals import interval_at
 from windrow.language.literals import interval
-from windrow.language.syntax import (
-    Apply,
-    Constant,
-    FromEntry,
-    Name,
-    Node,
-    QueryExpression,
-    Select,
-    SelectItem,
-    Star,
-    WindowSyntax,
-    words,
-)
 from windrow.language.tokens import TokenKind, Tokens
 from windrow.windows.bracket import WindowClause
 from windrow.windows.units import Quantity
@@ -64,7 +52,7 @@ _FORMS = {
     "CUMULATE": f"CUMULATE({_TIMES} '1' HOUR, INTERVAL '1' DAY), first the step, then the size",
     "SESSION": "SESSION(TABLE {0} PARTITION BY k, DESCRIPTOR({1}), INTERVAL '5' MINUTE)",
 }
-_CLAUSES = words("SELECT FROM JOIN WHERE ON BY HAVING LIMIT USING UNION EXCEPT INTERSECT")
+_CLAUSES = syntax.words("SELECT FROM JOIN WHERE ON BY HAVING LIMIT USING UNION EXCEPT INTERSECT")
 
 
 @dataclass(frozen=True)
@@ -242,13 +230,13 @@ _FIELDS = {"start": "window_start", "end": "window_end"}
 _STRUCTS = ("window", "session_window")
 
 
-def with_window_key(select: Select) -> Select:
+def with_window_key(select: syntax.Select) -> syntax.Select:
     """The SELECT with the window among its keys as the window of its source."""
     found = [key for key in select.group_by if _is_window(key)]
     if not found:
         return select
     key = found[0]
-    assert isinstance(key, Apply)
+    assert isinstance(key, syntax.Apply)
     if len(found) > 1:
         _refuse(found[1], "a query groups by one window", "leave one out")
     source = _only_source(select, key)
@@ -259,16 +247,16 @@ def with_window_key(select: Select) -> Select:
     if clause.kind == "SESSION" and select.where is not None:
         source = _filtered(source, select)
         clause, changed = replace(clause, wattr=None), replace(changed, where=None)
-    window = WindowSyntax(key.span, clause)
-    bounds = tuple(Name(key.span, (name,)) for name in _FIELDS.values())
+    window = syntax.WindowSyntax(key.span, clause)
+    bounds = tuple(syntax.Name(key.span, (name,)) for name in _FIELDS.values())
     return replace(changed, sources=(replace(source, window=window),), group_by=(*others, *bounds))
 
 
-def _is_window(node: Node) -> bool:
-    return isinstance(node, Apply) and node.function in _KEYS and len(node.args) > 1
+def _is_window(node: syntax.Node) -> bool:
+    return isinstance(node, syntax.Apply) and node.function in _KEYS and len(node.args) > 1
 
 
-def _only_source(select: Select, key: Apply) -> FromEntry:
+def _only_source(select: syntax.Select, key: syntax.Apply) -> syntax.FromEntry:
     name = key.function.upper() if key.function not in _STRUCTS else key.function
     if len(select.sources) != 1:
         _refuse(
@@ -291,10 +279,10 @@ def _only_source(select: Select, key: Apply) -> FromEntry:
     return source
 
 
-def _clause(key: Apply, others: tuple[Node, ...], select: Select) -> WindowClause:
+def _clause(key: syntax.Apply, others: tuple[syntax.Node, ...], select: syntax.Select) -> WindowClause:
     word, order = _KEYS[key.function]
     time, *written = key.args
-    if not isinstance(time, Name):
+    if not isinstance(time, syntax.Name):
         _refuse(time, "the first argument is the column of time", f"write {key.function}(ts, '10 minutes')")
     if len(written) > len(order):
         _refuse(key, f"`{key.function}` takes at most {len(order)} lengths", f"they are {', '.join(order)}")
@@ -305,14 +293,14 @@ def _clause(key: Apply, others: tuple[Node, ...], select: Select) -> WindowClaus
     return replace(bracket_of(word, lengths, keys), wattr=time.parts[-1])
 
 
-def _length(node: Node) -> Length:
-    if isinstance(node, Constant) and node.kind == "INTERVAL":
+def _length(node: syntax.Node) -> Length:
+    if isinstance(node, syntax.Constant) and node.kind == "INTERVAL":
         return node.value, True
-    if isinstance(node, Constant) and node.kind == "STRING":
+    if isinstance(node, syntax.Constant) and node.kind == "STRING":
         text = node.value.strip()
         text = text[len("interval") :] if text.lower().startswith("interval ") else text
         return (0, True) if text.strip() == "0" else (interval(text, (), node.span), True)
-    if isinstance(node, Constant) and node.kind == "NUMBER" and node.value.lstrip("-").isdecimal():
+    if isinstance(node, syntax.Constant) and node.kind == "NUMBER" and node.value.lstrip("-").isdecimal():
         return int(node.value), False
     raise QueryError(
         "this is not a length",
@@ -322,48 +310,50 @@ def _length(node: Node) -> Length:
     )
 
 
-def _partition(node: Node, select: Select) -> str:
+def _partition(node: syntax.Node, select: syntax.Select) -> str:
     """A session is one of the other keys, which are columns."""
-    if isinstance(node, Constant) and node.kind == "NUMBER" and node.value.isdigit():
+    if isinstance(node, syntax.Constant) and node.kind == "NUMBER" and node.value.isdigit():
         place = int(node.value) - 1
         node = select.items[place].expression if place < len(select.items) else node
     aliases = {item.alias.lower(): item.expression for item in select.items if item.alias}
-    if isinstance(node, Name) and len(node.parts) == 1:
+    if isinstance(node, syntax.Name) and len(node.parts) == 1:
         node = aliases.get(node.parts[0].lower(), node)
-    if not isinstance(node, Name):
+    if not isinstance(node, syntax.Name):
         hint = "compute the key in a nested query, and group by its name"
         _refuse(node, "the sessions of an expression are not known: each key has sessions of its own", hint)
     return node.parts[-1]
 
 
-def _filtered(source: FromEntry, select: Select) -> FromEntry:
+def _filtered(source: syntax.FromEntry, select: syntax.Select) -> syntax.FromEntry:
     """The stream without the rows that WHERE leaves out."""
-    star = SelectItem(source.span, Star(source.span), None)
-    inner = Select(select.span, (star,), (source,), StreamWord.AUTO, where=select.where)
-    return FromEntry(source.span, None, inner, source.alias or source.name, None)
+    star = syntax.SelectItem(source.span, syntax.Star(source.span), None)
+    inner = syntax.Select(select.span, (star,), (source,), StreamWord.AUTO, where=select.where)
+    return syntax.FromEntry(source.span, None, inner, source.alias or source.name, None)
 
 
-def _named(select: Select, key: Apply) -> Select:
+def _named(select: syntax.Select, key: syntax.Apply) -> syntax.Select:
     """The SELECT with `window.start`, `TUMBLE_START(…)` and their like under the names of the bounds."""
     called = {(source.alias or source.name or "").lower() for source in select.sources}
 
-    def rename(node: Node) -> Node | None:
+    def rename(node: syntax.Node) -> syntax.Node | None:
         if (
-            isinstance(node, Name)
+            isinstance(node, syntax.Name)
             and node.parts[0].lower() in _STRUCTS
             and node.parts[0].lower() not in called
         ):
             return _field(node, key)
-        if isinstance(node, Apply) and _written(node) == _written(key):
+        if isinstance(node, syntax.Apply) and _written(node) == _written(key):
             return _bounds(node)
         if (
-            isinstance(node, Apply)
+            isinstance(node, syntax.Apply)
             and node.function == "get_field"
             and _written(node.args[0]) == _written(key)
         ):
-            return _field(Name(node.span, (key.function, str(getattr(node.args[1], "value", "")))), key)
-        if isinstance(node, Apply) and (bound := _bound_call(node)):
-            return _last(node, key) if bound == "window_time" else Name(node.span, (bound,))
+            return _field(
+                syntax.Name(node.span, (key.function, str(getattr(node.args[1], "value", "")))), key
+            )
+        if isinstance(node, syntax.Apply) and (bound := _bound_call(node)):
+            return _last(node, key) if bound == "window_time" else syntax.Name(node.span, (bound,))
         return None
 
     parts = ("items", "having", "group_by", "order_by")
@@ -371,45 +361,51 @@ def _named(select: Select, key: Apply) -> Select:
     return replace(select, **{part: _mapped(getattr(select, part), rename) for part in parts})
 
 
-def _spread(item: SelectItem, key: Apply) -> Iterator[SelectItem]:
+def _spread(item: syntax.SelectItem, key: syntax.Apply) -> Iterator[syntax.SelectItem]:
     """`window.*` as its bounds, and a window that is a value under its name."""
     if item.alias is None and _written(item.expression) in ((key.function,), _written(key)):
         item = replace(item, alias=key.function)
-    if not isinstance(item.expression, Star) or (item.expression.qualifier or "").lower() != key.function:
+    if (
+        not isinstance(item.expression, syntax.Star)
+        or (item.expression.qualifier or "").lower() != key.function
+    ):
         yield item
         return
     for name, bound in _FIELDS.items():
-        yield replace(item, expression=Name(item.span, (bound,)), alias=name)
+        yield replace(item, expression=syntax.Name(item.span, (bound,)), alias=name)
 
 
-def _written(node: Node) -> Any:
+def _written(node: syntax.Node) -> Any:
     """What a window in GROUP BY is told by, wherever it is written again."""
-    if not isinstance(node, Apply):
-        return node.parts if isinstance(node, Name) else getattr(node, "value", node)
+    if not isinstance(node, syntax.Apply):
+        return node.parts if isinstance(node, syntax.Name) else getattr(node, "value", node)
     return node.function, tuple(map(_written, node.args))
 
 
-def _bounds(node: Node) -> Apply:
+def _bounds(node: syntax.Node) -> syntax.Apply:
     """The bounds of a window as a struct."""
     pairs = [
-        (Constant(node.span, name, "STRING"), Name(node.span, (bound,))) for name, bound in _FIELDS.items()
+        (syntax.Constant(node.span, name, "STRING"), syntax.Name(node.span, (bound,)))
+        for name, bound in _FIELDS.items()
     ]
-    return Apply(node.span, "named_struct", tuple(part for pair in pairs for part in pair))
+    return syntax.Apply(node.span, "named_struct", tuple(part for pair in pairs for part in pair))
 
 
-def _last(node: Node, key: Apply) -> Apply:
+def _last(node: syntax.Node, key: syntax.Apply) -> syntax.Apply:
     """The last instant of a window."""
     tick = (
-        Constant(node.span, 1, "INTERVAL") if _length(key.args[1])[1] else Constant(node.span, "1", "NUMBER")
+        syntax.Constant(node.span, 1, "INTERVAL")
+        if _length(key.args[1])[1]
+        else syntax.Constant(node.span, "1", "NUMBER")
     )
-    return Apply(node.span, "-", (Name(node.span, ("window_end",)), tick))
+    return syntax.Apply(node.span, "-", (syntax.Name(node.span, ("window_end",)), tick))
 
 
-def _field(node: Name, key: Apply) -> Node | None:
+def _field(node: syntax.Name, key: syntax.Apply) -> syntax.Node | None:
     if key.function != node.parts[0].lower():
         return None
     if len(node.parts) == 2 and node.parts[1].lower() in _FIELDS:
-        return Name(node.span, (_FIELDS[node.parts[1].lower()],))
+        return syntax.Name(node.span, (_FIELDS[node.parts[1].lower()],))
     if len(node.parts) == 1:
         return _bounds(node)
     name = node.parts[0]
@@ -421,7 +417,7 @@ def _field(node: Name, key: Apply) -> Node | None:
     )
 
 
-def _bound_call(node: Apply) -> str | None:
+def _bound_call(node: syntax.Apply) -> str | None:
     word, _, which = node.function.partition("_")
     if word in ("tumble", "hop", "session") and which in _FIELDS:
         return _FIELDS[which]
@@ -430,11 +426,11 @@ def _bound_call(node: Apply) -> str | None:
     return "window_time" if node.function == "window_time" and len(node.args) == 1 else None
 
 
-def _mapped(value: Any, change: Callable[[Node], Node | None]) -> Any:
+def _mapped(value: Any, change: Callable[[syntax.Node], syntax.Node | None]) -> Any:
     """The syntax with every node replaced that `change` gives another for; nested queries stay."""
     if isinstance(value, tuple):
         return tuple(_mapped(item, change) for item in value)
-    if not isinstance(value, Node) or isinstance(value, QueryExpression):
+    if not isinstance(value, syntax.Node) or isinstance(value, syntax.QueryExpression):
         return value
     found = change(value)
     if found is not None:
@@ -445,5 +441,5 @@ def _mapped(value: Any, change: Callable[[Node], Node | None]) -> Any:
     return replace(value, **{name: part for name, part in changed.items() if part is not parts[name]})
 
 
-def _refuse(node: Node, message: str, hint: str) -> NoReturn:
+def _refuse(node: syntax.Node, message: str, hint: str) -> NoReturn:
     raise QueryError(message, code="window-function", span=node.span, hint=hint)

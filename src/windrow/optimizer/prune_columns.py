@@ -11,7 +11,7 @@ window reads its PARTITION BY columns and its LIFETIME.
 >>> from windrow.windows.rows import RowsWindow
 >>> s = Scan(Stream("s", Schema(tuple(Field(name, BIGINT) for name in ("a", "b", "ts"))), "ts"), "s")
 >>> b = s.schema.column("s.b")
->>> pruned = prune_columns(Emit(Project(Window(s, RowsWindow(3, partition_by=("a",))), (("b", b),))))
+>>> pruned = prune_columns(Emit(ops.Project(Window(s, RowsWindow(3, partition_by=("a",))), (("b", b),))))
 >>> pruned.leaves[0].schema.names
 ('s.a', 's.b')
 """
@@ -22,18 +22,8 @@ from dataclasses import replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
+from windrow.algebra import operators as ops
 from windrow.algebra.aggregates import lookup
-from windrow.algebra.operators import (
-    Aggregate,
-    AggregateCall,
-    Exists,
-    Filter,
-    Join,
-    Project,
-    TableJoin,
-    Union,
-    Unnest,
-)
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.optimizer.trees import as_query, kept
 from windrow.windows.lifetime import LifetimeWindow
@@ -76,39 +66,39 @@ class _Pruning:
         return plan.with_children(whole) if whole else plan
 
     @at_least.register
-    def _(self, plan: Filter, needed: Names) -> Plan:
+    def _(self, plan: ops.Filter, needed: Names) -> Plan:
         return replace(plan, input=self.at_least(plan.input, needed | plan.predicate.columns))
 
     @at_least.register
-    def _(self, plan: Project, needed: Names) -> Plan:
+    def _(self, plan: ops.Project, needed: Names) -> Plan:
         outputs = tuple(output for output in plan.outputs if output[0] in needed) or plan.outputs[:1]
-        return Project(self.at_least(plan.input, _columns(value for _, value in outputs)), outputs)
+        return ops.Project(self.at_least(plan.input, _columns(value for _, value in outputs)), outputs)
 
     @at_least.register
-    def _(self, plan: Unnest, needed: Names) -> Plan:
+    def _(self, plan: ops.Unnest, needed: Names) -> Plan:
         return replace(plan, input=self._needed(plan.input, needed | plan.array.columns))
 
     @at_least.register
-    def _(self, plan: Union, needed: Names) -> Plan:
+    def _(self, plan: ops.Union, needed: Names) -> Plan:
         places = [place for place, name in enumerate(plan.schema.names) if name in needed] or [0]
-        return Union(tuple(self.exactly(part, _at(part.schema, places)) for part in plan.inputs))
+        return ops.Union(tuple(self.exactly(part, _at(part.schema, places)) for part in plan.inputs))
 
     @at_least.register
-    def _(self, plan: Join, needed: Names) -> Plan:
+    def _(self, plan: ops.Join, needed: Names) -> Plan:
         read = needed | plan.predicate.columns
         return replace(plan, inputs=tuple(self._needed(part, read) for part in plan.inputs))
 
     @at_least.register
-    def _(self, plan: TableJoin, needed: Names) -> Plan:
+    def _(self, plan: ops.TableJoin, needed: Names) -> Plan:
         return replace(plan, input=self._needed(plan.input, needed | plan.predicate.columns))
 
     @at_least.register
-    def _(self, plan: Exists, needed: Names) -> Plan:
+    def _(self, plan: ops.Exists, needed: Names) -> Plan:
         left = self._needed(plan.left, needed | plan.predicate.columns)
         return replace(plan, left=left, right=self._needed(plan.right, plan.predicate.columns))
 
     @at_least.register
-    def _(self, plan: Aggregate, needed: Names) -> Plan:
+    def _(self, plan: ops.Aggregate, needed: Names) -> Plan:
         calls = plan.aggregates
         if not self.sees_values_change:
             calls = tuple(call for call in calls if call[0] in needed)
@@ -157,7 +147,7 @@ def _columns(expressions: Iterable[Expression]) -> Names:
     return frozenset(name for expression in expressions for name in expression.columns)
 
 
-def _read(plan: Aggregate, calls: Iterable[tuple[str, AggregateCall]]) -> Names:
+def _read(plan: ops.Aggregate, calls: Iterable[tuple[str, ops.AggregateCall]]) -> Names:
     read = [key for _, key in plan.keys]
     for _, call in calls:
         read += [*call.args, call.where]

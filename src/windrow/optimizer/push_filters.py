@@ -12,8 +12,8 @@ are there, unless it reads PARTITION BY columns only and so drops whole partitio
 >>> from windrow.windows.ranges import RangeWindow
 >>> s = Scan(Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts"), "s")
 >>> large = call(">", [s.schema.column("s.a"), Literal(5, BIGINT)])
->>> pushed = push_filters(Emit(Filter(Window(s, RangeWindow(10)), large)))
->>> pushed == Emit(Window(Filter(s, large), RangeWindow(10)))
+>>> pushed = push_filters(Emit(ops.Filter(Window(s, RangeWindow(10)), large)))
+>>> pushed == Emit(Window(ops.Filter(s, large), RangeWindow(10)))
 True
 
 One thing besides the rows can be seen of a window: at the end of bounded input a periodic query that
@@ -27,19 +27,8 @@ from dataclasses import replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
+from windrow.algebra import operators as ops
 from windrow.algebra.expressions import Expression, Schema, conjunction, conjuncts
-from windrow.algebra.operators import (
-    Aggregate,
-    Distinct,
-    Except,
-    Exists,
-    Filter,
-    Join,
-    Project,
-    TableJoin,
-    Union,
-    Unnest,
-)
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.optimizer.movability import is_movable, respects_grouping
 from windrow.optimizer.trees import as_query, filtered, renamed, substituted
@@ -82,41 +71,41 @@ class _Placing:
         return filtered(plan.with_children(below), parts)
 
     @place.register
-    def _(self, plan: Filter, parts: Parts) -> Plan:
+    def _(self, plan: ops.Filter, parts: Parts) -> Plan:
         going, staying = _split(conjuncts(plan.predicate), is_movable)
         return filtered(self.place(plan.input, (*going, *parts)), staying)
 
     @place.register
-    def _(self, plan: Project, parts: Parts) -> Plan:
+    def _(self, plan: ops.Project, parts: Parts) -> Plan:
         values = dict(plan.outputs)
         going, staying = _split(parts, lambda part: is_movable(substituted(part, values)))
         below = self.place(plan.input, tuple(substituted(part, values) for part in going))
         return filtered(replace(plan, input=below), staying)
 
     @place.register
-    def _(self, plan: Unnest, parts: Parts) -> Plan:
+    def _(self, plan: ops.Unnest, parts: Parts) -> Plan:
         """What is not about elements is asked before."""
         going, staying = _split(parts, lambda part: _reads_only(part, plan.input.schema))
         return filtered(replace(plan, input=self.place(plan.input, going)), staying)
 
     @place.register
-    def _(self, plan: Union, parts: Parts) -> Plan:
+    def _(self, plan: ops.Union, parts: Parts) -> Plan:
         inputs = (self.place(part, _renamed(parts, plan.schema, part.schema)) for part in plan.inputs)
         return replace(plan, inputs=tuple(inputs))
 
     @place.register
-    def _(self, plan: Distinct, parts: Parts) -> Plan:
+    def _(self, plan: ops.Distinct, parts: Parts) -> Plan:
         going, staying = _split(parts, respects_grouping)
-        return filtered(Distinct(self.place(plan.input, going)), staying)
+        return filtered(ops.Distinct(self.place(plan.input, going)), staying)
 
     @place.register
-    def _(self, plan: Except, parts: Parts) -> Plan:
+    def _(self, plan: ops.Except, parts: Parts) -> Plan:
         going, staying = _split(parts, respects_grouping)
         right = self.place(plan.right, _renamed(going, plan.left.schema, plan.right.schema))
-        return filtered(Except(self.place(plan.left, going), right), staying)
+        return filtered(ops.Except(self.place(plan.left, going), right), staying)
 
     @place.register
-    def _(self, plan: Aggregate, parts: Parts) -> Plan:
+    def _(self, plan: ops.Aggregate, parts: Parts) -> Plan:
         """HAVING on keys is WHERE."""
         keys = dict(plan.keys)
 
@@ -129,7 +118,7 @@ class _Placing:
         return filtered(replace(plan, input=below), staying)
 
     @place.register
-    def _(self, plan: Join, parts: Parts) -> Plan:
+    def _(self, plan: ops.Join, parts: Parts) -> Plan:
         """Conditions on one input go into it; others join. What can fail is tested last."""
         known, fragile = _split(conjuncts(plan.predicate), is_movable)
         known = tuple(dict.fromkeys((*known, *parts)))
@@ -138,7 +127,7 @@ class _Placing:
         return replace(plan, inputs=inputs, predicate=conjunction((*between, *fragile)))
 
     @place.register
-    def _(self, plan: TableJoin, parts: Parts) -> Plan:
+    def _(self, plan: ops.TableJoin, parts: Parts) -> Plan:
         """Of an outer join only what is asked of its rows goes below; its own condition pads and stays."""
         if plan.outer:
             going, staying = _split(parts, lambda part: _reads_only(part, plan.input.schema))
@@ -150,7 +139,7 @@ class _Placing:
         return replace(plan, input=below, predicate=conjunction((*between, *fragile)))
 
     @place.register
-    def _(self, plan: Exists, parts: Parts) -> Plan:
+    def _(self, plan: ops.Exists, parts: Parts) -> Plan:
         """What is asked of the right side only is asked there; of the left only, if a match is wanted."""
         known, fragile = _split(conjuncts(plan.predicate), is_movable)
         on_right, known = _split(known, lambda part: _reads_only(part, plan.right.schema))

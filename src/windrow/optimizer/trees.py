@@ -5,19 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from windrow.algebra import operators as ops
 from windrow.algebra.expressions import ColumnRef, Expression, Schema, WindowBound, conjunction, conjuncts
-from windrow.algebra.operators import (
-    Aggregate,
-    AggregateCall,
-    Exists,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Rank,
-    TableJoin,
-    Unnest,
-)
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
 from windrow.errors import QueryError
@@ -49,10 +38,10 @@ def filtered(plan: Plan, predicates: Iterable[Expression]) -> Plan:
     parts = tuple(predicates)
     if not parts:
         return plan
-    if isinstance(plan, Filter) and not any(map(can_fail, parts)):
+    if isinstance(plan, ops.Filter) and not any(map(can_fail, parts)):
         known = conjuncts(plan.predicate)
-        return Filter(plan.input, conjunction(known + tuple(part for part in parts if part not in known)))
-    return Filter(plan, conjunction(tuple(dict.fromkeys(parts))))
+        return ops.Filter(plan.input, conjunction(known + tuple(part for part in parts if part not in known)))
+    return ops.Filter(plan, conjunction(tuple(dict.fromkeys(parts))))
 
 
 def kept(plan: Plan, names: Iterable[str]) -> Plan:
@@ -60,21 +49,21 @@ def kept(plan: Plan, names: Iterable[str]) -> Plan:
     wanted = tuple(names)
     if wanted == plan.schema.names:
         return plan
-    return Project(plan, tuple((name, plan.schema.column(name)) for name in wanted))
+    return ops.Project(plan, tuple((name, plan.schema.column(name)) for name in wanted))
 
 
 def peeled(plan: Plan) -> Plan:
     """What is below projections that only drop columns, or change their order."""
-    while isinstance(plan, Project) and is_renaming(plan) and _keeps_names(plan):
+    while isinstance(plan, ops.Project) and is_renaming(plan) and _keeps_names(plan):
         plan = plan.input
     return plan
 
 
-def _keeps_names(project: Project) -> bool:
+def _keeps_names(project: ops.Project) -> bool:
     return all(value.columns == {name} for name, value in project.outputs)
 
 
-def is_renaming(project: Project) -> bool:
+def is_renaming(project: ops.Project) -> bool:
     """Whether a π only picks, orders and names columns."""
     return all(isinstance(expression, ColumnRef) for _, expression in project.outputs)
 
@@ -82,20 +71,20 @@ def is_renaming(project: Project) -> bool:
 def with_expressions(plan: Plan, change: Callable[[Expression], Expression]) -> Plan:
     """The node, its children untouched, with `change` applied to each of its expressions."""
     match plan:
-        case Filter() | Join() | TableJoin() | Exists():
+        case ops.Filter() | ops.Join() | ops.TableJoin() | ops.Exists():
             return replace(plan, predicate=change(plan.predicate))
-        case Project():
+        case ops.Project():
             return replace(plan, outputs=tuple((name, change(value)) for name, value in plan.outputs))
-        case Limit():
+        case ops.Limit():
             return replace(plan, order=tuple((change(value), descending) for value, descending in plan.order))
-        case Rank():
+        case ops.Rank():
             order = tuple((change(value), descending) for value, descending in plan.order)
             return replace(plan, partition=tuple(map(change, plan.partition)), order=order)
-        case Aggregate():
+        case ops.Aggregate():
             return _with_grouping(plan, change)
         case Over():
             return _with_frames(plan, change)
-        case Unnest():
+        case ops.Unnest():
             return replace(plan, array=change(plan.array))
         case Window(spec=LifetimeWindow() as spec):
             return replace(plan, spec=replace(spec, expression=change(spec.expression)))
@@ -103,7 +92,7 @@ def with_expressions(plan: Plan, change: Callable[[Expression], Expression]) -> 
             return plan
 
 
-def _with_grouping(plan: Aggregate, change: Callable[[Expression], Expression]) -> Aggregate:
+def _with_grouping(plan: ops.Aggregate, change: Callable[[Expression], Expression]) -> ops.Aggregate:
     keys = tuple((name, change(key)) for name, key in plan.keys)
     calls = tuple((name, _with_arguments(call, change)) for name, call in plan.aggregates)
     return replace(plan, keys=keys, aggregates=calls)
@@ -124,7 +113,7 @@ def _with_frames(plan: Over, change: Callable[[Expression], Expression]) -> Over
     return replace(plan, order=change(plan.order), calls=calls)
 
 
-def _with_arguments(call: AggregateCall, change: Callable[[Expression], Expression]) -> AggregateCall:
+def _with_arguments(call: ops.AggregateCall, change: Callable[[Expression], Expression]) -> ops.AggregateCall:
     return replace(call, args=tuple(map(change, call.args)), where=change(call.where))
 
 

@@ -19,19 +19,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
+from windrow.algebra import operators as ops
 from windrow.algebra.expressions import Call, ColumnRef, Expression, conjuncts
-from windrow.algebra.operators import (
-    Aggregate,
-    Distinct,
-    Except,
-    Exists,
-    Filter,
-    Join,
-    Project,
-    TableJoin,
-    Union,
-    Unnest,
-)
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.windows.domain import ROW_NUM
@@ -95,7 +84,9 @@ def table_places(emit: Emit, placement: Placement) -> dict[str, str | None]:
     >>> table_places(plan, placement_of(plan))
     {'t': 'k'}
     """
-    tables = {node.table.table.name: node.table.table for node in emit.walk() if isinstance(node, TableJoin)}
+    tables = {
+        node.table.table.name: node.table.table for node in emit.walk() if isinstance(node, ops.TableJoin)
+    }
     if not placement:
         return dict.fromkeys(tables)
     found = _Apart({name: columns[0] for name, columns in placement.items()})
@@ -160,7 +151,7 @@ def _knows_its_reports(emit: Emit) -> bool:
     is_moved = any(leaf.spec.grid is None for leaf in emit.leaves)
     is_repeated = emit.meaning in (StreamWord.RSTREAM, StreamWord.RSTREAM_RESTORE) or emit.reads_window_bounds
     if not is_repeated:
-        return not (is_moved and any(isinstance(n, TableJoin) and n.is_retroactive for n in emit.walk()))
+        return not (is_moved and any(isinstance(n, ops.TableJoin) and n.is_retroactive for n in emit.walk()))
     if is_moved:  # the extents of one window that counts rows are each reported by themselves
         by_itself = emit.leaves[0].spec.reports_positions or not _partition(emit.leaves[0].spec)
         return len(emit.leaves) == 1 and not emit.is_internal and by_itself
@@ -172,9 +163,9 @@ def _stays(plan: Plan) -> bool:
     match plan:
         case Window():
             return plan.spec.internal or plan.label.pattern in (Pattern.MON, Pattern.STR)
-        case Join() | Exists(negated=False):
+        case ops.Join() | ops.Exists(negated=False):
             return all(map(_stays, plan.children))
-        case Except(left) | Exists(left):
+        case ops.Except(left) | ops.Exists(left):
             return _stays(left)
     return any(map(_stays, plan.children))
 
@@ -210,27 +201,27 @@ class _Apart:
                 return self._nested(plan)
             case Window():
                 return self._window(plan)
-            case Filter() | Unnest():
+            case ops.Filter() | ops.Unnest():
                 return self.of(plan.input)
-            case TableJoin():
+            case ops.TableJoin():
                 return self._with_table(plan)
-            case Project():
+            case ops.Project():
                 return _renamed(self.of(plan.input), plan)
-            case Distinct():
+            case ops.Distinct():
                 return _required(self.of(plan.input))
-            case Aggregate():
+            case ops.Aggregate():
                 return self._group(plan)
         return self._of_several(plan)
 
     def _of_several(self, plan: Plan) -> str | None:
         match plan:
-            case Union(inputs):
+            case ops.Union(inputs):
                 return self._same_place(inputs)
-            case Except(left, right):
+            case ops.Except(left, right):
                 return _required(self._same_place((left, right)))
-            case Join():
+            case ops.Join():
                 return self._joined(plan.inputs, plan.predicate)
-            case Exists():
+            case ops.Exists():
                 return self._joined((plan.left, plan.right), plan.predicate)
             case Over():
                 return self._framed(plan)
@@ -244,7 +235,7 @@ class _Apart:
                 raise _Together
         return placed
 
-    def _with_table(self, plan: TableJoin) -> str | None:
+    def _with_table(self, plan: ops.TableJoin) -> str | None:
         """Every row meets its own shard's part of the table, which may be all of it."""
         placed = self.of(plan.input)
         pairs = [pair for pair in _equalities(plan.predicate) if placed in pair]
@@ -270,7 +261,7 @@ class _Apart:
             raise _Together
         return placed
 
-    def _group(self, plan: Aggregate) -> str | None:
+    def _group(self, plan: ops.Aggregate) -> str | None:
         placed = _required(self.of(plan.input))
         for name, key in plan.keys:
             if isinstance(key, ColumnRef) and key.name == placed:
@@ -308,7 +299,7 @@ def _required(placed: str | None) -> str:
     return placed
 
 
-def _renamed(placed: str | None, plan: Project) -> str | None:
+def _renamed(placed: str | None, plan: ops.Project) -> str | None:
     for name, output in plan.outputs:
         if placed is not None and isinstance(output, ColumnRef) and output.name == placed:
             return name

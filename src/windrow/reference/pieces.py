@@ -14,20 +14,7 @@ from functools import singledispatchmethod
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.operators import (
-    Aggregate,
-    Distinct,
-    Except,
-    Exists,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Rank,
-    TableJoin,
-    Union,
-    Unnest,
-)
+from windrow.algebra import operators as ops
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Window
 from windrow.reference.expressions import compile_expression
@@ -99,7 +86,7 @@ class Pieces:
         ]
 
     @of.register
-    def _(self, plan: Filter) -> list[IntervalRow]:
+    def _(self, plan: ops.Filter) -> list[IntervalRow]:
         return [
             piece
             for piece in self.of(plan.input)
@@ -107,7 +94,7 @@ class Pieces:
         ]
 
     @of.register
-    def _(self, plan: Project) -> list[IntervalRow]:
+    def _(self, plan: ops.Project) -> list[IntervalRow]:
         columns = [compile_expression(expression, plan.input.schema.names) for _, expression in plan.outputs]
         return [
             replace(
@@ -117,7 +104,7 @@ class Pieces:
         ]
 
     @of.register
-    def _(self, plan: Union) -> list[IntervalRow]:
+    def _(self, plan: ops.Union) -> list[IntervalRow]:
         return [
             replace(piece, origin=(branch, *piece.origin))
             for branch, part in enumerate(plan.inputs)
@@ -125,7 +112,7 @@ class Pieces:
         ]
 
     @of.register
-    def _(self, plan: Join) -> list[IntervalRow]:
+    def _(self, plan: ops.Join) -> list[IntervalRow]:
         return [
             met
             for parts in product(*(self.of(part) for part in plan.inputs))
@@ -133,7 +120,7 @@ class Pieces:
         ]
 
     @of.register
-    def _(self, plan: TableJoin) -> list[IntervalRow]:
+    def _(self, plan: ops.TableJoin) -> list[IntervalRow]:
         found = []
         for piece in self.of(plan.input):
             parts = [
@@ -147,7 +134,7 @@ class Pieces:
             found += parts
         return found
 
-    def _table_pieces(self, plan: TableJoin, piece: IntervalRow) -> Iterator[IntervalRow]:
+    def _table_pieces(self, plan: ops.TableJoin, piece: IntervalRow) -> Iterator[IntervalRow]:
         if not plan.is_retroactive:
             rows = sorted(table_rows(self.world, plan.table, piece.fact.ts), key=sort_key)
             for place, row in enumerate(rows):
@@ -164,7 +151,7 @@ class Pieces:
                 yield met
 
     @of.register
-    def _(self, plan: Distinct) -> list[IntervalRow]:
+    def _(self, plan: ops.Distinct) -> list[IntervalRow]:
         """δ*: the current row stays until it expires, then the youngest duplicate takes over."""
         copies: dict[Values, list[IntervalRow]] = defaultdict(list)
         for piece in self.of(plan.input):
@@ -173,7 +160,7 @@ class Pieces:
         return united(found) if self.uniting else found
 
     @of.register
-    def _(self, plan: Except) -> list[IntervalRow]:
+    def _(self, plan: ops.Except) -> list[IntervalRow]:
         left, right = self._by_value(plan.left), self._by_value(plan.right)
         found = []
         for value, copies in left.items():
@@ -192,7 +179,7 @@ class Pieces:
         return found
 
     @of.register
-    def _(self, plan: Exists) -> list[IntervalRow]:
+    def _(self, plan: ops.Exists) -> list[IntervalRow]:
         right = self.of(plan.right)
         test = compile_expression(plan.predicate, plan.left.schema.names + plan.right.schema.names)
         found: list[IntervalRow] = []
@@ -207,14 +194,14 @@ class Pieces:
         return found
 
     @of.register
-    def _(self, plan: Aggregate) -> list[IntervalRow]:
+    def _(self, plan: ops.Aggregate) -> list[IntervalRow]:
         keys = [compile_expression(key, plan.input.schema.names) for _, key in plan.keys]
         groups: dict[Values, list[IntervalRow]] = defaultdict(list)
         for piece in self.of(plan.input):
             groups[grouped(tuple(key(piece.fact.values, None) for key in keys))].append(piece)
         return [piece for group, rows in groups.items() for piece in self._values(plan, group, rows)]
 
-    def _values(self, plan: Aggregate, group: Values, rows: list[IntervalRow]) -> Iterator[IntervalRow]:
+    def _values(self, plan: ops.Aggregate, group: Values, rows: list[IntervalRow]) -> Iterator[IntervalRow]:
         """One piece for as long as the group's value stays the same."""
         current: IntervalRow | None = None
         breaks = self.breaks if plan.is_internal else frozenset()
@@ -237,7 +224,7 @@ class Pieces:
             yield current
 
     @of.register
-    def _(self, plan: Limit) -> list[IntervalRow]:
+    def _(self, plan: ops.Limit) -> list[IntervalRow]:
         """A row of higher rank pushes another out, also over INTERNAL windows."""
         rows = self.of(plan.input)
         found = []
@@ -247,7 +234,7 @@ class Pieces:
         return levelled(found)
 
     @of.register
-    def _(self, plan: Rank) -> list[IntervalRow]:
+    def _(self, plan: ops.Rank) -> list[IntervalRow]:
         rows = self.of(plan.input)
         found = []
         for start, stop in elementary(rows):
@@ -256,7 +243,7 @@ class Pieces:
         return levelled(found)
 
     @of.register
-    def _(self, plan: Unnest) -> list[IntervalRow]:
+    def _(self, plan: ops.Unnest) -> list[IntervalRow]:
         array = compile_expression(plan.array, plan.input.schema.names)
         return [
             replace(

@@ -20,24 +20,10 @@ from functools import singledispatchmethod
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra import operators as ops
 from windrow.algebra.aggregates.approx_count import refuse_negative
 from windrow.algebra.catalog import TableKind
 from windrow.algebra.estimates import wave_window, waved
-from windrow.algebra.operators import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Except,
-    Exists,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Rank,
-    TableJoin,
-    Union,
-    Unnest,
-)
 from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Plan, TableScan, Window
 from windrow.reference import aggregates
@@ -143,13 +129,13 @@ class PlanSnapshot:
         return [rows.facts[place] for place in inside]
 
     @facts.register
-    def _(self, plan: Filter) -> list[Fact]:
+    def _(self, plan: ops.Filter) -> list[Fact]:
         return [
             fact for fact in self.facts(plan.input) if self._holds(plan.predicate, plan.input, fact.values)
         ]
 
     @facts.register
-    def _(self, plan: Project) -> list[Fact]:
+    def _(self, plan: ops.Project) -> list[Fact]:
         columns = [self._compiled(expression, plan.input) for _, expression in plan.outputs]
         bounds = self.bounds(plan.input)
         return [
@@ -158,18 +144,18 @@ class PlanSnapshot:
         ]
 
     @facts.register
-    def _(self, plan: Union) -> list[Fact]:
+    def _(self, plan: ops.Union) -> list[Fact]:
         return [fact for part in plan.inputs for fact in self.facts(part)]
 
     @facts.register
-    def _(self, plan: Distinct) -> list[Fact]:
+    def _(self, plan: ops.Distinct) -> list[Fact]:
         youngest: dict[Values, Fact] = {}
         for fact in sorted(self.facts(plan.input), key=lambda fact: fact.ts):
             youngest[grouped(fact.values)] = Fact(grouped(fact.values), fact.ts)
         return list(youngest.values())
 
     @facts.register
-    def _(self, plan: Join) -> list[Fact]:
+    def _(self, plan: ops.Join) -> list[Fact]:
         return [
             joined
             for parts in product(*(self.facts(part) for part in plan.inputs))
@@ -177,7 +163,7 @@ class PlanSnapshot:
         ]
 
     @facts.register
-    def _(self, plan: TableJoin) -> list[Fact]:
+    def _(self, plan: ops.TableJoin) -> list[Fact]:
         found = []
         for fact in self.facts(plan.input):
             before = self.tables_at if plan.is_retroactive else fact.ts
@@ -192,7 +178,7 @@ class PlanSnapshot:
         return found
 
     @facts.register
-    def _(self, plan: Except) -> list[Fact]:
+    def _(self, plan: ops.Except) -> list[Fact]:
         """max(0, k1 - k2) copies; which of equal rows stay is not to be seen."""
         taken = Counter(grouped(fact.values) for fact in self.facts(plan.right))
         left = []
@@ -204,7 +190,7 @@ class PlanSnapshot:
         return left
 
     @facts.register
-    def _(self, plan: Exists) -> list[Fact]:
+    def _(self, plan: ops.Exists) -> list[Fact]:
         right = self.facts(plan.right)
         names = plan.left.schema.names + plan.right.schema.names
         test, bounds = compile_expression(plan.predicate, names), self.bounds(plan)
@@ -215,7 +201,7 @@ class PlanSnapshot:
         ]
 
     @facts.register
-    def _(self, plan: Aggregate) -> list[Fact]:
+    def _(self, plan: ops.Aggregate) -> list[Fact]:
         groups = self._groups(plan)
         known = self._so_far(plan.input)._groups(plan) if any_waved(plan) else groups
         return [
@@ -226,7 +212,7 @@ class PlanSnapshot:
             for group, rows in groups.items()
         ]
 
-    def _groups(self, plan: Aggregate) -> dict[Values, list[Fact]]:
+    def _groups(self, plan: ops.Aggregate) -> dict[Values, list[Fact]]:
         groups: dict[Values, list[Fact]] = {}
         keys = [self._compiled(key, plan.input) for _, key in plan.keys]
         bounds = self.bounds(plan.input)
@@ -244,7 +230,7 @@ class PlanSnapshot:
         return PlanSnapshot(self.leaves, self.world, self.instant, self.tables_at, self.extent, states)
 
     def aggregate_row(
-        self, plan: Aggregate, rows: Sequence[Fact], so_far: Sequence[Fact] = (), at: Instant = 0
+        self, plan: ops.Aggregate, rows: Sequence[Fact], so_far: Sequence[Fact] = (), at: Instant = 0
     ) -> Values:
         """The aggregates of one group, its rows in window order; waves go by all rows so far."""
         in_order = sorted(rows, key=lambda fact: (fact.turn, fact.ts, sort_key(fact.values)))
@@ -255,7 +241,7 @@ class PlanSnapshot:
             for _, call in plan.aggregates
         )
 
-    def _wave(self, call: AggregateCall, source: Plan, rows: Sequence[Fact], at: Instant) -> int | None:
+    def _wave(self, call: ops.AggregateCall, source: Plan, rows: Sequence[Fact], at: Instant) -> int | None:
         window, function = wave_window(source), waved(call)
         assert window is not None
         assert function is not None
@@ -268,7 +254,7 @@ class PlanSnapshot:
         found = estimate(units, int(at), window.spec.range, function.error)  # type: ignore[attr-defined]
         return 0 if found is None and counts else found
 
-    def _aggregate(self, call: AggregateCall, source: Plan, rows: Sequence[Fact]) -> Any:
+    def _aggregate(self, call: ops.AggregateCall, source: Plan, rows: Sequence[Fact]) -> Any:
         args = [self._compiled(arg, source) for arg in call.args]
         chosen = [fact for fact in rows if self._holds(call.where, source, fact.values)]
         bounds = self.bounds(source)
@@ -278,10 +264,10 @@ class PlanSnapshot:
         return aggregates.evaluate(call.function, call.params, call.distinct, values, types, cut)
 
     @facts.register
-    def _(self, plan: Limit) -> list[Fact]:
+    def _(self, plan: ops.Limit) -> list[Fact]:
         return self.first_rows(plan, self.facts(plan.input))
 
-    def first_rows(self, plan: Limit, rows: Sequence[Fact]) -> list[Fact]:
+    def first_rows(self, plan: ops.Limit, rows: Sequence[Fact]) -> list[Fact]:
         """The rows that stay: by the given order, last the remaining columns. -0.0 is 0.0 here: which of the
         two stands for a row is not said, so no row goes first by it."""
         ranked = sorted(rows, key=lambda fact: _value_key(fact.values))
@@ -290,10 +276,10 @@ class PlanSnapshot:
         return ranked[: plan.count]
 
     @facts.register
-    def _(self, plan: Rank) -> list[Fact]:
+    def _(self, plan: ops.Rank) -> list[Fact]:
         return self.numbered(plan, self.facts(plan.input))
 
-    def numbered(self, plan: Rank, rows: Sequence[Fact]) -> list[Fact]:
+    def numbered(self, plan: ops.Rank, rows: Sequence[Fact]) -> list[Fact]:
         """Each row with how many of its partition come before it, or before those that are equal to it."""
         parts: dict[Values, list[Fact]] = defaultdict(list)
         readers = [self._reader(part, plan.input) for part in plan.partition]
@@ -316,7 +302,7 @@ class PlanSnapshot:
         return found
 
     @facts.register
-    def _(self, plan: Unnest) -> list[Fact]:
+    def _(self, plan: ops.Unnest) -> list[Fact]:
         array = self._reader(plan.array, plan.input)
         return [
             replace(fact, values=fact.values + more)
@@ -364,7 +350,7 @@ class PlanSnapshot:
         return self._compiled(predicate, source)(values, self.bounds(source)) is True
 
 
-def elements(plan: Unnest, array: tuple[Any, ...] | None) -> list[Values]:
+def elements(plan: ops.Unnest, array: tuple[Any, ...] | None) -> list[Values]:
     """The columns of each element."""
     if not array:
         return [(None,) * (len(plan.names) + bool(plan.position))] if plan.outer else []
@@ -378,7 +364,7 @@ def in_order(fact: Fact) -> Any:
     return fact.ts, sort_key(fact.values)
 
 
-def any_waved(plan: Aggregate) -> bool:
+def any_waved(plan: ops.Aggregate) -> bool:
     """Whether an aggregate goes by rows that have left the window."""
     return any(waved(call) is not None for _, call in plan.aggregates)
 

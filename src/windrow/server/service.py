@@ -19,18 +19,7 @@ import pyarrow as pa
 from windrow.algebra.explain import Explanation, as_dict, render
 from windrow.engine.engine import why_ended
 from windrow.errors import QueryError, WindrowError
-from windrow.language.binder.bound_statements import (
-    DeclareArchive,
-    DeclareStream,
-    DeclareTable,
-    Dropped,
-    ExplainLayout,
-    ExplainQuery,
-    RegisterQuery,
-    RelayArchive,
-    RunOnce,
-    ShowAll,
-)
+from windrow.language.binder import bound_statements
 from windrow.language.binder.once import Once
 from windrow.language.editor import suggestions
 from windrow.language.parse import parse_script
@@ -43,7 +32,6 @@ from windrow.state.names import STATEMENTS
 if TYPE_CHECKING:
     from windrow.engine.adhoc.select import Asked
     from windrow.engine.views import Query, StreamView
-    from windrow.language.binder.bound_statements import BoundStatement
     from windrow.session import Windrow
 
 # ------------------------------------------------------------ runner
@@ -262,11 +250,11 @@ class Service:
         finally:
             self._write_audit("statement", text, caller, began, outcome)
 
-    def _check_sources(self, text: str, bound: Sequence[BoundStatement]) -> None:
+    def _check_sources(self, text: str, bound: Sequence[bound_statements.BoundStatement]) -> None:
         """Refuse a stream without a source: a run would end with it, and all others too."""
         for statement, written in zip(bound, parse_script(text), strict=True):
             if (
-                isinstance(statement, DeclareStream)
+                isinstance(statement, bound_statements.DeclareStream)
                 and statement.stream.source is None
                 and self._needs_sources
             ):
@@ -280,22 +268,22 @@ class Service:
     def _inputs(self) -> tuple[list[str], list[str]]:
         return list(self.windrow.streams), list(self.windrow.tables)
 
-    def _remember(self, text: str, bound: Sequence[BoundStatement]) -> None:
+    def _remember(self, text: str, bound: Sequence[bound_statements.BoundStatement]) -> None:
         """For the next start."""
         made: list[tuple[str, str, str]] = []
         dropped: list[tuple[str, str]] = []
         for statement, written in zip(bound, parse_script(text), strict=True):
             source = text[written.span.start : written.span.end]
             match statement:
-                case DeclareStream(stream):
+                case bound_statements.DeclareStream(stream):
                     made.append(("STREAM", stream.name, source))
-                case DeclareTable(table):
+                case bound_statements.DeclareTable(table):
                     made.append(("TABLE", table.name, source))
-                case RegisterQuery(query):
+                case bound_statements.RegisterQuery(query):
                     made.append(("QUERY", query.name, source))
-                case DeclareArchive(archive):
+                case bound_statements.DeclareArchive(archive):
                     made.append(("ARCHIVE", archive.name, source))
-                case Dropped(kind, name):
+                case bound_statements.Dropped(kind, name):
                     made = [each for each in made if each[:2] != (kind, name)]
                     dropped.append((kind, name))
         if made or dropped:
@@ -511,29 +499,29 @@ def shown_as_json(shown: Any) -> dict[str, Any]:
     return {"text": str(shown)}
 
 
-def _meaning(statement: BoundStatement, plan: Explanation | None) -> dict[str, Any]:
+def _meaning(statement: bound_statements.BoundStatement, plan: Explanation | None) -> dict[str, Any]:
     """What a statement is, its plan if it has one, and why a SELECT cannot be asked once, if so."""
     said: dict[str, Any] = {} if plan is None else _explained(plan)
     match statement:
-        case RunOnce(_, once, refusal):
+        case bound_statements.RunOnce(_, once, refusal):
             said |= {"kind": "select", "refused": refusal.message if refusal and once is None else None}
-        case ExplainQuery():
+        case bound_statements.ExplainQuery():
             said |= {"kind": "explain"}
-        case RegisterQuery(query):
+        case bound_statements.RegisterQuery(query):
             said |= {"kind": "query", "name": query.name}
-        case DeclareStream(stream):
+        case bound_statements.DeclareStream(stream):
             said |= {"kind": "stream", "name": stream.name}
-        case DeclareTable(table):
+        case bound_statements.DeclareTable(table):
             said |= {"kind": "table", "name": table.name}
-        case DeclareArchive(archive):
+        case bound_statements.DeclareArchive(archive):
             said |= {"kind": "archive", "name": archive.name}
-        case RelayArchive(name):
+        case bound_statements.RelayArchive(name):
             said |= {"kind": "alter", "name": name}
-        case ExplainLayout(name):
+        case bound_statements.ExplainLayout(name):
             said |= {"kind": "explain", "name": name}
-        case Dropped(kind, name):
+        case bound_statements.Dropped(kind, name):
             said |= {"kind": "drop", "name": name, "drops": kind.lower()}
-        case ShowAll(kind):
+        case bound_statements.ShowAll(kind):
             said |= {"kind": "show", "shows": kind.lower()}
         case _:
             said |= {"kind": "analyze"}

@@ -15,27 +15,8 @@ from typing import Any
 
 from windrow.algebra.expressions import Expression
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.kernels.aggregates.partials import (
-    CountPartial,
-    Edge,
-    ExactTotal,
-    Extreme,
-    FloatMoments,
-    FloatTotal,
-    Partial,
-    PartialColumns,
-)
+from windrow.kernels.aggregates import partials, value_tables
 from windrow.kernels.aggregates.user_states import UserState
-from windrow.kernels.aggregates.value_tables import (
-    Buckets,
-    Cells,
-    Counters,
-    Listed,
-    OrderedRows,
-    Ranks,
-    Values,
-    layout_of,
-)
 from windrow.kernels.state import TableLayout
 from windrow.sharing.synopses import SharedGrid
 
@@ -51,7 +32,7 @@ class Datum:
     synopsis. Lists are of sub-windows, which are the intervals of their synopsis.
     """
 
-    shape: Partial | Cells
+    shape: partials.Partial | value_tables.Cells
     args: tuple[Expression, ...]
     order: tuple[Expression, ...] = ()
     sub_windows: SharedGrid | None = None
@@ -59,25 +40,29 @@ class Datum:
     @property
     def is_complex(self) -> bool:
         """Whether it holds counters or sketches, whose size is not constant."""
-        return isinstance(self.shape, Cells)
+        return isinstance(self.shape, value_tables.Cells)
 
     @property
     def adds_up(self) -> bool:
         """Whether states of the rows of two conditions are that of the rows of either."""
-        return not isinstance(self.shape, Listed)
+        return not isinstance(self.shape, value_tables.Listed)
 
     @cached_property
     def is_subtractable(self) -> bool:
         """Is f(X − Y) = f(X) − f(Y), exactly? Not if merging leaves anything out."""
         layout = (
-            TableLayout((), (self.shape,)) if isinstance(self.shape, Partial) else self._layout_of_cells()
+            TableLayout((), (self.shape,))
+            if isinstance(self.shape, partials.Partial)
+            else self._layout_of_cells()
         )
         return layout.prune is None and all(each.invertible for each in layout.combiners)
 
     def _layout_of_cells(self) -> TableLayout:
-        assert isinstance(self.shape, Cells)
-        width = len(self.args) + (1 + len(self.order) if isinstance(self.shape, OrderedRows) else 0)
-        return layout_of(self.shape, (), width)
+        assert isinstance(self.shape, value_tables.Cells)
+        width = len(self.args) + (
+            1 + len(self.order) if isinstance(self.shape, value_tables.OrderedRows) else 0
+        )
+        return value_tables.layout_of(self.shape, (), width)
 
     @cached_property
     def text(self) -> str:
@@ -85,7 +70,7 @@ class Datum:
 
         >>> from windrow.algebra.expressions import ColumnRef
         >>> from windrow.algebra.types import BIGINT
-        >>> [datum.text for datum in parts_of(ExactTotal("", BIGINT), (ColumnRef("v", BIGINT),))]
+        >>> [datum.text for datum in parts_of(partials.ExactTotal("", BIGINT), (ColumnRef("v", BIGINT),))]
         ['count of v', 'total of v']
         """
         args = ", ".join(to_sql(arg, str) for arg in self.args) or "rows"
@@ -95,7 +80,7 @@ class Datum:
     def form(self) -> list[Any]:
         """What it is known by in a state directory, for its canonical text.
 
-        >>> [datum.form[0] for datum in parts_of(CountPartial(""), ())]
+        >>> [datum.form[0] for datum in parts_of(partials.CountPartial(""), ())]
         [['count.1']]
         """
         cut = self.sub_windows
@@ -109,91 +94,107 @@ class Datum:
 
 #: of states that are shared; a number is raised when the columns of a state, or what they mean, change
 _DURABLE: dict[type, str] = {
-    CountPartial: "count.1",
-    ExactTotal: "exact-total.1",
-    FloatTotal: "float-total.1",
-    FloatMoments: "float-moments.1",
-    PartialColumns: "part-of-state.1",
-    Extreme: "extreme.1",
-    Edge: "edge.1",
-    Values: "values.1",
-    Buckets: "buckets.1",
-    Ranks: "ranks.1",
-    Counters: "counters.1",
-    OrderedRows: "rows-in-order.1",
-    Listed: "lists.1",
+    partials.CountPartial: "count.1",
+    partials.ExactTotal: "exact-total.1",
+    partials.FloatTotal: "float-total.1",
+    partials.FloatMoments: "float-moments.1",
+    partials.PartialColumns: "part-of-state.1",
+    partials.Extreme: "extreme.1",
+    partials.Edge: "edge.1",
+    value_tables.Values: "values.1",
+    value_tables.Buckets: "buckets.1",
+    value_tables.Ranks: "ranks.1",
+    value_tables.Counters: "counters.1",
+    value_tables.OrderedRows: "rows-in-order.1",
+    value_tables.Listed: "lists.1",
 }
 
 
-def _form(shape: Partial | Cells) -> list[Any]:
+def _form(shape: partials.Partial | value_tables.Cells) -> list[Any]:
     found: list[Any] = [_DURABLE[type(shape)]]
     for item in fields(shape):
         value = getattr(shape, item.name)
         if item.name != "label":
-            found.append(_form(value) if isinstance(value, Partial | Cells) else value)
+            found.append(_form(value) if isinstance(value, partials.Partial | value_tables.Cells) else value)
     return found
 
 
-def _name(shape: Partial | Cells) -> str:
+def _name(shape: partials.Partial | value_tables.Cells) -> str:
     match shape:
-        case PartialColumns():
+        case partials.PartialColumns():
             return "total of squares" if shape.first > 1 else "total"
-        case Extreme():
+        case partials.Extreme():
             return "greatest" if shape.greatest else "least"
-        case Edge():
+        case partials.Edge():
             return "last" if shape.greatest else "first"
     return _NAMES[type(shape)]
 
 
 _NAMES: dict[type, str] = {
-    CountPartial: "count",
-    FloatMoments: "moments",
+    partials.CountPartial: "count",
+    partials.FloatMoments: "moments",
     UserState: "state",
-    Values: "frequencies",
-    Buckets: "buckets",
-    Ranks: "ranks",
-    Counters: "counters",
-    OrderedRows: "rows in order",
-    Listed: "lists of the most frequent",
+    value_tables.Values: "frequencies",
+    value_tables.Buckets: "buckets",
+    value_tables.Ranks: "ranks",
+    value_tables.Counters: "counters",
+    value_tables.OrderedRows: "rows in order",
+    value_tables.Listed: "lists of the most frequent",
 }
 
 
 def parts_of(
-    partial: Partial, args: tuple[Expression, ...], order: tuple[Expression, ...] = ()
+    partial: partials.Partial, args: tuple[Expression, ...], order: tuple[Expression, ...] = ()
 ) -> Iterator[Datum]:
     """The data that a partial consists of, in the order of its columns."""
     match partial:
-        case CountPartial():
-            yield Datum(CountPartial(LABEL), args)
-        case ExactTotal():
-            total = ExactTotal(LABEL, partial.kind)
-            yield Datum(CountPartial(LABEL), args)
-            yield Datum(PartialColumns(LABEL, total, 1, len(total.combiners)), args)
+        case partials.CountPartial():
+            yield Datum(partials.CountPartial(LABEL), args)
+        case partials.ExactTotal():
+            total = partials.ExactTotal(LABEL, partial.kind)
+            yield Datum(partials.CountPartial(LABEL), args)
+            yield Datum(partials.PartialColumns(LABEL, total, 1, len(total.combiners)), args)
             if partial.squared:
-                squares = ExactTotal(LABEL, partial.kind, squared=True)
+                squares = partials.ExactTotal(LABEL, partial.kind, squared=True)
                 yield Datum(
-                    PartialColumns(LABEL, squares, len(total.combiners), len(squares.combiners)), args
+                    partials.PartialColumns(LABEL, squares, len(total.combiners), len(squares.combiners)),
+                    args,
                 )
-        case FloatTotal():
-            yield Datum(CountPartial(LABEL), args)
-            yield Datum(PartialColumns(LABEL, FloatTotal(LABEL), 1, 2), args)
+        case partials.FloatTotal():
+            yield Datum(partials.CountPartial(LABEL), args)
+            yield Datum(partials.PartialColumns(LABEL, partials.FloatTotal(LABEL), 1, 2), args)
         case _:
             yield Datum(_relabelled(partial), args, order)
 
 
-def _relabelled(partial: Partial) -> Partial:
+def _relabelled(partial: partials.Partial) -> partials.Partial:
     return replace(partial, label=LABEL)
 
 
 #: the states that do not depend on the windows they are of
-_SHARED = (CountPartial, ExactTotal, FloatTotal, FloatMoments, Extreme, Edge, UserState)
-_SHARED_CELLS = (Values, Buckets, Ranks, Counters, OrderedRows, Listed)
+_SHARED = (
+    partials.CountPartial,
+    partials.ExactTotal,
+    partials.FloatTotal,
+    partials.FloatMoments,
+    partials.Extreme,
+    partials.Edge,
+    UserState,
+)
+_SHARED_CELLS = (
+    value_tables.Values,
+    value_tables.Buckets,
+    value_tables.Ranks,
+    value_tables.Counters,
+    value_tables.OrderedRows,
+    value_tables.Listed,
+)
 
 
-def can_be_shared(shape: Partial | Cells) -> bool:
+def can_be_shared(shape: partials.Partial | value_tables.Cells) -> bool:
     """Whether a state of an interval is the same for windows of all lengths."""
     return type(shape) in (*_SHARED, *_SHARED_CELLS)
 
 
 #: how many rows a group has
-ROW_COUNT = Datum(CountPartial(LABEL), ())
+ROW_COUNT = Datum(partials.CountPartial(LABEL), ())

@@ -14,17 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windrow.state import names
 from windrow.state.history import write_floor
-from windrow.state.names import (
-    CHUNKS,
-    COMMITS,
-    OUTBOX,
-    OWNERS,
-    ChunkName,
-    commit_name,
-    commit_number,
-    owner_epoch,
-)
 
 if TYPE_CHECKING:
     from windrow.state.log import CommitLog
@@ -61,15 +52,19 @@ def discard(log: CommitLog) -> None:
     """Remove what was written for a commit that has failed: nobody is going to name it. Where the manifest is
     there all the same, it is for the next start to decide, and everything stays."""
     number, owner = log.last.number + 1, log.owner.epoch
-    if log.is_in_doubt or log.store.size(commit_name(number)) is not None:
+    if log.is_in_doubt or log.store.size(names.commit_name(number)) is not None:
         return
-    made = {name: ChunkName.parse(name) for folder in (CHUNKS, OUTBOX) for name in log.store.list(folder)}
+    made = {
+        name: names.ChunkName.parse(name)
+        for folder in (names.CHUNKS, names.OUTBOX)
+        for name in log.store.list(folder)
+    }
     log.store.remove(*(name for name, m in made.items() if m and (m.commit, m.owner) == (number, owner)))
 
 
 def find_orphans(log: CommitLog, floor: int) -> dict[str, int]:
     """The files that no commit from `floor` on names, nor can ever name; with their sizes."""
-    found = {**log.store.list(CHUNKS), **log.store.list(OUTBOX)}
+    found = {**log.store.list(names.CHUNKS), **log.store.list(names.OUTBOX)}
     candidates = {name: size for name, size in found.items() if _is_past(name, log.owner.epoch, floor)}
     if not candidates:
         return {}
@@ -79,22 +74,22 @@ def find_orphans(log: CommitLog, floor: int) -> dict[str, int]:
 
 def _is_past(name: str, owner: int, floor: int) -> bool:
     """Whether no commit to come can name the file anew. Files of unknown names are nobody's business."""
-    made = ChunkName.parse(name)
+    made = names.ChunkName.parse(name)
     return made is not None and (made.owner < owner or (made.owner == owner and made.commit < floor))
 
 
 def _remove_commits(log: CommitLog, floor: int) -> tuple[int, ...]:
     """Remove manifests below the floor, which is noted first: who comes later begins to read there."""
-    listed = map(commit_number, log.store.list(COMMITS))
+    listed = map(names.commit_number, log.store.list(names.COMMITS))
     old = tuple(sorted(number for number in listed if number is not None and number < floor))
     if old:
         write_floor(log.store, floor)
     for number in old:
-        log.store.remove(commit_name(number))
+        log.store.remove(names.commit_name(number))
     return old
 
 
 def _forget_owners(store: Store, current: int) -> None:
-    epochs = {name: owner_epoch(name) for name in store.list(OWNERS)}
+    epochs = {name: names.owner_epoch(name) for name in store.list(names.OWNERS)}
     for name in [name for name, epoch in epochs.items() if epoch and epoch <= current - _OWNERS_KEPT]:
         store.remove(*(name.replace(".json", end) for end in (".released", ".lease", ".json")))

@@ -6,24 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windrow.algebra import operators as ops
 from windrow.algebra.explain.brackets import bracket, frame_text
 from windrow.algebra.expressions import TRUE, Expression
 from windrow.algebra.functions.sql_text import constant_sql, to_sql
-from windrow.algebra.operators import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Except,
-    Exists,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Rank,
-    TableJoin,
-    Union,
-    Unnest,
-)
 from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, Subquery, TableScan, Window
 
@@ -76,35 +62,35 @@ def operator_text(node: Plan, spelling: Spelling) -> str:  # noqa: C901  # one l
             return "emit the rows of all branches" if node.is_union else f"emit {word_text(node)}"
         case StreamUnion():
             return "∪ UNION ALL of streams, each with a clock of its own"
-        case Project(outputs=outputs):
+        case ops.Project(outputs=outputs):
             return f"π {_named(outputs, spelling)}"
-        case Filter(predicate=predicate):
+        case ops.Filter(predicate=predicate):
             return f"σ {spelling.sql(predicate)}"
-        case Union():
+        case ops.Union():
             return "∪ UNION ALL"
-        case Distinct():
+        case ops.Distinct():
             return "δ DISTINCT"
-        case Except():
+        case ops.Except():
             return "− EXCEPT ALL"
-        case TableJoin(predicate=predicate, outer=True):
+        case ops.TableJoin(predicate=predicate, outer=True):
             return f"⟕ {spelling.sql(predicate) if predicate != TRUE else 'every pair'}"
-        case Join(predicate=predicate) | TableJoin(predicate=predicate):
+        case ops.Join(predicate=predicate) | ops.TableJoin(predicate=predicate):
             return f"⋈ {spelling.sql(predicate) if predicate != TRUE else 'every pair'}"
-        case Exists(predicate=predicate, negated=negated):
+        case ops.Exists(predicate=predicate, negated=negated):
             condition = spelling.sql(predicate) if predicate != TRUE else "any row"
             return f"{'▷ NOT EXISTS' if negated else '⋉ EXISTS'} {condition}"
-        case Aggregate():
+        case ops.Aggregate():
             return _aggregate(node, spelling)
-        case Rank(kind=kind, partition=partition, order=order):
+        case ops.Rank(kind=kind, partition=partition, order=order):
             apart = f" of {', '.join(map(spelling.sql, partition))}" if partition else ""
             return f"# {kind}{apart} by {_order(order, spelling)}"
-        case Unnest(array=array, outer=outer):
+        case ops.Unnest(array=array, outer=outer):
             return f"{'OUTER ' * outer}UNNEST {spelling.sql(array)} AS {', '.join(map(spelling, node.names))}"
         case Over(calls=calls):
             domain = node.leaves[0].domain
             texts = (f"{call_text(each.call, spelling)} {_over(each, domain, spelling)}" for _, each in calls)
             return ", ".join(texts)
-        case Limit(order=order, count=count):
+        case ops.Limit(order=order, count=count):
             return f"first {count}" + (f" by {listed}" if (listed := _order(order, spelling)) else "")
     return _source(node, spelling)
 
@@ -132,12 +118,12 @@ def window_text(node: Window, spelling: Spelling) -> str:
     return f"{' ∪ '.join(over)} {bracket(node.spec, node.domain, own, spelling)}"
 
 
-def call_text(call: AggregateCall, spelling: Spelling) -> str:
+def call_text(call: ops.AggregateCall, spelling: Spelling) -> str:
     """An aggregate call.
 
     >>> from windrow.algebra.expressions import ColumnRef
     >>> from windrow.algebra.types import DOUBLE
-    >>> call_text(AggregateCall("quantile", (ColumnRef("s.x", DOUBLE),), DOUBLE, (0.95,)), Spelling("s"))
+    >>> call_text(ops.AggregateCall("quantile", (ColumnRef("s.x", DOUBLE),), DOUBLE, (0.95,)), Spelling("s"))
     'QUANTILE(x, 0.95)'
     """
     args = [spelling.sql(arg) for arg in call.args] or ["*"]
@@ -151,7 +137,7 @@ def _over(framed: FramedCall, domain: Domain, spelling: Spelling) -> str:
     return f"OVER ({apart}{frame_text(framed.frame, domain)})"
 
 
-def _aggregate(node: Aggregate, spelling: Spelling) -> str:
+def _aggregate(node: ops.Aggregate, spelling: Spelling) -> str:
     calls = [_as(call_text(call, spelling), spelling(name)) for name, call in node.aggregates]
     keys = _named(node.keys, spelling) or "all rows"
     return f"γ {keys}" + (f": {', '.join(calls)}" if calls else "")

@@ -11,33 +11,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from windrow.algebra import types as dt
 from windrow.algebra.expressions import Call, Expression, Literal
+from windrow.algebra.functions import registry as fn
 from windrow.algebra.functions.coercion import cast, is_text_literal, mismatch
-from windrow.algebra.functions.registry import (
-    INTEGER,
-    NUMBER,
-    REAL,
-    SHORT,
-    Function,
-    accept,
-    constant,
-    plain,
-    returns,
-    same,
-)
-from windrow.algebra.types import (
-    BIGINT,
-    DATE,
-    DOUBLE,
-    INT,
-    INTERVAL,
-    MAX_PRECISION,
-    TIMESTAMP,
-    DataType,
-    Kind,
-    as_decimal,
-    common_type,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,30 +25,30 @@ _DAY_FORMS = {"+": "date_add", "-": "date_sub"}
 Pair = tuple[Expression, Expression]
 
 
-def bounded(precision: int, scale: int) -> DataType:
+def bounded(precision: int, scale: int) -> dt.DataType:
     """The DECIMAL type for a result of that many digits, shortened to what a decimal can hold."""
-    if precision > MAX_PRECISION:
+    if precision > dt.MAX_PRECISION:
         whole = precision - scale
-        scale = max(MAX_PRECISION - whole, min(scale, _LEAST_SCALE))
-        precision = MAX_PRECISION
-    return DataType(Kind.DECIMAL, precision, scale)
+        scale = max(dt.MAX_PRECISION - whole, min(scale, _LEAST_SCALE))
+        precision = dt.MAX_PRECISION
+    return dt.DataType(dt.Kind.DECIMAL, precision, scale)
 
 
-def _sum_type(left: DataType, right: DataType) -> DataType:
+def _sum_type(left: dt.DataType, right: dt.DataType) -> dt.DataType:
     scale = max(left.scale, right.scale)
     return bounded(max(left.precision - left.scale, right.precision - right.scale) + scale + 1, scale)
 
 
-def _product_type(left: DataType, right: DataType) -> DataType:
+def _product_type(left: dt.DataType, right: dt.DataType) -> dt.DataType:
     return bounded(left.precision + right.precision + 1, left.scale + right.scale)
 
 
-def _quotient_type(left: DataType, right: DataType) -> DataType:
+def _quotient_type(left: dt.DataType, right: dt.DataType) -> dt.DataType:
     scale = max(_LEAST_SCALE, left.scale + right.precision + 1)
     return bounded(left.precision - left.scale + right.scale + scale, scale)
 
 
-def _remainder_type(left: DataType, right: DataType) -> DataType:
+def _remainder_type(left: dt.DataType, right: dt.DataType) -> dt.DataType:
     scale = max(left.scale, right.scale)
     return bounded(min(left.precision - left.scale, right.precision - right.scale) + scale, scale)
 
@@ -81,27 +58,29 @@ def exact_literal(expression: Expression) -> Expression:
     if not expression.type.is_integer:
         return expression
     if isinstance(expression, Literal) and expression.value is not None:
-        return cast(expression, DataType(Kind.DECIMAL, len(str(abs(expression.value))), 0))
-    return cast(expression, as_decimal(expression.type))
+        return cast(expression, dt.DataType(dt.Kind.DECIMAL, len(str(abs(expression.value))), 0))
+    return cast(expression, dt.as_decimal(expression.type))
 
 
 def numbers(name: str, args: Pair) -> Pair:
     """Both operands as numbers of one type; two decimals may keep their own."""
     left, right = args
-    target = common_type(left.type, right.type)
-    if target is None or not (target.is_numeric or target.kind is Kind.NULL):
+    target = dt.common_type(left.type, right.type)
+    if target is None or not (target.is_numeric or target.kind is dt.Kind.NULL):
         mismatch(name, args)
-    if target.kind is Kind.NULL:
-        target = DOUBLE
-    if target.kind is Kind.DECIMAL and Kind.NULL not in (left.type.kind, right.type.kind):
+    if target.kind is dt.Kind.NULL:
+        target = dt.DOUBLE
+    if target.kind is dt.Kind.DECIMAL and dt.Kind.NULL not in (left.type.kind, right.type.kind):
         return exact_literal(left), exact_literal(right)
     return cast(left, target), cast(right, target)
 
 
-def _numeric(decimal_type: Callable[[DataType, DataType], DataType], name: str, args: Pair) -> Expression:
+def _numeric(
+    decimal_type: Callable[[dt.DataType, dt.DataType], dt.DataType], name: str, args: Pair
+) -> Expression:
     left, right = numbers(name, args)
     result = left.type
-    if result.kind is Kind.DECIMAL:
+    if result.kind is dt.Kind.DECIMAL:
         result = decimal_type(left.type, right.type)
     return Call(name, (left, right), result)
 
@@ -118,21 +97,21 @@ def _read_time(args: Pair) -> Pair:
 def _day_plus(name: str, day: Expression, days: Expression) -> Expression:
     if name not in _DAY_FORMS:
         mismatch(name, (day, days))
-    return Call(_DAY_FORMS[name], (day, cast(days, INT)), DATE)
+    return Call(_DAY_FORMS[name], (day, cast(days, dt.INT)), dt.DATE)
 
 
 def _add(name: str, args: tuple[Expression, ...]) -> Expression:
     left, right = args[0], args[1]
     match left.type.kind, right.type.kind:
-        case Kind.INTERVAL, Kind.INTERVAL | Kind.NULL:
-            return Call(name, (left, cast(right, INTERVAL)), INTERVAL)
-        case ((Kind.DATE | Kind.TIMESTAMP), Kind.INTERVAL):
-            return Call(name, (cast(left, TIMESTAMP), right), TIMESTAMP)
-        case (Kind.INTERVAL, Kind.DATE | Kind.TIMESTAMP) if name in ("+", "try_add"):
+        case dt.Kind.INTERVAL, dt.Kind.INTERVAL | dt.Kind.NULL:
+            return Call(name, (left, cast(right, dt.INTERVAL)), dt.INTERVAL)
+        case ((dt.Kind.DATE | dt.Kind.TIMESTAMP), dt.Kind.INTERVAL):
+            return Call(name, (cast(left, dt.TIMESTAMP), right), dt.TIMESTAMP)
+        case (dt.Kind.INTERVAL, dt.Kind.DATE | dt.Kind.TIMESTAMP) if name in ("+", "try_add"):
             return _add(name, (right, left))
-        case Kind.DATE, (Kind.TINYINT | Kind.SMALLINT | Kind.INT):
+        case dt.Kind.DATE, (dt.Kind.TINYINT | dt.Kind.SMALLINT | dt.Kind.INT):
             return _day_plus(name, left, right)
-        case ((Kind.TINYINT | Kind.SMALLINT | Kind.INT), Kind.DATE) if name == "+":
+        case ((dt.Kind.TINYINT | dt.Kind.SMALLINT | dt.Kind.INT), dt.Kind.DATE) if name == "+":
             return _day_plus(name, right, left)
     return _numeric(_sum_type, name, (left, right))
 
@@ -140,43 +119,43 @@ def _add(name: str, args: tuple[Expression, ...]) -> Expression:
 def _subtract(name: str, args: tuple[Expression, ...]) -> Expression:
     left, right = _read_time((args[0], args[1]))
     if left.type.is_time and right.type.is_time:
-        target = common_type(left.type, right.type)
+        target = dt.common_type(left.type, right.type)
         assert target is not None
-        return Call(name, (cast(left, target), cast(right, target)), INTERVAL)
+        return Call(name, (cast(left, target), cast(right, target)), dt.INTERVAL)
     return _add(name, (left, right))
 
 
 def _multiply(name: str, args: tuple[Expression, ...]) -> Expression:
     left, right = args[0], args[1]
-    if left.type.is_numeric and right.type == INTERVAL:
+    if left.type.is_numeric and right.type == dt.INTERVAL:
         left, right = right, left
-    if left.type == INTERVAL and right.type.is_numeric:
-        return Call(name, (left, right), INTERVAL)
+    if left.type == dt.INTERVAL and right.type.is_numeric:
+        return Call(name, (left, right), dt.INTERVAL)
     return _numeric(_product_type, name, (left, right))
 
 
 def _divide(name: str, args: tuple[Expression, ...]) -> Expression:
     left, right = args[0], args[1]
-    if left.type == INTERVAL and right.type.is_numeric:
-        return Call(name, (left, right), INTERVAL)
+    if left.type == dt.INTERVAL and right.type.is_numeric:
+        return Call(name, (left, right), dt.INTERVAL)
     left, right = numbers(name, (left, right))
-    if left.type.kind is Kind.DECIMAL:
+    if left.type.kind is dt.Kind.DECIMAL:
         return Call(name, (left, right), _quotient_type(left.type, right.type))
-    return Call(name, (cast(left, DOUBLE), cast(right, DOUBLE)), DOUBLE)
+    return Call(name, (cast(left, dt.DOUBLE), cast(right, dt.DOUBLE)), dt.DOUBLE)
 
 
 def _whole_quotient(name: str, args: tuple[Expression, ...]) -> Expression:
     left, right = args[0], args[1]
-    if left.type == INTERVAL and right.type == INTERVAL:
-        return Call(name, args, BIGINT)
-    if left.type.kind is Kind.NULL and right.type.kind is Kind.NULL:
-        left = cast(left, BIGINT)
+    if left.type == dt.INTERVAL and right.type == dt.INTERVAL:
+        return Call(name, args, dt.BIGINT)
+    if left.type.kind is dt.Kind.NULL and right.type.kind is dt.Kind.NULL:
+        left = cast(left, dt.BIGINT)
     left, right = numbers(name, (left, right))
     if left.type.is_fractional:
         mismatch(name, args, "integers, decimals or intervals")
-    if left.type.kind is not Kind.DECIMAL:
-        left, right = cast(left, BIGINT), cast(right, BIGINT)
-    return Call(name, (left, right), BIGINT)
+    if left.type.kind is not dt.Kind.DECIMAL:
+        left, right = cast(left, dt.BIGINT), cast(right, dt.BIGINT)
+    return Call(name, (left, right), dt.BIGINT)
 
 
 def _remainder(name: str, args: tuple[Expression, ...]) -> Expression:
@@ -185,13 +164,13 @@ def _remainder(name: str, args: tuple[Expression, ...]) -> Expression:
 
 def _negate(name: str, args: tuple[Expression, ...]) -> Expression:
     (arg,) = args
-    if not (arg.type.is_numeric or arg.type.kind in (Kind.INTERVAL, Kind.NULL)):
+    if not (arg.type.is_numeric or arg.type.kind in (dt.Kind.INTERVAL, dt.Kind.NULL)):
         mismatch(name, args, "a number or an interval")
-    arg = cast(arg, DOUBLE) if arg.type.kind is Kind.NULL else arg
+    arg = cast(arg, dt.DOUBLE) if arg.type.kind is dt.Kind.NULL else arg
     return Call(name, (arg,), arg.type)
 
 
-_binary = partial(Function, arity=(2, 2), can_fail=True)
+_binary = partial(fn.Function, arity=(2, 2), can_fail=True)
 
 FUNCTIONS = (
     _binary(
@@ -254,18 +233,20 @@ FUNCTIONS = (
         description="the remainder, not negative for a positive divisor",
         example="pmod(-7, 3) -> 2",
     ),
-    Function("neg", (1, 1), _negate, "the opposite", "-(5) -> -5", sql="-{0}", precedence=90, can_fail=True),
-    Function(
+    fn.Function(
+        "neg", (1, 1), _negate, "the opposite", "-(5) -> -5", sql="-{0}", precedence=90, can_fail=True
+    ),
+    fn.Function(
         "try_add", (2, 2), _add, "the sum, or NULL where it overflows", "try_add(2147483647, 1) -> NULL"
     ),
-    Function(
+    fn.Function(
         "try_subtract", (2, 2), _subtract, "the difference, or NULL", "try_subtract(-2147483648, 1) -> NULL"
     ),
-    Function(
+    fn.Function(
         "try_multiply", (2, 2), _multiply, "the product, or NULL", "try_multiply(2147483647, 2) -> NULL"
     ),
-    Function("try_divide", (2, 2), _divide, "the quotient, or NULL", "try_divide(1, 0) -> NULL"),
-    Function("try_mod", (2, 2), _remainder, "the remainder, or NULL", "try_mod(1, 0) -> NULL"),
+    fn.Function("try_divide", (2, 2), _divide, "the quotient, or NULL", "try_divide(1, 0) -> NULL"),
+    fn.Function("try_mod", (2, 2), _remainder, "the remainder, or NULL", "try_mod(1, 0) -> NULL"),
 )
 
 
@@ -275,29 +256,31 @@ FUNCTIONS = (
 
 
 def _bitwise(name: str, args: tuple[Expression, ...]) -> Expression:
-    left, right = accept(name, args, (INTEGER,))
-    target = common_type(left.type, right.type)
+    left, right = fn.accept(name, args, (fn.INTEGER,))
+    target = dt.common_type(left.type, right.type)
     assert target is not None
     return Call(name, (cast(left, target), cast(right, target)), target)
 
 
 def _shift(name: str, args: tuple[Expression, ...]) -> Expression:
-    value, distance = accept(name, args, (INTEGER, SHORT))
-    target = BIGINT if value.type == BIGINT else INT
+    value, distance = fn.accept(name, args, (fn.INTEGER, fn.SHORT))
+    target = dt.BIGINT if value.type == dt.BIGINT else dt.INT
     return Call(name, (cast(value, target), distance), target)
 
 
 BITS = (
-    Function("&", (2, 2), _bitwise, "bits set in both", "12 & 10 -> 8", sql="{0} & {1}", precedence=66),
-    Function(
+    fn.Function("&", (2, 2), _bitwise, "bits set in both", "12 & 10 -> 8", sql="{0} & {1}", precedence=66),
+    fn.Function(
         "^", (2, 2), _bitwise, "bits set in one of both", "12 ^ 10 -> 6", sql="{0} ^ {1}", precedence=64
     ),
-    Function(
+    fn.Function(
         "|", (2, 2), _bitwise, "bits set in one or both", "12 | 10 -> 14", sql="{0} | {1}", precedence=62
     ),
-    Function("~", (1, 1), returns(same, INTEGER), "all bits turned", "~5 -> -6", sql="~{0}", precedence=90),
-    Function("shiftleft", (2, 2), _shift, "bits moved up", "shiftleft(3, 2) -> 12", aliases=("<<",)),
-    Function(
+    fn.Function(
+        "~", (1, 1), fn.returns(fn.same, fn.INTEGER), "all bits turned", "~5 -> -6", sql="~{0}", precedence=90
+    ),
+    fn.Function("shiftleft", (2, 2), _shift, "bits moved up", "shiftleft(3, 2) -> 12", aliases=("<<",)),
+    fn.Function(
         "shiftright",
         (2, 2),
         _shift,
@@ -305,50 +288,52 @@ BITS = (
         "shiftright(-8, 1) -> -4",
         aliases=(">>",),
     ),
-    Function("bit_count", (1, 1), returns(INT, INTEGER), "how many bits are set", "bit_count(7) -> 3"),
+    fn.Function(
+        "bit_count", (1, 1), fn.returns(dt.INT, fn.INTEGER), "how many bits are set", "bit_count(7) -> 3"
+    ),
 )
 
 
 def _abs(name: str, args: tuple[Expression, ...]) -> Expression:
-    if args[0].type == INTERVAL:
-        return Call(name, args, INTERVAL)
-    (arg,) = accept(name, args, (NUMBER,))
+    if args[0].type == dt.INTERVAL:
+        return Call(name, args, dt.INTERVAL)
+    (arg,) = fn.accept(name, args, (fn.NUMBER,))
     return Call(name, (arg,), arg.type)
 
 
 def _whole(name: str, args: tuple[Expression, ...]) -> Expression:
     """CEIL and FLOOR: a decimal stays one, everything else becomes a BIGINT."""
-    (arg,) = accept(name, args, (NUMBER,))
-    if arg.type.kind is Kind.DECIMAL:
+    (arg,) = fn.accept(name, args, (fn.NUMBER,))
+    if arg.type.kind is dt.Kind.DECIMAL:
         return Call(name, (arg,), bounded(arg.type.precision - arg.type.scale + 1, 0))
-    return Call(name, (cast(arg, BIGINT if arg.type.is_integer else DOUBLE),), BIGINT)
+    return Call(name, (cast(arg, dt.BIGINT if arg.type.is_integer else dt.DOUBLE),), dt.BIGINT)
 
 
 def _round(name: str, args: tuple[Expression, ...]) -> Expression:
-    (value,) = accept(name, args[:1], (NUMBER,))
-    digits = accept(name, args[1:], (SHORT,))[0] if len(args) > 1 else Literal(0, INT)
-    scale = constant(name, digits, "the number of digits")
+    (value,) = fn.accept(name, args[:1], (fn.NUMBER,))
+    digits = fn.accept(name, args[1:], (fn.SHORT,))[0] if len(args) > 1 else Literal(0, dt.INT)
+    scale = fn.constant(name, digits, "the number of digits")
     if scale is None:
         mismatch(name, args, "a number of digits that is not NULL")
-    kind = _rounded_type(value.type, scale) if value.type.kind is Kind.DECIMAL else value.type
+    kind = _rounded_type(value.type, scale) if value.type.kind is dt.Kind.DECIMAL else value.type
     return Call(name, (value, digits), kind)
 
 
-def _rounded_type(kind: DataType, scale: int) -> DataType:
+def _rounded_type(kind: dt.DataType, scale: int) -> dt.DataType:
     whole = kind.precision - kind.scale + 1
     if scale < 0:
-        return DataType(Kind.DECIMAL, min(max(whole, -scale + 1), MAX_PRECISION), 0)
+        return dt.DataType(dt.Kind.DECIMAL, min(max(whole, -scale + 1), dt.MAX_PRECISION), 0)
     kept = min(kind.scale, scale)
-    return DataType(Kind.DECIMAL, min(whole + kept, MAX_PRECISION), kept)
+    return dt.DataType(dt.Kind.DECIMAL, min(whole + kept, dt.MAX_PRECISION), kept)
 
 
-_real = partial(plain, result=DOUBLE, params=(REAL,))
-_pair = partial(plain, result=DOUBLE, params=(REAL, REAL))
+_real = partial(fn.plain, result=dt.DOUBLE, params=(fn.REAL,))
+_pair = partial(fn.plain, result=dt.DOUBLE, params=(fn.REAL, fn.REAL))
 
 NUMERIC = (
-    Function("abs", (1, 1), _abs, "the size without the sign", "abs(-5) -> 5", can_fail=True),
+    fn.Function("abs", (1, 1), _abs, "the size without the sign", "abs(-5) -> 5", can_fail=True),
     _real("sign", description="-1, 0 or 1 as a DOUBLE", example="sign(-5) -> -1.0", aliases=("signum",)),
-    Function(
+    fn.Function(
         "ceil",
         (1, 1),
         _whole,
@@ -357,7 +342,7 @@ NUMERIC = (
         aliases=("ceiling",),
         can_fail=True,
     ),
-    Function(
+    fn.Function(
         "floor",
         (1, 1),
         _whole,
@@ -365,7 +350,7 @@ NUMERIC = (
         "floor(-1.5) -> -2",
         can_fail=True,
     ),
-    Function(
+    fn.Function(
         "round",
         (1, 2),
         _round,
@@ -373,7 +358,7 @@ NUMERIC = (
         "round(2.5) -> 3",
         can_fail=True,
     ),
-    Function(
+    fn.Function(
         "bround",
         (1, 2),
         _round,
@@ -386,10 +371,10 @@ NUMERIC = (
     _real("exp", description="e to that power", example="exp(0) -> 1.0"),
     _real("expm1", description="exp(x) - 1, exact near 0", example="expm1(0) -> 0.0"),
     _real("ln", description="the natural logarithm; NULL unless positive", example="ln(1) -> 0.0"),
-    Function(
+    fn.Function(
         "log",
         (1, 2),
-        returns(DOUBLE, REAL, REAL),
+        fn.returns(dt.DOUBLE, fn.REAL, fn.REAL),
         "the logarithm: `log(x)` natural, `log(b, x)` to base b; NULL unless positive",
         "log(2, 8) -> 3.0",
     ),
@@ -415,6 +400,6 @@ NUMERIC = (
     _real("tanh", description="the hyperbolic tangent", example="tanh(0) -> 0.0"),
     _real("degrees", description="radians as degrees", example="degrees(0) -> 0.0"),
     _real("radians", description="degrees as radians", example="radians(0) -> 0.0"),
-    Function("pi", (0, 0), returns(DOUBLE), "π", "round(pi(), 4) -> 3.1416"),
-    Function("e", (0, 0), returns(DOUBLE), "Euler's number", "round(e(), 4) -> 2.7183"),
+    fn.Function("pi", (0, 0), fn.returns(dt.DOUBLE), "π", "round(pi(), 4) -> 3.1416"),
+    fn.Function("e", (0, 0), fn.returns(dt.DOUBLE), "Euler's number", "round(e(), 4) -> 2.7183"),
 )

@@ -8,55 +8,49 @@ from __future__ import annotations
 
 from functools import partial
 
+from windrow.algebra import types as dt
 from windrow.algebra.expressions import Cast, Expression
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.functions.registry import Function, Rule
-from windrow.algebra.types import (
-    BIGINT,
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    SMALLINT,
-    STRING,
-    TIMESTAMP,
-    TINYINT,
-    DataType,
-    Kind,
-    decimal,
-)
 from windrow.errors import QueryError
 
 _NUMBERS = frozenset(
-    {Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.FLOAT, Kind.DOUBLE, Kind.DECIMAL},
+    {
+        dt.Kind.TINYINT,
+        dt.Kind.SMALLINT,
+        dt.Kind.INT,
+        dt.Kind.BIGINT,
+        dt.Kind.FLOAT,
+        dt.Kind.DOUBLE,
+        dt.Kind.DECIMAL,
+    },
 )
-_FROM_NUMBER = _NUMBERS | {Kind.BOOLEAN, Kind.TIMESTAMP}
-_TARGETS: dict[Kind, frozenset[Kind]] = {
+_FROM_NUMBER = _NUMBERS | {dt.Kind.BOOLEAN, dt.Kind.TIMESTAMP}
+_TARGETS: dict[dt.Kind, frozenset[dt.Kind]] = {
     **dict.fromkeys(_NUMBERS, _FROM_NUMBER),
-    Kind.BOOLEAN: _NUMBERS,
-    Kind.STRING: _NUMBERS | {Kind.BOOLEAN, Kind.BINARY, Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL},
-    Kind.BINARY: frozenset(),
-    Kind.DATE: frozenset({Kind.TIMESTAMP}),
-    Kind.TIMESTAMP: _NUMBERS | {Kind.DATE},
-    Kind.INTERVAL: frozenset(),
+    dt.Kind.BOOLEAN: _NUMBERS,
+    dt.Kind.STRING: _NUMBERS
+    | {dt.Kind.BOOLEAN, dt.Kind.BINARY, dt.Kind.DATE, dt.Kind.TIMESTAMP, dt.Kind.INTERVAL},
+    dt.Kind.BINARY: frozenset(),
+    dt.Kind.DATE: frozenset({dt.Kind.TIMESTAMP}),
+    dt.Kind.TIMESTAMP: _NUMBERS | {dt.Kind.DATE},
+    dt.Kind.INTERVAL: frozenset(),
 }
 
 
-def castable(source: DataType, target: DataType) -> bool:
+def castable(source: dt.DataType, target: dt.DataType) -> bool:
     """Whether CAST from one type to the other exists."""
-    if source == target or source.kind is Kind.NULL:
+    if source == target or source.kind is dt.Kind.NULL:
         return True
     targets = _TARGETS.get(source.kind)
-    return targets is not None and (target.kind in targets or target.kind in (Kind.STRING, source.kind))
+    return targets is not None and (target.kind in targets or target.kind in (dt.Kind.STRING, source.kind))
 
 
-def explicit_cast(arg: Expression, target: DataType, *, safe: bool = False) -> Expression:
+def explicit_cast(arg: Expression, target: dt.DataType, *, safe: bool = False) -> Expression:
     """CAST (or TRY_CAST) as a user writes it, refused where it does not exist.
 
     >>> from windrow.algebra.expressions import ColumnRef
-    >>> explicit_cast(ColumnRef("day", DATE), INT)
+    >>> explicit_cast(ColumnRef("day", dt.DATE), dt.INT)
     Traceback (most recent call last):
     windrow.errors.QueryError: a DATE cannot be cast to INT (unix_date counts days)
     """
@@ -66,22 +60,22 @@ def explicit_cast(arg: Expression, target: DataType, *, safe: bool = False) -> E
             code="bad-cast",
             hint=_OTHER_WAYS.get((arg.type.kind, target.is_numeric)),
         )
-    if arg.type.kind is Kind.NULL:
+    if arg.type.kind is dt.Kind.NULL:
         return cast(arg, target)
     return arg if arg.type == target else Cast(arg, target, safe)
 
 
 _OTHER_WAYS = {
-    (Kind.DATE, True): "unix_date counts days",
-    (Kind.INTERVAL, True): "EXTRACT(… FROM interval) or `interval div INTERVAL '1' SECOND` give numbers",
+    (dt.Kind.DATE, True): "unix_date counts days",
+    (dt.Kind.INTERVAL, True): "EXTRACT(… FROM interval) or `interval div INTERVAL '1' SECOND` give numbers",
 }
 
 
-def _with_article(kind: DataType) -> str:
+def _with_article(kind: dt.DataType) -> str:
     return f"{'an' if str(kind)[0] in 'AEIOU' else 'a'} {kind}"
 
 
-def _to(target: DataType) -> Rule:
+def _to(target: dt.DataType) -> Rule:
     return lambda name, args: explicit_cast(args[0], target)
 
 
@@ -91,18 +85,18 @@ FUNCTIONS = (
     *(
         _conversion(name=name, rule=_to(target), description=f"CAST(… AS {target})", example=example)
         for name, target, example in (
-            ("boolean", BOOLEAN, "boolean('yes') -> TRUE"),
-            ("tinyint", TINYINT, "tinyint(1) -> 1"),
-            ("smallint", SMALLINT, "smallint(1) -> 1"),
-            ("int", INT, "int(' 12 ') -> 12"),
-            ("bigint", BIGINT, "bigint(-1.9) -> -1"),
-            ("float", FLOAT, "float('0.5') -> 0.5"),
-            ("double", DOUBLE, "double('1e3') -> 1000.0"),
-            ("decimal", decimal(10, 0), "decimal(2.5) -> 3"),
-            ("string", STRING, "string(double(12345678)) -> '1.2345678E7'"),
-            ("binary", BINARY, "binary('a') -> X'61'"),
-            ("date", DATE, "date('2024-2-29') -> DATE '2024-02-29'"),
-            ("timestamp", TIMESTAMP, "timestamp('2024-02-29') -> TIMESTAMP '2024-02-29 00:00:00'"),
+            ("boolean", dt.BOOLEAN, "boolean('yes') -> TRUE"),
+            ("tinyint", dt.TINYINT, "tinyint(1) -> 1"),
+            ("smallint", dt.SMALLINT, "smallint(1) -> 1"),
+            ("int", dt.INT, "int(' 12 ') -> 12"),
+            ("bigint", dt.BIGINT, "bigint(-1.9) -> -1"),
+            ("float", dt.FLOAT, "float('0.5') -> 0.5"),
+            ("double", dt.DOUBLE, "double('1e3') -> 1000.0"),
+            ("decimal", dt.decimal(10, 0), "decimal(2.5) -> 3"),
+            ("string", dt.STRING, "string(double(12345678)) -> '1.2345678E7'"),
+            ("binary", dt.BINARY, "binary('a') -> X'61'"),
+            ("date", dt.DATE, "date('2024-2-29') -> DATE '2024-02-29'"),
+            ("timestamp", dt.TIMESTAMP, "timestamp('2024-02-29') -> TIMESTAMP '2024-02-29 00:00:00'"),
         )
     ),
 )

@@ -15,21 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from windrow.algebra import types as dt
 from windrow.algebra.expressions import ARITIES, Call, Expression, Literal
 from windrow.algebra.functions.coercion import cast, fits, mismatch
-from windrow.algebra.types import (
-    BIGINT,
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INT,
-    INTERVAL,
-    STRING,
-    TIMESTAMP,
-    DataType,
-    Kind,
-)
 from windrow.errors import QueryError, nearest
 
 Rule = Callable[[str, tuple[Expression, ...]], Expression]
@@ -105,7 +93,7 @@ def call(name: str, args: Sequence[Expression]) -> Expression:
 
     >>> from windrow.algebra.expressions import ColumnRef
     >>> from windrow.algebra.types import BIGINT, INT
-    >>> call("+", [ColumnRef("n", INT), ColumnRef("m", BIGINT)]).args[0]
+    >>> call("+", [ColumnRef("n", dt.INT), ColumnRef("m", dt.BIGINT)]).args[0]
     Cast(arg=ColumnRef(name='n', data_type=INT), data_type=BIGINT, safe=False)
     """
     function = lookup(name)
@@ -138,45 +126,47 @@ class Parameter:
     accept: Callable[[Expression], Expression | None]
 
 
-def _as(target: DataType, wanted: str) -> Parameter:
+def _as(target: dt.DataType, wanted: str) -> Parameter:
     return Parameter(wanted, lambda arg: cast(arg, target) if fits(arg, target) else None)
 
 
 def _day(arg: Expression) -> Expression | None:
-    if arg.type == TIMESTAMP:
-        return cast(arg, DATE)
-    return cast(arg, DATE) if fits(arg, DATE) else None
+    if arg.type == dt.TIMESTAMP:
+        return cast(arg, dt.DATE)
+    return cast(arg, dt.DATE) if fits(arg, dt.DATE) else None
 
 
 def _instant_only(arg: Expression) -> Expression | None:
-    return cast(arg, TIMESTAMP) if arg.type == TIMESTAMP or arg.type.kind is Kind.NULL else None
+    return cast(arg, dt.TIMESTAMP) if arg.type == dt.TIMESTAMP or arg.type.kind is dt.Kind.NULL else None
 
 
 def _bytes(arg: Expression) -> Expression | None:
-    return cast(arg, BINARY) if arg.type in (STRING, BINARY) or arg.type.kind is Kind.NULL else None
+    return (
+        cast(arg, dt.BINARY) if arg.type in (dt.STRING, dt.BINARY) or arg.type.kind is dt.Kind.NULL else None
+    )
 
 
 def _printable(arg: Expression) -> Expression | None:
     # Spark writes numbers, times and truth values as text when it joins texts, and so do we.
-    return None if arg.type.kind in (Kind.ARRAY, Kind.STRUCT, Kind.BINARY) else cast(arg, STRING)
+    return None if arg.type.kind in (dt.Kind.ARRAY, dt.Kind.STRUCT, dt.Kind.BINARY) else cast(arg, dt.STRING)
 
 
 def _number(arg: Expression) -> Expression | None:
-    return cast(arg, DOUBLE) if arg.type.kind is Kind.NULL else arg if arg.type.is_numeric else None
+    return cast(arg, dt.DOUBLE) if arg.type.kind is dt.Kind.NULL else arg if arg.type.is_numeric else None
 
 
 def _integer(arg: Expression) -> Expression | None:
-    return cast(arg, INT) if arg.type.kind is Kind.NULL else arg if arg.type.is_integer else None
+    return cast(arg, dt.INT) if arg.type.kind is dt.Kind.NULL else arg if arg.type.is_integer else None
 
 
-TEXT = _as(STRING, "text")
-SHORT = _as(INT, "an INT")
-LONG = _as(BIGINT, "a BIGINT")
-REAL = _as(DOUBLE, "a number")
-TRUTH = _as(BOOLEAN, "a BOOLEAN")
-INSTANT = _as(TIMESTAMP, "a TIMESTAMP")
+TEXT = _as(dt.STRING, "text")
+SHORT = _as(dt.INT, "an INT")
+LONG = _as(dt.BIGINT, "a BIGINT")
+REAL = _as(dt.DOUBLE, "a number")
+TRUTH = _as(dt.BOOLEAN, "a BOOLEAN")
+INSTANT = _as(dt.TIMESTAMP, "a TIMESTAMP")
 INSTANT_ONLY = Parameter("a TIMESTAMP", _instant_only)
-SPAN = _as(INTERVAL, "an INTERVAL")
+SPAN = _as(dt.INTERVAL, "an INTERVAL")
 DAY = Parameter("a DATE", _day)
 BYTES = Parameter("text or bytes", _bytes)
 PRINTABLE = Parameter("something with a text form", _printable)
@@ -197,24 +187,26 @@ def accept(name: str, args: tuple[Expression, ...], params: tuple[Parameter, ...
     return tuple(result)
 
 
-def returns(result: DataType | Callable[[tuple[Expression, ...]], DataType], *params: Parameter) -> Rule:
+def returns(
+    result: dt.DataType | Callable[[tuple[Expression, ...]], dt.DataType], *params: Parameter
+) -> Rule:
     """The rule of a function with one type per parameter."""
 
     def rule(name: str, args: tuple[Expression, ...]) -> Expression:
         accepted = accept(name, args, params)
-        return Call(name, accepted, result if isinstance(result, DataType) else result(accepted))
+        return Call(name, accepted, result if isinstance(result, dt.DataType) else result(accepted))
 
     return rule
 
 
-def same(args: tuple[Expression, ...]) -> DataType:
+def same(args: tuple[Expression, ...]) -> dt.DataType:
     """The result's type is that of the first argument."""
     return args[0].type
 
 
 def plain(
     name: str,
-    result: DataType | Callable[[tuple[Expression, ...]], DataType],
+    result: dt.DataType | Callable[[tuple[Expression, ...]], dt.DataType],
     params: tuple[Parameter, ...],
     description: str,
     example: str,

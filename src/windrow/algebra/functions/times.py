@@ -8,22 +8,8 @@ from __future__ import annotations
 from functools import partial
 
 from windrow.algebra.expressions import Call, Cast, Expression, Literal
+from windrow.algebra.functions import registry as fn
 from windrow.algebra.functions.coercion import cast, mismatch
-from windrow.algebra.functions.registry import (
-    DAY,
-    INSTANT,
-    INSTANT_ONLY,
-    LONG,
-    NUMBER,
-    SHORT,
-    SPAN,
-    Function,
-    Rule,
-    accept,
-    call,
-    constant,
-    plain,
-)
 from windrow.algebra.functions.time_patterns import compiled, reader
 from windrow.algebra.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TINYINT, DataType, Kind, decimal
 from windrow.errors import QueryError, nearest
@@ -40,7 +26,7 @@ _DATE_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK")
 
 
 def _unit(name: str, arg: Expression, allowed: tuple[str, ...]) -> Literal:
-    text = str(constant(name, arg, "the unit")).upper()
+    text = str(fn.constant(name, arg, "the unit")).upper()
     unit = UNITS.get(text)
     if unit not in allowed:
         raise QueryError(f"`{name}` knows no unit `{text}`", code="bad-unit", hint=nearest(text, allowed))
@@ -50,19 +36,19 @@ def _unit(name: str, arg: Expression, allowed: tuple[str, ...]) -> Literal:
 def _date_trunc(name: str, args: tuple[Expression, ...]) -> Expression:
     unit = _unit(name, args[0], tuple(UNITS.values()))
     places = tuple(_zone(name, arg) for arg in args[2:])
-    return Call(name, (unit, *accept(name, args[1:2], (INSTANT,)), *places), TIMESTAMP)
+    return Call(name, (unit, *fn.accept(name, args[1:2], (fn.INSTANT,)), *places), TIMESTAMP)
 
 
 def _zone(name: str, arg: Expression) -> Literal:
-    found = str(constant(name, arg, "the zone"))
+    found = str(fn.constant(name, arg, "the zone"))
     return Literal(zone(found).name, STRING)
 
 
 def _in_zone(name: str, args: tuple[Expression, ...]) -> Expression:
-    return Call(name, (*accept(name, args[:1], (INSTANT,)), _zone(name, args[1])), TIMESTAMP)
+    return Call(name, (*fn.accept(name, args[:1], (fn.INSTANT,)), _zone(name, args[1])), TIMESTAMP)
 
 
-def _by_pattern(target: DataType, safe: bool) -> Rule:
+def _by_pattern(target: DataType, safe: bool) -> fn.Rule:
     """Text read as a time: as it is cast, or by a pattern."""
 
     def rule(name: str, args: tuple[Expression, ...]) -> Expression:
@@ -73,7 +59,7 @@ def _by_pattern(target: DataType, safe: bool) -> Rule:
             return (
                 Cast(arg, target, safe=True) if safe and arg.type.kind is Kind.STRING else cast(arg, target)
             )
-        pattern = str(constant(name, rest[0], "the pattern"))
+        pattern = str(fn.constant(name, rest[0], "the pattern"))
         reader(pattern)
         read = "try_to_timestamp" if safe else "to_timestamp"
         return cast(Call(read, (arg, Literal(pattern, STRING)), TIMESTAMP), target)
@@ -82,24 +68,24 @@ def _by_pattern(target: DataType, safe: bool) -> Rule:
 
 
 def _date_format(name: str, args: tuple[Expression, ...]) -> Expression:
-    pattern = constant(name, args[1], "the pattern")
+    pattern = fn.constant(name, args[1], "the pattern")
     compiled(str(pattern))
-    return Call(name, (*accept(name, args[:1], (INSTANT,)), Literal(str(pattern), STRING)), STRING)
+    return Call(name, (*fn.accept(name, args[:1], (fn.INSTANT,)), Literal(str(pattern), STRING)), STRING)
 
 
 def _trunc(name: str, args: tuple[Expression, ...]) -> Expression:
-    return Call(name, (*accept(name, args[:1], (DAY,)), _unit(name, args[1], _DATE_UNITS)), DATE)
+    return Call(name, (*fn.accept(name, args[:1], (fn.DAY,)), _unit(name, args[1], _DATE_UNITS)), DATE)
 
 
 def _timestamp_seconds(name: str, args: tuple[Expression, ...]) -> Expression:
-    (arg,) = accept(name, args, (NUMBER,))
+    (arg,) = fn.accept(name, args, (fn.NUMBER,))
     return Call(name, (arg,), TIMESTAMP)
 
 
-_field = partial(plain, result=INT, params=(DAY,))
-_clock = partial(plain, result=INT, params=(INSTANT,))
-_moved = partial(plain, result=DATE, params=(DAY, SHORT))
-_since = partial(plain, result=BIGINT, params=(INSTANT_ONLY,))
+_field = partial(fn.plain, result=INT, params=(fn.DAY,))
+_clock = partial(fn.plain, result=INT, params=(fn.INSTANT,))
+_moved = partial(fn.plain, result=DATE, params=(fn.DAY, fn.SHORT))
+_since = partial(fn.plain, result=BIGINT, params=(fn.INSTANT_ONLY,))
 _SAMPLE = "TIMESTAMP '2024-02-29 13:14:15.5'"
 
 FUNCTIONS = (
@@ -129,15 +115,15 @@ FUNCTIONS = (
     _clock("hour", description="the hour of the day", example=f"hour({_SAMPLE}) -> 13"),
     _clock("minute", description="the minute of the hour", example=f"minute({_SAMPLE}) -> 14"),
     _clock("second", description="the whole second of the minute", example=f"second({_SAMPLE}) -> 15"),
-    plain(
+    fn.plain(
         "exact_second",
         decimal(8, 6),
-        (INSTANT,),
+        (fn.INSTANT,),
         "the second of the minute with its fraction",
         f"EXTRACT(SECOND FROM {_SAMPLE}) -> 15.5",
         sql="EXTRACT(SECOND FROM {0})",
     ),
-    Function(
+    fn.Function(
         "date_trunc",
         (2, 3),
         _date_trunc,
@@ -145,21 +131,21 @@ FUNCTIONS = (
         f"date_trunc('HOUR', {_SAMPLE}) -> TIMESTAMP '2024-02-29 13:00:00'",
         can_fail=True,
     ),
-    Function(
+    fn.Function(
         "date_format",
         (2, 2),
         _date_format,
         "a time as text, by a pattern",
         f"date_format({_SAMPLE}, 'yyyy-MM-dd HH:mm') -> '2024-02-29 13:14'",
     ),
-    Function(
+    fn.Function(
         "trunc",
         (2, 2),
         _trunc,
         "the first day of the YEAR, QUARTER, MONTH or WEEK it lies in",
         "trunc(DATE '2024-02-29', 'WEEK') -> DATE '2024-02-26'",
     ),
-    Function(
+    fn.Function(
         "to_date",
         (1, 2),
         _by_pattern(DATE, safe=False),
@@ -167,7 +153,7 @@ FUNCTIONS = (
         "to_date('29.2.2024', 'd.M.yyyy') -> DATE '2024-02-29'",
         can_fail=True,
     ),
-    Function(
+    fn.Function(
         "to_timestamp",
         (1, 2),
         _by_pattern(TIMESTAMP, safe=False),
@@ -176,14 +162,14 @@ FUNCTIONS = (
         can_fail=True,
         try_form="try_to_timestamp",
     ),
-    Function(
+    fn.Function(
         "try_to_timestamp",
         (1, 2),
         _by_pattern(TIMESTAMP, safe=True),
         "text as a TIMESTAMP, NULL where it is none",
         "try_to_timestamp('soon', 'dd.MM.yyyy') -> NULL",
     ),
-    Function(
+    fn.Function(
         "from_utc_timestamp",
         (2, 2),
         _in_zone,
@@ -192,7 +178,7 @@ FUNCTIONS = (
         aliases=("at_timezone",),
         can_fail=True,
     ),
-    Function(
+    fn.Function(
         "to_utc_timestamp",
         (2, 2),
         _in_zone,
@@ -215,34 +201,34 @@ FUNCTIONS = (
         example="add_months(DATE '2024-01-31', 1) -> DATE '2024-02-29'",
         can_fail=True,
     ),
-    plain(
+    fn.plain(
         "datediff",
         INT,
-        (DAY, DAY),
+        (fn.DAY, fn.DAY),
         "the days from the second to the first",
         "datediff(DATE '2024-03-01', DATE '2024-02-28') -> 2",
         aliases=("date_diff",),
     ),
-    plain(
+    fn.plain(
         "last_day",
         DATE,
-        (DAY,),
+        (fn.DAY,),
         "the last day of its month",
         "last_day(DATE '2024-02-01') -> DATE '2024-02-29'",
     ),
-    plain(
+    fn.plain(
         "make_date",
         DATE,
-        (SHORT, SHORT, SHORT),
+        (fn.SHORT, fn.SHORT, fn.SHORT),
         "the DATE of a year, month and day",
         "make_date(2024, 2, 29) -> DATE '2024-02-29'",
         can_fail=True,
     ),
-    plain("unix_date", INT, (DAY,), "days since 1970-01-01", "unix_date(DATE '1970-01-02') -> 1"),
-    plain(
+    fn.plain("unix_date", INT, (fn.DAY,), "days since 1970-01-01", "unix_date(DATE '1970-01-02') -> 1"),
+    fn.plain(
         "date_from_unix_date",
         DATE,
-        (SHORT,),
+        (fn.SHORT,),
         "a day counted from 1970-01-01",
         "date_from_unix_date(1) -> DATE '1970-01-02'",
     ),
@@ -261,7 +247,7 @@ FUNCTIONS = (
         description="microseconds since 1970",
         example="unix_micros(TIMESTAMP '1970-01-01 00:00:01') -> 1000000",
     ),
-    Function(
+    fn.Function(
         "timestamp_seconds",
         (1, 1),
         _timestamp_seconds,
@@ -269,25 +255,25 @@ FUNCTIONS = (
         "timestamp_seconds(1.5) -> TIMESTAMP '1970-01-01 00:00:01.5'",
         can_fail=True,
     ),
-    plain(
+    fn.plain(
         "timestamp_millis",
         TIMESTAMP,
-        (LONG,),
+        (fn.LONG,),
         "the time so many milliseconds after 1970 began",
         "timestamp_millis(1500) -> TIMESTAMP '1970-01-01 00:00:01.5'",
         can_fail=True,
     ),
-    plain(
+    fn.plain(
         "timestamp_micros",
         TIMESTAMP,
-        (LONG,),
+        (fn.LONG,),
         "the time so many microseconds after 1970 began",
         "timestamp_micros(1500000) -> TIMESTAMP '1970-01-01 00:00:01.5'",
     ),
-    plain(
+    fn.plain(
         "from_unixtime",
         STRING,
-        (LONG,),
+        (fn.LONG,),
         "seconds since 1970 as text",
         "from_unixtime(60) -> '1970-01-01 00:01:00'",
     ),
@@ -324,7 +310,7 @@ _INTERVAL_FIELDS = {
 
 
 def _extract(name: str, args: tuple[Expression, ...]) -> Expression:
-    field = str(constant(name, args[0], "the field")).upper()
+    field = str(fn.constant(name, args[0], "the field")).upper()
     function = _FIELDS.get(field)
     if args[1].type.kind is Kind.INTERVAL and function is not None:
         function = _INTERVAL_FIELDS.get(function)
@@ -334,16 +320,16 @@ def _extract(name: str, args: tuple[Expression, ...]) -> Expression:
             code="bad-unit",
             hint=nearest(field, _FIELDS),
         )
-    found = call(function, args[1:])
+    found = fn.call(function, args[1:])
     # ISO days count from Monday = 1, WEEKDAY counts from 0.
     return Call("+", (found, Literal(1, INT)), INT) if function == "weekday" else found
 
 
-_part = partial(plain, params=(SPAN,))
+_part = partial(fn.plain, params=(fn.SPAN,))
 _INSTANT = "INTERVAL '1 02:03:04.5' DAY TO SECOND"
 
 EXTRACTION = (
-    Function(
+    fn.Function(
         "extract",
         (2, 2),
         _extract,

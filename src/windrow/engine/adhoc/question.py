@@ -14,34 +14,11 @@ import polars as pl
 
 from windrow.algebra.catalog import Stream, Table, TableKind
 from windrow.algebra.plan import Window
-from windrow.engine.adhoc.access_paths import (
-    AccessPath,
-    Present,
-    WantedRows,
-    cheapest,
-    columns_read,
-    kept_sub_windows,
-    last_answer,
-    not_kept,
-    present_of,
-    same_query,
-    texts_of,
-    way_to_answer,
-)
+from windrow.engine.adhoc import access_paths, synopsis_fit
 from windrow.engine.adhoc.from_archives import from_archive, predicate_on
 from windrow.engine.adhoc.from_synopses import FromSynopses, in_row_order, relation, shelves_of
 from windrow.engine.adhoc.needs import Needs, members, needs_of
 from windrow.engine.adhoc.snapshot import END, snapshot_of
-from windrow.engine.adhoc.synopsis_fit import (
-    AttributeRange,
-    Fit,
-    Found,
-    NearMiss,
-    SynopsisRequest,
-    asked_of,
-    earlier,
-    fit,
-)
 from windrow.engine.history import read_changes
 from windrow.engine.output.outbox import published, rows_schema
 from windrow.engine.records import StreamRecord
@@ -57,7 +34,6 @@ from windrow.windows.domain import INFINITY, Instant
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.engine.adhoc.access_paths import Columns, SubWindow
     from windrow.engine.adhoc.from_synopses import Standing, SynopsisShelf
     from windrow.engine.archives.manager import Archiving
     from windrow.language.catalog import StandingQuery
@@ -65,7 +41,7 @@ if TYPE_CHECKING:
 
 
 #: in the order in which they are preferred where they cost the same
-WAYS = (kept_sub_windows, from_archive)
+WAYS = (access_paths.kept_sub_windows, from_archive)
 
 
 @dataclass(frozen=True)
@@ -92,18 +68,18 @@ class Question:
         self.once, self.queries, self.log, self.archives = once, queries, log, archives
         self.standing, self.level = standing, level
         self.snapshot = snapshot_of(once.plan)
-        self.texts = texts_of(once.plan)
+        self.texts = access_paths.texts_of(once.plan)
         self._newest: Situation | None = None
 
     @cached_property
-    def asked(self) -> SynopsisRequest | None:
+    def asked(self) -> synopsis_fit.SynopsisRequest | None:
         """What it asks of synopses; None if they are not for its like."""
-        return asked_of(self.once.plan)
+        return synopsis_fit.asked_of(self.once.plan)
 
     @cached_property
-    def columns(self) -> Mapping[str, Columns]:
+    def columns(self) -> Mapping[str, access_paths.Columns]:
         """Of streams that are not read as a whole, the columns that are."""
-        return columns_read(self.snapshot)
+        return access_paths.columns_read(self.snapshot)
 
     def at(self, manifest: Manifest) -> Situation:
         """The question at a commit."""
@@ -142,7 +118,7 @@ class Situation:
     @cached_property
     def same_as(self) -> str | None:
         """A standing query whose last answer is what is asked for."""
-        name = same_query(self.manifest, self.question.queries, self.question.texts)
+        name = access_paths.same_query(self.manifest, self.question.queries, self.question.texts)
         if name is None or any(record.known.per is not None for record in self.streams.values()):
             return None
         return name if self.question.queries[name].max_gap is None and not self._has_ended else None
@@ -152,25 +128,27 @@ class Situation:
         return all(record.known.sealed for record in self.streams.values())
 
     @cached_property
-    def present(self) -> Present | None:
+    def present(self) -> access_paths.Present | None:
         """Which instant is now."""
         if not self.streams:
-            return Present(END, END - 1, END - 1)
+            return access_paths.Present(END, END - 1, END - 1)
         tables = self.question.snapshot.tables
         held = [_held(self.manifest, name) for name in tables]
-        return present_of(self.question.snapshot.asked, self.streams, held)
+        return access_paths.present_of(self.question.snapshot.asked, self.streams, held)
 
     @cached_property
-    def ways(self) -> dict[str, AccessPath]:
+    def ways(self) -> dict[str, access_paths.AccessPath]:
         """For each leaf of the plan, or each stream, where its rows come from."""
         if self.same_as is not None:
-            return {self.same_as: way_to_answer(self.manifest, self.question.log.store, self.same_as)}
+            return {
+                self.same_as: access_paths.way_to_answer(self.manifest, self.question.log.store, self.same_as)
+            }
         if self.synopses is not None:
             return {"": self.synopses.way}
         found, missing = self._rows_at
         if missing is not None:
-            near = self._fit if isinstance(self._fit, NearMiss) else None
-            raise not_kept(*missing, near)
+            near = self._fit if isinstance(self._fit, synopsis_fit.NearMiss) else None
+            raise access_paths.not_kept(*missing, near)
         return found
 
     @cached_property
@@ -178,52 +156,58 @@ class Situation:
         """Synopses that have the answer. Where neither they nor rows have it as of now, those of a state
         before will do, if that is what was asked for."""
         found = self._fit
-        if isinstance(found, NearMiss) and self.question.level == WINDOW and self._rows_at[1] is not None:
+        if (
+            isinstance(found, synopsis_fit.NearMiss)
+            and self.question.level == WINDOW
+            and self._rows_at[1] is not None
+        ):
             found = self._earlier
-        if self.question.asked is None or not isinstance(found, Fit):
+        if self.question.asked is None or not isinstance(found, synopsis_fit.Fit):
             return None
         return FromSynopses(self.question.asked, found, self.manifest, self.question.log.store)
 
     @cached_property
-    def _fit(self) -> Found:
+    def _fit(self) -> synopsis_fit.Found:
         if self.present is None or len(self._needs) != 1 or not self.question.snapshot.is_at_once:
             return None
         stream, span = self._span
         shelves = self._shelves(stream)
         asked = self.question.asked if shelves else None
-        return None if asked is None else fit(asked, shelves, self.streams[stream], span)
+        return None if asked is None else synopsis_fit.fit(asked, shelves, self.streams[stream], span)
 
     @property
-    def _earlier(self) -> Fit | None:
+    def _earlier(self) -> synopsis_fit.Fit | None:
         asked, (stream, span) = self.question.asked, self._span
         assert asked is not None
-        return earlier(asked, self._shelves(stream), self.streams[stream], span)
+        return synopsis_fit.earlier(asked, self._shelves(stream), self.streams[stream], span)
 
     def _shelves(self, stream: str) -> list[SynopsisShelf]:
         standing = self.question.standing
         return [] if standing is None else shelves_of(self.manifest, stream, standing)
 
     @property
-    def _span(self) -> tuple[str, AttributeRange]:
+    def _span(self) -> tuple[str, synopsis_fit.AttributeRange]:
         ((stream, needs, _),) = self._needs.values()
         begin = -END if needs.begin == -INFINITY else int(needs.begin)
-        return stream, AttributeRange(begin, int(needs.end) + 1)
+        return stream, synopsis_fit.AttributeRange(begin, int(needs.end) + 1)
 
     @cached_property
-    def _rows_at(self) -> tuple[dict[str, AccessPath], tuple[WantedRows, Window] | None]:
+    def _rows_at(
+        self,
+    ) -> tuple[dict[str, access_paths.AccessPath], tuple[access_paths.WantedRows, Window] | None]:
         """Where rows come from, and of what there are none."""
         question = self.question
         found = {
-            name: way_to_answer(self.manifest, question.log.store, query)
+            name: access_paths.way_to_answer(self.manifest, question.log.store, query)
             for name, query in question.once.answers.items()
         }
         for name, (stream, needs, window) in self._needs.items():
-            wanted = WantedRows(self.streams[stream], needs, self.manifest, question.log.store)
+            wanted = access_paths.WantedRows(self.streams[stream], needs, self.manifest, question.log.store)
             if question.snapshot.is_at_once:
                 known = predicate_on(window, question.snapshot.asked)
                 wanted = replace(wanted, window=window, predicate=known, archives=question.archives)
                 wanted = replace(wanted, columns=question.columns.get(stream))
-            way = cheapest(wanted, WAYS)
+            way = access_paths.cheapest(wanted, WAYS)
             if way is None:
                 return found, (wanted, window)
             found[name] = way
@@ -232,7 +216,7 @@ class Situation:
     @cached_property
     def _needs(self) -> dict[str, tuple[str, Needs, Window]]:
         """What is needed of which stream, by the name the plan has for its rows."""
-        present = self.present or Present(0, 0, 0)
+        present = self.present or access_paths.Present(0, 0, 0)
         at, snapshot = present.at, self.question.snapshot
         windows = [node for node in snapshot.asked.walk() if isinstance(node, Window)]
         found: dict[str, tuple[str, Needs, Window]] = {}
@@ -250,7 +234,7 @@ class Situation:
         return found
 
     @property
-    def parts(self) -> list[SubWindow]:
+    def parts(self) -> list[access_paths.SubWindow]:
         """All that has to be read, each once."""
         return list({part.name: part for way in self.ways.values() for part in way.parts}.values())
 
@@ -282,20 +266,22 @@ class Situation:
         """What a standing query has said already."""
         found = [frames[part.name] for part in self.ways[query].parts]
         standing = self.question.queries[query]
-        rows = last_answer(standing, self.streams, found, answers_of(standing))
+        rows = access_paths.last_answer(standing, self.streams, found, answers_of(standing))
         names = dict(zip(rows.columns[1:], standing.plan.schema.names, strict=False))
         shown = None if self.present is None else self.present.shown
         return Answer(self.manifest.number, shown, rows.drop("at", "#arrival_ts").rename(names))
 
     def _from_synopses(
-        self, found: FromSynopses, present: Present, frames: Mapping[str, pl.DataFrame]
+        self, found: FromSynopses, present: access_paths.Present, frames: Mapping[str, pl.DataFrame]
     ) -> Answer:
         """What the states of a ledger say; of a window before this one, if need be."""
         shown = present.shown if found.fit.span == self._span[1] else found.fit.span.end - 1
         names = list(self.question.snapshot.plan.schema.names)
         return Answer(self.manifest.number, shown, found.rows(frames).select(names))
 
-    def _rows(self, frames: Mapping[str, pl.DataFrame], present: Present) -> dict[str, pl.DataFrame]:
+    def _rows(
+        self, frames: Mapping[str, pl.DataFrame], present: access_paths.Present
+    ) -> dict[str, pl.DataFrame]:
         snapshot, once = self.question.snapshot, self.question.once
         found: dict[str, pl.DataFrame] = {}
         named = (
@@ -320,7 +306,7 @@ class Situation:
         standing = self.question.queries[query]
         below = {s.name: self.record(s) for leaf in standing.plan.leaves for s in leaf.streams}
         found = [frames[part.name] for part in self.ways[stream.name].parts]
-        return last_answer(standing, below, found, stream)
+        return access_paths.last_answer(standing, below, found, stream)
 
     def _shown(self, rows: Mapping[str, pl.DataFrame]) -> int | None:
         """Of answers alone: what they are about."""
@@ -354,7 +340,7 @@ def _reach(windows: list[Window]) -> Instant:
     return sum(window.spec.reach_back for window in windows)
 
 
-def _described(way: AccessPath) -> str:
+def _described(way: access_paths.AccessPath) -> str:
     if way.tells_size:
         return way.what
     count = len(way.parts)

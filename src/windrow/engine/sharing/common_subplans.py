@@ -34,17 +34,8 @@ from windrow.execution.relational import Host
 from windrow.kernels.relational.common_subplans import Parts, SubplanView
 from windrow.kernels.relational.durable_names import kind_of
 from windrow.kernels.relational.state_transfer import why_not_joined
-from windrow.optimizer.common_subplans import (
-    Trunk,
-    can_meet_more,
-    can_shorten,
-    chain_of,
-    clustered,
-    common_trunk,
-    likeness,
-    ranges_of,
-    trunk_of,
-)
+from windrow.optimizer import common_subplans as subplans
+from windrow.optimizer.common_subplans import likeness
 from windrow.optimizer.movability import can_ever_fail
 from windrow.optimizer.trees import expressions_of
 from windrow.physical.units import GeneralUnit, UnionUnit
@@ -101,7 +92,9 @@ class Beginner:
         found: list[tuple[bool, Hashable]] = []
         if not _may_fail(self.plan):
             found.append((False, (self.bounds, unslid(self.plan))))
-        if can_meet_more(self.plan) and not any(isinstance(node, Limit) for node in self.plan.walk()):
+        if subplans.can_meet_more(self.plan) and not any(
+            isinstance(node, Limit) for node in self.plan.walk()
+        ):
             often = moving_on(self.plan, SlideGrid(1))
             found.append((True, (self.bounds, likeness(often, shortens=self.shortens))))
         return found
@@ -143,7 +136,7 @@ def _followed(
 
 def _cut(each: Beginner, grid: SlideGrid) -> Hashable:
     """Where the windows of a join begin, seen from their ends."""
-    return tuple(length % grid.period for length in ranges_of(trunk_of(each.plan)) or ())
+    return tuple(length % grid.period for length in subplans.ranges_of(subplans.trunk_of(each.plan)) or ())
 
 
 def _may_fail(plan: Emit) -> bool:
@@ -161,7 +154,7 @@ class Membership:
 
     team: Team
     #: the form of its trunk; None: as the query has it by itself
-    trunk: Trunk | None = None
+    trunk: subplans.Trunk | None = None
     #: when its windows move, if that is when those of another query do; None: as the query says
     pace: Pace | None = None
 
@@ -184,7 +177,7 @@ class Membership:
         if stored["trunk"] is None:
             return cls(team, None, pace)
         columns, ranges = stored["trunk"]
-        trunk = Trunk(tuple(map(tuple, columns)), None if ranges is None else tuple(ranges))
+        trunk = subplans.Trunk(tuple(map(tuple, columns)), None if ranges is None else tuple(ranges))
         return cls(team, trunk, pace)
 
     @property
@@ -240,7 +233,7 @@ def _teamed(members: Iterable[_Member], commit: int) -> dict[str, Membership | N
         for member in same:
             trunks.setdefault(member.likeness, []).append(member)
         for alike in trunks.values() if len(same) > 1 else ():
-            for near in clustered([member.plan for member in alike]):
+            for near in subplans.clustered([member.plan for member in alike]):
                 found |= _team(name, [alike[place] for place in near])
         if len(same) == 1 and same[0].pace is not None:
             found[same[0].alone.name] = None
@@ -259,14 +252,14 @@ def admission(late: QueryRecord, host: QueryRecord) -> tuple[Membership, Members
         return None
     unit = general_unit(host.bundle)
     emit, place = unit.program.emit, _place_of_trunk(unit)
-    if place is None or not can_meet_more(plan) or why_not_joined(unit.program, place) is not None:
+    if place is None or not subplans.can_meet_more(plan) or why_not_joined(unit.program, place) is not None:
         return None
     known = host.member or Membership(Team(f"{RESERVED}rows of {host.id}"))
     names = dict(known.team.parts)
     around = Parts(names).part_of(place)
     alone = replace(late.bundle, plan=packed(plan), team=None)
     alike = {likeness(each, shortens=_shortens(general_unit(alone))) for each in (plan, emit)}
-    if around not in (None, place) or len(alike) > 1 or not (trunk := Trunk.of(emit)).serves(plan):
+    if around not in (None, place) or len(alike) > 1 or not (trunk := subplans.Trunk.of(emit)).serves(plan):
         return None
     name = names.setdefault(place, f"{RESERVED}part {place} of {host.id}")
     mine = Membership(Team(known.team.name), trunk)
@@ -283,7 +276,7 @@ def admission(late: QueryRecord, host: QueryRecord) -> tuple[Membership, Members
 
 
 def _place_of_trunk(unit: GeneralUnit) -> str | None:
-    operator = unit.program.builder.built.get(id(trunk_of(unit.program.emit)))
+    operator = unit.program.builder.built.get(id(subplans.trunk_of(unit.program.emit)))
     return next((path for path, each in unit.program.operators() if each is operator), None)
 
 
@@ -326,7 +319,7 @@ class _Member:
         """What its trunk must have in common with others."""
         return likeness(self.plan, shortens=self.shortens)
 
-    def view(self, trunk: Trunk | None) -> SubplanView:
+    def view(self, trunk: subplans.Trunk | None) -> SubplanView:
         """How it sees a trunk."""
         sampled = None if self.pace is None else self.pace.sampled
         sooner = () if trunk is None else trunk.sooner(self.plan)
@@ -338,7 +331,7 @@ def _team(name: str, members: list[_Member]) -> dict[str, Membership | None]:
     if len(members) == 1:
         (only,) = members
         return {only.alone.name: Membership(Team(f"{RESERVED}rows of {name}")) if only.pace is None else None}
-    trunk = common_trunk([member.plan for member in members])
+    trunk = subplans.common_trunk([member.plan for member in members])
     built: dict[str, list[_Member]] = {}
     chains: dict[str, dict[str, str]] = {}
     for member in members:
@@ -361,7 +354,7 @@ def _place(
     member: _Member,
     chain: Mapping[str, str],
     users: Mapping[str, list[_Member]],
-    trunk: Trunk | None,
+    trunk: subplans.Trunk | None,
 ) -> Membership | None:
     """Where a member is in its team; None if it is at the pace of another one and has not in common with it
     what it should: the trunk, if it samples that itself, else everything."""
@@ -402,11 +395,11 @@ def _chain(unit: GeneralUnit, view: SubplanView) -> dict[str, str]:
     """
     builder, places = unit.program.builder, {id(each): path for path, each in unit.program.operators()}
     emit, found = unit.program.emit, dict[str, str]()
-    for node in chain_of(emit):
+    for node in subplans.chain_of(emit):
         place = places.get(id(builder.built.get(id(node))))
         if place is not None:
             told = [id(each) in builder.telling for each in node.walk()]
-            seen = SubplanView() if node is trunk_of(emit) else view
+            seen = SubplanView() if node is subplans.trunk_of(emit) else view
             built = _built(builder.built[id(node)])
             found[place] = _digest(canonical_text([node, told, built, _seen_as(seen)]))
     return found
@@ -460,7 +453,7 @@ def _moves(window: Window) -> WindowSpec:
 def _shortens(unit: GeneralUnit) -> bool:
     """Whether a query can take its rows from a join over longer windows, which must say when they end."""
     emit = unit.program.emit
-    return can_shorten(emit) and id(trunk_of(emit)) not in unit.program.builder.telling
+    return subplans.can_shorten(emit) and id(subplans.trunk_of(emit)) not in unit.program.builder.telling
 
 
 def _seen(window: Window, origin: Plan) -> tuple[str, str] | None:

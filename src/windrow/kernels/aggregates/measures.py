@@ -33,19 +33,7 @@ from windrow.algebra.aggregates.user import MergedAggregate
 from windrow.algebra.aggregates.variance import VarPop
 from windrow.algebra.expressions import TRUE, Expression
 from windrow.errors import QueryError
-from windrow.kernels.aggregates.partials import (
-    Bits,
-    Chosen,
-    CountPartial,
-    Edge,
-    ExactTotal,
-    Extreme,
-    FloatMoments,
-    FloatTotal,
-    LiftedRows,
-    Paired,
-    Partial,
-)
+from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.user_states import UserState
 from windrow.kernels.aggregates.value_tables import Cells, Listed, OrderedRows, cells_of
 from windrow.kernels.columnar.columns import without_negative_zero
@@ -101,7 +89,7 @@ def marks(last: Ints, gone: Ints, most: int) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True)
-class WavePartial(Partial):
+class WavePartial(partials.Partial):
     """A count or sum that is estimated: of each row whether it counts, and its units."""
 
     most: int
@@ -112,7 +100,7 @@ class WavePartial(Partial):
         """Of the two columns of single rows; rows are kept, not combined."""
         return TOTAL, TOTAL
 
-    def lift(self, rows: LiftedRows) -> list[pl.Series]:
+    def lift(self, rows: partials.LiftedRows) -> list[pl.Series]:
         counted = rows.counted
         units = counted.cast(pl.Int64)
         if not self.counts:
@@ -127,7 +115,7 @@ class WavePartial(Partial):
 
 
 @singledispatch
-def partial_of(aggregate: AggregateFunction, label: str) -> Partial:
+def partial_of(aggregate: AggregateFunction, label: str) -> partials.Partial:
     """The partial of an aggregate that is bound to its types.
 
     >>> from windrow.algebra.aggregates import make
@@ -139,54 +127,58 @@ def partial_of(aggregate: AggregateFunction, label: str) -> Partial:
 
 
 @partial_of.register
-def _(aggregate: Waved, label: str) -> Partial:
+def _(aggregate: Waved, label: str) -> partials.Partial:
     return WavePartial(label, aggregate.marks, isinstance(aggregate, ApproxCount))
 
 
 @partial_of.register
-def _(aggregate: Count, label: str) -> Partial:
-    return CountPartial(label)
+def _(aggregate: Count, label: str) -> partials.Partial:
+    return partials.CountPartial(label)
 
 
 @partial_of.register
-def _(aggregate: Sum, label: str) -> Partial:
-    return ExactTotal(label, _only(aggregate)) if aggregate.invertible else FloatTotal(label)
+def _(aggregate: Sum, label: str) -> partials.Partial:
+    return (
+        partials.ExactTotal(label, _only(aggregate)) if aggregate.invertible else partials.FloatTotal(label)
+    )
 
 
 @partial_of.register
-def _(aggregate: VarPop, label: str) -> Partial:
+def _(aggregate: VarPop, label: str) -> partials.Partial:
     exact = aggregate.invertible
-    return ExactTotal(label, _only(aggregate), squared=True) if exact else FloatMoments(label)
+    return (
+        partials.ExactTotal(label, _only(aggregate), squared=True) if exact else partials.FloatMoments(label)
+    )
 
 
 @partial_of.register
-def _(aggregate: Min, label: str) -> Partial:
-    return Extreme(label, isinstance(aggregate, Max))
+def _(aggregate: Min, label: str) -> partials.Partial:
+    return partials.Extreme(label, isinstance(aggregate, Max))
 
 
 @partial_of.register
-def _(aggregate: MergedAggregate, label: str) -> Partial:
+def _(aggregate: MergedAggregate, label: str) -> partials.Partial:
     return UserState(label, aggregate.definition, aggregate.types or ())
 
 
 @partial_of.register
-def _(aggregate: First, label: str) -> Partial:
-    return Edge(label, isinstance(aggregate, Last))
+def _(aggregate: First, label: str) -> partials.Partial:
+    return partials.Edge(label, isinstance(aggregate, Last))
 
 
 @partial_of.register
-def _(aggregate: BitOr, label: str) -> Partial:
-    return Bits(label, aggregate.name)
+def _(aggregate: BitOr, label: str) -> partials.Partial:
+    return partials.Bits(label, aggregate.name)
 
 
 @partial_of.register
-def _(aggregate: MinBy, label: str) -> Partial:
-    return Chosen(label, isinstance(aggregate, MaxBy))
+def _(aggregate: MinBy, label: str) -> partials.Partial:
+    return partials.Chosen(label, isinstance(aggregate, MaxBy))
 
 
 @partial_of.register
-def _(aggregate: CovarPop, label: str) -> Partial:
-    return Paired(label)
+def _(aggregate: CovarPop, label: str) -> partials.Partial:
+    return partials.Paired(label)
 
 
 def _only(aggregate: AggregateFunction) -> DataType:
@@ -208,14 +200,14 @@ class Argument:
 
     def rows(
         self, frame: pl.DataFrame, order: pl.DataFrame, sub_windows: pl.Series | None = None
-    ) -> LiftedRows:
+    ) -> partials.LiftedRows:
         """Its values for a frame; rows that are not chosen are not computed where that could fail."""
         everyone = pl.Series([True]).new_from_index(0, frame.height)
         chosen = everyone if self.where == TRUE else holds(compile_expression(self.where), frame)
         args = tuple(
             Compiled(compile_expression(arg), can_fail(arg)).within(frame, chosen) for arg in self.args
         )
-        return LiftedRows(args, chosen, order, sub_windows)
+        return partials.LiftedRows(args, chosen, order, sub_windows)
 
 
 @dataclass(frozen=True)
@@ -225,7 +217,7 @@ class Measure:
     name: str
     aggregate: AggregateFunction
     table: str
-    partial: Partial | None
+    partial: partials.Partial | None
     kind: DataType
 
 
@@ -239,7 +231,7 @@ class Measures:
 
     def __post_init__(self) -> None:
         self.keys = tuple(f"k{place}" for place in range(len(self.plan.keys)))
-        self._partials: dict[Any, Partial] = {}
+        self._partials: dict[Any, partials.Partial] = {}
         self._sources: dict[str, Argument] = {}
         self._cells: dict[tuple[Argument, Cells], str] = {}
         for name, call in self.plan.aggregates:
@@ -287,7 +279,7 @@ class Measures:
         cells = [cells for _, cells in self._cells]
         return bool(cells) and all(each.subtracts for each in cells)
 
-    def argument_of(self, partial: Partial) -> tuple[tuple[Expression, ...], Expression]:
+    def argument_of(self, partial: partials.Partial) -> tuple[tuple[Expression, ...], Expression]:
         """The arguments that a partial is lifted from, and the condition on rows to count."""
         source = self._sources[partial.label]
         return source.args, source.where

@@ -33,24 +33,14 @@ from windrow.algebra.functions.values import STRICT as VALUES
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import arrow_type, constant, polars_type, valued
-from windrow.kernels.columnar.functions import LAZY, STRICT, WHOLE
+from windrow.kernels.columnar.functions import LAZY, STRICT, WHOLE, base
 from windrow.kernels.columnar.functions import casts as casting
-from windrow.kernels.columnar.functions.base import (
-    Compiled,
-    Evaluator,
-    Operation,
-    by_value,
-    check_dates,
-    explained,
-    nulls,
-    spread,
-)
 
 #: Spark computes the divisor first: where that is NULL, the dividend is not computed and cannot fail
 _DIVISIONS = frozenset({"/", "%", "div", "pmod", "try_divide", "try_mod"})
 
 
-def compile_expression(expression: Expression) -> Evaluator:
+def compile_expression(expression: Expression) -> base.Evaluator:
     """The expression as a function of a frame whose columns have the names it reads."""
     evaluate = _compiled(expression).evaluate
 
@@ -64,7 +54,7 @@ def compile_expression(expression: Expression) -> Evaluator:
     return attempt
 
 
-def holds(predicate: Evaluator, frame: pl.DataFrame) -> pl.Series:
+def holds(predicate: base.Evaluator, frame: pl.DataFrame) -> pl.Series:
     """The rows for which a predicate is true: not false, not NULL."""
     return predicate(frame).cast(pl.Boolean).fill_null(False)
 
@@ -79,7 +69,7 @@ def target_of(expression: Expression) -> pl.DataType:
     return polars_type(expression.type)
 
 
-def _first_that_fails(evaluate: Evaluator, frame: pl.DataFrame) -> pl.DataFrame:
+def _first_that_fails(evaluate: base.Evaluator, frame: pl.DataFrame) -> pl.DataFrame:
     """The first row of a frame with an error, found by halves."""
     while frame.height > 1:
         first = frame.head(frame.height // 2)
@@ -107,11 +97,11 @@ def _divides_by_constant(part: Call) -> bool:
     return divisor.value is not None and divisor.value != 0
 
 
-def _compiled(expression: Expression) -> Compiled:
-    return Compiled(_build(expression), can_fail(expression))
+def _compiled(expression: Expression) -> base.Compiled:
+    return base.Compiled(_build(expression), can_fail(expression))
 
 
-def _build(expression: Expression) -> Evaluator:
+def _build(expression: Expression) -> base.Evaluator:
     match expression:
         case Literal(value, kind):
             return _constant(value, kind)
@@ -133,34 +123,36 @@ def _build(expression: Expression) -> Evaluator:
     raise AssertionError(f"cannot evaluate {type(expression).__name__}")
 
 
-def _constant(value: Any, kind: DataType) -> Evaluator:
+def _constant(value: Any, kind: DataType) -> base.Evaluator:
     def evaluate(frame: pl.DataFrame) -> pl.Series:
         if kind.kind is Kind.DATE and frame.height:
-            check_dates([value])
+            base.check_dates([value])
         return constant(value, kind, frame.height)
 
     return evaluate
 
 
-def _build_cast(cast: Cast, arg: Compiled) -> Evaluator:
+def _build_cast(cast: Cast, arg: base.Compiled) -> base.Evaluator:
     source, target = cast.arg.type, cast.type
     if source.kind is Kind.NULL:
-        return lambda frame: nulls(polars_type(target), frame.height)
+        return lambda frame: base.nulls(polars_type(target), frame.height)
     meaning = casting.meaning(source, target)
     return _Strict(casting.caster(source, target), meaning, (arg,), (source,), target, safe=cast.safe)
 
 
-def _build_strict(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
+def _build_strict(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
     name, kinds, meaning = call.function, tuple(arg.type for arg in call.args), VALUES[call.function](call)
     if not args:
         return _constant(meaning(), call.type)
     operation = STRICT[name](call) if name in STRICT else None
     if operation is None:
-        operation = by_value(meaning, kinds, call.type)
+        operation = base.by_value(meaning, kinds, call.type)
     return _Strict(operation, meaning, args, kinds, call.type, last_first=name in _DIVISIONS)
 
 
-def _whole(function: Callable[..., pl.Series], args: tuple[Compiled, ...], strict: bool) -> Evaluator:
+def _whole(
+    function: Callable[..., pl.Series], args: tuple[base.Compiled, ...], strict: bool
+) -> base.Evaluator:
     if strict:
         return lambda frame: function(*_in_turn(args, frame))
     return lambda frame: function(*(arg.evaluate(frame) for arg in args))
@@ -170,9 +162,9 @@ def _whole(function: Callable[..., pl.Series], args: tuple[Compiled, ...], stric
 class _Strict:
     """NULL in, NULL out: the operation sees rows without NULLs, and its failures are told by its meaning."""
 
-    operation: Operation
+    operation: base.Operation
     meaning: Callable[..., Any]
-    args: tuple[Compiled, ...]
+    args: tuple[base.Compiled, ...]
     kinds: tuple[DataType, ...]
     result: DataType
     #: whether failures are NULL
@@ -186,10 +178,12 @@ class _Strict:
             lambda rows, column: rows & column.is_not_null(), columns[1:], columns[0].is_not_null()
         )
         if complete.all():
-            return self._computed(columns).cast(dtype) if frame.height else nulls(dtype, 0)
+            return self._computed(columns).cast(dtype) if frame.height else base.nulls(dtype, 0)
         if not complete.any():
-            return nulls(dtype, frame.height)
-        return spread(self._computed([column.filter(complete) for column in columns]).cast(dtype), complete)
+            return base.nulls(dtype, frame.height)
+        return base.spread(
+            self._computed([column.filter(complete) for column in columns]).cast(dtype), complete
+        )
 
     def _columns(self, frame: pl.DataFrame) -> list[pl.Series]:
         if self.last_first:
@@ -200,11 +194,11 @@ class _Strict:
         outcome = self.operation(*columns)
         if outcome.fails and not self.safe:
             assert outcome.failed is not None
-            raise explained(self.meaning, self.kinds, columns, outcome.failed)
+            raise base.explained(self.meaning, self.kinds, columns, outcome.failed)
         return outcome.or_null()
 
 
-def _in_turn(args: tuple[Compiled, ...], frame: pl.DataFrame) -> Iterable[pl.Series]:
+def _in_turn(args: tuple[base.Compiled, ...], frame: pl.DataFrame) -> Iterable[pl.Series]:
     """The arguments' values; of two, the second only where the first is not NULL."""
     first = args[0].evaluate(frame)
     yield first

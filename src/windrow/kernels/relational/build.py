@@ -7,23 +7,10 @@ from dataclasses import replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra import operators as ops
 from windrow.algebra.aggregates import Size
 from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
-from windrow.algebra.operators import (
-    Aggregate,
-    Distinct,
-    Except,
-    Exists,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Rank,
-    TableJoin,
-    Union,
-    Unnest,
-)
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
@@ -180,19 +167,19 @@ class Builder:
         emit = self.emit
         nodes = list(_own_nodes(emit.input))
         plan = emit.input
-        while isinstance(plan, Filter | Project):
+        while isinstance(plan, ops.Filter | ops.Project):
             plan = plan.input
         outlasting = all(leaf.spec.internal or leaf.label.pattern is Pattern.MON for leaf in emit.leaves)
-        above = [node for node in nodes if node is not plan] if isinstance(plan, Aggregate) else nodes
+        above = [node for node in nodes if node is not plan] if isinstance(plan, ops.Aggregate) else nodes
         late = emit.is_periodic and any(leaf.keeps_late_rows for leaf in emit.leaves)
         if late or not all(map(_is_told_by_pieces, above)):
             return self._outliving()
-        if isinstance(plan, Aggregate):
+        if isinstance(plan, ops.Aggregate):
             if not outlasting:
                 return self._outliving()
             births = Births.EXTENTS if emit.is_periodic else Births.VALUES
             return Staying(emit, self.of(emit.input), births, False, self.choice.buckets)
-        matched = any(isinstance(node, Exists) for node in nodes)
+        matched = any(isinstance(node, ops.Exists) for node in nodes)
         if not outlasting and (matched or any(_external_str(leaf) for leaf in emit.leaves)):
             return self._outliving()
         known = self.choice.strategy is not Strategy.NT and all(
@@ -220,7 +207,7 @@ class Builder:
         built = self._build(plan)
         if id(built) not in self.choice.labels:
             self.choice.label(built, plan.label)
-        if isinstance(plan, Filter | Project | Union | Unnest):
+        if isinstance(plan, ops.Filter | ops.Project | ops.Union | ops.Unnest):
             for below in built.inputs:
                 self.choice.pass_on(below, built)
         self.built[id(plan)] = built
@@ -271,23 +258,23 @@ class Builder:
         return replace(plan, spec=plan.spec.moving()) if self.restores else plan
 
     @_build.register
-    def _(self, plan: Filter) -> Operator:
+    def _(self, plan: ops.Filter) -> Operator:
         return Filtered(plan, self._reading([plan.predicate], plan, self.of(plan.input)))
 
     @_build.register
-    def _(self, plan: Project) -> Operator:
+    def _(self, plan: ops.Project) -> Operator:
         return Projected(plan, self._reading([e for _, e in plan.outputs], plan, self.of(plan.input)))
 
     @_build.register
-    def _(self, plan: Union) -> Operator:
+    def _(self, plan: ops.Union) -> Operator:
         return United(plan, [self.of(part) for part in plan.inputs])
 
     @_build.register
-    def _(self, plan: Distinct) -> Operator:
+    def _(self, plan: ops.Distinct) -> Operator:
         return distinct(self.of(plan.input), self.choice, uniting=self.restores, tells=self._tells(plan))
 
     @_build.register
-    def _(self, plan: Aggregate) -> Operator:
+    def _(self, plan: ops.Aggregate) -> Operator:
         ordered = any(function_of(call).ordered for _, call in plan.aggregates)
         if ordered and not plan.input.has_wattr:
             raise refusal("Aggregate that depends on the order of rows which have lost their instants")
@@ -306,7 +293,7 @@ class Builder:
             return Candidates(plan, found.inputs[0], self.choice, self._keys_of(plan))
         return found
 
-    def _is_binned(self, plan: Aggregate) -> bool:
+    def _is_binned(self, plan: ops.Aggregate) -> bool:
         """Whether states by value of the attribute stand for the rows of a slide-by-tuple window."""
         functions = [function_of(call) for _, call in plan.aggregates]
         turns = any(function.ordered for function in functions) and plan.leaves[0].spec.counts_arrivals
@@ -317,7 +304,7 @@ class Builder:
         plain = not (self.internal or self.restores or turns or listed or any(self.sources.values()))
         return self.choice.options.bins and plain and not any(map(can_fail, _read(plan)))
 
-    def _is_paned(self, plan: Aggregate) -> bool:
+    def _is_paned(self, plan: ops.Aggregate) -> bool:
         """Whether states of panes stand for the rows of a window that is counted in rows."""
         spec = plan.leaves[0].spec
         turns = any(function_of(call).ordered for _, call in plan.aggregates) and spec.counts_arrivals
@@ -329,7 +316,7 @@ class Builder:
             and not getattr(spec, "partition_by", ())
         )
 
-    def _keys_of(self, plan: Aggregate) -> dict[str, int]:
+    def _keys_of(self, plan: ops.Aggregate) -> dict[str, int]:
         """The key that holds the source, for each column by which groups are final by themselves."""
         streams = {stream.name: stream for leaf in plan.leaves for stream in leaf.streams}
         found: dict[str, int] = {}
@@ -342,7 +329,7 @@ class Builder:
         return found
 
     @_build.register
-    def _(self, plan: Join) -> Operator:
+    def _(self, plan: ops.Join) -> Operator:
         _refuse_bounds(plan.predicate)
         names = [part.schema.names for part in plan.inputs]
         self.ahead, self.numbers = self._is_ahead(plan), self._is_catalogued(plan)
@@ -362,7 +349,7 @@ class Builder:
     def _tells(self, plan: Plan) -> bool:
         return id(plan) in self.telling and not self.by_source
 
-    def _is_ahead(self, plan: Join) -> bool:
+    def _is_ahead(self, plan: ops.Join) -> bool:
         """Whether rows are joined as they come although they begin later."""
         leaves = [_window_of(part) for part in plan.inputs]
         eager = self.choice.options.evaluation is Evaluation.EAGER and self.emit.is_periodic
@@ -374,7 +361,7 @@ class Builder:
             and all(leaf is not None and isinstance(leaf.spec, OwnInterval) for leaf in leaves)
         )
 
-    def _is_catalogued(self, plan: Join) -> bool:
+    def _is_catalogued(self, plan: ops.Join) -> bool:
         """Whether results are found by the numbers of the rows that leave count-based windows.
 
         Where only changes read them, to find them again takes half the time, and keeps no results.
@@ -392,7 +379,7 @@ class Builder:
         )
 
     @_build.register
-    def _(self, plan: TableJoin) -> Operator:
+    def _(self, plan: ops.TableJoin) -> Operator:
         _refuse_bounds(plan.predicate)
         below = self.of(plan.input)
         if not plan.is_retroactive:
@@ -414,12 +401,12 @@ class Builder:
         return max((s.grid.period if s.grid else 0) + getattr(s, "lag", 0) for s in specs) + 1
 
     @_build.register
-    def _(self, plan: Except) -> Operator:
+    def _(self, plan: ops.Except) -> Operator:
         left, right = self.of(plan.left), self.of(plan.right)
         return Difference(plan, left, right, self.choice, uniting=self.restores)
 
     @_build.register
-    def _(self, plan: Exists) -> Operator:
+    def _(self, plan: ops.Exists) -> Operator:
         _refuse_bounds(plan.predicate)
         left, right = self.of(plan.left), self.of(plan.right)
         return Matched(
@@ -433,16 +420,16 @@ class Builder:
         )
 
     @_build.register
-    def _(self, plan: Limit) -> Operator:
+    def _(self, plan: ops.Limit) -> Operator:
         return Limited(plan, self._reading([e for e, _ in plan.order], plan, self.of(plan.input)))
 
     @_build.register
-    def _(self, plan: Rank) -> Operator:
+    def _(self, plan: ops.Rank) -> Operator:
         read = [*plan.partition, *(expression for expression, _ in plan.order)]
         return Ranked(plan, self._reading(read, plan, self.of(plan.input)))
 
     @_build.register
-    def _(self, plan: Unnest) -> Operator:
+    def _(self, plan: ops.Unnest) -> Operator:
         return Unnested(plan, self.of(plan.input))
 
     @_build.register
@@ -478,11 +465,11 @@ class Builder:
                 self.sources_built |= builder.sources_built
                 before = int(inner.is_periodic and bool(lag_of(inner)))
                 return NestedRows(plan, inside, before, ordered)
-            case Filter():
+            case ops.Filter():
                 return Filtered(plan, self._stream(plan.input, window, ordered))
-            case Project():
+            case ops.Project():
                 return Projected(plan, self._stream(plan.input, window, ordered))
-            case Union():
+            case ops.Union():
                 return United(plan, [self._stream(part, window, ordered) for part in plan.inputs])
         raise refusal(f"{type(plan).__name__} below a window")
 
@@ -496,7 +483,7 @@ def _own_nodes(plan: Plan) -> Any:
 
 def _window_of(plan: Plan) -> Window | None:
     """The one window below operators that look at single rows."""
-    while isinstance(plan, Filter | Project):
+    while isinstance(plan, ops.Filter | ops.Project):
         plan = plan.input
     return plan if isinstance(plan, Window) else None
 
@@ -510,7 +497,7 @@ def _chain(operator: Operator) -> tuple[Operator, list[Stateless]]:
     return operator, between
 
 
-def _asks_for_places(plan: Aggregate) -> bool:
+def _asks_for_places(plan: ops.Aggregate) -> bool:
     """Whether states are of the places of rows: lists go by sub-windows, and are not taken of joins; panes
     of rows are cut from the one window there is."""
     sizes = {function_of(call).size for _, call in plan.aggregates}
@@ -519,12 +506,12 @@ def _asks_for_places(plan: Aggregate) -> bool:
     return Size.LISTS in sizes or (in_panes and bool(sizes & {Size.HOLISTIC, Size.SKETCH}))
 
 
-def _read(plan: Aggregate) -> list[Expression]:
+def _read(plan: ops.Aggregate) -> list[Expression]:
     """What is computed of single rows between a window and its γ."""
     reads = [*plan.reads]
     below: Plan = plan.input
-    while isinstance(below, Filter | Project):
-        reads += [below.predicate] if isinstance(below, Filter) else [e for _, e in below.outputs]
+    while isinstance(below, ops.Filter | ops.Project):
+        reads += [below.predicate] if isinstance(below, ops.Filter) else [e for _, e in below.outputs]
         below = below.input
     return reads
 
@@ -533,16 +520,16 @@ def _projects(plan: Plan) -> bool:
     """Whether columns are changed between the stream and its window."""
     if isinstance(plan, Scan | Subquery):
         return isinstance(plan, Scan) and bool(plan.pseudo)
-    return isinstance(plan, Project) or any(_projects(child) for child in plan.children)
+    return isinstance(plan, ops.Project) or any(_projects(child) for child in plan.children)
 
 
 def _is_told_by_pieces(plan: Plan) -> bool:
     """Whether how long a result stays follows from the pieces of its rows."""
-    if isinstance(plan, Exists):
+    if isinstance(plan, ops.Exists):
         return not plan.negated
-    if isinstance(plan, TableJoin):
+    if isinstance(plan, ops.TableJoin):
         return not plan.is_retroactive
-    return isinstance(plan, Window | Filter | Project | Union | Join)
+    return isinstance(plan, Window | ops.Filter | ops.Project | ops.Union | ops.Join)
 
 
 def _external_str(leaf: Window) -> bool:

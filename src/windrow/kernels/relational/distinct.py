@@ -33,24 +33,10 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.expiry_layouts import Calendar, Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    SIGNED,
-    START,
-    TS,
-    TURN,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    codes,
-    grouped,
-    sweep,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, START, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import State
 from windrow.windows.patterns import interfering, strict
 
@@ -83,7 +69,7 @@ class DistinctOperator(Operator):
 def found_in(rows: pl.DataFrame, others: pl.DataFrame, names: list[str]) -> pl.Series:
     """Whether each row's values occur in other rows."""
     both = pl.concat([others.select(names), rows.select(names)])
-    return pl.Series(codes(both, names)[others.height :] < others.height, dtype=pl.Boolean)
+    return pl.Series(signed.codes(both, names)[others.height :] < others.height, dtype=pl.Boolean)
 
 
 PRESENT_VALUES, PRESENT_LASTS = "values", "#lasts"
@@ -101,19 +87,19 @@ class Presence(DistinctOperator):
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         stop, names = step.slice.stop, list(self.values)
         known = frame_of(state.of(PRESENT_VALUES), self.kept)
-        new = grouped(inputs[0], names)
+        new = signed.grouped(inputs[0], names)
         touched = (known[PRESENT_LASTS] < stop) | found_in(known, new, names)
         if not new.height and not touched.any():
-            return state, blank(self.columns)
+            return state, signed.blank(self.columns)
         found, after = self._united(known.filter(touched), new, stop)
-        left = together([known.filter(~touched), after], self.kept)
+        left = signed.together([known.filter(~touched), after], self.kept)
         return State({PRESENT_VALUES: chunks_of(left)}), found
 
     def _united(self, known: pl.DataFrame, new: pl.DataFrame, stop: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Runs of copies that overlap or meet: what is told of them, and the values that stay."""
         names = list(self.values)
         rows = pl.concat([known.select(names), new.select(names)])
-        code = codes(rows, names)
+        code = signed.codes(rows, names)
         vs = np.concatenate([np.full(known.height, START), new[VS].to_numpy()])
         ve = np.concatenate([known[PRESENT_LASTS].to_numpy(), new[VE].to_numpy()])
         order = np.lexsort((vs, code))
@@ -168,12 +154,12 @@ class DeltaStar(DistinctOperator):
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         stop = step.slice.stop
         known = frame_of(state.of(VALUES), self.kept)
-        new = grouped(inputs[0], list(self.values))
+        new = signed.grouped(inputs[0], list(self.values))
         touched, rest = self._touched(known, new, stop)
         if not touched.height and not new.height:
-            return state, blank(self.columns)
+            return state, signed.blank(self.columns)
         found, after = self._united(touched, new, stop)
-        return State({VALUES: chunks_of(together([rest, after], self.kept))}), found
+        return State({VALUES: chunks_of(signed.together([rest, after], self.kept))}), found
 
     def _touched(
         self, known: pl.DataFrame, new: pl.DataFrame, stop: int
@@ -183,7 +169,7 @@ class DeltaStar(DistinctOperator):
             return known, known
         names = list(self.values)
         both = pl.concat([new.select(names), known.select(names)])
-        same = np.isin(codes(both, names)[new.height :], np.arange(new.height))
+        same = np.isin(signed.codes(both, names)[new.height :], np.arange(new.height))
         mine = pl.Series(same | (known[SHOWN].to_numpy() < stop))
         return known.filter(mine), known.filter(~mine)
 
@@ -191,7 +177,7 @@ class DeltaStar(DistinctOperator):
         """Runs of overlapping copies: what is passed on of them, and what is known of each value after."""
         names = list(self.values)
         rows = pl.concat([known.select(names), new.select(names)])
-        code = codes(rows, names)
+        code = signed.codes(rows, names)
         vs = np.concatenate([np.full(known.height, START), new[VS].to_numpy()])
         ve = np.concatenate([known[LASTS].to_numpy(), new[VE].to_numpy()])
         shown = np.concatenate([known[SHOWN].to_numpy(), np.full(new.height, START)])
@@ -236,11 +222,11 @@ class CountingDelta(DistinctOperator):
         self.calendar = Calendar(buckets)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        new = grouped(inputs[0], list(self.values))
+        new = signed.grouped(inputs[0], list(self.values))
         later = self.calendar.add(state.of(ENDS), new.filter(pl.col(VE) < FOREVER).select(list(self.ending)))
         over, later = self.calendar.due(later, step.slice.stop, self.ending)
         if not new.height and not over.height:
-            return State({COUNTS: state.of(COUNTS), ENDS: later}), blank(self.columns)
+            return State({COUNTS: state.of(COUNTS), ENDS: later}), signed.blank(self.columns)
         counts = frame_of(state.of(COUNTS), self.counted)
         began = new.select(*self.values, pl.col(VS).alias("#at"), N)
         ended = over.select(*self.values, pl.col(VE).alias("#at"), -pl.col(N))
@@ -253,13 +239,13 @@ class CountingDelta(DistinctOperator):
         return State({COUNTS: Hashed().add(state.of(COUNTS), changed), ENDS: later}), found
 
     def _presence(self, events: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-        swept = sweep(codes(events, names), events["#at"].to_numpy(), [events[N].to_numpy()])
+        swept = signed.sweep(signed.codes(events, names), events["#at"].to_numpy(), [events[N].to_numpy()])
         now, was = swept.totals[0] > 0, swept.before() > 0
         inside = swept.at > START
         turns = np.flatnonzero(inside & (now != was))
         code, at, rises = swept.code[turns], swept.at[turns], now[turns]
         if not len(turns):
-            return blank(self.columns)
+            return signed.blank(self.columns)
         same = np.append(code[1:] == code[:-1], False) & (not self.opened)
         until = np.where(rises & same, np.append(at[1:], FOREVER), FOREVER)
         ended_here = np.append(False, same[:-1]) & ~rises

@@ -21,28 +21,13 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.distinct import found_in
 from windrow.kernels.relational.exists import Withdrawals
 from windrow.kernels.relational.expiry_layouts import Calendar, Chunks, Hashed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.options import Choice, Negation
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    SIGNED,
-    START,
-    TS,
-    VE,
-    VS,
-    Columns,
-    N,
-    Swept,
-    blank,
-    codes,
-    consolidated,
-    grouped,
-    sweep,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, START, TS, VE, VS, Columns, N
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
@@ -92,20 +77,20 @@ class Difference(Operator):
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         stop = step.slice.stop
         new = pl.concat([self._side(side, frame) for side, frame in enumerate(inputs)])
-        new = grouped(new, list(self.values))
+        new = signed.grouped(new, list(self.values))
         ending = new.filter(pl.col(VE) < FOREVER).select(list(self.ending))
         over, later = self.calendar.due(self.calendar.add(state.of(ENDS), ending), stop, self.ending)
         left, promised = self.calendar.due(state.of(RESULTS), stop, self.promised)
         chunks = {COUNTS: state.of(COUNTS), ENDS: later, RESULTS: promised}
         if not new.height and not over.height and not left.height:
-            return State(chunks, state.meta), blank(self.columns)
+            return State(chunks, state.meta), signed.blank(self.columns)
         columns = [*self.values, SIDE, N]
         began = new.select(*columns, pl.col(VS).alias(AT))
         ended = over.select(*self.values, SIDE, -pl.col(N), pl.col(VE).alias(AT))
         gone = left.select(
             *self.values, pl.lit(PROMISED, pl.Int8).alias(SIDE), -pl.col(N), pl.col(VE).alias(AT)
         )
-        moved = together([began, ended], dict(self.counted) | {AT: pl.Int64()})
+        moved = signed.together([began, ended], dict(self.counted) | {AT: pl.Int64()})
         events = pl.concat([moved, gone.select(moved.columns)])
         before = frame_of(state.of(COUNTS), self.counted).select(*columns, pl.lit(START, pl.Int64).alias(AT))
         before = before.filter(found_in(before, events, list(self.values)))
@@ -132,7 +117,7 @@ class Difference(Operator):
         """Where results differ from what was promised; how many left early and on time; and their values."""
         n, side = events[N].to_numpy(), events[SIDE].to_numpy()
         lanes = [np.where(side == lane, n, 0) for lane in (LEFT, RIGHT, PROMISED)]
-        swept = sweep(codes(events, list(self.values)), events[AT].to_numpy(), lanes)
+        swept = signed.sweep(signed.codes(events, list(self.values)), events[AT].to_numpy(), lanes)
         now = np.maximum(swept.totals[LEFT] - swept.totals[RIGHT], 0)
         was = np.maximum(swept.before(LEFT) - swept.before(RIGHT), 0)
         inside = swept.at > START
@@ -170,7 +155,7 @@ class Difference(Operator):
         names = list(self.values)
         alive = frame_of(promised, self.promised)
         if deaths.any() and alive.height:
-            alive = consolidated(alive.filter(found_in(alive, picked(rows, np.unique(code)), names)))
+            alive = signed.consolidated(alive.filter(found_in(alive, picked(rows, np.unique(code)), names)))
         else:
             alive = alive.clear()
         ends = new.filter((pl.col(SIDE) == LEFT) & pl.col(VE).is_between(stop, FOREVER - 1) & (pl.col(N) > 0))
@@ -187,14 +172,14 @@ class Difference(Operator):
             return np.full(len(code), FOREVER)
         names = list(self.values)
         ends = picked(ends, np.repeat(np.arange(ends.height), ends[N].to_numpy())).sort(VE, descending=True)
-        same = codes(pl.concat([rows.select(names), ends.select(names)]), names)[rows.height :]
+        same = signed.codes(pl.concat([rows.select(names), ends.select(names)]), names)[rows.height :]
         have = pl.DataFrame({"code": same, VE: ends[VE]}).with_columns(_place())
         want = pl.DataFrame({"code": code}).with_columns(_place())
         found = want.join(have, on=["code", "place"], how="left", maintain_order="left")
         return found[VE].fill_null(FOREVER).to_numpy()
 
 
-def _moved(swept: Swept, lane: int) -> Ints:
+def _moved(swept: signed.Swept, lane: int) -> Ints:
     return swept.totals[lane] - swept.before(lane)
 
 

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.algebra.expressions import ColumnRef, Expression
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.distinct import distinct
 from windrow.kernels.relational.expiry_layouts import Hashed, frame_of
 from windrow.kernels.relational.join.multiway import Expiry, Joined
@@ -52,19 +53,7 @@ from windrow.kernels.relational.join.partners import (
 )
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
 from windrow.kernels.relational.options import Choice, Negation, Tables
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    SIGNED,
-    TS,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    consolidated,
-    negated,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N, negated
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State
 from windrow.windows.patterns import interfering
@@ -155,7 +144,7 @@ class Keys(Stateless):
     def __init__(self, below: Operator, expressions: Sequence[Expression]) -> None:
         self.inputs = (below,)
         self.expressions = tuple(expressions)
-        probe = keyed(blank(below.columns), expressions)
+        probe = keyed(signed.blank(below.columns), expressions)
         self.keys = [f"#key{i}" for i in range(len(self.expressions))]
         keys = {name: probe[name].dtype for name in self.keys}
         self.columns = keys | {ONE: pl.Int8()} | dict(SIGNED)
@@ -198,11 +187,11 @@ class Semijoin(Operator):
         old_left, old_right = (_begun(frame_of(state.of(str(i)), side)) for i, side in enumerate(self.sides))
         if self.tells:
             left, old_left = with_negative_rows(old_left, left, step.slice), still_there(old_left, step.slice)
-        everything = together([old_right, right], self.inputs[1].columns)
+        everything = signed.together([old_right, right], self.inputs[1].columns)
         met = [self._met(left, everything), self._met(old_left.select(list(self.columns)), right)]
-        found = together(met, self.columns)
+        found = signed.together(met, self.columns)
         if self.negated:
-            found = consolidated(together([left, negated(found)], self.columns))
+            found = signed.consolidated(signed.together([left, negated(found)], self.columns))
         chunks, floor = {}, last_of(step.slice, told=True)
         for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
             new = inputs[i].select(list(side)).filter(pl.col(VE) > floor)
@@ -213,7 +202,7 @@ class Semijoin(Operator):
 
     def _met(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
         if not left.height or not right.height:
-            return blank(dict(self.columns) | {BORN: pl.Int64()})
+            return signed.blank(dict(self.columns) | {BORN: pl.Int64()})
         left = left.with_columns(pl.col(VS).alias(BORN))
         names = [f"#key{i}" for i in range(len(self.keys))]
         pairs = meet(keyed(left, self.keys), right, names, nulls=self.nulls, loops=self.loops)
@@ -317,7 +306,7 @@ class Matched(Operator):
         """Results in the form in which they leave; those that were told before are told to the end."""
         tells = self.withdrawals.form(state.meta) is Negation.NEGATIVE
         kept, told = self.told.advance(state, [found if tells else found.clear()], step)
-        found = told if tells else together([found, told], self.columns)
+        found = told if tells else signed.together([found, told], self.columns)
         return State(kept.chunks, self.withdrawals.after(state.meta, early, on_time)), found
 
 

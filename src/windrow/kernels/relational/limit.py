@@ -19,20 +19,10 @@ from windrow.algebra.operators import Limit, Rank
 from windrow.kernels.columnar.codes import value_order
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.expressions import compile_expression
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    TURN,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    consolidated,
-    positive,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, TURN, VE, VS, Columns, N
 from windrow.kernels.state import State
 from windrow.windows.grid import covered
 
@@ -59,9 +49,9 @@ class Limited(Operator):
         layout = Hashed()
         over, alive = layout.due(state.of(ROWS), step.slice.stop, self.rows)
         if not new.height and not over.height:
-            return state, blank(self.columns)
+            return state, signed.blank(self.columns)
         old = frame_of(state.of(ROWS), self.rows).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-        runs = positive(together([old, new], self.taken)).filter(pl.col(VS) < step.slice.stop)
+        runs = signed.positive(signed.together([old, new], self.taken)).filter(pl.col(VS) < step.slice.stop)
         shown = frame_of(state.of(SHOWN), self.shown)
         found, after = self._ranked(runs, shown, step.slice.stop)
         kept = layout.add(alive, new.select(list(self.rows)).filter(pl.col(VE) >= step.slice.stop))
@@ -73,7 +63,7 @@ class Limited(Operator):
         vs, ve = runs[VS].to_numpy(), runs[VE].to_numpy()
         events = np.unique(np.concatenate([vs[vs > -FOREVER], ve[ve < stop]]))
         if not len(events):
-            return blank(self.columns), shown
+            return signed.blank(self.columns), shown
         low = np.searchsorted(events, np.maximum(vs, events[0]))
         row, span = covered(low, np.where(ve < stop, np.searchsorted(events, ve), len(events)))
         first = self._first(picked(runs, row).with_columns(pl.Series("#span", span)))
@@ -85,7 +75,7 @@ class Limited(Operator):
         never = pl.lit(FOREVER, pl.Int64).alias(VE)
         moves = [frame.with_columns(never).select(list(self.columns)) for frame in (came, gone, before)]
         after = first.filter(pl.Series(places == len(events) - 1)).with_columns(never)
-        return consolidated(pl.concat(moves)), after.select(list(self.shown))
+        return signed.consolidated(pl.concat(moves)), after.select(list(self.shown))
 
     def _first(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows of each span that stay, with as many copies as there is room for."""

@@ -37,23 +37,11 @@ from windrow.algebra.plan import TableScan
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import frame_of as columns_from
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
 from windrow.kernels.relational.join.partners import Condition, keyed, satisfying
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    SIGNED,
-    TS,
-    TURN,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    columns_of,
-    consolidated,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import State
 from windrow.windows.domain import INFINITY, Instant, check_instant
 
@@ -213,15 +201,15 @@ class TablePieces(Operator):
     def __init__(self, scan: TableScan, lag: int) -> None:
         self.scan = scan
         self.lag = lag
-        self.columns = columns_of(scan.schema)
-        self.changed: Columns = columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+        self.columns = signed.columns_of(scan.schema)
+        self.changed: Columns = signed.columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        frame = together(
+        frame = signed.together(
             [frame_of(state.of(CHANGES), self.changed), changes_of(self.scan, step)], self.changed
         )
         if not frame.height:
-            return state, blank(self.columns)
+            return state, signed.blank(self.columns)
         begins = frame[AT].to_numpy() + self.lag
         if step.reports is not None:
             begins = step.first_report + np.searchsorted(step.reports["at"].to_numpy(), frame[AT].to_numpy())
@@ -249,34 +237,36 @@ class LookedUp(Operator):
         self.outer = plan.outer
         self.scan = plan.table
         self.condition = Condition(plan.predicate, [plan.input.schema.names, plan.table.schema.names])
-        self.changed: Columns = columns_of(self.scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+        self.changed: Columns = signed.columns_of(self.scan.schema, {AT: pl.Int64(), N: pl.Int64()})
         values = {n: d for n, d in below.columns.items() if n not in (*SIGNED, TURN)}
-        table = columns_of(self.scan.schema, {})
+        table = signed.columns_of(self.scan.schema, {})
         self.columns = values | table | dict(SIGNED)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = changes_of(self.scan, step)
-        history = together([frame_of(state.of(CHANGES), self.changed), new], self.changed)
+        history = signed.together([frame_of(state.of(CHANGES), self.changed), new], self.changed)
         if new.height:
             state = State({CHANGES: chunks_of(self._added_up(history, step.slice.floor))})
         (rows,) = inputs
         if not rows.height or not (history.height or self.outer):
-            return state, blank(self.columns)
+            return state, signed.blank(self.columns)
         if not self.outer:
             return state, self._found(rows, history.rename({N: "#m"}), list(self.columns))
         numbered = rows.with_row_index(ROW)
         found = self._found(numbered, history.rename({N: "#m"}), [ROW, *self.columns])
         alone = numbered.join(found.select(ROW).unique(), on=ROW, how="anti")
-        missing = [pl.lit(None, kind).alias(name) for name, kind in columns_of(self.scan.schema, {}).items()]
+        missing = [
+            pl.lit(None, kind).alias(name) for name, kind in signed.columns_of(self.scan.schema, {}).items()
+        ]
         padded = alone.with_columns(missing).select(list(self.columns))
-        return state, together([found.select(list(self.columns)), padded], self.columns)
+        return state, signed.together([found.select(list(self.columns)), padded], self.columns)
 
     def _added_up(self, history: pl.DataFrame, floor: int) -> pl.DataFrame:
         if self.reach is None or floor >= FOREVER or floor <= -FOREVER:
             return history
         old = pl.col(AT) < floor - self.reach
         then = pl.lit(floor - self.reach - 1, pl.Int64).alias(AT)
-        return pl.concat([consolidated(history.filter(old).with_columns(then)), history.filter(~old)])
+        return pl.concat([signed.consolidated(history.filter(old).with_columns(then)), history.filter(~old)])
 
     def _found(self, rows: pl.DataFrame, history: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
         equalities = self.condition.equalities
@@ -288,7 +278,7 @@ class LookedUp(Operator):
         else:
             pairs = rows.join(history, how="cross")
         pairs = pairs.filter(pl.col(AT) < pl.col(TS)).with_columns((pl.col(N) * pl.col("#m")).alias(N))
-        pairs = consolidated(pairs.select(columns))
+        pairs = signed.consolidated(pairs.select(columns))
         for test in (*self.condition.early, *([self.condition.late] if self.condition.late else [])):
             pairs = satisfying(pairs, test)
         return pairs
@@ -297,9 +287,9 @@ class LookedUp(Operator):
 def changes_of(scan: TableScan, step: Step) -> pl.DataFrame:
     """The changes of a step, as the scan names their columns."""
     frame = step.changes.get(scan.table.name)
-    columns = columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+    columns = signed.columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})
     if frame is None:
-        return blank(columns)
+        return signed.blank(columns)
     return frame.rename(dict(zip(scan.table.schema.names, scan.schema.names, strict=True))).select(
         list(columns)
     )

@@ -48,17 +48,8 @@ from windrow.kernels.aggregates.partials import LiftedRows
 from windrow.kernels.aggregates.value_tables import Cells, layout_of
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import cut_lanes, number, rows_of_ids, with_groups
+from windrow.kernels.panes import subtract_on_evict
 from windrow.kernels.panes.slide import SlideShape, sparse
-from windrow.kernels.panes.subtract_on_evict import (
-    CELLS,
-    DISTINCT,
-    FEW,
-    LOOK,
-    TOTAL,
-    is_buffered,
-    negative,
-    summed,
-)
 from windrow.kernels.shared.shared_state import Moved, SharedEpoch, Sheet, lowest
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, gathered
 from windrow.windows.domain import INFINITY
@@ -95,33 +86,40 @@ class Sums:
         name, known = f"{self.tally.name}/{length}", self.before.meta
         self.meta |= {key: known[key] for key in (what + name for what in _SEEN) if key in known}
         now = None if clock.now == INFINITY else self.tally.index(int(clock.now))
-        rests = is_buffered(known, name) and (now is None or known[LOOK + name] > now)
+        rests = subtract_on_evict.is_buffered(known, name) and (
+            now is None or known[subtract_on_evict.LOOK + name] > now
+        )
         found: dict[int, pl.DataFrame] = {}
-        total, end = next((each.frame for each in self.before.of(name + TOTAL)), None), known.get(END + name)
+        total, end = (
+            next((each.frame for each in self.before.of(name + subtract_on_evict.TOTAL)), None),
+            known.get(END + name),
+        )
         if end is not None and min(ends, default=end) < end:
             end = None
-        if not rests and len(ends) <= FEW:
+        if not rests and len(ends) <= subtract_on_evict.FEW:
             for each in sorted(ends):
                 total, end = self._at(total, end, each, length), each
                 found[each] = total
         if now is not None and not rests:
             total = self._at(total, end, now, length)
             self._look(name, total.height, now, length)
-            if not is_buffered(self.meta, name):
-                self.chunks[name + TOTAL] = chunked([total])
+            if not subtract_on_evict.is_buffered(self.meta, name):
+                self.chunks[name + subtract_on_evict.TOTAL] = chunked([total])
                 self.meta[END + name] = now
-        return None if rests or len(ends) > FEW else found
+        return None if rests or len(ends) > subtract_on_evict.FEW else found
 
     def _at(self, total: pl.DataFrame | None, end: int | None, to: int, length: int) -> pl.DataFrame:
         """A sum moved on; afresh where nothing of it stays."""
         if end is None or to - length >= end:
-            return summed(list(self._between(to - length, to)), self.layout)
+            return subtract_on_evict.summed(list(self._between(to - length, to)), self.layout)
         more = list(self._between(end, to))
-        gone = [negative(each, self.layout) for each in self._between(end - length, to - length)]
+        gone = [
+            subtract_on_evict.negative(each, self.layout) for each in self._between(end - length, to - length)
+        ]
         if not more and not gone:
             return pl.DataFrame() if total is None else total
         frames = [*([total] if total is not None and total.height else []), *more, *gone]
-        return summed(frames, self.layout).filter(pl.col("rows.0") != 0)
+        return subtract_on_evict.summed(frames, self.layout).filter(pl.col("rows.0") != 0)
 
     def _between(self, first: int, stop: int) -> Iterable[pl.DataFrame]:
         """The cells of some intervals; chunks of others are not opened."""
@@ -136,17 +134,21 @@ class Sums:
     def _look(self, name: str, distinct: int, now: int, length: int) -> None:
         """How many values a window has against the cells of its intervals, once in a window's time. The first
         windows of a stream have few intervals, and tell little."""
-        if self.meta.get(LOOK + name, now) > now or length < 2:
+        if self.meta.get(subtract_on_evict.LOOK + name, now) > now or length < 2:
             return
         panes = [chunk.table.column(PANE).to_numpy() for chunk in self.closed if chunk.last >= now - length]
         mine = [each[(each >= now - length) & (each < now)] for each in panes]
         known = np.concatenate([np.zeros(0, dtype=np.int64), *mine])
         if len(known) and 2 * int(known.max() - known.min()) >= length:
-            self.meta |= {LOOK + name: now + length, DISTINCT + name: distinct, CELLS + name: len(known)}
+            self.meta |= {
+                subtract_on_evict.LOOK + name: now + length,
+                subtract_on_evict.DISTINCT + name: distinct,
+                subtract_on_evict.CELLS + name: len(known),
+            }
 
 
 #: what is remembered of a sum that is not kept
-_SEEN = (LOOK, DISTINCT, CELLS)
+_SEEN = (subtract_on_evict.LOOK, subtract_on_evict.DISTINCT, subtract_on_evict.CELLS)
 
 
 def seen_of(meta: Mapping[str, int], tally: str, length: int, table: str) -> dict[str, int]:

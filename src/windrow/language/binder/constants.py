@@ -12,30 +12,21 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from windrow.algebra import types as dt
 from windrow.algebra.expressions import Literal
-from windrow.algebra.types import (
-    BIGINT,
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INT,
-    INTERVAL,
-    MAX_PRECISION,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    DataType,
-    decimal,
-    parse_type,
-)
 from windrow.errors import QueryError
 from windrow.language.binder.places import refuse
 from windrow.language.literals import CALENDAR, DAY, instant
 from windrow.language.syntax import Constant, Node
 
-_PLAIN = {"STRING": STRING, "BOOLEAN": BOOLEAN, "NULL": NULL, "INTERVAL": INTERVAL, "BINARY": BINARY}
-_READ_AS = {"TIMESTAMP": TIMESTAMP, "DATE": DATE}
+_PLAIN = {
+    "STRING": dt.STRING,
+    "BOOLEAN": dt.BOOLEAN,
+    "NULL": dt.NULL,
+    "INTERVAL": dt.INTERVAL,
+    "BINARY": dt.BINARY,
+}
+_READ_AS = {"TIMESTAMP": dt.TIMESTAMP, "DATE": dt.DATE}
 
 
 def literal(node: Constant) -> Literal:
@@ -53,7 +44,7 @@ def _instant(node: Constant) -> int:
     return found - found % DAY if node.kind == "DATE" else found
 
 
-def suffixed(node: Constant, target: DataType) -> Literal:
+def suffixed(node: Constant, target: dt.DataType) -> Literal:
     """A number with a suffix for its type: 10L, 1.5D, 2BD."""
     if target.is_fractional:
         return Literal(float(node.value), target)
@@ -68,10 +59,12 @@ def suffixed(node: Constant, target: DataType) -> Literal:
 def _number(node: Constant) -> Literal:
     text = str(node.value)
     if "e" in text.lower():
-        return Literal(float(text), DOUBLE)
+        return Literal(float(text), dt.DOUBLE)
     if "." in text:
         return _decimal(node, Decimal(text))
-    fitting = next((kind for kind in (INT, BIGINT) if kind.bounds[0] <= int(text) <= kind.bounds[1]), None)
+    fitting = next(
+        (kind for kind in (dt.INT, dt.BIGINT) if kind.bounds[0] <= int(text) <= kind.bounds[1]), None
+    )
     return Literal(int(text), fitting) if fitting else _decimal(node, Decimal(text))
 
 
@@ -81,15 +74,15 @@ def _decimal(node: Constant, value: Decimal) -> Literal:
     return Literal(value, _exact(node, max(whole, scale, 1), scale))
 
 
-def _exact(node: Constant, digits: int, scale: int) -> DataType:
-    if digits > MAX_PRECISION:
+def _exact(node: Constant, digits: int, scale: int) -> dt.DataType:
+    if digits > dt.MAX_PRECISION:
         refuse(
             node,
             f"{node.value} has {digits} digits, more than a DECIMAL holds",
             "bad-number",
             "write it with an exponent to make it a DOUBLE",
         )
-    return decimal(digits, scale)
+    return dt.decimal(digits, scale)
 
 
 def whole_number(node: Node) -> int | None:
@@ -108,7 +101,7 @@ def _no_interval(fields: list[str]) -> QueryError:
     )
 
 
-def written_type(text: str) -> DataType:
+def written_type(text: str) -> dt.DataType:
     """The type a text names. Spark's intervals name their fields; here they are of one type.
 
     >>> written_type("interval day to second"), written_type("decimal(5, 2)")
@@ -119,7 +112,7 @@ def written_type(text: str) -> DataType:
     """
     words = text.upper().split()
     try:
-        return parse_type(text)
+        return dt.parse_type(text)
     except QueryError as error:
         if words[:1] == ["INTERVAL"] and len(words) > 1:
             raise _no_interval(words[1:]) from None

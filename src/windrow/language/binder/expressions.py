@@ -14,24 +14,11 @@ from windrow.algebra.functions import call, catalogue, lookup
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.types import BOOLEAN, Kind
 from windrow.errors import QueryError, nearest
+from windrow.language import syntax
 from windrow.language.binder.constants import literal, suffixed, written_type
 from windrow.language.binder.names import describe
 from windrow.language.binder.places import at, mistake, refuse
 from windrow.language.shape import children
-from windrow.language.syntax import (
-    Apply,
-    CastTo,
-    Constant,
-    ExistsTest,
-    InTest,
-    Name,
-    Node,
-    OverCall,
-    QueryExpression,
-    ScalarQuery,
-    Star,
-    WStream,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,34 +46,36 @@ class ExpressionBinder:
         #: collects what is asked with OVER; None where that means nothing
         self.overs: Overs | None = None
 
-    def bind(self, node: Node) -> Expression:
+    def bind(self, node: syntax.Node) -> Expression:
         """The expression a node means; errors point at the innermost node they are about."""
         node = self._hyphenated(node)
         with at(node):
             match node:
-                case Constant():
+                case syntax.Constant():
                     return literal(node)
-                case Name():
+                case syntax.Name():
                     return self.name(node)
-                case CastTo():
+                case syntax.CastTo():
                     return self._cast(node)
-                case OverCall() if self.overs is not None:
+                case syntax.OverCall() if self.overs is not None:
                     return self.overs.column(node, self.bind)
-                case Apply() if aggregates.is_aggregate(node.function):
+                case syntax.Apply() if aggregates.is_aggregate(node.function):
                     return self.aggregate(node)
-                case Apply():
+                case syntax.Apply():
                     return self._function(node)
         raise _misplaced(node)
 
-    def _hyphenated(self, node: Node) -> Node:
+    def _hyphenated(self, node: syntax.Node) -> syntax.Node:
         """A column whose name has a hyphen, as papers write it: `seg-id`, where there is no column `seg`."""
         match node:
-            case Apply(function="-", args=(Name(parts=first) as left, Name(parts=(last,)))):
-                joined = Name(node.span, (*first[:-1], f"{first[-1]}-{last}"))
+            case syntax.Apply(
+                function="-", args=(syntax.Name(parts=first) as left, syntax.Name(parts=(last,)))
+            ):
+                joined = syntax.Name(node.span, (*first[:-1], f"{first[-1]}-{last}"))
                 return joined if not self.scope.knows(left) and self.scope.knows(joined) else node
         return node
 
-    def condition(self, node: Node) -> Expression:
+    def condition(self, node: syntax.Node) -> Expression:
         """An expression that holds or not."""
         bound = self.bind(node)
         if bound.type.kind not in (Kind.BOOLEAN, Kind.NULL):
@@ -94,7 +83,7 @@ class ExpressionBinder:
             refuse(node, message, "not-a-condition", "compare it with something")
         return cast(bound, BOOLEAN)
 
-    def name(self, node: Name) -> Expression:
+    def name(self, node: syntax.Name) -> Expression:
         """A column, or a bound of the window where no column is called so."""
         if is_bound(node) and not self.scope.knows(node):
             return self.window_bound(node)
@@ -108,7 +97,7 @@ class ExpressionBinder:
             )
         return found
 
-    def window_bound(self, node: Name) -> Expression:
+    def window_bound(self, node: syntax.Name) -> Expression:
         which = node.parts[0].lower()
         if self.bound is None:
             message = f"`{which}` is about the answer, not about a row of {self.clause}"
@@ -117,45 +106,45 @@ class ExpressionBinder:
             )
         return self.bound(which)
 
-    def aggregate(self, node: Apply) -> Expression:
+    def aggregate(self, node: syntax.Apply) -> Expression:
         """Refused: there are only rows here."""
         elsewhere = "aggregates stand in the select list, HAVING and ORDER BY"
         hint = _INSTEAD_OF_AGGREGATE.get(self.clause, elsewhere)
         message = f"{node.function.upper()} is about a group of rows, but {self.clause} is about one row"
         refuse(node, message, "misplaced-aggregate", hint)
 
-    def _function(self, node: Apply) -> Expression:
+    def _function(self, node: syntax.Apply) -> Expression:
         if node.distinct or node.where is not None or node.order:
             word = "DISTINCT" if node.distinct else "ORDER BY" if node.order else "FILTER"
             refuse(node, f"`{node.function}` takes no {word}", "not-an-aggregate", "only aggregates do")
         _check_known(node)
         return call(node.function, [self.bind(arg) for arg in node.args])
 
-    def _cast(self, node: CastTo) -> Expression:
+    def _cast(self, node: syntax.CastTo) -> Expression:
         target = written_type(node.type_text)
-        if isinstance(node.arg, Constant) and node.arg.kind == "NUMBER" and node.arg.span == node.span:
+        if isinstance(node.arg, syntax.Constant) and node.arg.kind == "NUMBER" and node.arg.span == node.span:
             return suffixed(node.arg, target)
         arg = self.bind(node.arg)
         return Cast(arg, target, safe=True) if node.safe and arg.type != target else cast(arg, target)
 
 
-def _misplaced(node: Node) -> QueryError:
+def _misplaced(node: syntax.Node) -> QueryError:
     match node:
-        case ExistsTest():
+        case syntax.ExistsTest():
             message = "EXISTS has a meaning only as one of the conditions joined by AND in WHERE"
             hint = "write it there, not under OR, NOT (…) or in an expression"
-        case InTest():
+        case syntax.InTest():
             message = "IN (SELECT …) has a meaning only as one of the conditions joined by AND in WHERE"
             hint = "write it there, not under OR, NOT (…) or in an expression"
-        case ScalarQuery():
+        case syntax.ScalarQuery():
             message = "a query is a value only in comparisons of WHERE, joined by AND to the other conditions"
             hint = "elsewhere join it: FROM …, (SELECT …) AS q, and read q's column"
-        case OverCall():
+        case syntax.OverCall():
             message = f"{node.function} OVER stands in the select list and in QUALIFY"
             hint = "select it in a nested query under a name, and read that"
-        case Star():
+        case syntax.Star():
             message, hint = "`*` is not a value", "name a column; COUNT(*) counts rows"
-        case WStream():
+        case syntax.WStream():
             message = "WSTREAM is the whole select list, or inside an aggregate of it"
             hint = "put the rest into its parentheses, or into a query around it"
         case _:
@@ -163,7 +152,7 @@ def _misplaced(node: Node) -> QueryError:
     return mistake(node, message, "misplaced", hint)
 
 
-def _check_known(node: Apply) -> None:
+def _check_known(node: syntax.Apply) -> None:
     """Before its arguments are looked at: where an aggregate is misspelt, these are the lesser mistake."""
     try:
         lookup(node.function)
@@ -195,7 +184,7 @@ _ELSEWHERE = {
 }
 
 
-def _elsewhere(node: Apply) -> str | None:
+def _elsewhere(node: syntax.Apply) -> str | None:
     """What a function of another system is here, with the user's own arguments."""
     form = _ELSEWHERE.get(node.function.lower())
     if form is None:
@@ -204,25 +193,25 @@ def _elsewhere(node: Apply) -> str | None:
     return f"write {form.format(*args, *('…' for _ in range(2)))}"
 
 
-def is_bound(node: Node) -> bool:
+def is_bound(node: syntax.Node) -> bool:
     """Whether a node could be `window_start` or `window_end`."""
-    return isinstance(node, Name) and len(node.parts) == 1 and node.parts[0].lower() in BOUNDS
+    return isinstance(node, syntax.Name) and len(node.parts) == 1 and node.parts[0].lower() in BOUNDS
 
 
-def has_aggregate(node: Node) -> bool:
+def has_aggregate(node: syntax.Node) -> bool:
     """Whether any aggregate of a group is called in an expression; before OVER it is one of a frame."""
-    if isinstance(node, Apply) and aggregates.is_aggregate(node.function):
+    if isinstance(node, syntax.Apply) and aggregates.is_aggregate(node.function):
         return True
-    parts = [part for part in children(node) if not isinstance(part, QueryExpression)]
-    if isinstance(node, OverCall):
+    parts = [part for part in children(node) if not isinstance(part, syntax.QueryExpression)]
+    if isinstance(node, syntax.OverCall):
         parts = [*children(node.call), *(part for part in parts if part is not node.call)]
     return any(map(has_aggregate, parts))
 
 
-def conditions(node: Node | None) -> list[Node]:
+def conditions(node: syntax.Node | None) -> list[syntax.Node]:
     """The written conditions that must all hold."""
     if node is None:
         return []
-    if isinstance(node, Apply) and node.function == "and":
+    if isinstance(node, syntax.Apply) and node.function == "and":
         return [part for arg in node.args for part in conditions(arg)]
     return [node]

@@ -27,27 +27,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from windrow.algebra import operators as ops
 from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.checks import no_internal_windows
 from windrow.algebra.expressions import TRUE, Call, ColumnRef, Literal, conjunction, conjuncts
 from windrow.algebra.functions import call
 from windrow.algebra.functions.coercion import cast
-from windrow.algebra.operators import (
-    KINDS,
-    Distinct,
-    Except,
-    Exists,
-    Filter,
-    Join,
-    Project,
-    TableJoin,
-    Union,
-    Unnest,
-)
 from windrow.algebra.over import instant_columns
 from windrow.algebra.plan import Window
 from windrow.algebra.types import INT, NULL, Kind
 from windrow.errors import QueryError
+from windrow.language import syntax
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
 from windrow.language.binder.context import Context
 from windrow.language.binder.expressions import ExpressionBinder, conditions, has_aggregate
@@ -56,17 +46,6 @@ from windrow.language.binder.pseudo import Leaves, bounds_over, pseudo_reads
 from windrow.language.binder.scope import NamedColumn, Scope
 from windrow.language.binder.select_list import expand
 from windrow.language.binder.sources import NESTED, Conditions, bind_sources, renamed
-from windrow.language.syntax import (
-    Apply,
-    ExistsTest,
-    InTest,
-    Name,
-    Node,
-    OverCall,
-    ScalarQuery,
-    Select,
-    Unnesting,
-)
 from windrow.optimizer.movability import can_ever_fail
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
@@ -78,10 +57,9 @@ if TYPE_CHECKING:
     from windrow.algebra.plan import Plan, TableScan
     from windrow.algebra.types import DataType
     from windrow.language.binder.sources import FromItem
-    from windrow.language.syntax import QueryExpression
     from windrow.windows.spec import WindowSpec
 
-    BindRows = Callable[[Select, Context], "BoundRows"]
+    BindRows = Callable[[syntax.Select, Context], "BoundRows"]
 
 
 _MIRRORED = {"LEFT": "RIGHT", "RIGHT": "LEFT", "FULL": "FULL"}
@@ -110,7 +88,7 @@ class OuterJoins:
             if not item.node.join:
                 placed += self._on(item)
         plan = self._inner(joined, placed).plan
-        return Filter(plan, conjunction(tuple(above))) if above else plan
+        return ops.Filter(plan, conjunction(tuple(above))) if above else plan
 
     def _split(self, where: list[Expression]) -> tuple[list[Expression], list[Expression]]:
         """The conditions on rows that are kept anyhow, which may come before all joins, and the others."""
@@ -170,22 +148,22 @@ def _of_streams(left: Plan, right: Plan, kind: str, predicate: Expression) -> Pl
     for side in (left, right):
         no_internal_windows(side, "an outer join")
     names = (*left.schema.names, *right.schema.names)
-    parts = [_padded(Join((left, right), predicate), names)]
+    parts = [_padded(ops.Join((left, right), predicate), names)]
     if kind in ("LEFT", "FULL"):
-        parts.append(_padded(Exists(left, right, predicate, negated=True), names, right.schema))
+        parts.append(_padded(ops.Exists(left, right, predicate, negated=True), names, right.schema))
     if kind in ("RIGHT", "FULL"):
-        parts.append(_padded(Exists(right, left, predicate, negated=True), names, left.schema))
-    return Union(tuple(parts))
+        parts.append(_padded(ops.Exists(right, left, predicate, negated=True), names, left.schema))
+    return ops.Union(tuple(parts))
 
 
-def _padded(plan: Plan, names: tuple[str, ...], missing: Iterable[Field] = ()) -> Project:
+def _padded(plan: Plan, names: tuple[str, ...], missing: Iterable[Field] = ()) -> ops.Project:
     """The columns in their order, NULL for those that are missing."""
     gone = {field.name: field.type for field in missing}
     outputs = [
         (name, cast(Literal(None, NULL), gone[name]) if name in gone else plan.schema.column(name))
         for name in names
     ]
-    return Project(plan, tuple(outputs))
+    return ops.Project(plan, tuple(outputs))
 
 
 def _kept_instead(stream: FromItem, table: FromItem) -> str:
@@ -208,17 +186,17 @@ def _with_table(stream: FromItem, table: FromItem, kind: str, predicate: Express
             f"declare `{scan.table.name}` as a RELATION, or {_kept_instead(stream, table)}",
         )
     if scan.table.kind is TableKind.NRR:
-        return TableJoin(stream.plan, scan, predicate, outer=True)
+        return ops.TableJoin(stream.plan, scan, predicate, outer=True)
     names = (*stream.plan.schema.names, *scan.schema.names)
-    parts = [_padded(TableJoin(stream.plan, scan, predicate), names)]
+    parts = [_padded(ops.TableJoin(stream.plan, scan, predicate), names)]
     if kind in ("LEFT", "FULL"):
         alone = _without_partner(stream.plan, scan, predicate)
         parts.append(_padded(alone, names, scan.schema))
     if kind in ("RIGHT", "FULL"):
         no_internal_windows(stream.plan, "an outer join")
-        kept = Exists(_rows_by_themselves(stream.plan, scan), stream.plan, predicate, negated=True)
+        kept = ops.Exists(_rows_by_themselves(stream.plan, scan), stream.plan, predicate, negated=True)
         parts.append(_padded(kept, names, stream.plan.schema))
-    return Union(tuple(parts))
+    return ops.Union(tuple(parts))
 
 
 def _rows_by_themselves(stream: Plan, scan: TableScan) -> Plan:
@@ -235,14 +213,14 @@ def _rows_by_themselves(stream: Plan, scan: TableScan) -> Plan:
         since: WindowSpec = UnboundedWindow(wattr=leaf.spec.wattr)
         if isinstance(leaf.spec, RangeWindow) and leaf.spec.slide is not None:
             since = LandmarkWindow(None, None, leaf.spec.slide, leaf.spec.origin, wattr=leaf.spec.wattr)
-        seen.append(Project(Window(leaf.input, since), (("seen", Literal(1, INT)),)))
-    once = Distinct(seen[0] if len(seen) == 1 else Union(tuple(seen)))
-    return _padded(TableJoin(once, scan, TRUE), scan.schema.names)
+        seen.append(ops.Project(Window(leaf.input, since), (("seen", Literal(1, INT)),)))
+    once = ops.Distinct(seen[0] if len(seen) == 1 else ops.Union(tuple(seen)))
+    return _padded(ops.TableJoin(once, scan, TRUE), scan.schema.names)
 
 
 def _met(left: Plan, scan: TableScan, predicate: Expression) -> Plan:
     """The rows of the left side, each as often as it has partners in a table."""
-    return _padded(TableJoin(left, scan, predicate), left.schema.names)
+    return _padded(ops.TableJoin(left, scan, predicate), left.schema.names)
 
 
 def _without_partner(left: Plan, scan: TableScan, predicate: Expression) -> Plan:
@@ -253,7 +231,7 @@ def _without_partner(left: Plan, scan: TableScan, predicate: Expression) -> Plan
     """
     no_internal_windows(left, "NOT EXISTS")
     if scan.table.kind is TableKind.RELATION:
-        return Except(left, _met(left, scan, predicate))
+        return ops.Except(left, _met(left, scan, predicate))
     compared = next((pair[1] for pair in _equalities(predicate, scan)), None)
     if compared is None:
         raise QueryError(
@@ -262,8 +240,8 @@ def _without_partner(left: Plan, scan: TableScan, predicate: Expression) -> Plan
             code="outer-relation",
             hint=f"compare a column of `{scan.table.name}` with `=`, or declare the table RELATION",
         )
-    padded = TableJoin(left, scan, predicate, outer=True)
-    return _padded(Filter(padded, call("is_null", [compared])), left.schema.names)
+    padded = ops.TableJoin(left, scan, predicate, outer=True)
+    return _padded(ops.Filter(padded, call("is_null", [compared])), left.schema.names)
 
 
 def _with_partner(left: Plan, scan: TableScan, predicate: Expression) -> Plan:
@@ -272,7 +250,7 @@ def _with_partner(left: Plan, scan: TableScan, predicate: Expression) -> Plan:
     compared = {name for _, column in _equalities(predicate, scan) for name in column.columns}
     if keys and keys <= compared:
         return _met(left, scan, predicate)
-    return Except(left, _without_partner(left, scan, predicate))
+    return ops.Except(left, _without_partner(left, scan, predicate))
 
 
 def _equalities(predicate: Expression, scan: TableScan) -> Iterator[tuple[Expression, ColumnRef]]:
@@ -295,9 +273,9 @@ def _together(items: list[FromItem], plan: Plan) -> FromItem:
 _STRICT = frozenset({"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "neg", "not", "between"})
 
 
-def scalar_queries(node: Node) -> list[ScalarQuery]:
+def scalar_queries(node: syntax.Node) -> list[syntax.ScalarQuery]:
     """The queries that stand for values in a condition."""
-    return [part for part in walk(node) if isinstance(part, ScalarQuery)]
+    return [part for part in walk(node) if isinstance(part, syntax.ScalarQuery)]
 
 
 @dataclass(frozen=True)
@@ -319,7 +297,7 @@ class MembershipBinder:
 
     # IN.
 
-    def is_in(self, left: Plan, test: InTest) -> Plan:
+    def is_in(self, left: Plan, test: syntax.InTest) -> Plan:
         """The rows of `left` for which a [NOT] IN holds."""
         values = [ExpressionBinder(self.scope, "WHERE").bind(arg) for arg in test.args]
         table = TableRows.of(test.query, self.inside)
@@ -333,14 +311,16 @@ class MembershipBinder:
             pairs = zip(values, found.columns, strict=True)
             equal = tuple(call("=", [value, column]) for value, column in pairs)
             if not test.negated:
-                return Exists(left, found.plan, conjunction(found.foreign + equal))
+                return ops.Exists(left, found.plan, conjunction(found.foreign + equal))
             if len(values) == 1 and not found.foreign:
                 return self._not_in(left, found, values[0], equal[0])
             possible = call("coalesce", [conjunction(equal), TRUE])
-            return Exists(left, found.plan, conjunction((*found.foreign, possible)), negated=True)
+            return ops.Exists(left, found.plan, conjunction((*found.foreign, possible)), negated=True)
 
-    def _is_in_table(self, left: Plan, test: InTest, values: list[Expression], table: TableRows) -> Plan:
-        assert isinstance(test.query, Select)
+    def _is_in_table(
+        self, left: Plan, test: syntax.InTest, values: list[Expression], table: TableRows
+    ) -> Plan:
+        assert isinstance(test.query, syntax.Select)
         inner = ExpressionBinder(table.scope, "the select list")
         columns = [inner.bind(item.node) for item in expand(test.query.items, table.scope).items]
         if len(columns) != len(values):
@@ -362,20 +342,20 @@ class MembershipBinder:
 
     def _not_in(self, left: Plan, found: NestedSelection, value: Expression, equal: Expression) -> Plan:
         """Anti-joins by value, and with what is known of the whole set: has it rows, is one of them NULL."""
-        without_partner = Exists(left, found.plan, equal, negated=True)
-        facts = Distinct(Project(found.plan, (("unknown", call("is_null", [found.columns[0]])),)))
+        without_partner = ops.Exists(left, found.plan, equal, negated=True)
+        facts = ops.Distinct(ops.Project(found.plan, (("unknown", call("is_null", [found.columns[0]])),)))
         known = renamed(facts, self.inside.free(NESTED))
         unknown = known.schema.column(known.schema.names[0])
         undecided = call("or", [unknown, call("is_null", [value])])
-        return Exists(without_partner, known, undecided, negated=True)
+        return ops.Exists(without_partner, known, undecided, negated=True)
 
-    def _selected(self, query: QueryExpression) -> NestedSelection:
+    def _selected(self, query: syntax.QueryExpression) -> NestedSelection:
         """What a query selects: of plain rows their values, else the columns of its answer."""
-        plain = isinstance(query, Select) and query.limit is None and not is_grouped(query)
+        plain = isinstance(query, syntax.Select) and query.limit is None and not is_grouped(query)
         if not plain:
             plan = renamed(self.inside.bind(query, self.inside.nested()).plan, self.inside.free(NESTED))
             return NestedSelection(plan, tuple(plan.schema.column(name) for name in plan.schema.names))
-        assert isinstance(query, Select)
+        assert isinstance(query, syntax.Select)
         rows = self.bind_rows(query, self.inside)
         values = ExpressionBinder(rows.scope, "the select list")
         listed = expand(query.items, replace(rows.scope, outer=None))
@@ -385,26 +365,26 @@ class MembershipBinder:
 
     # Comparison with one row.
 
-    def compared(self, left: Plan, condition: Node) -> Plan:
+    def compared(self, left: Plan, condition: syntax.Node) -> Plan:
         """The rows of `left` for which a condition with queries in it holds."""
         _refuse_lenient(condition)
         rows: list[NestedSelection] = []
-        columns: dict[ScalarQuery, Expression] = {}
+        columns: dict[syntax.ScalarQuery, Expression] = {}
         for query in scalar_queries(condition):
             with at(query):
                 rows.append(self._one_row(query, len(rows)))
             columns[query] = rows[-1].columns[0]
         predicate = _WithRows(self.scope, "WHERE", columns).condition(condition)
         plans = tuple(each.plan for each in rows)
-        right = plans[0] if len(plans) == 1 else Join(plans)
+        right = plans[0] if len(plans) == 1 else ops.Join(plans)
         foreign = tuple(part for each in rows for part in each.foreign)
-        return Exists(left, right, conjunction((*foreign, predicate)))
+        return ops.Exists(left, right, conjunction((*foreign, predicate)))
 
-    def _one_row(self, scalar: ScalarQuery, number: int) -> NestedSelection:
+    def _one_row(self, scalar: syntax.ScalarQuery, number: int) -> NestedSelection:
         query = scalar.query
         _refuse_many_rows(query)
         alias = self.inside.free(NESTED, (f"{NESTED}_{n + 1}" if n else NESTED for n in range(number)))
-        assert isinstance(query, Select)
+        assert isinstance(query, syntax.Select)
         if not is_grouped(query):
             plan = renamed(self.inside.bind(query, self.inside.nested()).plan, alias)
             return NestedSelection(plan, _only_column(query, plan))
@@ -414,7 +394,7 @@ class MembershipBinder:
             return NestedSelection(plan, _only_column(query, plan))
         return self._by_partner(query, rows, alias)
 
-    def _by_partner(self, query: Select, rows: BoundRows, alias: str) -> NestedSelection:
+    def _by_partner(self, query: syntax.Select, rows: BoundRows, alias: str) -> NestedSelection:
         """An aggregate of the rows that equal a row around: one for each value they are compared by."""
         own = replace(rows.scope, outer=None)
         listed = expand(query.items, own)
@@ -426,7 +406,7 @@ class MembershipBinder:
         with at(query):
             grouped = groups.plan(having)
             keys = [(f"key{n}", grouped.schema.column(name)) for n, name in enumerate(names, 1)]
-            plan = renamed(Project(grouped, (("value", value), *keys)), alias)
+            plan = renamed(ops.Project(grouped, (("value", value), *keys)), alias)
         columns = [plan.schema.column(f"{alias}.{name}") for name, _ in keys]
         same = tuple(call("=", [column, outer]) for column, (_, outer) in zip(columns, pairs, strict=True))
         return NestedSelection(plan, (plan.schema.column(f"{alias}.value"),), same)
@@ -435,34 +415,34 @@ class MembershipBinder:
 class _WithRows(ExpressionBinder):
     """Values of which some come from the rows of queries."""
 
-    def __init__(self, scope: Scope, clause: str, columns: dict[ScalarQuery, Expression]) -> None:
+    def __init__(self, scope: Scope, clause: str, columns: dict[syntax.ScalarQuery, Expression]) -> None:
         super().__init__(scope, clause)
         self.columns = columns
 
-    def bind(self, node: Node) -> Expression:
-        return self.columns[node] if isinstance(node, ScalarQuery) else super().bind(node)
+    def bind(self, node: syntax.Node) -> Expression:
+        return self.columns[node] if isinstance(node, syntax.ScalarQuery) else super().bind(node)
 
 
-def _shown(test: InTest, table: str) -> str:
+def _shown(test: syntax.InTest, table: str) -> str:
     """The equality that an IN about a table means, as it is written."""
-    assert isinstance(test.query, Select)
+    assert isinstance(test.query, syntax.Select)
     selected = [item.expression for item in test.query.items]
     columns, values = (
-        [".".join(node.parts) if isinstance(node, Name) else "…" for node in nodes]
+        [".".join(node.parts) if isinstance(node, syntax.Name) else "…" for node in nodes]
         for nodes in (selected, test.args)
     )
     pairs = zip(columns, values, strict=False)
     return " AND ".join(f"{table}.{column.split('.')[-1]} = {value}" for column, value in pairs)
 
 
-def _only_column(query: Select, plan: Plan) -> tuple[Expression, ...]:
+def _only_column(query: syntax.Select, plan: Plan) -> tuple[Expression, ...]:
     if len(plan.schema) != 1:
         message = f"a value is compared with the {len(plan.schema)} columns of this query"
         refuse(query, message, "set-columns", "select one column")
     return (plan.schema.column(plan.schema.names[0]),)
 
 
-def _sides(part: Expression, own: Scope, query: Select) -> tuple[Expression, Expression]:
+def _sides(part: Expression, own: Scope, query: syntax.Select) -> tuple[Expression, Expression]:
     """Of an equality with the query around, the side inside and the side outside."""
     if isinstance(part, Call) and part.function == "=":
         for inner, outer in (part.args, part.args[::-1]):
@@ -476,11 +456,11 @@ def _sides(part: Expression, own: Scope, query: Select) -> tuple[Expression, Exp
     )
 
 
-def _refuse_lenient(condition: Node) -> None:
+def _refuse_lenient(condition: syntax.Node) -> None:
     """A query stands where its missing row makes the condition unknown, and nothing else."""
 
-    def check(node: Node) -> None:
-        if not isinstance(node, Apply) or not scalar_queries(node):
+    def check(node: syntax.Node) -> None:
+        if not isinstance(node, syntax.Apply) or not scalar_queries(node):
             return
         if node.function not in _STRICT:
             refuse(
@@ -495,8 +475,8 @@ def _refuse_lenient(condition: Node) -> None:
     check(condition)
 
 
-def _refuse_many_rows(query: QueryExpression) -> None:
-    if isinstance(query, Select) and _has_one_row(query):
+def _refuse_many_rows(query: syntax.QueryExpression) -> None:
+    if isinstance(query, syntax.Select) and _has_one_row(query):
         return
     refuse(
         query,
@@ -506,7 +486,7 @@ def _refuse_many_rows(query: QueryExpression) -> None:
     )
 
 
-def _has_one_row(query: Select) -> bool:
+def _has_one_row(query: syntax.Select) -> bool:
     if len(query.items) != 1:
         refuse(query, "a value is compared with a query of several columns", "set-columns", "select one")
     if has_aggregate(query.items[0].expression):
@@ -535,9 +515,9 @@ class TableRows:
     conditions: tuple[Expression, ...]
 
     @classmethod
-    def of(cls, query: QueryExpression, inside: Context) -> TableRows | None:
+    def of(cls, query: syntax.QueryExpression, inside: Context) -> TableRows | None:
         """None if the query is over streams, or does more than pick rows."""
-        if not isinstance(query, Select) or len(query.sources) != 1 or query.sources[0].name is None:
+        if not isinstance(query, syntax.Select) or len(query.sources) != 1 or query.sources[0].name is None:
             return None
         if not isinstance(inside.catalog.entry(query.sources[0].name), Table) or is_grouped(query):
             return None
@@ -555,7 +535,7 @@ class TableRows:
         return (_without_partner if negated else _with_partner)(left, self.scan, predicate)
 
 
-def bind_rows(select: Select, context: Context) -> BoundRows:
+def bind_rows(select: syntax.Select, context: Context) -> BoundRows:
     """FROM … WHERE …."""
     items = bind_sources(select.sources, pseudo_reads(select), context, growing=_asks_for_frames(select))
     scope = Scope(tuple(entry for item in items for entry in item.entries), context.outer)
@@ -579,9 +559,9 @@ def bind_rows(select: Select, context: Context) -> BoundRows:
     tests = conditions(select.where)
     for test in sorted(tests, key=lambda test: not _asks_table(test, inside)):  # tables take no negative rows
         with at(test):
-            if isinstance(test, ExistsTest):
+            if isinstance(test, syntax.ExistsTest):
                 plan = _exists(plan, test, inside)
-            elif isinstance(test, InTest):
+            elif isinstance(test, syntax.InTest):
                 plan = membership.is_in(plan, test)
             elif scalar_queries(test):
                 plan = membership.compared(plan, test)
@@ -616,7 +596,7 @@ def _check_as_of(item: FromItem, items: list[FromItem], scope: Scope) -> None:
             "as-of",
             f"leave FOR SYSTEM_TIME out, or join `{name}` to {streams[0].alias} in a nested query",
         )
-    called = isinstance(time, Apply)
+    called = isinstance(time, syntax.Apply)
     bound = None if called else ExpressionBinder(scope, "FOR SYSTEM_TIME AS OF").bind(time)
     if not isinstance(bound, ColumnRef) or bound.name not in known:
         refuse(
@@ -629,22 +609,22 @@ def _check_as_of(item: FromItem, items: list[FromItem], scope: Scope) -> None:
         )
 
 
-def _asks_table(test: Node, inside: Context) -> bool:
+def _asks_table(test: syntax.Node, inside: Context) -> bool:
     """Whether a condition looks for partners in a table."""
-    query = test.query if isinstance(test, ExistsTest | InTest) else None
-    names = [source.name for source in query.sources] if isinstance(query, Select) else []
+    query = test.query if isinstance(test, syntax.ExistsTest | syntax.InTest) else None
+    names = [source.name for source in query.sources] if isinstance(query, syntax.Select) else []
     return any(name is not None and isinstance(inside.catalog.entry(name), Table) for name in names)
 
 
-def _asks_for_frames(select: Select) -> bool:
+def _asks_for_frames(select: syntax.Select) -> bool:
     """Whether OVER looks back from each row, instead of numbering the rows of an answer."""
     written = [*(item.expression for item in select.items), *filter(None, [select.qualify])]
     parts = (part for each in written for part in walk(each))
-    return any(isinstance(part, OverCall) and part.function not in KINDS for part in parts)
+    return any(isinstance(part, syntax.OverCall) and part.function not in ops.KINDS for part in parts)
 
 
 def _unnested(
-    select: Select, plan: Plan, scope: Scope, context: Context, used: list[str]
+    select: syntax.Select, plan: Plan, scope: Scope, context: Context, used: list[str]
 ) -> tuple[Plan, Scope]:
     """The rows with the elements of their arrays, and what WHERE asks of them."""
     for written in select.unnests:
@@ -654,7 +634,7 @@ def _unnested(
             used.append(alias)
             position, names = _unnested_names(written, array.type)
             place = f"{alias}.{position}" if position else None
-            plan = Unnest(plan, array, tuple(f"{alias}.{n}" for n in names), place, written.outer)
+            plan = ops.Unnest(plan, array, tuple(f"{alias}.{n}" for n in names), place, written.outer)
             shown = written.alias or alias
             columns = [position, *names] if position else names
             own = [NamedColumn(shown, n, plan.schema.column(f"{alias}.{n}")) for n in columns]
@@ -663,12 +643,12 @@ def _unnested(
                 own = [*own[1:], NamedColumn(shown, position, place_from_1)]
             scope = replace(scope, entries=(*scope.entries, *own))
     for part in conditions(select.where):
-        if not isinstance(part, ExistsTest | InTest) and not scalar_queries(part):
-            plan = Filter(plan, ExpressionBinder(scope, "WHERE", bounds_over(plan)).condition(part))
+        if not isinstance(part, syntax.ExistsTest | syntax.InTest) and not scalar_queries(part):
+            plan = ops.Filter(plan, ExpressionBinder(scope, "WHERE", bounds_over(plan)).condition(part))
     return plan, scope
 
 
-def _unnested_names(written: Unnesting, kind: DataType) -> tuple[str | None, list[str]]:
+def _unnested_names(written: syntax.Unnesting, kind: DataType) -> tuple[str | None, list[str]]:
     """The columns: as they are named, or as the fields are; explode makes one column of a struct."""
     names = list(written.columns)
     position = None
@@ -686,7 +666,7 @@ def _unnested_names(written: Unnesting, kind: DataType) -> tuple[str | None, lis
     return position, ["col" if written.function != "UNNEST" else written.alias or "unnest"]
 
 
-def _sorted_conditions(select: Select, items: list[FromItem], scope: Scope) -> Conditions:
+def _sorted_conditions(select: syntax.Select, items: list[FromItem], scope: Scope) -> Conditions:
     placed = Conditions(items)
     for written in select.on:
         for part in conditions(written):
@@ -696,7 +676,7 @@ def _sorted_conditions(select: Select, items: list[FromItem], scope: Scope) -> C
     return placed
 
 
-def _where(select: Select, items: list[FromItem], scope: Scope) -> list[Expression]:
+def _where(select: syntax.Select, items: list[FromItem], scope: Scope) -> list[Expression]:
     """The conditions of WHERE without queries in them; those about elements of arrays come later."""
     if select.unnests:
         return []
@@ -704,19 +684,19 @@ def _where(select: Select, items: list[FromItem], scope: Scope) -> list[Expressi
     plain = [
         part
         for part in conditions(select.where)
-        if not isinstance(part, ExistsTest | InTest) and not scalar_queries(part)
+        if not isinstance(part, syntax.ExistsTest | syntax.InTest) and not scalar_queries(part)
     ]
     return [ExpressionBinder(scope, "WHERE", bound).condition(part) for part in plain]
 
 
-def _exists(left: Plan, test: ExistsTest, context: Context) -> Plan:
+def _exists(left: Plan, test: syntax.ExistsTest, context: Context) -> Plan:
     query = test.query
     table = TableRows.of(query, context)
     if table is not None:
         return table.matching(left, (), negated=test.negated)
-    if not isinstance(query, Select):
+    if not isinstance(query, syntax.Select):
         right = context.bind(query, context.nested()).plan
-        return Exists(left, right, negated=test.negated)
+        return ops.Exists(left, right, negated=test.negated)
     rows = bind_rows(query, context)
     right = rows.plan
     if is_grouped(query, of_items=False):
@@ -728,4 +708,4 @@ def _exists(left: Plan, test: ExistsTest, context: Context) -> Plan:
                 "leave GROUP BY and HAVING out, or join with a nested query that groups",
             )
         right = group_rows(query, rows.plan, replace(rows.scope, outer=None))
-    return Exists(left, right, conjunction(tuple(rows.foreign)), test.negated)
+    return ops.Exists(left, right, conjunction(tuple(rows.foreign)), test.negated)

@@ -27,21 +27,10 @@ from windrow.algebra.functions.calendar import date_text, timestamp_text
 from windrow.algebra.functions.refusals import CLOCK_WORDS
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.errors import QueryError
+from windrow.language import syntax
 from windrow.language.binder.queries import bind_relation
 from windrow.language.lift_literals import Cursor
 from windrow.language.sql import read_query
-from windrow.language.syntax import (
-    Apply,
-    Constant,
-    FromEntry,
-    Name,
-    Node,
-    QueryExpression,
-    Select,
-    SelectOnce,
-    SetOperation,
-    WindowSyntax,
-)
 from windrow.language.tokens import TokenKind, Tokens
 from windrow.windows.bracket import WindowClause
 from windrow.windows.domain import ARRIVAL_TS
@@ -67,7 +56,7 @@ class Once:
     tables: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_once(tokens: Tokens) -> SelectOnce:
+def read_once(tokens: Tokens) -> syntax.SelectOnce:
     """A SELECT and what follows it, from all of the tokens."""
     cursor = Cursor(tokens)
     while not cursor.done and not _begins_option(cursor):
@@ -85,7 +74,7 @@ def read_once(tokens: Tokens) -> SelectOnce:
             span = cursor.tokens[cursor.index - 1].span
             raise QueryError(f"{word} is there twice", code="syntax", span=span, hint="leave one out")
         found |= option
-    return SelectOnce(tokens.span, query, **found)
+    return syntax.SelectOnce(tokens.span, query, **found)
 
 
 _INSTEAD = {
@@ -102,7 +91,7 @@ def _begins_option(cursor: Cursor) -> bool:
     return cursor.word == "PRIORITY" and (negative or cursor.tokens.is_kind(after, TokenKind.NUMBER))
 
 
-def bind_once(statement: SelectOnce, catalog: Catalog, now: int | None = None) -> Once:
+def bind_once(statement: syntax.SelectOnce, catalog: Catalog, now: int | None = None) -> Once:
     """What a SELECT by itself means, asked at a microsecond since 1970: this one, if none is given."""
     moment = time_ns() // 1000 if now is None else now
     query = _as_relation(_with_time(statement.query, moment))
@@ -115,11 +104,11 @@ def bind_once(statement: SelectOnce, catalog: Catalog, now: int | None = None) -
     return Once(plan, statement.isolation, statement.priority, stand_ins.answers, stand_ins.tables)
 
 
-def _as_relation(query: QueryExpression) -> QueryExpression:
+def _as_relation(query: syntax.QueryExpression) -> syntax.QueryExpression:
     """The same, giving whole answers."""
-    if isinstance(query, SetOperation):
+    if isinstance(query, syntax.SetOperation):
         return replace(query, left=_as_relation(query.left), right=_as_relation(query.right))
-    assert isinstance(query, Select)
+    assert isinstance(query, syntax.Select)
     if query.word not in (StreamWord.AUTO, StreamWord.RSTREAM):
         raise QueryError(
             f"a SELECT by itself gives what its windows hold now, and {query.word.value} is about changes",
@@ -128,7 +117,7 @@ def _as_relation(query: QueryExpression) -> QueryExpression:
             hint=f"leave {query.word.value} out, or write CREATE QUERY name AS SELECT {query.word.value}(…)",
         )
     if query.order_by and query.limit is None:
-        limit = Constant(query.order_by[-1][0].span, _NO_LIMIT, "NUMBER")
+        limit = syntax.Constant(query.order_by[-1][0].span, _NO_LIMIT, "NUMBER")
         query = replace(query, limit=limit)
     return replace(query, word=StreamWord.RSTREAM)
 
@@ -137,17 +126,17 @@ def _with_time(node: Any, now: int) -> Any:
     """The query with the time at which it is asked in the place of `now()` and its like."""
     if isinstance(node, tuple):
         return tuple(_with_time(each, now) for each in node)
-    if not isinstance(node, Node):
+    if not isinstance(node, syntax.Node):
         return node
     name = None
-    if isinstance(node, Apply) and not node.args:
+    if isinstance(node, syntax.Apply) and not node.args:
         name = node.function.lower()
-    elif isinstance(node, Name) and len(node.parts) == 1 and node.parts[0].lower() in CLOCK_WORDS:
+    elif isinstance(node, syntax.Name) and len(node.parts) == 1 and node.parts[0].lower() in CLOCK_WORDS:
         name = node.parts[0].lower()
     if name in _TIMES:
-        return Constant(node.span, timestamp_text(now), "TIMESTAMP")
+        return syntax.Constant(node.span, timestamp_text(now), "TIMESTAMP")
     if name in _DATES:
-        return Constant(node.span, date_text(now), "DATE")
+        return syntax.Constant(node.span, date_text(now), "DATE")
     parts = {part.name: getattr(node, part.name) for part in fields(node)}
     changed = {part: new for part, old in parts.items() if (new := _with_time(old, now)) != old}
     return replace(node, **changed) if changed else node
@@ -160,7 +149,7 @@ _DATES = ("current_date", "curdate")
 class _StandIns:
     """Puts streams in the place of answers and of tables."""
 
-    def __init__(self, catalog: Catalog, query: QueryExpression) -> None:
+    def __init__(self, catalog: Catalog, query: syntax.QueryExpression) -> None:
         self.catalog = catalog
         self.streams: dict[str, Stream] = {}
         self.answers: dict[str, str] = {}
@@ -168,23 +157,23 @@ class _StandIns:
         entries = [self._entry(source) for source in _sources(query) if source.query is None]
         self._only_tables = bool(entries) and all(isinstance(entry, Table) for entry in entries)
 
-    def query(self, query: QueryExpression) -> QueryExpression:
+    def query(self, query: syntax.QueryExpression) -> syntax.QueryExpression:
         """The query with other sources."""
-        changed: QueryExpression = self._changed(query)
+        changed: syntax.QueryExpression = self._changed(query)
         return changed
 
     def _changed(self, node: Any) -> Any:
-        if isinstance(node, FromEntry) and node.query is None:
+        if isinstance(node, syntax.FromEntry) and node.query is None:
             return self._source(node)
         if isinstance(node, tuple):
             return tuple(self._changed(each) for each in node)
-        if not isinstance(node, Node):
+        if not isinstance(node, syntax.Node):
             return node
         parts = {part.name: getattr(node, part.name) for part in fields(node)}
         changed = {name: new for name, old in parts.items() if (new := self._changed(old)) is not old}
         return replace(node, **changed) if any(changed[name] != parts[name] for name in changed) else node
 
-    def _source(self, source: FromEntry) -> FromEntry:
+    def _source(self, source: syntax.FromEntry) -> syntax.FromEntry:
         if source.window is not None:
             return source
         match self._entry(source):
@@ -197,11 +186,11 @@ class _StandIns:
             case _:
                 return source
         self.streams[stream.name] = stream
-        unbounded = WindowSyntax(source.span, WindowClause("UNBOUNDED"))
+        unbounded = syntax.WindowSyntax(source.span, WindowClause("UNBOUNDED"))
         assert source.name is not None
         return replace(source, name=stream.name, alias=source.alias or source.name, window=unbounded)
 
-    def _entry(self, source: FromEntry) -> Any:
+    def _entry(self, source: syntax.FromEntry) -> Any:
         assert source.name is not None
         try:
             return self.catalog.find(source.name)
@@ -216,13 +205,13 @@ def answers_of(query: StandingQuery) -> Stream:
     return Stream(f"answers of {query.name}", Schema((Field("at", at), *columns)), "at")
 
 
-def _sources(node: Any) -> Iterator[FromEntry]:
-    if isinstance(node, FromEntry):
+def _sources(node: Any) -> Iterator[syntax.FromEntry]:
+    if isinstance(node, syntax.FromEntry):
         yield node
     parts: Any = ()
     if isinstance(node, tuple):
         parts = node
-    elif isinstance(node, Node):
+    elif isinstance(node, syntax.Node):
         parts = tuple(getattr(node, part.name) for part in fields(node))
     for part in parts:
         yield from _sources(part)

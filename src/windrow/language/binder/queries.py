@@ -30,6 +30,7 @@ from windrow.algebra.functions.coercion import cast
 from windrow.algebra.operators import Distinct, Except, Exists, Filter, Limit, Project, Union
 from windrow.algebra.plan import Emit, StreamWord, Subquery, Window
 from windrow.algebra.types import DataType, Kind, common_type
+from windrow.language import syntax
 from windrow.language.binder.aggregates import Groups, is_grouped
 from windrow.language.binder.constants import whole_number
 from windrow.language.binder.context import Context, Relation
@@ -41,17 +42,7 @@ from windrow.language.binder.pseudo import bounds_over
 from windrow.language.binder.scope import Scope
 from windrow.language.binder.select_list import SelectList, expand
 from windrow.language.binder.sources import NESTED, entries_of, renamed, window
-from windrow.language.syntax import (
-    Apply,
-    Name,
-    Node,
-    QueryExpression,
-    Select,
-    SelectItem,
-    SetOperation,
-    WStream,
-    meaning,
-)
+from windrow.language.syntax import meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,7 +77,7 @@ Outputs = tuple[tuple[str, "Expression"], ...]
 Keys = tuple[tuple["Expression", bool], ...]
 
 
-def bind_order(select: Select, outputs: SelectList, values: ExpressionBinder) -> Keys:
+def bind_order(select: syntax.Select, outputs: SelectList, values: ExpressionBinder) -> Keys:
     """The written keys, over the same rows as the select list; descending or not."""
     if select.order_by and select.limit is None:
         refuse(
@@ -106,7 +97,7 @@ def hidden(outputs: Outputs, keys: Keys) -> Outputs:
     return tuple((f"{HIDDEN}{number}", key) for number, key in enumerate(missing, 1))
 
 
-def limited(limit: Node, plan: Plan, shown: Outputs, extra: Outputs, keys: Keys) -> Plan:
+def limited(limit: syntax.Node, plan: Plan, shown: Outputs, extra: Outputs, keys: Keys) -> Plan:
     """The limit above the projection of all outputs; the hidden ones are dropped again."""
     names = {expression: name for name, expression in reversed(shown + extra)}
     order: Keys = tuple((ColumnRef(names[key], key.type), descending) for key, descending in keys)
@@ -117,7 +108,7 @@ def limited(limit: Node, plan: Plan, shown: Outputs, extra: Outputs, keys: Keys)
     return Project(top, tuple((name, top.schema.column(name)) for name, _ in shown)) if extra else top
 
 
-def whole_answers(select: Select, plan: Plan, around: StreamWord) -> None:
+def whole_answers(select: syntax.Select, plan: Plan, around: StreamWord) -> None:
     """Refuse LIMIT where changes are given; `around` is RSTREAM if the whole query says so."""
     word = around if select.word is StreamWord.AUTO else select.word
     with at(select):
@@ -131,14 +122,14 @@ def whole_answers(select: Select, plan: Plan, around: StreamWord) -> None:
         )
 
 
-def _count(node: Node) -> int:
+def _count(node: syntax.Node) -> int:
     count = whole_number(node)
     if count is None:
         refuse(node, "LIMIT takes a whole number", "bad-limit", "for example LIMIT 10")
     return count
 
 
-def bind_select(select: Select, context: Context) -> Relation:
+def bind_select(select: syntax.Select, context: Context) -> Relation:
     """The relation a SELECT means; what makes it a stream is decided above."""
     context = context.under(select.word)
     rows = bind_rows(select, context)
@@ -162,7 +153,7 @@ def bind_select(select: Select, context: Context) -> Relation:
     return Relation(plan, select.word)
 
 
-def _about_rows(select: Select, rows: BoundRows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
+def _about_rows(select: syntax.Select, rows: BoundRows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
     values = ExpressionBinder(rows.scope, "the select list", bounds_over(rows.plan))
     values.overs = overs = Overs(rows.plan, rows.scope)
     named = _outputs(outputs, values)
@@ -172,7 +163,7 @@ def _about_rows(select: Select, rows: BoundRows, outputs: SelectList) -> tuple[P
         return _numbered(select, rows.plan, overs, qualify), named, keys
 
 
-def _about_groups(select: Select, rows: BoundRows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
+def _about_groups(select: syntax.Select, rows: BoundRows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
     groups = Groups(select, rows.plan, rows.scope, outputs)
     groups.overs = overs = Overs(None, rows.scope)
     named = _outputs(outputs, groups)
@@ -185,7 +176,7 @@ def _about_groups(select: Select, rows: BoundRows, outputs: SelectList) -> tuple
         return _numbered(select, groups.plan(having), overs, qualify), named, keys
 
 
-def _qualify(select: Select, outputs: SelectList, values: ExpressionBinder) -> Expression | None:
+def _qualify(select: syntax.Select, outputs: SelectList, values: ExpressionBinder) -> Expression | None:
     if select.qualify is None:
         return None
     values.clause = "QUALIFY"
@@ -200,7 +191,7 @@ def _qualify(select: Select, outputs: SelectList, values: ExpressionBinder) -> E
     return found
 
 
-def _numbered(select: Select, plan: Plan, overs: Overs, qualify: Expression | None) -> Plan:
+def _numbered(select: syntax.Select, plan: Plan, overs: Overs, qualify: Expression | None) -> Plan:
     """The rows or groups with what is asked with OVER."""
     if overs.ranks and select.word.restores:
         refuse(
@@ -231,12 +222,14 @@ def _outputs(outputs: SelectList, values: ExpressionBinder) -> Outputs:
 ALIAS = "wstream"
 
 
-def wstreams(select: Select) -> list[WStream]:
+def wstreams(select: syntax.Select) -> list[syntax.WStream]:
     """The WSTREAMs of a select list."""
-    return [node for item in select.items for node in walk(item.expression) if isinstance(node, WStream)]
+    return [
+        node for item in select.items for node in walk(item.expression) if isinstance(node, syntax.WStream)
+    ]
 
 
-def bind_wstream(select: Select, found: list[WStream], context: Context) -> Relation:
+def bind_wstream(select: syntax.Select, found: list[syntax.WStream], context: Context) -> Relation:
     """A SELECT with WSTREAM in it."""
     wstream = found[0]
     _refuse_what_has_no_place(select, found)
@@ -247,7 +240,7 @@ def bind_wstream(select: Select, found: list[WStream], context: Context) -> Rela
     return Relation(plan, select.word)
 
 
-def _output_stream(inner: Select, context: Context) -> Subquery:
+def _output_stream(inner: syntax.Select, context: Context) -> Subquery:
     plan = bind_select(inner, replace(context, word=StreamWord.AUTO)).plan
     with at(inner):
         if Emit(plan).reports_extents:
@@ -263,9 +256,9 @@ def _internal(plan: Plan) -> Plan:
     return plan.with_children(tuple(_internal(child) for child in plan.children))
 
 
-def _selected(select: Select, output: Plan, scope: Scope) -> Plan:
+def _selected(select: syntax.Select, output: Plan, scope: Scope) -> Plan:
     """The outer select list: all columns, or aggregates of the one there is."""
-    if isinstance(select.items[0].expression, WStream):
+    if isinstance(select.items[0].expression, syntax.WStream):
         return Project(output, tuple((entry.name, entry.column) for entry in scope.entries))
     outer = tuple(replace(item, expression=_replaced(item.expression, scope)) for item in select.items)
     written = replace(select, items=outer, group_by=(), having=None, where=None)
@@ -276,17 +269,17 @@ def _selected(select: Select, output: Plan, scope: Scope) -> Plan:
         return Project(groups.plan(None), tuple(zip(listed.names, bound, strict=True)))
 
 
-def _replaced(node: Node, scope: Scope) -> Node:
+def _replaced(node: syntax.Node, scope: Scope) -> syntax.Node:
     """The expression with the one column of the output stream in place of WSTREAM."""
-    if not isinstance(node, WStream):
+    if not isinstance(node, syntax.WStream):
         return rebuilt(node, lambda part: _replaced(part, scope))
     if len(scope.entries) != 1:
         message = f"an aggregate takes one value, but this WSTREAM has {len(scope.entries)}"
         refuse(node, message, "wstream", "select one item")
-    return Name(node.span, (ALIAS, scope.entries[0].name))
+    return syntax.Name(node.span, (ALIAS, scope.entries[0].name))
 
 
-def _refuse_what_has_no_place(select: Select, found: list[WStream]) -> None:
+def _refuse_what_has_no_place(select: syntax.Select, found: list[syntax.WStream]) -> None:
     first = found[0]
     if select.word.restores:
         refuse(
@@ -307,14 +300,16 @@ def _refuse_what_has_no_place(select: Select, found: list[WStream]) -> None:
         refuse(first, f"{word} beside WSTREAM could be about either stream", "wstream", hint)
 
 
-def _refuse_bare(item: SelectItem, alone: bool) -> None:
+def _refuse_bare(item: syntax.SelectItem, alone: bool) -> None:
     """WSTREAM is all there is, without an alias, or it is inside an aggregate."""
-    if isinstance(item.expression, WStream) and alone:
+    if isinstance(item.expression, syntax.WStream) and alone:
         if item.alias is not None:
             hint = "put the alias into its parentheses"
             refuse(item, f"WSTREAM is a stream, not a column that `{item.alias}` could name", "wstream", hint)
         return
-    bare = next((node for node in _outside_aggregates(item.expression) if isinstance(node, WStream)), None)
+    bare = next(
+        (node for node in _outside_aggregates(item.expression) if isinstance(node, syntax.WStream)), None
+    )
     if bare is not None:
         refuse(
             bare,
@@ -324,14 +319,14 @@ def _refuse_bare(item: SelectItem, alone: bool) -> None:
         )
 
 
-def _outside_aggregates(node: Node) -> Iterator[Node]:
+def _outside_aggregates(node: syntax.Node) -> Iterator[syntax.Node]:
     yield node
-    if isinstance(node, Apply) and not aggregates.is_aggregate(node.function):
+    if isinstance(node, syntax.Apply) and not aggregates.is_aggregate(node.function):
         for arg in node.args:
             yield from _outside_aggregates(arg)
 
 
-def bind_set(operation: SetOperation, context: Context) -> Relation:
+def bind_set(operation: syntax.SetOperation, context: Context) -> Relation:
     """A set operation; a chain of UNION ALL is one union."""
     flat = operation.kind == "UNION" and not operation.distinct
     written = _union_parts(operation) if flat else [operation.left, operation.right]
@@ -346,7 +341,9 @@ def bind_set(operation: SetOperation, context: Context) -> Relation:
         return Relation(Union(tuple(plans)), parts[0].word, tuple(sides))
 
 
-def _check_words(operation: SetOperation, written: list[QueryExpression], parts: list[Relation]) -> None:
+def _check_words(
+    operation: syntax.SetOperation, written: list[syntax.QueryExpression], parts: list[Relation]
+) -> None:
     """Each side of UNION ALL has a stream word, or none has; of the others, both have the same."""
     adds_up = operation.kind == "UNION" and not operation.distinct
     for query, part in zip(written, parts, strict=True):
@@ -370,11 +367,11 @@ def _check_words(operation: SetOperation, written: list[QueryExpression], parts:
             )
 
 
-def _name(operation: SetOperation) -> str:
+def _name(operation: syntax.SetOperation) -> str:
     return operation.kind + ("" if operation.distinct else " ALL")
 
 
-def _combined(operation: SetOperation, plans: list[Plan]) -> Plan:
+def _combined(operation: syntax.SetOperation, plans: list[Plan]) -> Plan:
     match operation.kind, operation.distinct:
         case "UNION", True:
             return Distinct(_selected_as_set(renamed(Union(tuple(plans)), NESTED)))
@@ -438,13 +435,13 @@ _FILLERS: dict[Kind, Any] = {
 }
 
 
-def _union_parts(query: QueryExpression) -> list[QueryExpression]:
-    if isinstance(query, SetOperation) and query.kind == "UNION" and not query.distinct:
+def _union_parts(query: syntax.QueryExpression) -> list[syntax.QueryExpression]:
+    if isinstance(query, syntax.SetOperation) and query.kind == "UNION" and not query.distinct:
         return _union_parts(query.left) + _union_parts(query.right)
     return [query]
 
 
-def _aligned(kind: str, written: list[QueryExpression], plans: list[Plan]) -> list[Plan]:
+def _aligned(kind: str, written: list[syntax.QueryExpression], plans: list[Plan]) -> list[Plan]:
     """The sides with casts where their types differ."""
     targets = list(plans[0].schema.types)
     for query, plan in zip(written[1:], plans[1:], strict=True):
@@ -456,7 +453,7 @@ def _aligned(kind: str, written: list[QueryExpression], plans: list[Plan]) -> li
     return [_as_types(plan, targets) for plan in plans]
 
 
-def _meeting(query: QueryExpression, what: str, left: DataType, right: DataType) -> DataType:
+def _meeting(query: syntax.QueryExpression, what: str, left: DataType, right: DataType) -> DataType:
     found = common_type(left, right)
     if found is None:
         refuse(query, f"{what} is {left} above and {right} here", "set-types", "CAST one of them")
@@ -493,23 +490,23 @@ def _cast_all(
     return tuple((name, cast(value, kind)) for (name, value), kind in zip(outputs, targets, strict=True))
 
 
-def bind_query(query: QueryExpression, catalog: Catalog) -> Emit:
+def bind_query(query: syntax.QueryExpression, catalog: Catalog) -> Emit:
     """The plan of a query."""
     relation = _bind_relation(query, Context(catalog, _bind_relation))
     with at(query):
         return relation.stream
 
 
-def bind_relation(query: QueryExpression, catalog: Catalog) -> Emit:
+def bind_relation(query: syntax.QueryExpression, catalog: Catalog) -> Emit:
     """The plan of a query that is asked for its whole answer at one instant."""
     relation = _bind_relation(query, Context(catalog, _bind_relation))
     with at(query):
         return Emit(relation.plan, StreamWord.RSTREAM)
 
 
-def _bind_relation(query: QueryExpression, context: Context) -> Relation:
-    if isinstance(query, SetOperation):
+def _bind_relation(query: syntax.QueryExpression, context: Context) -> Relation:
+    if isinstance(query, syntax.SetOperation):
         return bind_set(query, context)
-    assert isinstance(query, Select)
+    assert isinstance(query, syntax.Select)
     found = wstreams(query)
     return bind_wstream(query, found, context) if found else bind_select(query, context)

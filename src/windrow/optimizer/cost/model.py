@@ -25,20 +25,7 @@ from functools import singledispatchmethod
 from math import exp, fsum, prod
 from typing import TYPE_CHECKING
 
-from windrow.algebra.operators import (
-    Aggregate,
-    Distinct,
-    Except,
-    Exists,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    Rank,
-    TableJoin,
-    Union,
-    Unnest,
-)
+from windrow.algebra import operators as ops
 from windrow.algebra.over import Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.optimizer.cost.flows import (
@@ -124,27 +111,27 @@ class Estimator:
         return Estimate(rate, rows, rows if is_kept else 0, cost), stream.values
 
     @_of.register
-    def _(self, plan: Filter, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Filter, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         (flow,) = below
         share = selectivity(plan.predicate, flow.values, self.statistics)
         return Estimate(flow.rate * share, flow.rows * share, 0, arrivals(plan.input, flow)), flow.values
 
     @_of.register
-    def _(self, plan: Project, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Project, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         (flow,) = below
         cost = 0 if is_renaming(plan) else arrivals(plan.input, flow)
         values = {name: combinations(value.columns, flow.values) for name, value in plan.outputs}
         return Estimate(flow.rate, flow.rows, 0, cost), values
 
-    @_of.register(Union)
+    @_of.register(ops.Union)
     @_of.register(StreamUnion)
-    def _(self, plan: Union | StreamUnion, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Union | StreamUnion, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         columns = zip(*(flow.values.values() for flow in below), strict=True)
         values = dict(zip(plan.schema.names, map(max, columns), strict=True))
         return Estimate(fsum(flow.rate for flow in below), fsum(flow.rows for flow in below), 0, 0), values
 
     @_of.register
-    def _(self, plan: Join, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Join, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         """Each arrival scans the other inputs in order, and again for every partial result."""
         rate = cost = 0.0
         for place, (part, flow) in enumerate(zip(plan.inputs, below, strict=True)):
@@ -160,14 +147,16 @@ class Estimator:
         rows = below[0].rows * prod(growing([flow.part for flow in below], plan.predicate, self.statistics))
         return Estimate(rate, rows, kept, cost), _together(*below)
 
-    def _looked_at(self, plan: Join | Exists, met: Collection[str], other: Flow, found: float) -> float:
+    def _looked_at(
+        self, plan: ops.Join | ops.Exists, met: Collection[str], other: Flow, found: float
+    ) -> float:
         """How many rows of an input are touched to find the partners of one: by a hash table those alone."""
         classes = equal_columns(plan.predicate)
         linked = any(same & set(met) and same & other.values.keys() for same in classes)
         return 1 + found if linked and self.statistics.model is Model.KERNELS else other.rows
 
     @_of.register
-    def _(self, plan: TableJoin, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.TableJoin, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         """A change of a RELATION table meets all rows that are valid, so these are kept."""
         flow, table = below
         (matches,) = growing([flow.part, table.part], plan.predicate, self.statistics)
@@ -179,7 +168,7 @@ class Estimator:
         return Estimate(rate, flow.rows * matches, kept, cost), _together(flow, table)
 
     @_of.register
-    def _(self, plan: Distinct, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Distinct, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         """δ* keeps each value and its youngest duplicate; over STR input all rows are kept."""
         (flow,) = below
         rows = distinct_of(flow.rows, prod(flow.values.values(), start=1.0))
@@ -190,18 +179,18 @@ class Estimator:
         return Estimate(rate, rows, kept, cost), flow.values
 
     @_of.register
-    def _(self, plan: Aggregate, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Aggregate, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         return aggregate_work(plan, below[0], self.statistics)
 
     @_of.register
-    def _(self, plan: Except, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Except, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         """Every row of either side may take one away or give it back."""
         left, right = below
         cost = 2 * (left.rate + right.rate) + upkeep(plan.left, left.rate) + upkeep(plan.right, right.rate)
         return Estimate(left.rate + right.rate, left.rows / 2, left.rows + right.rows, cost), left.values
 
     @_of.register
-    def _(self, plan: Exists, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Exists, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         """Rows of the left look for a match; keys of the right, coming or going, for whom they concern. A key
         that is there already, or still is there in another row, concerns nobody."""
         left, right = below
@@ -217,7 +206,7 @@ class Estimator:
         rate = left.rate * share + news * concerned
         return Estimate(rate, left.rows * share, left.rows + right.rows, cost), left.values
 
-    def _is_news(self, plan: Exists, left: Flow, right: Flow) -> float:
+    def _is_news(self, plan: ops.Exists, left: Flow, right: Flow) -> float:
         """The share of rows of the right whose key no other row has at that time."""
         classes = [same for same in equal_columns(plan.predicate) if same & left.values.keys()]
         keys = [name for same in classes for name in same if name in right.values]
@@ -226,19 +215,19 @@ class Estimator:
         return exp(-right.rows / combinations(keys, right.values))
 
     @_of.register
-    def _(self, plan: Limit, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Limit, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         (flow,) = below
         cost = arrivals(plan.input, flow) + upkeep(plan.input, flow.rate)
         return Estimate(flow.rate, min(plan.count, flow.rows), flow.rows, cost), flow.values
 
     @_of.register
-    def _(self, plan: Rank, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Rank, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         (flow,) = below
         cost = arrivals(plan.input, flow) * max(1.0, flow.rows) + upkeep(plan.input, flow.rate)
         return Estimate(flow.rate, flow.rows, flow.rows, cost), {**flow.values, plan.name: flow.rows}
 
     @_of.register
-    def _(self, plan: Unnest, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Unnest, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         (flow,) = below
         rate, rows = flow.rate * _ELEMENTS, flow.rows * _ELEMENTS
         made = [name for name in (*plan.names, plan.position) if name]

@@ -10,37 +10,25 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from windrow.errors import QueryError, nearest
+from windrow.spark.sources import urls
 from windrow.spark.sources.generators.generator import Disorder, Generator, Settings
 from windrow.spark.sources.generators.registry import GENERATORS
 from windrow.spark.sources.push_source import read_push_url
-from windrow.spark.sources.urls import (
-    FilesUrl,
-    SourceUrl,
-    choice,
-    count,
-    instant,
-    parse_url,
-    read_files_url,
-    read_kafka_url,
-    read_options,
-    seconds,
-    whole,
-)
 
 _DEFAULT_RATE = 1000
 #: how many rows may be put in another order in memory
 _MOST_SHUFFLED = 10_000_000
 _OPTIONS = {
-    "rate": count,
-    "rows": whole,
-    "rows_per_batch": count,
-    "seed": whole,
-    "keys": count,
-    "event_rate": count,
-    "start": instant,
-    "disorder": choice(*Disorder),
-    "disorder_by": seconds,
-    "block": seconds,
+    "rate": urls.count,
+    "rows": urls.whole,
+    "rows_per_batch": urls.count,
+    "seed": urls.whole,
+    "keys": urls.count,
+    "event_rate": urls.count,
+    "start": urls.instant,
+    "disorder": urls.choice(*Disorder),
+    "disorder_by": urls.seconds,
+    "block": urls.seconds,
 }
 
 
@@ -62,7 +50,7 @@ class GeneratorUrl:
         return f"generator:{self.generator.name} {pairs}"
 
 
-def read_generator_url(url: SourceUrl) -> GeneratorUrl:
+def read_generator_url(url: urls.SourceUrl) -> GeneratorUrl:
     """The URL's generator and settings, checked."""
     generator = GENERATORS.get(url.place)
     if generator is None:
@@ -70,7 +58,7 @@ def read_generator_url(url: SourceUrl) -> GeneratorUrl:
             f"no generator `{url.place}`", code="unknown-generator", hint=nearest(url.place, GENERATORS)
         )
     where = f"generator:{generator.name}"
-    options: dict[str, Any] = read_options(url.options, _OPTIONS, where)
+    options: dict[str, Any] = urls.read_options(url.options, _OPTIONS, where)
     rows, rate = options.get("rows"), options.pop("rate", None)
     if rate is None and rows is None:
         rate = _DEFAULT_RATE
@@ -98,10 +86,10 @@ def _check_disorder(settings: Settings, where: str) -> None:
         )
 
 
-_READERS: dict[str, Callable[[SourceUrl], object]] = {
-    "files": read_files_url,
+_READERS: dict[str, Callable[[urls.SourceUrl], object]] = {
+    "files": urls.read_files_url,
     "generator": read_generator_url,
-    "kafka": read_kafka_url,
+    "kafka": urls.read_kafka_url,
     "push": read_push_url,
 }
 
@@ -123,7 +111,7 @@ def is_bounded(text: str) -> bool:
     (True, False)
     """
     match _read(text):
-        case FilesUrl(bounded=bounded):
+        case urls.FilesUrl(bounded=bounded):
             return bounded
         case GeneratorUrl(rate=rate):
             return rate is None
@@ -131,5 +119,5 @@ def is_bounded(text: str) -> bool:
 
 
 def _read(text: str) -> object:
-    url = parse_url(text)
+    url = urls.parse_url(text)
     return _READERS[url.scheme](url)

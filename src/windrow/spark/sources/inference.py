@@ -22,19 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from windrow.algebra.types import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    DataType,
-    Kind,
-    array,
-    struct,
-)
+from windrow.algebra import types as dt
 from windrow.errors import QueryError
 from windrow.spark.sources.check import read_generator_url
 from windrow.spark.sources.listing import is_local, local_files
@@ -48,20 +36,20 @@ if TYPE_CHECKING:
 _ROWS, _FILES = 10_000, 3
 #: what a text looks like, the first that fits; a number with a leading zero is a code, not a number
 _LOOKS = (
-    (re.compile(r"(?i)true|false"), BOOLEAN),
-    (re.compile(r"[+-]?(0|[1-9]\d{0,17})"), BIGINT),
-    (re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?"), DOUBLE),
-    (re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"), DATE),
+    (re.compile(r"(?i)true|false"), dt.BOOLEAN),
+    (re.compile(r"[+-]?(0|[1-9]\d{0,17})"), dt.BIGINT),
+    (re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?"), dt.DOUBLE),
+    (re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"), dt.DATE),
     (
         re.compile(
             r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?"
             r"(Z|[+-]\d{2}:?\d{2})?"
         ),
-        TIMESTAMP,
+        dt.TIMESTAMP,
     ),
 )
-_TIMES = (DATE, TIMESTAMP)
-_NUMBERS = (BIGINT, DOUBLE)
+_TIMES = (dt.DATE, dt.TIMESTAMP)
+_NUMBERS = (dt.BIGINT, dt.DOUBLE)
 
 
 def infer_columns(kind: str, name: str, source: str) -> list[tuple[str, str]]:
@@ -76,7 +64,7 @@ def infer_columns(kind: str, name: str, source: str) -> list[tuple[str, str]]:
         raise _cannot(kind, name, f"`{url.scheme}:` has no rows to look at before it runs")
     if changelog == "debezium":
         wrapped = found.get("payload")
-        envelope = found if wrapped is None or wrapped.kind is not Kind.STRUCT else dict(wrapped.fields)
+        envelope = found if wrapped is None or wrapped.kind is not dt.Kind.STRUCT else dict(wrapped.fields)
         found = dict(envelope["after"].fields) if "after" in envelope else {}
         if not found:
             raise _cannot(kind, name, "no change has an `after`")
@@ -85,12 +73,12 @@ def infer_columns(kind: str, name: str, source: str) -> list[tuple[str, str]]:
     return [(column, str(each)) for column, each in found.items()]
 
 
-def widest(texts: Iterable[str]) -> DataType:
+def widest(texts: Iterable[str]) -> dt.DataType:
     """The type that all of these texts are values of; an empty one is NULL."""
-    return _known(reduce(_common, map(_looks, filter(None, texts)), NULL))
+    return _known(reduce(_common, map(_looks, filter(None, texts)), dt.NULL))
 
 
-def _of_files(declared: str, name: str, wanted: FilesUrl) -> dict[str, DataType]:
+def _of_files(declared: str, name: str, wanted: FilesUrl) -> dict[str, dt.DataType]:
     if not is_local(wanted.place):
         raise _cannot(declared, name, "files elsewhere are not looked at before it runs")
     paths = [Path(file.path) for file in islice(local_files(wanted.place), _FILES)]
@@ -107,34 +95,34 @@ def _of_files(declared: str, name: str, wanted: FilesUrl) -> dict[str, DataType]
     return found
 
 
-def _of_arrow(schema: pa.Schema) -> dict[str, DataType]:
+def _of_arrow(schema: pa.Schema) -> dict[str, dt.DataType]:
     from windrow.spark.sources.data import infer_schema
 
     return {field.name: field.type for field in infer_schema(schema.empty_table())}
 
 
-def _of_csv(paths: list[Path], wanted: FilesUrl) -> dict[str, DataType]:
-    found: dict[str, DataType] = {}
+def _of_csv(paths: list[Path], wanted: FilesUrl) -> dict[str, dt.DataType]:
+    found: dict[str, dt.DataType] = {}
     for path in paths:
         rows = csv.reader(_lines(path), delimiter=wanted.delimiter)
         names = next(rows, []) if wanted.header else None
         for row in islice(rows, _ROWS):
             names = names or [f"_c{place}" for place in range(len(row))]
             for column, text in zip(names, row, strict=False):
-                found[column] = _common(found.get(column, NULL), _looks(text))
-        found = dict.fromkeys(names or (), NULL) | found
+                found[column] = _common(found.get(column, dt.NULL), _looks(text))
+        found = dict.fromkeys(names or (), dt.NULL) | found
     return {column: _known(kind) for column, kind in found.items()}
 
 
-def _of_json(paths: list[Path]) -> dict[str, DataType]:
-    row = NULL
+def _of_json(paths: list[Path]) -> dict[str, dt.DataType]:
+    row = dt.NULL
     for path in paths:
         for line in islice(filter(str.strip, _lines(path)), _ROWS):
             try:
                 row = _common(row, _of_value(json.loads(line)))
             except ValueError:
                 continue  # whoever reads the row says what is wrong with it
-    return {} if row.kind is not Kind.STRUCT else dict(_known(row).fields)
+    return {} if row.kind is not dt.Kind.STRUCT else dict(_known(row).fields)
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -142,54 +130,56 @@ def _lines(path: Path) -> Iterator[str]:
         yield from io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
 
 
-def _looks(text: str) -> DataType:
+def _looks(text: str) -> dt.DataType:
     if not text:
-        return NULL
-    return next((kind for look, kind in _LOOKS if look.fullmatch(text)), STRING)
+        return dt.NULL
+    return next((kind for look, kind in _LOOKS if look.fullmatch(text)), dt.STRING)
 
 
-def _of_value(value: Any) -> DataType:
+def _of_value(value: Any) -> dt.DataType:
     match value:
         case None:
-            return NULL
+            return dt.NULL
         case bool():
-            return BOOLEAN
+            return dt.BOOLEAN
         case int():
-            return BIGINT if abs(value) < 1 << 63 else DOUBLE
+            return dt.BIGINT if abs(value) < 1 << 63 else dt.DOUBLE
         case float():
-            return DOUBLE
+            return dt.DOUBLE
         case str():
             kind = _looks(value)
-            return kind if kind in _TIMES else STRING
+            return kind if kind in _TIMES else dt.STRING
         case list():
-            return array(reduce(_common, map(_of_value, value), NULL))
-    return struct(**{name: _of_value(each) for name, each in value.items()}) if value else NULL
+            return dt.array(reduce(_common, map(_of_value, value), dt.NULL))
+    return dt.struct(**{name: _of_value(each) for name, each in value.items()}) if value else dt.NULL
 
 
-def _common(left: DataType, right: DataType) -> DataType:
+def _common(left: dt.DataType, right: dt.DataType) -> dt.DataType:
     """The type of values of both."""
-    if NULL in (left, right) or left == right:
-        return right if left == NULL else left
+    if dt.NULL in (left, right) or left == right:
+        return right if left == dt.NULL else left
     if left in _NUMBERS and right in _NUMBERS:
-        return DOUBLE
+        return dt.DOUBLE
     if left in _TIMES and right in _TIMES:
-        return TIMESTAMP
-    if left.kind is right.kind is Kind.ARRAY:
-        return array(_common(left.element, right.element))
-    if left.kind is right.kind is Kind.STRUCT:
+        return dt.TIMESTAMP
+    if left.kind is right.kind is dt.Kind.ARRAY:
+        return dt.array(_common(left.element, right.element))
+    if left.kind is right.kind is dt.Kind.STRUCT:
         known, more = dict(left.fields), dict(right.fields)
-        return struct(**{name: _common(known.get(name, NULL), more.get(name, NULL)) for name in known | more})
-    return STRING
+        return dt.struct(
+            **{name: _common(known.get(name, dt.NULL), more.get(name, dt.NULL)) for name in known | more}
+        )
+    return dt.STRING
 
 
-def _known(kind: DataType) -> DataType:
+def _known(kind: dt.DataType) -> dt.DataType:
     """A type of values, also where all that were seen are NULL."""
-    if kind == NULL:
-        return STRING
-    if kind.kind is Kind.ARRAY:
-        return array(_known(kind.element))
-    if kind.kind is Kind.STRUCT:
-        return struct(**{name: _known(inner) for name, inner in kind.fields})
+    if kind == dt.NULL:
+        return dt.STRING
+    if kind.kind is dt.Kind.ARRAY:
+        return dt.array(_known(kind.element))
+    if kind.kind is dt.Kind.STRUCT:
+        return dt.struct(**{name: _known(inner) for name, inner in kind.fields})
     return kind
 
 

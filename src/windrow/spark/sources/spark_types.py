@@ -6,74 +6,54 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as spark
 
-from windrow.algebra.types import (
-    BIGINT,
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT,
-    INTERVAL,
-    NULL,
-    SMALLINT,
-    STRING,
-    TIMESTAMP,
-    TINYINT,
-    DataType,
-    Kind,
-    array,
-    decimal,
-    map_of,
-    struct,
-)
+from windrow.algebra import types as dt
 
-_BOTH_WAYS: dict[DataType, spark.DataType] = {
-    NULL: spark.NullType(),
-    BOOLEAN: spark.BooleanType(),
-    TINYINT: spark.ByteType(),
-    SMALLINT: spark.ShortType(),
-    INT: spark.IntegerType(),
-    BIGINT: spark.LongType(),
-    FLOAT: spark.FloatType(),
-    DOUBLE: spark.DoubleType(),
-    STRING: spark.StringType(),
-    BINARY: spark.BinaryType(),
-    DATE: spark.DateType(),
-    TIMESTAMP: spark.TimestampType(),
-    INTERVAL: spark.DayTimeIntervalType(),
+_BOTH_WAYS: dict[dt.DataType, spark.DataType] = {
+    dt.NULL: spark.NullType(),
+    dt.BOOLEAN: spark.BooleanType(),
+    dt.TINYINT: spark.ByteType(),
+    dt.SMALLINT: spark.ShortType(),
+    dt.INT: spark.IntegerType(),
+    dt.BIGINT: spark.LongType(),
+    dt.FLOAT: spark.FloatType(),
+    dt.DOUBLE: spark.DoubleType(),
+    dt.STRING: spark.StringType(),
+    dt.BINARY: spark.BinaryType(),
+    dt.DATE: spark.DateType(),
+    dt.TIMESTAMP: spark.TimestampType(),
+    dt.INTERVAL: spark.DayTimeIntervalType(),
 }
-_FROM_SPARK: dict[type[spark.DataType], DataType] = {
+_FROM_SPARK: dict[type[spark.DataType], dt.DataType] = {
     **{type(theirs): ours for ours, theirs in _BOTH_WAYS.items()},
-    spark.TimestampNTZType: TIMESTAMP,  # without a zone it is taken as UTC
-    spark.CharType: STRING,
-    spark.VarcharType: STRING,
+    spark.TimestampNTZType: dt.TIMESTAMP,  # without a zone it is taken as UTC
+    spark.CharType: dt.STRING,
+    spark.VarcharType: dt.STRING,
 }
 
 
-def to_spark(kind: DataType) -> spark.DataType:
+def to_spark(kind: dt.DataType) -> spark.DataType:
     """The Spark type that holds the values of a Windrow type."""
     match kind.kind:
-        case Kind.DECIMAL:
+        case dt.Kind.DECIMAL:
             return spark.DecimalType(kind.precision, kind.scale)
-        case Kind.ARRAY:
+        case dt.Kind.ARRAY:
             return spark.ArrayType(to_spark(kind.fields[0][1]))
-        case Kind.STRUCT:
+        case dt.Kind.STRUCT:
             return spark.StructType([spark.StructField(name, to_spark(inner)) for name, inner in kind.fields])
         case _:
             return _BOTH_WAYS[kind]
 
 
-def from_spark(kind: spark.DataType) -> DataType | None:
+def from_spark(kind: spark.DataType) -> dt.DataType | None:
     """The Windrow type for the values of a Spark type; None if there is none."""
     if isinstance(kind, spark.DecimalType):
-        return decimal(kind.precision, kind.scale) if 0 <= kind.scale <= kind.precision else None
+        return dt.decimal(kind.precision, kind.scale) if 0 <= kind.scale <= kind.precision else None
     if isinstance(kind, spark.ArrayType):
         element = from_spark(kind.elementType)
-        return None if element is None else array(element)
+        return None if element is None else dt.array(element)
     if isinstance(kind, spark.MapType):
         key, value = from_spark(kind.keyType), from_spark(kind.valueType)
-        return None if key is None or value is None else map_of(key, value)
+        return None if key is None or value is None else dt.map_of(key, value)
     if isinstance(kind, spark.StructType):
         return _from_struct(kind)
     return _FROM_SPARK.get(type(kind))
@@ -109,7 +89,7 @@ def without_maps(value: Column, kind: spark.DataType) -> Column:
     return F.when(value.isNotNull(), F.struct(*parts))
 
 
-def _from_struct(kind: spark.StructType) -> DataType | None:
+def _from_struct(kind: spark.StructType) -> dt.DataType | None:
     fields = {field.name: from_spark(field.dataType) for field in kind.fields}
     known = {name: inner for name, inner in fields.items() if inner is not None}
-    return struct(**known) if len(known) == len(kind.fields) else None
+    return dt.struct(**known) if len(known) == len(kind.fields) else None

@@ -18,17 +18,8 @@ from windrow.algebra.catalog import Table
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.types import STRING, struct
 from windrow.errors import DataError, QueryError, SourceError, WindrowError
+from windrow.spark.sources import urls
 from windrow.spark.sources.tables import Values, given_rows
-from windrow.spark.sources.urls import (
-    FilesUrl,
-    KafkaUrl,
-    choice,
-    format_of,
-    parse_url,
-    read_files_url,
-    read_kafka_url,
-    read_options,
-)
 from windrow.state.manifest import SourceFile, SourceState
 
 if TYPE_CHECKING:
@@ -104,7 +95,7 @@ class FilesContent:
     is_master = True
     _in_order = False
 
-    def __init__(self, spark: SparkSession, table: Table, wanted: FilesUrl) -> None:
+    def __init__(self, spark: SparkSession, table: Table, wanted: urls.FilesUrl) -> None:
         self._spark, self._table, self._wanted = spark, table, wanted
 
     def news(self, before: SourceState) -> Content | None:
@@ -134,7 +125,7 @@ class FilesContent:
         found = opened_listing(self._spark, self._wanted.place, may_be_empty=False)
         files = tuple(sorted(found, key=lambda file: file.path))
         kind = self._wanted.format
-        empty = next((f for f in files if not f.size and (kind or format_of(f.path)) != "json"), None)
+        empty = next((f for f in files if not f.size and (kind or urls.format_of(f.path)) != "json"), None)
         if empty is not None:
             raise SourceError(
                 f"{self._table.title}: {empty.path.removeprefix('file:')} is empty, without even a header",
@@ -161,7 +152,7 @@ class FilesChangelog(FilesContent):
 
     _in_order = True
 
-    def __init__(self, spark: SparkSession, table: Table, wanted: FilesUrl, form: str) -> None:
+    def __init__(self, spark: SparkSession, table: Table, wanted: urls.FilesUrl, form: str) -> None:
         super().__init__(spark, changes_of(table, form), wanted)
         self._declared, self._form = table, form
 
@@ -176,7 +167,7 @@ class KafkaChangelog:
 
     is_master = True
 
-    def __init__(self, spark: SparkSession, table: Table, wanted: KafkaUrl, form: str) -> None:
+    def __init__(self, spark: SparkSession, table: Table, wanted: urls.KafkaUrl, form: str) -> None:
         self._spark, self._wanted = spark, wanted
         self._changes, self._folded = changes_of(table, form), Folded(table, form)
         self._read: Position = {}
@@ -322,12 +313,12 @@ class Folded:
         return DataError(f"the changelog of {self._table.title}: {what}", code="bad-changelog", hint=hint)
 
 
-def table_url(table: Table) -> tuple[FilesUrl | KafkaUrl, str | None]:
+def table_url(table: Table) -> tuple[urls.FilesUrl | urls.KafkaUrl, str | None]:
     """Where a table's declaration says its content is, and the form of the changelog, if it is one."""
     assert table.source is not None
-    url = parse_url(table.source)
+    url = urls.parse_url(table.source)
     asked = {name: value for name, value in url.options.items() if name == _CHANGELOG}
-    form = read_options(asked, {_CHANGELOG: choice(*CHANGELOGS)}, f"{url.scheme}:").get(_CHANGELOG)
+    form = urls.read_options(asked, {_CHANGELOG: urls.choice(*CHANGELOGS)}, f"{url.scheme}:").get(_CHANGELOG)
     plain = replace(url, options={n: v for n, v in url.options.items() if n != _CHANGELOG})
     if plain.options.get("malformed") == "to":
         raise QueryError(
@@ -338,7 +329,7 @@ def table_url(table: Table) -> tuple[FilesUrl | KafkaUrl, str | None]:
     if form is not None:
         changes_of(table, form)
     if url.scheme == "files":
-        files = replace(read_files_url(plain), bounded=True)
+        files = replace(urls.read_files_url(plain), bounded=True)
         is_json = (files.format or "json") == "json"
         if form == "debezium" and not is_json:
             raise QueryError(
@@ -346,7 +337,7 @@ def table_url(table: Table) -> tuple[FilesUrl | KafkaUrl, str | None]:
             )
         return (replace(files, absent="null") if form == "debezium" else files), form
     if url.scheme == "kafka" and form is not None:
-        return read_kafka_url(plain), form
+        return urls.read_kafka_url(plain), form
     raise QueryError(
         f"{table.title} cannot be read from `{url.scheme}:`: that never has the whole content of a table",
         code="bad-source",
@@ -358,7 +349,7 @@ def table_url(table: Table) -> tuple[FilesUrl | KafkaUrl, str | None]:
 def open_table(spark: SparkSession, table: Table) -> TableSource:
     """The source that a table's declaration names."""
     wanted, form = table_url(table)
-    if isinstance(wanted, KafkaUrl):
+    if isinstance(wanted, urls.KafkaUrl):
         return KafkaChangelog(spark, table, wanted, form or "op")
     return FilesChangelog(spark, table, wanted, form) if form else FilesContent(spark, table, wanted)
 

@@ -10,19 +10,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, 
 from typing import TYPE_CHECKING, cast
 
 from windrow.algebra.functions.arithmetic import bounded
+from windrow.algebra.functions.values import numbers
 from windrow.algebra.functions.values.base import Strict, Value, forgiving, plain
 from windrow.algebra.functions.values.casts import shortest, shortest_single
-from windrow.algebra.functions.values.numbers import (
-    EXACT,
-    fit_result,
-    half_up,
-    long,
-    one_nan,
-    overflow,
-    rounded,
-    saturated,
-    zero_division,
-)
 from windrow.algebra.types import INTEGER_BITS, DataType, Kind
 
 if TYPE_CHECKING:
@@ -83,8 +73,8 @@ def _ring(exact: Callable[..., Value], decimal: Callable[..., Value], try_form: 
 
     def build(call: Call) -> Callable[..., Value]:
         if _is_span(call.type):
-            return lambda a, b: long(exact(a, b), "the time", try_form)
-        fit = fit_result(call.type, try_form)
+            return lambda a, b: numbers.long(exact(a, b), "the time", try_form)
+        fit = numbers.fit_result(call.type, try_form)
         operation = decimal if call.type.kind is Kind.DECIMAL else exact
         return lambda a, b: fit(operation(a, b))
 
@@ -94,19 +84,21 @@ def _ring(exact: Callable[..., Value], decimal: Callable[..., Value], try_form: 
 def scaled(a: int, b: Value) -> int:
     """An interval times a number, to the nearest microsecond."""
     if isinstance(b, float):
-        return half_up(a * b)
+        return numbers.half_up(a * b)
     if isinstance(b, Decimal):
-        return long(int(rounded(EXACT.multiply(Decimal(a), b), 0)))
-    return long(a * b, "the interval", "try_multiply")
+        return numbers.long(int(numbers.rounded(numbers.EXACT.multiply(Decimal(a), b), 0)))
+    return numbers.long(a * b, "the interval", "try_multiply")
 
 
 def _shared(a: int, b: Value) -> int:
     """An interval divided by a number, to the nearest microsecond, ties away from zero."""
     if b == 0:
-        raise zero_division("try_divide")
+        raise numbers.zero_division("try_divide")
     if isinstance(b, float):
-        return half_up(a / b)
-    return long(int(rounded(EXACT.divide(Decimal(a), Decimal(b)), 0)), "the interval", "try_divide")
+        return numbers.half_up(a / b)
+    return numbers.long(
+        int(numbers.rounded(numbers.EXACT.divide(Decimal(a), Decimal(b)), 0)), "the interval", "try_divide"
+    )
 
 
 def _multiply(call: Call) -> Callable[..., Value]:
@@ -118,20 +110,20 @@ def _divide(call: Call) -> Callable[..., Value]:
         return _shared
     if call.type.kind is Kind.DOUBLE:
         return _quotient
-    fit = fit_result(call.type, "try_divide")
+    fit = numbers.fit_result(call.type, "try_divide")
 
     def divide(a: Decimal, b: Decimal) -> Value:
         if not b:
-            raise zero_division("try_divide")
-        return fit(rounded(EXACT.divide(a, b), _DECIMAL_QUOTIENT_SCALE))
+            raise numbers.zero_division("try_divide")
+        return fit(numbers.rounded(numbers.EXACT.divide(a, b), _DECIMAL_QUOTIENT_SCALE))
 
     return divide
 
 
 def _quotient(a: float, b: float) -> float:
     if b == 0:
-        raise zero_division("try_divide")
-    return one_nan(a / b)
+        raise numbers.zero_division("try_divide")
+    return numbers.one_nan(a / b)
 
 
 def _whole_quotient(call: Call) -> Callable[..., Value]:
@@ -141,21 +133,21 @@ def _whole_quotient(call: Call) -> Callable[..., Value]:
 
     def divide(a: int, b: int) -> int:
         if not b:
-            raise zero_division("try_divide")
+            raise numbers.zero_division("try_divide")
         size = abs(a) // abs(b)
-        return long(size if (a < 0) == (b < 0) else -size)
+        return numbers.long(size if (a < 0) == (b < 0) else -size)
 
     return divide
 
 
 def _decimal_whole_quotient(kind: DataType) -> Callable[..., Value]:
-    fit = fit_result(kind)
+    fit = numbers.fit_result(kind)
 
     def divide(a: Decimal, b: Decimal) -> int:
         if not b:
-            raise zero_division("try_divide")
+            raise numbers.zero_division("try_divide")
         # Of what fits a decimal but no BIGINT, Spark keeps the lowest 64 bits.
-        return wrapped(int(cast("Decimal", fit(EXACT.divide_int(a, b)))), 64)
+        return wrapped(int(cast("Decimal", fit(numbers.EXACT.divide_int(a, b)))), 64)
 
     return divide
 
@@ -163,21 +155,21 @@ def _decimal_whole_quotient(kind: DataType) -> Callable[..., Value]:
 def _modulo(a: Value, b: Value) -> Value:
     """The remainder signed as the dividend, in every type."""
     if not b:
-        raise zero_division("try_mod")
+        raise numbers.zero_division("try_mod")
     if isinstance(a, float):
         return math.fmod(a, b) if math.isfinite(a) else math.nan
     if isinstance(a, Decimal):
-        return EXACT.remainder(a, b)
+        return numbers.EXACT.remainder(a, b)
     return int(math.copysign(1, a)) * (abs(a) % abs(b))
 
 
 def _remainder(call: Call) -> Callable[..., Value]:
-    fit = fit_result(call.type, "try_mod")
+    fit = numbers.fit_result(call.type, "try_mod")
     return lambda a, b: fit(_modulo(a, b))
 
 
 def _positive_modulo(call: Call) -> Callable[..., Value]:
-    fit = fit_result(call.type)
+    fit = numbers.fit_result(call.type)
     bits = max(32, INTEGER_BITS.get(call.type.kind, 0))
 
     def pmod(a: Value, b: Value) -> Value:
@@ -192,16 +184,16 @@ def _positive_modulo(call: Call) -> Callable[..., Value]:
 
 def _negate(call: Call) -> Callable[..., Value]:
     if call.type.kind is Kind.INTERVAL:
-        return lambda a: long(-a, "the interval")
+        return lambda a: numbers.long(-a, "the interval")
     if call.type.is_fractional:
-        return lambda a: one_nan(-a)
-    fit = fit_result(call.type)
+        return lambda a: numbers.one_nan(-a)
+    fit = numbers.fit_result(call.type)
     return lambda a: fit(-a) if isinstance(a, int) else fit(a.copy_negate())
 
 
-_SUM = _ring(lambda a, b: a + b, EXACT.add, "try_add")
-_DIFFERENCE = _ring(lambda a, b: a - b, EXACT.subtract, "try_subtract")
-_PRODUCT = _ring(lambda a, b: a * b, EXACT.multiply, "try_multiply")
+_SUM = _ring(lambda a, b: a + b, numbers.EXACT.add, "try_add")
+_DIFFERENCE = _ring(lambda a, b: a - b, numbers.EXACT.subtract, "try_subtract")
+_PRODUCT = _ring(lambda a, b: a * b, numbers.EXACT.multiply, "try_multiply")
 
 FUNCTIONS: dict[str, Strict] = {
     "+": _SUM,
@@ -228,7 +220,7 @@ def real(function: Callable[[float], float]) -> Strict:
 
     def safe(value: float) -> float:
         try:
-            return one_nan(function(value))
+            return numbers.one_nan(function(value))
         except ValueError:
             return math.nan
         except OverflowError:
@@ -242,7 +234,7 @@ def _odd(function: Callable[[float], float]) -> Strict:
 
     def safe(value: float) -> float:
         try:
-            return one_nan(function(value))
+            return numbers.one_nan(function(value))
         except OverflowError:
             return math.copysign(math.inf, value)
 
@@ -250,12 +242,12 @@ def _odd(function: Callable[[float], float]) -> Strict:
 
 
 def _logarithm(function: Callable[[float], float], above: float = 0.0) -> Strict:
-    return plain(lambda x: None if x <= above else one_nan(function(x)))
+    return plain(lambda x: None if x <= above else numbers.one_nan(function(x)))
 
 
 def _log(call: Call) -> Callable[..., Value]:
     if len(call.args) == 1:
-        return lambda x: None if x <= 0 else one_nan(math.log(x))
+        return lambda x: None if x <= 0 else numbers.one_nan(math.log(x))
     return _log_to_base
 
 
@@ -265,7 +257,7 @@ def _log_to_base(base: float, x: float) -> float | None:
     above, below = math.log(x), math.log(base)
     if below == 0:
         return math.nan if above == 0 or above != above else math.copysign(math.inf, above)
-    return one_nan(above / below)
+    return numbers.one_nan(above / below)
 
 
 def power(base: float, exponent: float) -> float:
@@ -279,7 +271,7 @@ def power(base: float, exponent: float) -> float:
     if exponent != exponent or (abs(base) == 1 and math.isinf(exponent)):
         return math.nan
     try:
-        return one_nan(math.pow(base, exponent))
+        return numbers.one_nan(math.pow(base, exponent))
     except ValueError:
         if base != 0:
             return math.nan
@@ -289,21 +281,21 @@ def power(base: float, exponent: float) -> float:
 
 
 def _sign(x: float) -> float:
-    return one_nan(math.copysign(1.0, x)) if x and x == x else x
+    return numbers.one_nan(math.copysign(1.0, x)) if x and x == x else x
 
 
 def _abs(call: Call) -> Callable[..., Value]:
     if call.type.kind is Kind.INTERVAL:
-        return lambda a: long(abs(a), "the interval")
-    fit = fit_result(call.type)
+        return lambda a: numbers.long(abs(a), "the interval")
+    fit = numbers.fit_result(call.type)
     return lambda a: fit(abs(a)) if isinstance(a, int) else a.copy_abs() if isinstance(a, Decimal) else abs(a)
 
 
 def _whole(direction: str, whole: Callable[[float], int]) -> Strict:
     def build(call: Call) -> Callable[..., Value]:
         if call.type.kind is Kind.DECIMAL:
-            fit = fit_result(call.type)
-            return lambda a: fit(rounded(a, 0, direction))
+            fit = numbers.fit_result(call.type)
+            return lambda a: fit(numbers.rounded(a, 0, direction))
         if call.args[0].type.is_integer:
             return lambda a: a
         return lambda a: _as_long(a, whole)
@@ -314,15 +306,15 @@ def _whole(direction: str, whole: Callable[[float], int]) -> Strict:
 def _as_long(value: float, whole: Callable[[float], int]) -> int:
     if not math.isfinite(value):
         if value == value:
-            raise overflow(str(value))
-        return saturated(value)
-    return long(whole(value))
+            raise numbers.overflow(str(value))
+        return numbers.saturated(value)
+    return numbers.long(whole(value))
 
 
 def _round(direction: str) -> Strict:
     def build(call: Call) -> Callable[..., Value]:
         kind = call.type
-        fit = fit_result(kind)
+        fit = numbers.fit_result(kind)
         if kind.is_integer:
             return lambda a, n: a if n >= 0 else fit(int(_cut(Decimal(a), n, direction)))
         if kind.kind is Kind.DECIMAL:
@@ -342,7 +334,7 @@ def _cut(value: Decimal, digits: int, direction: str) -> Decimal:
         return value
     if value.adjusted() + 1 < -digits:
         return Decimal(0)
-    return rounded(value, digits, direction)
+    return numbers.rounded(value, digits, direction)
 
 
 NUMERIC: dict[str, Strict] = {
@@ -362,14 +354,14 @@ NUMERIC: dict[str, Strict] = {
     "log2": _logarithm(math.log2),
     "log1p": _logarithm(math.log1p, above=-1.0),
     "power": plain(power),
-    "hypot": plain(lambda a, b: one_nan(math.hypot(a, b))),
+    "hypot": plain(lambda a, b: numbers.one_nan(math.hypot(a, b))),
     "sin": real(math.sin),
     "cos": real(math.cos),
     "tan": real(math.tan),
     "asin": real(math.asin),
     "acos": real(math.acos),
     "atan": real(math.atan),
-    "atan2": plain(lambda y, x: one_nan(math.atan2(y + 0.0, x + 0.0))),
+    "atan2": plain(lambda y, x: numbers.one_nan(math.atan2(y + 0.0, x + 0.0))),
     "sinh": _odd(math.sinh),
     "cosh": real(math.cosh),
     "tanh": real(math.tanh),

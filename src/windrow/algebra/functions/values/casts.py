@@ -20,30 +20,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from windrow.algebra.functions.calendar import (
-    DAY,
-    HOUR,
-    MICROS,
-    MINUTE,
-    civil,
-    date_text,
-    days,
-    interval_text,
-    month_length,
-    timestamp_text,
-)
+from windrow.algebra.functions import calendar
+from windrow.algebra.functions.values import numbers
 from windrow.algebra.functions.values.base import Value
-from windrow.algebra.functions.values.numbers import (
-    EXACT,
-    LONG_MAX,
-    LONG_MIN,
-    fitted,
-    long,
-    one_nan,
-    saturated,
-    single,
-    truncated,
-)
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 
@@ -80,7 +59,8 @@ def shortest(value: float) -> str:
 def shortest_single(value: float) -> str:
     """The same for 32-bit floats."""
     return next(
-        (text for p in range(1, 9) if single(float(text := f"{value:.{p}e}")) == value), f"{value:.9e}"
+        (text for p in range(1, 9) if numbers.single(float(text := f"{value:.{p}e}")) == value),
+        f"{value:.9e}",
     )
 
 
@@ -113,9 +93,9 @@ WRITERS: dict[Kind, Callable[[Any], str]] = {
     Kind.DOUBLE: double_text,
     Kind.DECIMAL: lambda value: f"{value:f}",
     Kind.BINARY: lambda value: value.decode("utf-8", "replace"),
-    Kind.DATE: date_text,
-    Kind.TIMESTAMP: timestamp_text,
-    Kind.INTERVAL: interval_text,
+    Kind.DATE: calendar.date_text,
+    Kind.TIMESTAMP: calendar.timestamp_text,
+    Kind.INTERVAL: calendar.interval_text,
 }
 
 
@@ -148,7 +128,7 @@ _INTERVAL = re.compile(
     re.IGNORECASE,
 )
 _UTC_NAMES = frozenset({"Z", "UTC", "GMT", "UT"})
-_GREATEST_OFFSET = 18 * HOUR
+_GREATEST_OFFSET = 18 * calendar.HOUR
 
 
 def integer(text: str) -> int | None:
@@ -161,7 +141,7 @@ def double(text: str) -> float | None:
     """A double, by Java's grammar: `1e3`, `.5`, `1.0d`, `NaN`, `inf` in any case."""
     text = text.strip(_JAVA_BLANK)
     if _REAL.fullmatch(text):
-        return one_nan(float(text if text[-1:] in "yN" else text.rstrip("fFdD")))
+        return numbers.one_nan(float(text if text[-1:] in "yN" else text.rstrip("fFdD")))
     if _HEXADECIMAL.fullmatch(text):
         return float.fromhex(text.rstrip("fFdD"))
     return _NAMED_REALS.get(text.lower())
@@ -169,12 +149,12 @@ def double(text: str) -> float | None:
 
 def float_(text: str) -> float | None:
     value = double(text)
-    return None if value is None else single(value)
+    return None if value is None else numbers.single(value)
 
 
 def decimal(text: str) -> Decimal | None:
     text = text.strip(_JAVA_BLANK)
-    return EXACT.create_decimal(text) if _DECIMAL.fullmatch(text) and len(text) < 400 else None
+    return numbers.EXACT.create_decimal(text) if _DECIMAL.fullmatch(text) and len(text) < 400 else None
 
 
 def boolean(text: str) -> bool | None:
@@ -188,7 +168,7 @@ def date(text: str) -> int | None:
         return None
     sign, year, month, day = match.groups()
     day_number = _day(sign, year, month, day)
-    return None if day_number is None or not -(1 << 31) <= day_number < 1 << 31 else day_number * DAY
+    return None if day_number is None or not -(1 << 31) <= day_number < 1 << 31 else day_number * calendar.DAY
 
 
 def timestamp(text: str) -> int | None:
@@ -202,9 +182,9 @@ def timestamp(text: str) -> int | None:
     clock = _clock(hour, minute, second)
     if day_number is None or clock is None:
         return None
-    local = day_number * DAY + clock + int((fraction or "")[:6].ljust(6, "0"))
+    local = day_number * calendar.DAY + clock + int((fraction or "")[:6].ljust(6, "0"))
     offset = _offset(zone.strip(), local) if zone else 0
-    if offset is None or not LONG_MIN <= local - offset <= LONG_MAX:
+    if offset is None or not numbers.LONG_MIN <= local - offset <= numbers.LONG_MAX:
         return None
     return local - offset
 
@@ -218,18 +198,22 @@ def interval(text: str) -> int | None:
     clock = _clock(hour, minute, second)
     if clock is None:
         return None
-    size = int(day) * DAY + clock + int((fraction or "")[:6].ljust(6, "0"))
+    size = int(day) * calendar.DAY + clock + int((fraction or "")[:6].ljust(6, "0"))
     return size if (outer == "-") == (inner == "-") else -size
 
 
 def _day(sign: str, year: str, month: str | None, day: str | None) -> int | None:
     y, m, d = int(sign + year), int(month or 1), int(day or 1)
-    return days(y, m, d) if 1 <= m <= 12 and 1 <= d <= month_length(y, m) else None
+    return calendar.days(y, m, d) if 1 <= m <= 12 and 1 <= d <= calendar.month_length(y, m) else None
 
 
 def _clock(hour: str | None, minute: str | None, second: str | None) -> int | None:
     h, m, s = int(hour or 0), int(minute or 0), int(second or 0)
-    return h * HOUR + m * MINUTE + s * MICROS if h < 24 and m < 60 and s < 60 else None
+    return (
+        h * calendar.HOUR + m * calendar.MINUTE + s * calendar.MICROS
+        if h < 24 and m < 60 and s < 60
+        else None
+    )
 
 
 def _offset(zone: str, local: int) -> int | None:
@@ -240,13 +224,17 @@ def _offset(zone: str, local: int) -> int | None:
         sign, hours, minutes, seconds, minute = match.groups()
         if int(minutes or 0) > 59 or int(seconds or 0) > 59:
             return None
-        size = int(hours) * HOUR + int(minutes or minute or 0) * MINUTE + int(seconds or 0) * MICROS
+        size = (
+            int(hours) * calendar.HOUR
+            + int(minutes or minute or 0) * calendar.MINUTE
+            + int(seconds or 0) * calendar.MICROS
+        )
         return None if size > _GREATEST_OFFSET else -size if sign == "-" else size
     return _region_offset(zone, local)
 
 
 def _region_offset(zone: str, local: int) -> int | None:
-    if "/" not in zone or not 1 < civil(local // DAY)[0] < 9999:
+    if "/" not in zone or not 1 < calendar.civil(local // calendar.DAY)[0] < 9999:
         return None
     try:
         region = ZoneInfo(zone)
@@ -321,7 +309,7 @@ def _text_to_integer(source: DataType, target: DataType) -> Converter:
 
 
 def _number_to_integer(source: DataType, target: DataType) -> Converter:
-    return _checked(truncated if source.kind is Kind.DECIMAL else int, source, target)
+    return _checked(numbers.truncated if source.kind is Kind.DECIMAL else int, source, target)
 
 
 def _real_to_integer(source: DataType, target: DataType) -> Converter:
@@ -331,13 +319,13 @@ def _real_to_integer(source: DataType, target: DataType) -> Converter:
     def convert(value: float) -> int:
         if not math.isfinite(value) or not (math.floor(value) <= high and math.ceil(value) >= low):
             raise _bad(value, source, target)
-        return saturated(value)
+        return numbers.saturated(value)
 
     return convert
 
 
 def _time_to_integer(source: DataType, target: DataType) -> Converter:
-    return _checked(lambda value: value // MICROS, source, target)
+    return _checked(lambda value: value // calendar.MICROS, source, target)
 
 
 def _to_decimal(exact: Callable[[Value], Decimal | None]) -> Maker:
@@ -346,7 +334,7 @@ def _to_decimal(exact: Callable[[Value], Decimal | None]) -> Maker:
             number = exact(value)
             if number is None:
                 return None
-            result = fitted(number, target)
+            result = numbers.fitted(number, target)
             if result is None:
                 raise _bad(value, source, target)
             return result if result else result.copy_abs()
@@ -371,12 +359,12 @@ def _real_to_exact(value: float) -> Decimal | None:
 
 def _real_to_timestamp(source: DataType, target: DataType) -> Converter:
     def convert(value: float) -> int:
-        micros = value * MICROS
+        micros = value * calendar.MICROS
         if not math.isfinite(micros) or not (
-            math.floor(micros) <= LONG_MAX and math.ceil(micros) >= LONG_MIN
+            math.floor(micros) <= numbers.LONG_MAX and math.ceil(micros) >= numbers.LONG_MIN
         ):
             raise _bad(value, source, target)
-        return saturated(micros)
+        return numbers.saturated(micros)
 
     return convert
 
@@ -389,7 +377,7 @@ _INTEGERS = (Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _REALS = (Kind.FLOAT, Kind.DOUBLE)
 _to_boolean = _always(lambda value: value != 0)
 _to_double = _always(float)
-_to_float = _always(lambda value: single(value))
+_to_float = _always(lambda value: numbers.single(value))
 
 
 def _from(integer: Maker, **others: Maker) -> dict[Kind, Maker]:
@@ -402,7 +390,7 @@ _FROM_INTEGER = _from(
     FLOAT=_to_float,
     DOUBLE=_to_double,
     DECIMAL=_to_decimal(Decimal),
-    TIMESTAMP=_always(lambda value: max(LONG_MIN, min(LONG_MAX, value * MICROS))),
+    TIMESTAMP=_always(lambda value: max(numbers.LONG_MIN, min(numbers.LONG_MAX, value * calendar.MICROS))),
 )
 _FROM_REAL = _from(
     _real_to_integer,
@@ -427,7 +415,7 @@ _FROM: dict[Kind, dict[Kind, Maker]] = {
         FLOAT=_to_float,
         DOUBLE=_to_double,
         DECIMAL=_to_decimal(lambda value: value),
-        TIMESTAMP=_always(lambda value: long(truncated(value * MICROS))),
+        TIMESTAMP=_always(lambda value: numbers.long(numbers.truncated(value * calendar.MICROS))),
     ),
     Kind.STRING: _from(
         _text_to_integer,
@@ -442,12 +430,12 @@ _FROM: dict[Kind, dict[Kind, Maker]] = {
     ),
     Kind.TIMESTAMP: _from(
         _time_to_integer,
-        FLOAT=_always(lambda value: single(value / MICROS)),
-        DOUBLE=_always(lambda value: value / MICROS),
+        FLOAT=_always(lambda value: numbers.single(value / calendar.MICROS)),
+        DOUBLE=_always(lambda value: value / calendar.MICROS),
         DECIMAL=_to_decimal(lambda value: Decimal(value).scaleb(-6)),
-        DATE=_always(lambda value: value // DAY * DAY),
+        DATE=_always(lambda value: value // calendar.DAY * calendar.DAY),
     ),
-    Kind.DATE: {Kind.TIMESTAMP: _always(lambda value: long(value, "the date as TIMESTAMP"))},
+    Kind.DATE: {Kind.TIMESTAMP: _always(lambda value: numbers.long(value, "the date as TIMESTAMP"))},
     Kind.INTERVAL: {},
     Kind.BINARY: {},
 }

@@ -6,16 +6,7 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from windrow.algebra.functions.calendar import (
-    DAY,
-    HOUR,
-    MICROS,
-    MINUTE,
-    civil,
-    days,
-    month_length,
-    timestamp_text,
-)
+from windrow.algebra.functions import calendar
 from windrow.algebra.functions.time_patterns import compiled, reader, written
 from windrow.algebra.functions.values.arithmetic import wrapped
 from windrow.algebra.functions.values.base import Strict, Value, plain
@@ -30,10 +21,10 @@ if TYPE_CHECKING:
     from windrow.algebra.expressions import Call
 
 _FIXED_UNITS = {
-    "DAY": DAY,
-    "HOUR": HOUR,
-    "MINUTE": MINUTE,
-    "SECOND": MICROS,
+    "DAY": calendar.DAY,
+    "HOUR": calendar.HOUR,
+    "MINUTE": calendar.MINUTE,
+    "SECOND": calendar.MICROS,
     "MILLISECOND": 1000,
     "MICROSECOND": 1,
 }
@@ -41,26 +32,26 @@ _MONTHS_PER_UNIT = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 
 
 def _year(date: int) -> int:
-    return civil(date // DAY)[0]
+    return calendar.civil(date // calendar.DAY)[0]
 
 
 def _month(date: int) -> int:
-    return civil(date // DAY)[1]
+    return calendar.civil(date // calendar.DAY)[1]
 
 
 def _weekday(date: int) -> int:
     """0 for Monday; the epoch was a Thursday."""
-    return (date // DAY + 3) % 7
+    return (date // calendar.DAY + 3) % 7
 
 
 def _day_of_year(date: int) -> int:
-    return date // DAY - days(_year(date), 1, 1) + 1
+    return date // calendar.DAY - calendar.days(_year(date), 1, 1) + 1
 
 
 def _week(date: int) -> tuple[int, int]:
     """ISO year and week: both are those of the week's Thursday."""
-    thursday = date // DAY - _weekday(date) + 3
-    return civil(thursday)[0], (thursday - days(civil(thursday)[0], 1, 1)) // 7 + 1
+    thursday = date // calendar.DAY - _weekday(date) + 3
+    return calendar.civil(thursday)[0], (thursday - calendar.days(calendar.civil(thursday)[0], 1, 1)) // 7 + 1
 
 
 def truncate(unit: str, time: int) -> int:
@@ -68,17 +59,17 @@ def truncate(unit: str, time: int) -> int:
     if unit in _FIXED_UNITS:
         return time - time % _FIXED_UNITS[unit]
     if unit == "WEEK":
-        return (time // DAY - _weekday(time)) * DAY
-    year, month, _ = civil(time // DAY)
+        return (time // calendar.DAY - _weekday(time)) * calendar.DAY
+    year, month, _ = calendar.civil(time // calendar.DAY)
     width = _MONTHS_PER_UNIT[unit]
-    return days(year, (month - 1) // width * width + 1, 1) * DAY
+    return calendar.days(year, (month - 1) // width * width + 1, 1) * calendar.DAY
 
 
 def _truncated(unit: str, time: int, place: str = "UTC") -> int:
     """The same by the clocks of a zone; hours and less are counted as they pass."""
     own = zone(place)
     local = own.local(time)
-    if _FIXED_UNITS.get(unit, DAY) < DAY:
+    if _FIXED_UNITS.get(unit, calendar.DAY) < calendar.DAY:
         return time - local % _FIXED_UNITS[unit]
     return own.instant(truncate(unit, local))
 
@@ -97,47 +88,47 @@ def _read(text: str, pattern: str) -> int:
 def _date(day: int) -> int:
     """A DATE, checked: Spark counts days in 32 bits."""
     if -(1 << 31) <= day < 1 << 31:
-        return day * DAY
+        return day * calendar.DAY
     raise overflow("the date")
 
 
 def add_months(date: int, months: int) -> int:
     """The same day of a later month, or that month's last.
 
-    >>> add_months(days(2024, 1, 31) * DAY, 1) == days(2024, 2, 29) * DAY
+    >>> add_months(calendar.days(2024, 1, 31) * calendar.DAY, 1) == calendar.days(2024, 2, 29) * calendar.DAY
     True
     """
-    year, month, day = civil(date // DAY)
+    year, month, day = calendar.civil(date // calendar.DAY)
     years, month = divmod(year * 12 + month - 1 + months, 12)
-    return _date(days(years, month + 1, min(day, month_length(years, month + 1))))
+    return _date(calendar.days(years, month + 1, min(day, calendar.month_length(years, month + 1))))
 
 
 def _last_day(date: int) -> int:
-    year, month, _ = civil(date // DAY)
-    return days(year, month, month_length(year, month)) * DAY
+    year, month, _ = calendar.civil(date // calendar.DAY)
+    return calendar.days(year, month, calendar.month_length(year, month)) * calendar.DAY
 
 
 def _moved(date: int, by: int) -> int:
-    return wrapped(date // DAY + by, 32) * DAY
+    return wrapped(date // calendar.DAY + by, 32) * calendar.DAY
 
 
 def _make_date(year: int, month: int, day: int) -> int:
-    if 1 <= month <= 12 and 1 <= day <= month_length(year, month):
-        return _date(days(year, month, day))
+    if 1 <= month <= 12 and 1 <= day <= calendar.month_length(year, month):
+        return _date(calendar.days(year, month, day))
     raise DataError(f"there is no date {year}-{month}-{day}", code="bad-date")
 
 
 def _timestamp_seconds(call: Call) -> Callable[..., Value]:
     kind = call.args[0].type
     if kind.is_integer:
-        return lambda seconds: long(seconds * MICROS, "the time")
+        return lambda seconds: long(seconds * calendar.MICROS, "the time")
     if kind.kind is Kind.DECIMAL:
         return _exact_seconds
-    return lambda seconds: saturated(seconds * MICROS) if math.isfinite(seconds) else None
+    return lambda seconds: saturated(seconds * calendar.MICROS) if math.isfinite(seconds) else None
 
 
 def _exact_seconds(seconds: Decimal) -> int:
-    micros = EXACT.multiply(seconds, Decimal(MICROS))
+    micros = EXACT.multiply(seconds, Decimal(calendar.MICROS))
     if micros != micros.to_integral_value():
         raise DataError(
             f"{seconds:f} seconds are no whole number of microseconds", code="inexact", hint="round(…, 6)"
@@ -159,16 +150,16 @@ FUNCTIONS: dict[str, Strict] = {
     "year": plain(_year),
     "quarter": plain(lambda date: (_month(date) + 2) // 3),
     "month": plain(_month),
-    "day": plain(lambda date: civil(date // DAY)[2]),
+    "day": plain(lambda date: calendar.civil(date // calendar.DAY)[2]),
     "dayofweek": plain(lambda date: (_weekday(date) + 1) % 7 + 1),
     "weekday": plain(_weekday),
     "dayofyear": plain(_day_of_year),
     "weekofyear": plain(lambda date: _week(date)[1]),
     "yearofweek": plain(lambda date: _week(date)[0]),
-    "hour": plain(lambda time: time // HOUR % 24),
-    "minute": plain(lambda time: time // MINUTE % 60),
-    "second": plain(lambda time: time // MICROS % 60),
-    "exact_second": plain(lambda time: Decimal(time % MINUTE).scaleb(-6)),
+    "hour": plain(lambda time: time // calendar.HOUR % 24),
+    "minute": plain(lambda time: time // calendar.MINUTE % 60),
+    "second": plain(lambda time: time // calendar.MICROS % 60),
+    "exact_second": plain(lambda time: Decimal(time % calendar.MINUTE).scaleb(-6)),
     "date_trunc": plain(lambda unit, time, *place: long(_truncated(unit, time, *place), "the time")),
     "to_timestamp": plain(_read),
     "try_to_timestamp": plain(lambda text, pattern: reader(pattern)(text)),
@@ -179,20 +170,24 @@ FUNCTIONS: dict[str, Strict] = {
     "date_add": plain(_moved),
     "date_sub": plain(lambda date, by: _moved(date, -by)),
     "add_months": plain(add_months),
-    "datediff": plain(lambda end, start: wrapped((end - start) // DAY, 32)),
+    "datediff": plain(lambda end, start: wrapped((end - start) // calendar.DAY, 32)),
     "last_day": plain(_last_day),
     "make_date": plain(_make_date),
-    "unix_date": plain(lambda date: date // DAY),
-    "date_from_unix_date": plain(lambda day: day * DAY),
-    "unix_seconds": plain(lambda time: time // MICROS),
+    "unix_date": plain(lambda date: date // calendar.DAY),
+    "date_from_unix_date": plain(lambda day: day * calendar.DAY),
+    "unix_seconds": plain(lambda time: time // calendar.MICROS),
     "unix_millis": plain(lambda time: time // 1000),
     "unix_micros": plain(lambda time: time),
     "timestamp_seconds": _timestamp_seconds,
     "timestamp_millis": plain(lambda millis: long(millis * 1000, "the time")),
     "timestamp_micros": plain(lambda micros: micros),
-    "from_unixtime": plain(lambda seconds: timestamp_text(wrapped(seconds * MICROS, 64) // MICROS * MICROS)),
-    "interval_day": plain(_part(DAY, None)),
-    "interval_hour": plain(_part(HOUR, DAY)),
-    "interval_minute": plain(_part(MINUTE, HOUR)),
-    "interval_second": plain(lambda interval: Decimal(_part(1, MINUTE)(interval)).scaleb(-6)),
+    "from_unixtime": plain(
+        lambda seconds: calendar.timestamp_text(
+            wrapped(seconds * calendar.MICROS, 64) // calendar.MICROS * calendar.MICROS
+        )
+    ),
+    "interval_day": plain(_part(calendar.DAY, None)),
+    "interval_hour": plain(_part(calendar.HOUR, calendar.DAY)),
+    "interval_minute": plain(_part(calendar.MINUTE, calendar.HOUR)),
+    "interval_second": plain(lambda interval: Decimal(_part(1, calendar.MINUTE)(interval)).scaleb(-6)),
 }

@@ -16,16 +16,7 @@ from windrow.algebra.expressions import Call, Literal
 from windrow.algebra.functions.values.comparison import equality, less
 from windrow.algebra.types import DataType, Kind
 from windrow.kernels.columnar.columns import column_of, polars_type, values_of
-from windrow.kernels.columnar.functions.base import (
-    Compiled,
-    Evaluator,
-    Lazy,
-    Operation,
-    Outcome,
-    Strict,
-    Whole,
-    nulls,
-)
+from windrow.kernels.columnar.functions import base
 
 if TYPE_CHECKING:
     Test = Callable[[pl.Series, pl.Series], pl.Series]
@@ -34,7 +25,7 @@ if TYPE_CHECKING:
 def _test(kind: DataType, whole: Test, meaning: Callable[[Any, Any], bool]) -> Test:
     """A comparison of two columns of a type: NULL in, NULL out."""
     if kind.kind is Kind.NULL:
-        return lambda a, _: nulls(pl.Boolean(), len(a))
+        return lambda a, _: base.nulls(pl.Boolean(), len(a))
     return _row_by_row(kind, meaning) if kind.fields else whole
 
 
@@ -55,7 +46,9 @@ def _below(kind: DataType) -> Test:
     return _test(kind, lambda a, b: a < b, less(kind))
 
 
-def _compared(test: Callable[[DataType], Test], *, swapped: bool = False, negated: bool = False) -> Whole:
+def _compared(
+    test: Callable[[DataType], Test], *, swapped: bool = False, negated: bool = False
+) -> base.Whole:
     def build(call: Call) -> Callable[..., pl.Series]:
         compare = test(call.args[0].type)
 
@@ -73,7 +66,7 @@ def _null_safe(call: Call) -> Callable[..., pl.Series]:
     return lambda a, b: (same(a, b) | (a.is_null() & b.is_null())).fill_null(False)
 
 
-def _extremum(beats: Callable[[DataType], Test], *, swapped: bool) -> Whole:
+def _extremum(beats: Callable[[DataType], Test], *, swapped: bool) -> base.Whole:
     def build(call: Call) -> Callable[..., pl.Series]:
         below = beats(call.type)
 
@@ -88,7 +81,7 @@ def _extremum(beats: Callable[[DataType], Test], *, swapped: bool) -> Whole:
     return build
 
 
-def _in(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
+def _in(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
     """TRUE from the first that is equal on; else NULL if one is NULL, else FALSE."""
     kind = call.args[0].type
     plain = not (kind.is_fractional or kind.fields or kind.kind is Kind.NULL)
@@ -104,25 +97,25 @@ def _in(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
             found = same(wanted, item.within(frame, open_rows))
             answer = answer | found
             open_rows = open_rows & ~answer.eq_missing(pl.Series([True]))
-        return answer.zip_with(wanted.is_not_null(), nulls(pl.Boolean(), frame.height))
+        return answer.zip_with(wanted.is_not_null(), base.nulls(pl.Boolean(), frame.height))
 
     return evaluate
 
 
-def _in_constants(call: Call, value: Compiled) -> Evaluator:
+def _in_constants(call: Call, value: base.Compiled) -> base.Evaluator:
     constants = [item.value for item in call.args[1:] if isinstance(item, Literal)]
     known = column_of("", call.args[0].type, [each for each in constants if each is not None])
 
     def evaluate(frame: pl.DataFrame) -> pl.Series:
         wanted = value.evaluate(frame)
         found = wanted.is_in(known.implode())
-        missed = nulls(pl.Boolean(), frame.height) if None in constants else found
+        missed = base.nulls(pl.Boolean(), frame.height) if None in constants else found
         return found.zip_with(found.fill_null(False), missed)
 
     return evaluate
 
 
-FUNCTIONS: dict[str, Whole] = {
+FUNCTIONS: dict[str, base.Whole] = {
     "=": _compared(_same),
     "<>": _compared(_same, negated=True),
     "<": _compared(_below),
@@ -138,13 +131,13 @@ FUNCTIONS: dict[str, Whole] = {
     "not": lambda _: lambda a: ~a.cast(pl.Boolean),
 }
 
-LAZY: dict[str, Lazy] = {"in": _in}
+LAZY: dict[str, base.Lazy] = {"in": _in}
 
 
-def _connective(decisive: bool) -> Lazy:
+def _connective(decisive: bool) -> base.Lazy:
     """AND is decided by the first FALSE, OR by the first TRUE; the rest is Kleene's logic."""
 
-    def build(_: Call, args: tuple[Compiled, ...]) -> Evaluator:
+    def build(_: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
         left, right = args
 
         def evaluate(frame: pl.DataFrame) -> pl.Series:
@@ -158,7 +151,7 @@ def _connective(decisive: bool) -> Lazy:
     return build
 
 
-def _case(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
+def _case(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
     """Conditions and values in turn, then perhaps what else."""
     branches = tuple(zip(args[::2], args[1::2], strict=False))
     otherwise = args[-1] if len(args) % 2 else None
@@ -176,7 +169,7 @@ def _case(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
     return evaluate
 
 
-def _coalesce(_: Call, args: tuple[Compiled, ...]) -> Evaluator:
+def _coalesce(_: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
     def evaluate(frame: pl.DataFrame) -> pl.Series:
         result = args[0].evaluate(frame)
         for arg in args[1:]:
@@ -187,7 +180,7 @@ def _coalesce(_: Call, args: tuple[Compiled, ...]) -> Evaluator:
     return evaluate
 
 
-def _array(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
+def _array(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
     dtype = polars_type(call.type.element)
 
     def evaluate(frame: pl.DataFrame) -> pl.Series:
@@ -202,7 +195,7 @@ def _array(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
     return evaluate
 
 
-def _named_struct(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
+def _named_struct(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
     def evaluate(frame: pl.DataFrame) -> pl.Series:
         parts = [
             arg.evaluate(frame).cast(polars_type(kind)).alias(name)
@@ -213,7 +206,7 @@ def _named_struct(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
     return evaluate
 
 
-CONTROL: dict[str, Lazy] = {
+CONTROL: dict[str, base.Lazy] = {
     "array": _array,
     "named_struct": _named_struct,
     "and": _connective(False),
@@ -229,26 +222,26 @@ CONTROL: dict[str, Lazy] = {
 # Parts of structs and arrays, a column at a time; lookups in maps and all of JSON are computed by values.
 
 
-def _get_field(call: Call) -> Operation | None:
+def _get_field(call: Call) -> base.Operation | None:
     name = call.args[1]
     assert isinstance(name, Literal)
-    return lambda whole, _: Outcome(whole.struct.field(name.value))
+    return lambda whole, _: base.Outcome(whole.struct.field(name.value))
 
 
-def _get(call: Call) -> Operation | None:
+def _get(call: Call) -> base.Operation | None:
     """A place from 0 on."""
 
-    def operation(whole: pl.Series, place: pl.Series) -> Outcome:
+    def operation(whole: pl.Series, place: pl.Series) -> base.Outcome:
         known = place.cast(pl.Int64).zip_with(
             place >= 0, pl.Series([None], dtype=pl.Int64).new_from_index(0, len(place))
         )
-        return Outcome(whole.list.get(known, null_on_oob=True))
+        return base.Outcome(whole.list.get(known, null_on_oob=True))
 
     return operation
 
 
-def _size(call: Call) -> Operation | None:
-    return lambda whole: Outcome(whole.list.len().cast(pl.Int32))
+def _size(call: Call) -> base.Operation | None:
+    return lambda whole: base.Outcome(whole.list.len().cast(pl.Int32))
 
 
-NESTED: dict[str, Strict] = {"get_field": _get_field, "get": _get, "size": _size}
+NESTED: dict[str, base.Strict] = {"get_field": _get_field, "get": _get, "size": _size}

@@ -17,20 +17,7 @@ from windrow.algebra.expressions import Call, Literal
 from windrow.algebra.functions.patterns import ANY_CHARACTER, ANY_TEXT, Token, like_tokens
 from windrow.algebra.functions.values.strings import locate
 from windrow.algebra.types import INT, STRING, Kind
-from windrow.kernels.columnar.functions.base import (
-    Compiled,
-    Evaluator,
-    Lazy,
-    Operation,
-    Outcome,
-    Strict,
-    by_value,
-    longs,
-    nulls,
-    plain,
-    spread,
-    total,
-)
+from windrow.kernels.columnar.functions import base
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,13 +27,13 @@ if TYPE_CHECKING:
 _INT_MAX = (1 << 31) - 1
 
 
-def _of_literals(form: Callable[..., Callable[[pl.Series], pl.Series] | None]) -> Strict:
+def _of_literals(form: Callable[..., Callable[[pl.Series], pl.Series] | None]) -> base.Strict:
     """A form of the first argument, if all others are literals that are not NULL."""
 
-    def build(call: Call) -> Operation | None:
+    def build(call: Call) -> base.Operation | None:
         others = [arg.value if isinstance(arg, Literal) else None for arg in call.args[1:]]
         known = None if None in others else form(*others)
-        return None if known is None else lambda a, *_: Outcome(known(a))
+        return None if known is None else lambda a, *_: base.Outcome(known(a))
 
     return build
 
@@ -60,9 +47,9 @@ def is_ascii(column: pl.Series) -> bool:
     return bool((column.str.len_bytes() == column.str.len_chars()).all())
 
 
-def _cased(ascii_form: Callable[[pl.Series], pl.Series], meaning: Callable[[str], str]) -> Strict:
-    general = by_value(meaning, [STRING], STRING)
-    return lambda _: lambda a: Outcome(ascii_form(a)) if is_ascii(a) else general(a)
+def _cased(ascii_form: Callable[[pl.Series], pl.Series], meaning: Callable[[str], str]) -> base.Strict:
+    general = base.by_value(meaning, [STRING], STRING)
+    return lambda _: lambda a: base.Outcome(ascii_form(a)) if is_ascii(a) else general(a)
 
 
 def _sliced(text: pl.Series, start: Numbers, length: Numbers) -> pl.Series:
@@ -72,29 +59,29 @@ def _sliced(text: pl.Series, start: Numbers, length: Numbers) -> pl.Series:
 
 def _substring(text: pl.Series, position: pl.Series, length: pl.Series | None = None) -> pl.Series:
     """What lies before the start counts as empty."""
-    place, size = longs(position), longs(text.str.len_chars())
+    place, size = base.longs(position), base.longs(text.str.len_chars())
     start = np.where(place > 0, place - 1, np.where(place < 0, size + place, 0))
-    until: Numbers = start + (np.int64(_INT_MAX) if length is None else longs(length))
+    until: Numbers = start + (np.int64(_INT_MAX) if length is None else base.longs(length))
     return _sliced(text, np.maximum(start, 0), until - np.maximum(start, 0))
 
 
 def _left(text: pl.Series, length: pl.Series) -> pl.Series:
-    return _sliced(text, np.zeros(len(text), dtype=np.int64), longs(length))
+    return _sliced(text, np.zeros(len(text), dtype=np.int64), base.longs(length))
 
 
 def _right(text: pl.Series, length: pl.Series) -> pl.Series:
-    kept = longs(length)
-    return _sliced(text, np.maximum(longs(text.str.len_chars()) - kept, 0), kept)
+    kept = base.longs(length)
+    return _sliced(text, np.maximum(base.longs(text.str.len_chars()) - kept, 0), kept)
 
 
-def _tested(test: Callable[[pl.Expr, pl.Expr], pl.Expr]) -> Strict:
+def _tested(test: Callable[[pl.Expr, pl.Expr], pl.Expr]) -> base.Strict:
     """A test of one text by another."""
-    return plain(
+    return base.plain(
         lambda a, b: pl.DataFrame({"a": a, "b": b}).select(test(pl.col("a"), pl.col("b"))).to_series()
     )
 
 
-def _trimmed(form: Callable[[pl.Series, str], pl.Series]) -> Strict:
+def _trimmed(form: Callable[[pl.Series, str], pl.Series]) -> base.Strict:
     return _of_literals(lambda characters=" ": lambda a: form(a, characters) if characters else a)
 
 
@@ -102,48 +89,48 @@ def _replaced(old: str, new: str = "") -> Callable[[pl.Series], pl.Series]:
     return lambda a: a.str.replace_all(old, new, literal=True) if old else a
 
 
-def _measured(text: Callable[[pl.Series], pl.Series]) -> Strict:
+def _measured(text: Callable[[pl.Series], pl.Series]) -> base.Strict:
     """A size of text; of bytes, their number."""
-    return lambda call: total(text if call.args[0].type.kind is Kind.STRING else lambda a: a.bin.size())
+    return lambda call: base.total(text if call.args[0].type.kind is Kind.STRING else lambda a: a.bin.size())
 
 
-def _locate(call: Call, args: tuple[Compiled, ...]) -> Evaluator:
+def _locate(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
     """Where a text stands, from a position on. A NULL position finds nothing, as in Hive."""
     kinds = [arg.type for arg in call.args]
-    find = by_value(locate, kinds, INT)
+    find = base.by_value(locate, kinds, INT)
 
     def evaluate(frame: pl.DataFrame) -> pl.Series:
         positions = [arg.evaluate(frame) for arg in args[2:]]
         asked = positions[0].is_not_null() if positions else pl.Series([True]).new_from_index(0, frame.height)
         columns = [*(arg.within(frame, asked) for arg in args[:2]), *positions]
         whole = reduce(lambda rows, column: rows & column.is_not_null(), columns, asked)
-        found = nulls(pl.Int32(), frame.height)
+        found = base.nulls(pl.Int32(), frame.height)
         if whole.any():
-            found = spread(find(*(column.filter(whole) for column in columns)).result, whole)
+            found = base.spread(find(*(column.filter(whole) for column in columns)).result, whole)
         return found.zip_with(asked, pl.Series([0], dtype=pl.Int32).new_from_index(0, frame.height))
 
     return evaluate
 
 
-def _concat_ws(_: Call, args: tuple[Compiled, ...]) -> Evaluator:
+def _concat_ws(_: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
     separator, *texts = args
 
     def evaluate(frame: pl.DataFrame) -> pl.Series:
         between = separator.evaluate(frame)
         asked = between.is_not_null()
-        result = nulls(pl.String(), frame.height)
+        result = base.nulls(pl.String(), frame.height)
         for text in texts:
             column = text.within(frame, asked)
             longer = (result + between + column).zip_with(result.is_not_null(), column)
             result = longer.zip_with(column.is_not_null(), result)
-        return result.fill_null("").zip_with(asked, nulls(pl.String(), frame.height))
+        return result.fill_null("").zip_with(asked, base.nulls(pl.String(), frame.height))
 
     return evaluate
 
 
-FUNCTIONS: dict[str, Strict] = {
-    "||": plain(add),
-    "concat": plain(lambda *columns: reduce(add, columns)),
+FUNCTIONS: dict[str, base.Strict] = {
+    "||": base.plain(add),
+    "concat": base.plain(lambda *columns: reduce(add, columns)),
     "length": _measured(lambda a: a.str.len_chars()),
     "octet_length": _measured(lambda a: a.str.len_bytes()),
     "upper": _cased(lambda a: a.str.to_uppercase(), str.upper),
@@ -151,17 +138,17 @@ FUNCTIONS: dict[str, Strict] = {
     "trim": _trimmed(lambda a, characters: a.str.strip_chars(characters)),
     "ltrim": _trimmed(lambda a, characters: a.str.strip_chars_start(characters)),
     "rtrim": _trimmed(lambda a, characters: a.str.strip_chars_end(characters)),
-    "substring": plain(_substring),
-    "left": plain(_left),
-    "right": plain(_right),
+    "substring": base.plain(_substring),
+    "left": base.plain(_left),
+    "right": base.plain(_right),
     "replace": _of_literals(_replaced),
     "startswith": _tested(lambda a, b: a.str.starts_with(b)),
     "endswith": _tested(lambda a, b: a.str.ends_with(b)),
     "contains": _tested(lambda a, b: a.str.contains(b, literal=True)),
-    "hex": plain(lambda a: a.bin.encode("hex").str.to_uppercase()),
+    "hex": base.plain(lambda a: a.bin.encode("hex").str.to_uppercase()),
 }
 
-LAZY: dict[str, Lazy] = {"locate": _locate, "concat_ws": _concat_ws}
+LAZY: dict[str, base.Lazy] = {"locate": _locate, "concat_ws": _concat_ws}
 
 
 # ------------------------------------------------------------ patterns
@@ -176,7 +163,7 @@ LAZY: dict[str, Lazy] = {"locate": _locate, "concat_ws": _concat_ws}
 _LONGEST = 200
 
 
-def _like(call: Call) -> Operation | None:
+def _like(call: Call) -> base.Operation | None:
     literals = [arg.value if isinstance(arg, Literal) else None for arg in call.args[1:]]
     if None in literals:
         return None
@@ -184,7 +171,7 @@ def _like(call: Call) -> Operation | None:
     if tokens is None or len(tokens) > _LONGEST:
         return None
     pattern = regular_form(tokens)
-    return total(lambda text, *_: text.str.contains(pattern))
+    return base.total(lambda text, *_: text.str.contains(pattern))
 
 
 def regular_form(tokens: tuple[Token, ...]) -> str:
@@ -206,4 +193,4 @@ def _part(token: Token) -> str:
     return f"\\x{{{ord(token):x}}}"
 
 
-PATTERNS: dict[str, Strict] = {"like": _like}
+PATTERNS: dict[str, base.Strict] = {"like": _like}

@@ -21,21 +21,11 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.group_by import SHOWN, Grouped
 from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Stateless, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    TS,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    codes,
-    greatest_end,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, TS, VE, VS, Columns, N
 from windrow.kernels.relational.windows.leaf import NUMBER
 from windrow.kernels.state import PANE, State
 
@@ -66,7 +56,7 @@ class Binned(Grouped):
         self.tallied: Columns = {TS: pl.Int64(), COUNT: pl.Int64()}
         #: of each table of states, its columns
         self.tables: dict[str, Columns] = {
-            name: dict(table.schema) for name, table in self._states(blank(leaf.rows)).items()
+            name: dict(table.schema) for name, table in self._states(signed.blank(leaf.rows)).items()
         }
         #: the states of bins that are looked at in a step, with the bin of each
         self._looked_at: dict[str, pl.DataFrame] = {}
@@ -79,7 +69,7 @@ class Binned(Grouped):
         meta = {RANKED: ranked, LAST: int(moves[-1]) if len(moves) else last}
         chunks = {**state.chunks, TALLY: chunks_of(tally)}
         if not len(moves):
-            return State(chunks | self._kept(tables, -FOREVER), meta), blank(self.columns)
+            return State(chunks | self._kept(tables, -FOREVER), meta), signed.blank(self.columns)
         step.slides.append(moves)
         bins = self._placed(tables[GROUPS], moves, last)
         here = bins.filter(pl.col(VS) < FOREVER)
@@ -87,8 +77,8 @@ class Binned(Grouped):
         shown = frame_of(state.of(SHOWN), self.shown)
         same = self._in(shown, touched)
         found, after = self._changed(here.filter(self._in(here, touched)), shown.filter(same), tables)
-        step.last_end = max(step.last_end, greatest_end(touched))
-        chunks[SHOWN] = chunks_of(together([shown.filter(~same), after], self.shown))
+        step.last_end = max(step.last_end, signed.greatest_end(touched))
+        chunks[SHOWN] = chunks_of(signed.together([shown.filter(~same), after], self.shown))
         return State(chunks | self._kept(tables, int(moves[-1]) - self.leaf.spec.range), meta), found
 
     def _moves(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[Ints, pl.DataFrame, int]:
@@ -98,7 +88,7 @@ class Binned(Grouped):
         if not self.leaf.spec.by_rank:
             rows = rows.filter(pl.col(NUMBER) % every == 0)
         new = rows.select(TS, pl.lit(1, pl.Int64).alias(COUNT))
-        tally = together([frame_of(state.of(TALLY), self.tallied), new], self.tallied)
+        tally = signed.together([frame_of(state.of(TALLY), self.tallied), new], self.tallied)
         tally = tally.group_by(TS).agg(pl.col(COUNT).sum()).sort(TS)
         final, later = tally.filter(pl.col(TS) < known), tally.filter(pl.col(TS) >= known)
         values, counts = final[TS].to_numpy(), final[COUNT].to_numpy()
@@ -122,7 +112,7 @@ class Binned(Grouped):
         found = {}
         for name, table in self._states(rows).items():
             layout = self.measures.layouts[name]
-            both = together([old[name], table], self.tables[name])
+            both = signed.together([old[name], table], self.tables[name])
             found[name] = layout.merge(both, [PANE, *layout.keys])
         return found
 
@@ -151,7 +141,7 @@ class Binned(Grouped):
         self._looked_at = {name: self._of_bins(bins, name, table) for name, table in tables.items()}
         both = pl.concat([shown.select(self.keys), bins.select(self.keys)]) if self.keys else pl.DataFrame()
         size = shown.height + bins.height
-        group = codes(both, self.keys) if self.keys else np.zeros(size, dtype=np.int64)
+        group = signed.codes(both, self.keys) if self.keys else np.zeros(size, dtype=np.int64)
         cells, values = self._cells(bins, group[shown.height :], FOREVER)
         found = self._changes(shown, group[: shown.height], bins, cells, values)
         self._looked_at = {}
@@ -160,7 +150,7 @@ class Binned(Grouped):
     def _of_bins(self, bins: pl.DataFrame, name: str, table: pl.DataFrame) -> pl.DataFrame:
         """A table of states with the place of the bin each belongs to."""
         names = [PANE, *self.measures.keys]
-        code = codes(pl.concat([bins.select(names), table.select(names)]), names)[bins.height :]
+        code = signed.codes(pl.concat([bins.select(names), table.select(names)]), names)[bins.height :]
         return table.with_columns(pl.Series(BIN, code)).filter(pl.col(BIN) < bins.height)
 
     def _lifted(self, rows: pl.DataFrame, row: Ints, pane: Ints) -> dict[str, pl.DataFrame]:

@@ -46,25 +46,12 @@ from windrow.kernels.aggregates.partials import FloatMoments, Paired
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import Moments, Pointwise, choose, segmented, take
 from windrow.kernels.columnar.expressions import compile_expression
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.cells import CELL, DIRECT, blocks, lowered
 from windrow.kernels.relational.distinct import found_in
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    TS,
-    TURN,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    codes,
-    columns_of,
-    consolidated,
-    positive,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import PANE, State, TableLayout
 from windrow.windows.grid import covered
 
@@ -200,7 +187,7 @@ class Grouped(Operator):
         }
         self.rows: Columns = dict(self.groups) | {n: d for n, d in below.columns.items() if n != VS}
         self.pieces: Columns = dict(self.rows) | {VS: pl.Int64()}
-        self.columns = columns_of(plan.schema)
+        self.columns = signed.columns_of(plan.schema)
         self.shown: Columns = dict(self.groups) | {
             name: polars_type(call.data_type) for name, call in plan.aggregates
         }
@@ -214,22 +201,24 @@ class Grouped(Operator):
         self.layout: ExpiryLayout = Calendar(choice.buckets) if self.known else choice.layout(below)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        new = together([frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces)
+        new = signed.together(
+            [frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces
+        )
         new, waiting = self._split(new, step, VS)
         chunks = state.of(ROWS)
         over, kept = self.layout.due(chunks, step.slice.stop, self.rows)
         over, early = self._split(over, step, VE)
         if not new.height and not over.height:
-            return State({**state.chunks, WAITING: chunks_of(waiting)}), blank(self.columns)
+            return State({**state.chunks, WAITING: chunks_of(waiting)}), signed.blank(self.columns)
         old = frame_of(chunks, self.rows).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-        touched = together([new, over.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))], self.pieces)
+        touched = signed.together([new, over.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))], self.pieces)
         mine = old.filter(self._in(old, touched))
         shown = frame_of(state.of(SHOWN), self.shown)
         same = self._in(shown, touched)
-        found, after = self._replaced(together([mine, new], self.pieces), shown.filter(same), step)
+        found, after = self._replaced(signed.together([mine, new], self.pieces), shown.filter(same), step)
         _, lasting = self._split(new, step, VE)
-        kept = self.layout.add(kept, together([early, lasting], self.rows))
-        left = together([shown.filter(~same), after], self.shown)
+        kept = self.layout.add(kept, signed.together([early, lasting], self.rows))
+        left = signed.together([shown.filter(~same), after], self.shown)
         return State({ROWS: kept, WAITING: chunks_of(waiting), SHOWN: chunks_of(left)}), found
 
     def _taken(self, pieces: pl.DataFrame, step: Step) -> pl.DataFrame:
@@ -238,7 +227,7 @@ class Grouped(Operator):
 
     def _with_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
         if not frame.height:
-            return blank(self.pieces)
+            return signed.blank(self.pieces)
         keys = [
             without_negative_zero(evaluate(frame)).cast(self.groups[name]).alias(name)
             for name, evaluate in zip(self.keys, self.evaluators, strict=True)
@@ -270,14 +259,14 @@ class Grouped(Operator):
         """What the values of touched groups become, event by event, and what they are in the end."""
         if rows.height and bool((rows[N] != 1).any()):
             # a row may be taken back for a while that is known to end later: what begins then is not yet due
-            rows, _ = self._split(positive(rows), step, VS)
+            rows, _ = self._split(signed.positive(rows), step, VS)
             rows = picked(rows, np.repeat(np.arange(rows.height), rows[N].to_numpy()))
         return self._event_by_event(rows, shown, step)
 
     def _event_by_event(
         self, rows: pl.DataFrame, shown: pl.DataFrame, step: Step
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        group = codes(pl.concat([shown.select(self.keys), rows.select(self.keys)]), self.keys)
+        group = signed.codes(pl.concat([shown.select(self.keys), rows.select(self.keys)]), self.keys)
         if not self.keys:
             group = np.zeros(shown.height + rows.height, dtype=np.int64)
         before, mine = group[: shown.height], group[shown.height :]
@@ -309,7 +298,7 @@ class Grouped(Operator):
             empty: Columns = {CELL: pl.Int64()} | {
                 n: d for n, d in self.shown.items() if n not in self.groups
             }
-            return blank(empty)
+            return signed.blank(empty)
         if int(np.maximum(high - low, 0).sum()) <= DIRECT * (len(low) + int(high.max())):
             row, span = covered(low, high)
             return lowered(self.measures, self._lifted(rows, row, span))
@@ -355,7 +344,7 @@ class Grouped(Operator):
         spans = spans.with_columns(self._steady(old, spans))
         gone = old.join(spans.filter(pl.Series(first)).select(GROUP, AT), on=GROUP, how="inner")
         left = spans.with_columns(pl.Series(AT, until)).filter(pl.Series(here & ~final))
-        moves = consolidated(
+        moves = signed.consolidated(
             pl.concat(
                 frame.select(GROUP, *names, pl.col(AT).alias(VS), pl.lit(sign, pl.Int64).alias(N))
                 for frame, sign in ((spans.filter(pl.Series(here)), 1), (left, -1), (gone, -1))

@@ -46,24 +46,12 @@ from windrow.kernels.aggregates.measures import GROUPS, Argument, WavePartial, m
 from windrow.kernels.aggregates.partials import Partial, SelectedPartial
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.combiners import GREATEST, TOTAL
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.cells import CELL, lowered
 from windrow.kernels.relational.aggregate.group_by import AT, GROUP, SHOWN, WAITING, Grouped
 from windrow.kernels.relational.aggregate.lifts import Lifts
 from windrow.kernels.relational.expiry_layouts import MERGED, Calendar, Chunks, chunks_of, condensed, frame_of
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    START,
-    TS,
-    TURN,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    codes,
-    sweep,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, START, TS, TURN, VE, VS, Columns, N, codes
 from windrow.kernels.state import PANE, State
 
 if TYPE_CHECKING:
@@ -234,7 +222,7 @@ class Running(Grouped):
         self.totals = [partial for partial in partials if _inverts(partial)]
         self.selected = [partial for partial in partials if isinstance(partial, SelectedPartial)]
         self.waves = [partial for partial in partials if isinstance(partial, WavePartial)]
-        lifted = self._lifted_rows(blank(self.pieces))
+        lifted = self._lifted_rows(signed.blank(self.pieces))
         mine = [column for column in lifted.columns if self._of(self.totals, column)]
         theirs = [column for column in lifted.columns if self._of(self.selected, column)]
         self.lanes = mine
@@ -258,7 +246,9 @@ class Running(Grouped):
         return any(column.startswith(f"{partial.label}.") for partial in partials)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        new = together([frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces)
+        new = signed.together(
+            [frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces
+        )
         new, waiting = self._split(new, step, VS)
         lifted = self._lifted_rows(new) if self.by_rows else new
         over, ends = (
@@ -272,16 +262,16 @@ class Running(Grouped):
         meta = {MERGED: merged} if merged else {}
         fading, _ = self._split(frame_of(state.of(WAVES), self.waved), step, VE)
         if not new.height and not over.height and not fading.height:
-            return State(chunks, meta), blank(self.columns)
+            return State(chunks, meta), signed.blank(self.columns)
         events = self._events(lifted, over, fading)
         totals, shown = self._totals(state), frame_of(state.of(SHOWN), self.shown)
         mine, same = self._in(totals, events), self._in(shown, events)
         before = totals.filter(mine).with_columns(pl.lit(START, pl.Int64).alias(AT))
-        everything = together([events, before], dict(self.kept) | {AT: pl.Int64()})
+        everything = signed.together([events, before], dict(self.kept) | {AT: pl.Int64()})
         found, after, left, rows = self._swept(everything, shown.filter(same), state, lifted, step)
         if not self.only_selected:
-            chunks[TOTALS] = chunks_of(together([totals.filter(~mine), left], self.kept))
-        chunks[SHOWN] = chunks_of(together([shown.filter(~same), after], self.shown))
+            chunks[TOTALS] = chunks_of(signed.together([totals.filter(~mine), left], self.kept))
+        chunks[SHOWN] = chunks_of(signed.together([shown.filter(~same), after], self.shown))
         chunks |= {name: chunks_of(kept) for name, kept in rows.items()}
         return State(chunks, meta), found
 
@@ -304,7 +294,7 @@ class Running(Grouped):
         """New rows and candidates that leave: the others were outdone, so that no value changes with them."""
         counted = pl.lit(1, pl.Int64).alias("rows.0")
         old = frame_of(state.of(CANDIDATES), self.candidates).with_columns(counted)
-        over, _ = self._split(together([old, lifted], self.ending), step, VE)
+        over, _ = self._split(signed.together([old, lifted], self.ending), step, VE)
         return over, ()
 
     def _totals(self, state: State) -> pl.DataFrame:
@@ -333,7 +323,7 @@ class Running(Grouped):
 
     def _put_together(self, rows: pl.DataFrame) -> pl.DataFrame:
         if not rows.height:
-            return blank(self.ending)
+            return signed.blank(self.ending)
         added = [pl.col(name).sum() for name in self.lanes]
         return rows.group_by([*self.keys, VE]).agg(added).select(list(self.ending))
 
@@ -353,7 +343,7 @@ class Running(Grouped):
         size = shown.height + events.height
         group = codes(keys, self.keys) if self.keys else np.zeros(size, dtype=np.int64)
         lanes = [events[name].to_numpy() for name in self.lanes]
-        swept = sweep(group[shown.height :], events[AT].to_numpy(), lanes)
+        swept = signed.sweep(group[shown.height :], events[AT].to_numpy(), lanes)
         inside = swept.at > START
         cells = pl.DataFrame(
             {CELL: np.arange(int(inside.sum())), GROUP: swept.code[inside], AT: swept.at[inside]}
@@ -385,7 +375,7 @@ class Running(Grouped):
     ) -> tuple[list[pl.Series], pl.DataFrame]:
         """The selected values of each cell, and the rows that can still be one."""
         old = frame_of(state.of(CANDIDATES), self.candidates)
-        rows = together([old, lifted], self.candidates)
+        rows = signed.together([old, lifted], self.candidates)
         groups = pl.concat([keys, rows.select(self.keys)]) if self.keys else pl.DataFrame()
         group = (
             codes(groups, self.keys)[keys.height :] if self.keys else np.zeros(rows.height, dtype=np.int64)
@@ -441,7 +431,7 @@ class Running(Grouped):
                 pl.Series(units, rows.estimates(low, high, wave.most)),
             ]
             kept.append(rows.kept(wave, number, rows.ve >= self._stop(rows.rows, step), self.keys))
-        return found, together(kept, self.waved)
+        return found, signed.together(kept, self.waved)
 
 
 def _counted(group: Ints, instants: Ints, owner: Ints, at: Ints) -> Ints:

@@ -28,6 +28,7 @@ import polars as pl
 
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.expiry_layouts import (
     Calendar,
     Chunks,
@@ -37,21 +38,7 @@ from windrow.kernels.relational.expiry_layouts import (
     frame_of,
 )
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    SIGNED,
-    TS,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    codes,
-    columns_of,
-    consolidated,
-    positive,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N
 from windrow.kernels.state import State
 from windrow.windows.grid import Grid, covered
 
@@ -70,10 +57,12 @@ KEPT: Columns = {ROW: pl.Int8(), VE: pl.Int64(), N: pl.Int64()}
 def occupation(chunks: Chunks, step: Step) -> tuple[Chunks, Test]:
     """What to keep, and a test: has any window rows at an instant, or just lost or got some?"""
     pieces: Columns = dict(KEPT) | {VS: pl.Int64()}
-    new = together([frame.with_columns(pl.lit(1, pl.Int8).alias(ROW)) for frame in step.entered], pieces)
+    new = signed.together(
+        [frame.with_columns(pl.lit(1, pl.Int8).alias(ROW)) for frame in step.entered], pieces
+    )
     old = frame_of(chunks, KEPT).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-    everything = together([old, new], pieces)
-    runs = positive(everything).sort(VS)
+    everything = signed.together([old, new], pieces)
+    runs = signed.positive(everything).sort(VS)
     begins, ends = runs[VS].to_numpy(), runs[VE].to_numpy()
     turns = np.unique(np.concatenate([everything[VS].to_numpy(), everything[VE].to_numpy()]))
 
@@ -146,7 +135,7 @@ class Emission(Operator):
         #: the answer's column that holds the source, for each column by which groups are final by themselves
         self.places = places or {}
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
-        self.values: Columns = columns_of(emit.schema, {})
+        self.values: Columns = signed.columns_of(emit.schema, {})
         self.pieces: Columns = dict(self.values) | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
         self.columns = dict(self.values) | {AT: pl.Int64(), OP: pl.String()}
 
@@ -206,12 +195,12 @@ class Changes(Emission):
         waiting = frame_of(state.of(WAITING), self.moved)
         began = new.select(*self.values, pl.col(VS).alias(AT), N)
         ended = over.select(*self.values, pl.col(VE).alias(AT), -pl.col(N))
-        moves = together([began, ended, waiting], self.moved)
+        moves = signed.together([began, ended, waiting], self.moved)
         if not moves.height:
-            return State({ENDS: later}), blank(self.columns)
+            return State({ENDS: later}), signed.blank(self.columns)
         if self.emit.is_periodic:
             moves = moves.with_columns(pl.Series(AT, self._reported(moves[AT].to_numpy(), step)))
-        moves = consolidated(moves)
+        moves = signed.consolidated(moves)
         stop = self.stops(moves, step)
         if self.emit.is_periodic and step.slice.ended:
             stop = np.minimum(stop, last_report(self.reported_on(step), step) + 1)
@@ -253,9 +242,9 @@ class Snapshots(Emission):
         self.layout = layout or Hashed()
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        found = blank(self.columns)
+        found = signed.blank(self.columns)
         if not self._is_silent(step):
-            runs = positive(together([self._old(state), new], self.pieces))
+            runs = signed.positive(signed.together([self._old(state), new], self.pieces))
             found = self._at_reports(runs, step) if self.emit.is_periodic else self._at_changes(runs, step)
         chunks = self.layout.forget(state.of(ROWS), step.slice.floor)
         kept = self.layout.add(chunks, new.select(list(self.alive)).filter(pl.col(VE) >= step.slice.floor))
@@ -279,14 +268,14 @@ class Snapshots(Emission):
 
     def _at_reports(self, runs: pl.DataFrame, step: Step) -> pl.DataFrame:
         if not runs.height:
-            return blank(self.columns)
+            return signed.blank(self.columns)
         low, high = self._span(runs, step)
         return self._shown(runs, *reports_within(self.reported_on(step), step, low, high))
 
     def _at_changes(self, runs: pl.DataFrame, step: Step) -> pl.DataFrame:
         """The instants at which some count is not what it was."""
         if not runs.height:
-            return blank(self.columns)
+            return signed.blank(self.columns)
         low, high = self._span(runs, step)
         n = runs[N]
         moves = pl.concat(
@@ -295,7 +284,7 @@ class Snapshots(Emission):
                 runs.select(*self.values, pl.col(VE).alias(AT), -n),
             ]
         ).filter((pl.col(AT) >= step.slice.start) & (pl.col(AT) < step.slice.stop))
-        instants = np.unique(consolidated(moves)[AT].to_numpy())
+        instants = np.unique(signed.consolidated(moves)[AT].to_numpy())
         row, number = covered(np.searchsorted(instants, low), np.searchsorted(instants, high))
         return self._shown(runs, row, instants[number])
 
@@ -331,8 +320,8 @@ class Reports(Snapshots):
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         if step.reports is None or not step.reports.height:
-            return state, blank(self.columns)
-        runs = positive(together([self._old(state), new], self.pieces))
+            return state, signed.blank(self.columns)
+        runs = signed.positive(signed.together([self._old(state), new], self.pieces))
         low = np.maximum(runs[VS].to_numpy(), step.slice.start)
         row, number = covered(low, np.minimum(runs[VE].to_numpy(), step.slice.stop))
         at = step.reports["at"].to_numpy()[number - step.first_report]
@@ -383,7 +372,7 @@ class ByCount(Operator):
             self.calendar.add(state.of(ENDS), ending), step.slice.stop, self.ending
         )
         ended = over.select(*self.values, pl.col(VE).alias(VS), -pl.col(N))
-        moves = consolidated(together([new.select(list(self.moves)), ended], self.moves))
+        moves = signed.consolidated(signed.together([new.select(list(self.moves)), ended], self.moves))
         found = moves.with_columns(pl.lit(FOREVER, pl.Int64).alias(VE), pl.lit(-FOREVER, pl.Int64).alias(TS))
         return State({ENDS: later}), found.select(list(self.columns))
 
@@ -398,9 +387,9 @@ class Restored(Emission):
         self.results: Columns = dict(self.pieces) | {END: pl.Int64()}
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        fresh = consolidated(new).with_columns(pl.col(VE).alias(END))
+        fresh = signed.consolidated(new).with_columns(pl.col(VE).alias(END))
         open_ = frame_of(state.of(RESULTS), self.results)
-        rows = ended(together([open_, fresh], self.results), list(self.values))
+        rows = ended(signed.together([open_, fresh], self.results), list(self.values))
         row, at = self._refreshes(rows, step)
         found = picked(rows, row)
         grid: Any = self.grids[0]
@@ -439,7 +428,7 @@ def ended(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
         return rows
     closed = (rows[END] < rows[VE]).to_numpy()
     done, rows = rows.filter(pl.Series(closed)), rows.filter(pl.Series(~closed))
-    code = codes(rows, [*names, VE])
+    code = signed.codes(rows, [*names, VE])
     order = np.lexsort((rows[VS].to_numpy(), code))
     rows, code = picked(rows, order), code[order]
     n = rows[N].to_numpy()

@@ -23,20 +23,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra.operators import (
-    Aggregate,
-    Distinct,
-    Except,
-    Exists,
-    Filter,
-    Join,
-    Limit,
-    Project,
-    TableJoin,
-    Union,
-)
+from windrow.algebra import operators as ops
 from windrow.algebra.plan import Emit, Plan, Window
 from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.emit.emission import first_report, last_report, moved_by_rows
 from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
 from windrow.kernels.relational.internal.operators import (
@@ -54,19 +44,7 @@ from windrow.kernels.relational.internal.operators import (
 from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns, ids_of
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Operator, Step, composed, part
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    SIGNED,
-    TS,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    codes,
-    sweep,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N
 from windrow.kernels.relational.stateless import Filtered, Projected, United
 from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.leaf import NegativeRows
@@ -206,13 +184,15 @@ class Outliving(Operator):
         self, said: pl.DataFrame, born: pl.DataFrame, stop: int
     ) -> tuple[pl.DataFrame, pl.DataFrame, pl.Series]:
         """The pieces to give, what is then said of each result, and of which more is to be said later."""
-        rows = together([said, born], self.said)
+        rows = signed.together([said, born], self.said)
         if not rows.height:
-            return blank(self.columns), blank(self.said), pl.Series([], dtype=pl.Boolean)
-        code, lane = codes(rows, list(self.who)), rows[LANE].to_numpy()
+            return signed.blank(self.columns), signed.blank(self.said), pl.Series([], dtype=pl.Boolean)
+        code, lane = signed.codes(rows, list(self.who)), rows[LANE].to_numpy()
         at = np.concatenate([rows[VS].to_numpy(), rows[VE].to_numpy()])
         turns = [np.where(lane == one, 1, 0) for one in (GIVEN, SURE, HOPED)]
-        swept = sweep(np.concatenate([code, code]), at, [np.concatenate([turn, -turn]) for turn in turns])
+        swept = signed.sweep(
+            np.concatenate([code, code]), at, [np.concatenate([turn, -turn]) for turn in turns]
+        )
         given, sure, hoped = (total > 0 for total in swept.totals)
         until, there = swept.until(), sure | hoped
         inside, begins = swept.at < FOREVER, swept.at < stop
@@ -302,27 +282,27 @@ class OutlivingBuilder:
         )
 
     @_build.register
-    def _(self, plan: Filter) -> Operator:
+    def _(self, plan: ops.Filter) -> Operator:
         return Filtered(plan, self.of(plan.input))
 
     @_build.register
-    def _(self, plan: Project) -> Operator:
+    def _(self, plan: ops.Project) -> Operator:
         return Projected(plan, self.of(plan.input))
 
     @_build.register
-    def _(self, plan: Union) -> Operator:
+    def _(self, plan: ops.Union) -> Operator:
         number = self._number()
         return United(
             plan, [Branch(self.of(part), number, branch + 1) for branch, part in enumerate(plan.inputs)]
         )
 
     @_build.register
-    def _(self, plan: Join) -> Operator:
+    def _(self, plan: ops.Join) -> Operator:
         parts = [self.of(part) for part in plan.inputs]
         return Joined(parts, plan.predicate, [part.schema.names for part in plan.inputs], self.choice)
 
     @_build.register
-    def _(self, plan: TableJoin) -> Operator:
+    def _(self, plan: ops.TableJoin) -> Operator:
         below = self.of(plan.input)
         names = [plan.input.schema.names, plan.table.schema.names]
         if not plan.is_retroactive:
@@ -331,7 +311,7 @@ class OutlivingBuilder:
         return Joined([below, table], plan.predicate, names, self.choice)
 
     @_build.register
-    def _(self, plan: Exists) -> Operator:
+    def _(self, plan: ops.Exists) -> Operator:
         number = self._number()
         left, right = self.of(plan.left), self.of(plan.right)
         names = [plan.left.schema.names, plan.right.schema.names]
@@ -340,15 +320,15 @@ class OutlivingBuilder:
             return Unmatched(left, pairs, number)
         return Witnessed(pairs, left, number, internal=plan.is_internal)
 
-    @_build.register(Distinct)
-    @_build.register(Except)
-    @_build.register(Limit)
-    def _(self, plan: Distinct | Except | Limit) -> Operator:
-        stamped = isinstance(plan, Limit)
+    @_build.register(ops.Distinct)
+    @_build.register(ops.Except)
+    @_build.register(ops.Limit)
+    def _(self, plan: ops.Distinct | ops.Except | ops.Limit) -> Operator:
+        stamped = isinstance(plan, ops.Limit)
         return self._source(ValueRuns(self.pieces(plan), self._number(), plan.schema.names, stamped=stamped))
 
     @_build.register
-    def _(self, plan: Aggregate) -> Operator:
+    def _(self, plan: ops.Aggregate) -> Operator:
         runs = GroupRuns(self.pieces(plan), self._number(), plan)
         self._source(runs)
         if not plan.is_internal:

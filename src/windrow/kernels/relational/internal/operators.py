@@ -24,23 +24,11 @@ import polars as pl
 
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.expressions import compile_expression
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.emit.emission import reports_within
 from windrow.kernels.relational.internal.runs import OPEN, GroupRuns, merged, place_name
 from windrow.kernels.relational.operator import Operator, Stateless, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    ID,
-    SIGNED,
-    STAYS,
-    TS,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    codes,
-    grouped,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, ID, SIGNED, STAYS, TS, VE, VS, Columns, N
 from windrow.kernels.state import State
 from windrow.windows.grid import Grid, covered
 
@@ -155,7 +143,7 @@ class Recomputed(Operator):
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         assert isinstance(step, Moment)
         if not all(frame.height for frame in self.needed(inputs)):
-            return state, blank(self.columns)
+            return state, signed.blank(self.columns)
         return state, self.found(inputs, step).select(list(self.columns))
 
     def needed(self, inputs: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
@@ -197,7 +185,7 @@ class Witnessed(Recomputed):
         pairs = let_go(inputs[0])
         spans = Spans([pairs], moment)
         cut = spans.cut(pairs)
-        cut = cut.with_columns(pl.Series(CODE, codes(cut, [*self.who, SPAN])))
+        cut = cut.with_columns(pl.Series(CODE, signed.codes(cut, [*self.who, SPAN])))
         sure = pl.col(LEAST).filter(pl.col(MAYBE) == 0).max().fill_null(-FOREVER)
         hoped = pl.col(LEAST).filter(pl.col(MAYBE) > 0).max().fill_null(-FOREVER)
         best = cut.group_by(CODE).agg(
@@ -227,7 +215,7 @@ class Unmatched(Recomputed):
         spans = Spans([left, pairs], moment)
         rows, matched = spans.cut(left), spans.cut(pairs)
         names = [*self.who, SPAN]
-        code = codes(pl.concat([rows.select(names), matched.select(names)]), names)
+        code = signed.codes(pl.concat([rows.select(names), matched.select(names)]), names)
         free = ~np.isin(code[: rows.height], code[rows.height :])
         kept = rows.filter(pl.Series(free, dtype=pl.Boolean))
         ends = np.minimum(kept[VE].to_numpy(), spans.stops[kept[SPAN].to_numpy()])
@@ -254,9 +242,9 @@ class Valued(Recomputed):
         rows, runs = let_go(inputs[0]), inputs[1]
         names = [name for name, _ in self.keys]
         made = [evaluate(rows).cast(runs.schema[name]).alias(name) for name, evaluate in self.keys]
-        keys = grouped(pl.DataFrame(made), names) if names else rows.select([])
+        keys = signed.grouped(pl.DataFrame(made), names) if names else rows.select([])
         code = (
-            codes(pl.concat([keys, runs.select(names)]), names)
+            signed.codes(pl.concat([keys, runs.select(names)]), names)
             if names
             else np.zeros(rows.height + runs.height, dtype=np.int64)
         )

@@ -21,22 +21,9 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    ID,
-    SIGNED,
-    STAYS,
-    TS,
-    VE,
-    VS,
-    Columns,
-    N,
-    Swept,
-    codes,
-    sweep_pieces,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, ID, SIGNED, STAYS, TS, VE, VS, Columns, N
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import Aggregate
@@ -123,7 +110,7 @@ class WindowRuns(Runs):
         self._finished(own)
 
     def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        return merged(together([old, new], self.kept))
+        return merged(signed.together([old, new], self.kept))
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
         runs = runs.rename({self.numbered: self.id})
@@ -155,15 +142,15 @@ class TableRuns(Runs):
 
     def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
         inserted = new.filter(pl.col(N) > 0)
-        place = pl.Series(codes(inserted, [*self.values, VS]))
+        place = pl.Series(signed.codes(inserted, [*self.values, VS]))
         number = pl.int_range(pl.len(), dtype=pl.Int64).over("#code") + 1
         inserted = inserted.with_columns(place.alias("#code")).with_columns(number.alias(self.copy))
-        lives = together([old, inserted], self.kept).sort(VS, self.copy, maintain_order=True)
+        lives = signed.together([old, inserted], self.kept).sort(VS, self.copy, maintain_order=True)
         gone = new.filter(pl.col(N) < 0).sort(VS)
         if not gone.height or not lives.height:
             return lives
         both = pl.concat([lives.select(self.values), gone.select(self.values)])
-        code = codes(both, self.values)
+        code = signed.codes(both, self.values)
         alive = (lives[VE] >= FOREVER).to_numpy()
         turn = pl.int_range(pl.len(), dtype=pl.Int64).over("#code")
         first = pl.DataFrame({"#code": code[: lives.height][alive], "#row": np.flatnonzero(alive)})
@@ -198,7 +185,7 @@ class ValueRuns(Runs):
         self._finished(own)
 
     def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        return merged(together([old, new], self.kept))
+        return merged(signed.together([old, new], self.kept))
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
         copies = runs[N].to_numpy()
@@ -230,7 +217,7 @@ class GroupRuns(Runs):
         self._finished(own)
 
     def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        return merged(together([old, new], self.kept))
+        return merged(signed.together([old, new], self.kept))
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
         told = runs.with_columns(
@@ -257,11 +244,11 @@ def merged(frame: pl.DataFrame) -> pl.DataFrame:
     if not frame.height:
         return frame
     names = [name for name in frame.columns if name not in (VS, VE, N)]
-    swept = sweep_pieces(frame, codes(frame, names))
+    swept = signed.sweep_pieces(frame, signed.codes(frame, names))
     turns = swept.totals[0] != swept.before()
     code = swept.code[turns]
     first = np.append(True, code[1:] != code[:-1])[: len(code)]
-    runs = Swept(code, swept.at[turns], [swept.totals[0][turns]], first)
+    runs = signed.Swept(code, swept.at[turns], [swept.totals[0][turns]], first)
     keep = (runs.totals[0] > 0) & (runs.at < FOREVER)
     return (
         picked(frame.select(names), runs.code[keep])

@@ -21,28 +21,13 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.distinct import found_in
 from windrow.kernels.relational.emit.emission import last_report, reports_within
 from windrow.kernels.relational.except_all import COUNTS, ENDS
 from windrow.kernels.relational.expiry_layouts import Calendar, Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    ID,
-    SIGNED,
-    START,
-    STAYS,
-    TURN,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    codes,
-    positive,
-    sweep,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, ID, SIGNED, START, STAYS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import State
 
 if TYPE_CHECKING:
@@ -114,10 +99,12 @@ class Staying(Operator):
         kept = Hashed().add(state.of(COUNTS), events.select(list(self.counted)))
         after = State({**state.chunks, COUNTS: kept, ENDS: later})
         if not events.height:
-            return after, blank(self.made)
+            return after, signed.blank(self.made)
         before = counts.select(*names, pl.lit(START, pl.Int64).alias("#at"), N)
         everything = pl.concat([events, before.filter(found_in(before, events, names))])
-        swept = sweep(codes(everything, names), everything["#at"].to_numpy(), [everything[N].to_numpy()])
+        swept = signed.sweep(
+            signed.codes(everything, names), everything["#at"].to_numpy(), [everything[N].to_numpy()]
+        )
         more = swept.totals[0] - swept.before()
         rises = (swept.at > START) & (more > 0)
         born = picked(everything.select(names), swept.code[rises]).with_columns(
@@ -132,7 +119,7 @@ class Staying(Operator):
         """Every value at every reporting instant is a result of its own."""
         alive: Columns = {n: d for n, d in self.made.items() if n != VS}
         old = frame_of(state.of(ALIVE), alive).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-        runs = positive(together([old, new], self.made))
+        runs = signed.positive(signed.together([old, new], self.made))
         layout = Hashed()
         kept = layout.forget(state.of(ALIVE), step.slice.floor)
         kept = layout.add(kept, new.select(list(alive)).filter(pl.col(VE) >= step.slice.floor))

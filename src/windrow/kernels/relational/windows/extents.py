@@ -38,22 +38,12 @@ import polars as pl
 
 from windrow.algebra.plan import Window
 from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.clock import moved
 from windrow.kernels.relational.emit.emission import last_report
 from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    BOUNDS,
-    FOREVER,
-    TS,
-    VE,
-    VS,
-    Columns,
-    blank,
-    codes,
-    positive,
-    together,
-)
+from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, TS, VE, VS, Columns
 from windrow.kernels.relational.windows.leaf import PENDING, Leaf
 from windrow.kernels.relational.windows.rows import (
     COUNTS,
@@ -86,10 +76,10 @@ class Extents(Operator):
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = inputs[0].select(list(self.pieces))
         old = frame_of(state.of(ROWS), self.rows).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-        rows = together([old, new], self.pieces)
+        rows = signed.together([old, new], self.pieces)
         chunks = self.layout.forget(state.of(ROWS), step.slice.floor)
         chunks = self.layout.add(chunks, new.select(list(self.rows)).filter(pl.col(VE) > step.slice.floor))
-        found = blank(self.columns)
+        found = signed.blank(self.columns)
         if rows.height:
             found = self._by_report(rows, step) if self.reported else self._by_grid(rows, step)
         return State({ROWS: chunks}), found
@@ -97,8 +87,8 @@ class Extents(Operator):
     def _by_report(self, rows: pl.DataFrame, step: Step) -> pl.DataFrame:
         """Every instant is a report of its own."""
         if step.reports is None or not step.reports.height:
-            return blank(self.columns)
-        rows = positive(rows)
+            return signed.blank(self.columns)
+        rows = signed.positive(rows)
         low = np.maximum(rows[VS].to_numpy(), step.slice.start)
         row, at = covered(low, np.minimum(rows[VE].to_numpy(), step.slice.stop))
         bounds = picked(step.reports.select("start", "end"), at - step.first_report)
@@ -141,15 +131,15 @@ class Sessions(Leaf):
         self.inside: Columns = dict(self.rows) | {ENTERED: pl.Boolean()}
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        waiting = together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
+        waiting = signed.together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
         new = waiting
         if waiting.height:
             final = pl.Series(waiting[TS].to_numpy() < self.known(waiting, step))
             new, waiting = waiting.filter(final), waiting.filter(~final)
         fresh = new.with_columns(pl.lit(False).alias(ENTERED))
-        inside = together([frame_of(state.of(INSIDE), self.inside), fresh], self.inside)
+        inside = signed.together([frame_of(state.of(INSIDE), self.inside), fresh], self.inside)
         if not inside.height:
-            return State({PENDING: chunks_of(waiting)}), blank(self.columns)
+            return State({PENDING: chunks_of(waiting)}), signed.blank(self.columns)
         found, stay = self.closed(chained(inside, self.keys, self.spec.reach), step)
         return State({PENDING: chunks_of(waiting), INSIDE: chunks_of(stay)}), found
 
@@ -166,7 +156,7 @@ class Sessions(Leaf):
         gone = entered & over
         ended = self.pieces(inside.filter(pl.Series(gone)), ends[gone], FOREVER, -1)
         stay = inside.with_columns(pl.lit(True).alias(ENTERED)).filter(pl.Series(~over))
-        return together([born, ended], self.columns), stay.select(list(self.inside))
+        return signed.together([born, ended], self.columns), stay.select(list(self.inside))
 
 
 def chained(rows: pl.DataFrame, keys: list[str], gap: int) -> pl.DataFrame:
@@ -175,7 +165,7 @@ def chained(rows: pl.DataFrame, keys: list[str], gap: int) -> pl.DataFrame:
     >>> chained(pl.DataFrame({TS: [13, 1, 3, 7]}), [], 5).sort(TS)["#end"].to_list()
     [12, 12, 12, 18]
     """
-    part, t = codes(rows, keys), rows[TS].to_numpy()
+    part, t = signed.codes(rows, keys), rows[TS].to_numpy()
     order = np.lexsort((t, part))
     part, t = part[order], t[order]
     new = np.append(True, (part[1:] != part[:-1]) | (t[1:] - t[:-1] >= gap))
@@ -196,9 +186,9 @@ class ReportedRows(Numbering):
     """[ROWS n SLIDE m ROWS], an extent at a time."""
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        waiting = together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
+        waiting = signed.together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
         counts = frame_of(state.of(COUNTS), self.counted)
-        new = blank(self.numbered)
+        new = signed.blank(self.numbered)
         before = counts
         if waiting.height:
             new, waiting, counts = self.number(waiting, counts, step)
@@ -206,10 +196,10 @@ class ReportedRows(Numbering):
         chunks = {PENDING: chunks_of(waiting), COUNTS: chunks_of(counts)}
         if not new.height:
             begin_reports(step, first, _no_reports())
-            return State({**chunks, INSIDE: state.of(INSIDE)}, {NUMBER_OF_REPORTS: first}), blank(
+            return State({**chunks, INSIDE: state.of(INSIDE)}, {NUMBER_OF_REPORTS: first}), signed.blank(
                 self.columns
             )
-        inside = together([frame_of(state.of(INSIDE), self.numbered), new], self.numbered)
+        inside = signed.together([frame_of(state.of(INSIDE), self.numbered), new], self.numbered)
         found, stay, reports = self._reported(inside, new.height, before, first)
         begin_reports(step, first, reports)
         meta = {NUMBER_OF_REPORTS: first + reports.height}
@@ -246,13 +236,13 @@ class ReportedSessions(Sessions):
     """[SESSION gap], a session at a time, when it has ended."""
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        waiting = together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
+        waiting = signed.together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
         new = waiting
         if waiting.height:
             final = pl.Series(waiting[TS].to_numpy() < self.known(waiting, step))
             new, waiting = waiting.filter(final), waiting.filter(~final)
         fresh = new.with_columns(pl.lit(False).alias(ENTERED))
-        inside = together([frame_of(state.of(INSIDE), self.inside), fresh], self.inside)
+        inside = signed.together([frame_of(state.of(INSIDE), self.inside), fresh], self.inside)
         first = state.meta.get(NUMBER_OF_REPORTS, 0)
         found, stay, reports = self._ended(inside, first, step)
         begin_reports(step, first, reports)
@@ -263,7 +253,7 @@ class ReportedSessions(Sessions):
         self, inside: pl.DataFrame, first: int, step: Step
     ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         if not inside.height:
-            return blank(self.columns), inside, _no_reports()
+            return signed.blank(self.columns), inside, _no_reports()
         rows = chained(inside, self.keys, self.spec.reach)
         if self.spec.inclusive:
             rows = rows.with_columns(pl.col("#end") - 1)
@@ -272,7 +262,7 @@ class ReportedSessions(Sessions):
         over = pl.Series(rows["#end"].to_numpy() < stop)
         done, stay = rows.filter(over), rows.filter(~over)
         if not done.height:
-            return blank(self.columns), stay.select(list(self.inside)), _no_reports()
+            return signed.blank(self.columns), stay.select(list(self.inside)), _no_reports()
         reports = done.select("#session", "#start", "#end").unique().sort("#end", "#session")
         numbers = dict(zip(reports["#session"].to_list(), range(first, first + reports.height), strict=True))
         r = done["#session"].replace_strict(numbers, return_dtype=pl.Int64)
