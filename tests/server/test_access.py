@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import re
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
+from starlette.routing import Match
 from tests.server.world import Server, serving
 
 from windrow.errors import StateError, WindrowError
@@ -19,6 +23,9 @@ READ, WRITE = "r" * 32, "w" * 32
 #: every route: what is sent, and the least role
 ROUTES = [
     ("GET", "/healthz", None, None),
+    ("GET", "/favicon.svg", None, None),
+    ("POST", "/login", None, None),
+    ("POST", "/logout", None, "read"),
     ("GET", "/", None, "read"),
     ("GET", "/page/app.js", None, "read"),
     ("GET", "/readyz", None, "read"),
@@ -30,6 +37,8 @@ ROUTES = [
     ("GET", "/api/queries", None, "read"),
     ("GET", "/api/queries/sums", None, "read"),
     ("GET", "/api/queries/sums/results", None, "read"),
+    ("GET", "/api/queries/sums/events", None, "read"),
+    ("GET", "/api/events", None, "read"),
     ("POST", "/api/select", {"sql": "SELECT k FROM s [RANGE 5]"}, "read"),
     ("POST", "/api/explain", {"sql": "SELECT k FROM s [RANGE 5]"}, "read"),
     ("POST", "/api/complete", {"sql": "SELECT ", "offset": 7}, "read"),
@@ -65,18 +74,74 @@ def test_every_route_with_every_token(
     headers = {} if given in (None, "cookie") else {"authorization": f"Bearer {given}"}
     if given == "cookie":
         headers = {"cookie": f"{COOKIE}={cookie_of(READ)}"}
-    status = server.http.request(method, path, json=body, headers=headers).status_code
+    with server.http.stream(method, path, json=body, headers=headers) as answer:  # some have no end
+        status = answer.status_code
     has = {READ: "read", "cookie": "read", WRITE: "write"}.get(given or "")
     if role is None or has == "write" or (has == "read" and role == "read"):
-        assert status not in (401, 403)
+        assert status not in (401, 403) or path == "/login"  # which is sent no token
         assert status < 500
     else:
         assert status == (401 if has is None else 403)
 
 
-def test_event_streams_need_a_token_too(server: Server) -> None:
-    assert server.http.get("/api/events").status_code == 401
-    assert server.http.get("/api/queries/sums/events").status_code == 401
+def test_all_routes_are_among_those(server: Server) -> None:
+    guard = server.listener._server._app
+    asked = [{"type": "http", "method": method, "path": path.split("?")[0]} for method, path, *_ in ROUTES]
+    for route in guard.app.routes:  # type: ignore[attr-defined]
+        methods = {each["method"] for each in asked if route.matches(each)[0] is Match.FULL}
+        assert route.methods - {"HEAD"} <= methods, route.path
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "TRACE", "PATCH", "get", "PROPFIND"])
+def test_other_methods_open_nothing(server: Server, method: str) -> None:
+    for path in (
+        "/",
+        "/metrics",
+        "/openapi.json",
+        "/api/queries",
+        "/api/queries/sums",
+        "/api/events",
+        "/no/such",
+    ):
+        answer = server.http.request(method, path)
+        assert answer.status_code in (400, 401)
+        assert "sums" not in answer.text
+
+
+#: what is sent instead of `Authorization: Bearer TOKEN`
+NOT_TOKENS = [
+    {"authorization": READ},
+    {"authorization": f"Basic {READ}"},
+    {"authorization": "Bearer"},
+    {"authorization": f"Bearer {READ} {READ}"},
+    {"authorization": f"Bearer {READ}x"},
+    {"authorization": f"Bearer {READ.upper()}"},
+    {"authorization": f"Bearer {'r' * 60_000}"},
+    {"authorization": b"Bearer \xff\xfe\xc3\x28"},
+    {"authorization": "Bearer wrong", "cookie": f"{COOKIE}={cookie_of(READ)}"},
+    {"cookie": f"{COOKIE}={READ}"},
+    {"cookie": f"{COOKIE}="},
+    {"cookie": f"{COOKIE}={cookie_of('wrong' * 8)}"},
+    {"cookie": f'{COOKIE}="\\777;;=;{COOKIE}'},
+    {"cookie": f"other={cookie_of(READ)}"},
+    {"x-api-key": READ},
+    {"proxy-authorization": f"Bearer {READ}"},
+    {"x-forwarded-for": "127.0.0.1", "x-real-ip": "127.0.0.1", "forwarded": "for=127.0.0.1"},
+    {
+        "host": "localhost",
+        "x-forwarded-host": "localhost",
+        "x-original-url": "/healthz",
+        "x-rewrite-url": "/healthz",
+    },
+]
+
+
+@pytest.mark.parametrize("headers", NOT_TOKENS, ids=range(len(NOT_TOKENS)))
+def test_what_is_no_token_opens_nothing(server: Server, headers: dict[str, str]) -> None:
+    for path in ("/api/queries", f"/api/queries?token={READ}&access_token={READ}", "/api/events", "/metrics"):
+        answer = server.http.get(path, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (401, "no-token")
+        assert READ not in answer.text + str(answer.headers)
 
 
 def test_nothing_of_the_engine_is_said_without_a_token(server: Server) -> None:
@@ -190,6 +255,156 @@ def test_names_in_paths_get_in_nowhere(loopback: Server, attack: str) -> None:
             assert "text/html" not in answer.headers["content-type"]
     assert loopback.http.delete(f"/api/queries/{quote(attack, safe='')}").status_code in (400, 404)
     assert [each["name"] for each in loopback.http.get("/api/queries").json()] == ["sums"]
+
+
+#: requests that no library would send: a first line, and all that follows `Host: localhost`
+RAW: list[tuple[bytes, bytes]] = [
+    (b"GET http://evil.example/api/queries HTTP/1.1", b""),
+    (b"GET //evil.example/api/queries HTTP/1.1", b""),
+    (b"GET /page/../../../../etc/passwd HTTP/1.1", b""),
+    (b"GET /page/..%5c..%5cetc%5cpasswd HTTP/1.1", b""),
+    (b"GET /page/app.js/../../serve.py HTTP/1.1", b""),
+    (b"GET /healthz/../api/queries HTTP/1.1", b""),
+    (b"GET /healthz%00/api/queries HTTP/1.1", b""),
+    (b"GET /healthz;/api/queries HTTP/1.1", b""),
+    (b"GET /api/queries\xff\xfe HTTP/1.1", b""),
+    (b"GET /" + b"a" * 200_000 + b" HTTP/1.1", b""),
+    (b"GET /api/queries HTTP/9.9", b""),
+    (b"GET /api/queries HTTP/1.1", b"X: a\x00b\r\n"),
+    (b"GET /api/queries HTTP/1.1", b"Host: evil.example\r\n"),
+    (b"GET /api/queries HTTP/1.1", b"X: " + b"a" * 200_000 + b"\r\n"),
+    (b"GET /api/queries HTTP/1.1", b"X: a\r\n" * 20_000),
+    (b"POST /api/statements HTTP/1.1", b"Content-Length: -5\r\n\r\nhello"),
+    (b"POST /api/statements HTTP/1.1", b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"),
+    (b"POST /api/statements HTTP/1.1", b"Content-Length: \xb2\r\n\r\nhello"),
+    (
+        b"POST /login HTTP/1.1",
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        b"DELETE /api/queries/sums HTTP/1.1\r\nHost: localhost\r\n",
+    ),
+    (b"POST /login HTTP/1.1", b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n"),
+    (b"POST /healthz HTTP/1.1", b"X-HTTP-Method-Override: GET\r\nContent-Length: 0\r\n"),
+    (b"CONNECT evil.example:443 HTTP/1.1", b""),
+    (
+        b"GET /api/events HTTP/1.1",
+        b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+    ),
+    (b"PRI * HTTP/2.0", b"SM\r\n"),
+    (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(64), b""),
+]
+
+
+@pytest.mark.parametrize(("line", "rest"), RAW, ids=range(len(RAW)))
+def test_broken_requests_get_in_nowhere(server: Server, line: bytes, rest: bytes) -> None:
+    told = b""
+    with socket.create_connection(("127.0.0.1", server.listener.port), timeout=30) as client:
+        with suppress(ConnectionError):
+            client.sendall(line + b"\r\nHost: localhost\r\n" + rest + b"\r\n")
+            client.shutdown(socket.SHUT_WR)
+        with suppress(ConnectionError):
+            while more := client.recv(1 << 16):
+                told += more
+    statuses = [int(each) for each in re.findall(rb"HTTP/1\.1 (\d+)", told)]  # none where it hangs up
+    assert all(400 <= each < 500 for each in statuses)
+    for secret in (b"Traceback", b"root:", b"sums", b"windrow/server", READ.encode(), WRITE.encode()):
+        assert secret not in told
+    answer = server.http.get("/api/queries", headers={"authorization": f"Bearer {READ}"})
+    assert [each["name"] for each in answer.json()] == ["sums"]
+
+
+#: values of headers that are read, each of them with a request that is allowed
+HEADERS = [
+    "accept",
+    "content-type",
+    "idempotency-key",
+    "last-event-id",
+    "if-none-match",
+    "range",
+    "cookie",
+    "x-forwarded-proto",
+]
+VALUES = [
+    b"",
+    b"../../etc/passwd",
+    b"'; DROP QUERY sums; --",
+    b"<script>alert(1)</script>",
+    b"${env:WINDROW_SECRET}",
+    b"{{7*7}}%s%n",
+    b"\xff\xfe\xc3\x28",
+    b"-1",
+    b"99999999999999999999999999",
+    b"1-1-1",
+    b"nan",
+    b"*/*;q=nan, a/b;q=1e999, ;;;,,,",
+    b"bytes=0-99999999999",
+    b"x" * 30_000,
+]
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_headers_get_in_nowhere(loopback: Server, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINDROW_SECRET", "hunter2secret")
+    requests: list[tuple[str, str, object]] = [
+        ("GET", "/page/app.js", None),
+        ("GET", "/api/queries/sums/results", None),
+        ("GET", "/api/queries/sums/events", None),
+        ("POST", "/api/select", {"sql": "SELECT COUNT(*) AS n FROM s [RANGE 5]"}),
+        ("POST", "/api/streams/s/rows", [{"k": 1, "v": 1, "t": 1}]),
+    ]
+    for value in VALUES:
+        for method, path, body in requests:
+            with loopback.http.stream(method, path, json=body, headers={name: value}) as answer:
+                assert answer.status_code < 500
+                told = str(answer.headers) + ("" if path.endswith("/events") else answer.read().decode())
+            assert not re.search("hunter2secret|Traceback|root:|text/html", told)
+    assert [each["name"] for each in loopback.http.get("/api/queries").json()] == ["sums"]
+
+
+#: statements of one who may read: nothing outside is looked at, not even for whether it is there
+OUTSIDE = [
+    "CREATE TABLE x (a STRING) NRR FROM 'files://{there}'",
+    "CREATE STREAM x (a STRING, t BIGINT) WATTR t ORDERED FROM 'files://{there}'",
+    "CREATE STREAM x (a STRING, t BIGINT) WATTR t ORDERED FROM 'delta://{there}'",
+    "CREATE STREAM x (a STRING, t BIGINT) WATTR t ORDERED FROM 'kafka://{host}/t'",
+    "CREATE STREAM x (a STRING, t BIGINT) WATTR t ORDERED FROM 'kafka://{host}/t?kafka.sasl.password=${{env:WINDROW_SECRET}}'",
+    "CREATE QUERY x AS SELECT k FROM s [RANGE 5] INTO 'files://{there}/out'",
+    "CREATE QUERY x AS SELECT k FROM s [RANGE 5] INTO 'kafka://{host}/t'",
+    "CREATE QUERY x AS SELECT k FROM s [RANGE 5] INTO 'delta://{there}'",
+    "CREATE ARCHIVE x OF s (k) FROM 'files://{there}'",
+    "DROP QUERY sums",
+    "DROP STREAM s",
+    "SHOW QUERIES; DROP QUERY sums",
+    "EXPLAIN sums; CREATE QUERY x AS SELECT k FROM s [RANGE 5]",
+]
+
+
+@pytest.mark.parametrize("attack", OUTSIDE, ids=range(len(OUTSIDE)))
+def test_who_may_read_reaches_nothing_outside(
+    server: Server, attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINDROW_SECRET", "hunter2secret")
+    (tmp_path / "there").write_text("not for readers")
+    with socket.create_server(("127.0.0.1", 0)) as outside:
+        outside.settimeout(0.0)
+        host = f"127.0.0.1:{outside.getsockname()[1]}"
+        for path in ("/api/select", "/api/explain", "/api/complete"):
+            told = []
+            for name in ("there", "gone!"):  # as long: places in the text are the same
+                text = attack.format(there=tmp_path / name, host=host)
+                body = {"sql": text, "offset": len(text)} if path == "/api/complete" else {"sql": text}
+                answer = server.http.post(path, json=body, headers={"authorization": f"Bearer {READ}"})
+                assert answer.status_code < 500
+                told.append((answer.status_code, answer.text.replace(name, "")))
+            assert told[0] == told[1]
+            assert not re.search("hunter2secret|not for readers|Traceback", told[0][1])
+        with pytest.raises(BlockingIOError):
+            outside.accept()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["there"]
+    queries = server.http.get("/api/queries", headers={"authorization": f"Bearer {READ}"}).json()
+    assert [each["name"] for each in queries] == ["sums"]
+    assert list(server.windrow.streams) == ["s"]
+    assert list(server.windrow.tables) == []
 
 
 SQL_ATTACKS = [
