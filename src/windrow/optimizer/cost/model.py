@@ -134,13 +134,15 @@ class Estimator:
     def _(self, plan: ops.Join, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         """Each arrival scans the other inputs in order, and again for every partial result."""
         rate = cost = 0.0
+        classes = equal_columns(plan.predicate)
         for place, (part, flow) in enumerate(zip(plan.inputs, below, strict=True)):
             others = [*below[:place], *below[place + 1 :]]
             factors = growing([flow.part, *(other.part for other in others)], plan.predicate, self.statistics)
             partial, met = 1.0, set(part.schema.names)
             for other, factor in zip(others, factors, strict=True):
-                cost += arrivals(part, flow) * partial * self._looked_at(plan, met, other, factor)
-                partial, met = partial * factor, met | other.values.keys()
+                cost += arrivals(part, flow) * partial * self._looked_at(classes, met, other, factor)
+                partial *= factor
+                met |= other.values.keys()
             rate += flow.rate * partial
         kept = fsum(flow.rows for flow in below)
         cost += fsum(upkeep(part, flow.rate) for part, flow in zip(plan.inputs, below, strict=True))
@@ -148,11 +150,12 @@ class Estimator:
         return Estimate(rate, rows, kept, cost), _together(*below)
 
     def _looked_at(
-        self, plan: ops.Join | ops.Exists, met: Collection[str], other: Flow, found: float
+        self, classes: list[frozenset[str]], met: Collection[str], other: Flow, found: float
     ) -> float:
         """How many rows of an input are touched to find the partners of one: by a hash table those alone."""
-        classes = equal_columns(plan.predicate)
-        linked = any(same & set(met) and same & other.values.keys() for same in classes)
+        linked = any(
+            not same.isdisjoint(met) and not same.isdisjoint(other.values.keys()) for same in classes
+        )
         return 1 + found if linked and self.statistics.model is Model.KERNELS else other.rows
 
     @_of.register
@@ -199,8 +202,9 @@ class Estimator:
         share = without_match if plan.negated else 1 - without_match
         news = right.rate * self._is_news(plan, left, right)
         concerned = left.rows * (matches / right.rows if right.rows else 0.0)
-        at_left = self._looked_at(plan, left.values.keys(), right, min(1.0, matches))
-        at_right = self._looked_at(plan, right.values.keys(), left, concerned)
+        classes = equal_columns(plan.predicate)
+        at_left = self._looked_at(classes, left.values.keys(), right, min(1.0, matches))
+        at_right = self._looked_at(classes, right.values.keys(), left, concerned)
         cost = arrivals(plan.left, left) * at_left + 2 * (right.rate + news * at_right)
         cost += upkeep(plan.left, left.rate) + upkeep(plan.right, right.rate)
         rate = left.rate * share + news * concerned
