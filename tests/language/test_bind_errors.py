@@ -40,3 +40,17 @@ def test_every_mistake_has_a_place_and_a_way_out() -> None:
 
 def test_there_are_many_distinct_mistakes() -> None:
     assert len({pair.title for pair in PAIRS}) == len(PAIRS) >= 60
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_too_many_windows_are_refused_before_they_are_ordered(nested: bool) -> None:
+    def joined(name: str, number: int) -> str:
+        more = "".join(f" JOIN bids [NOW] {name}{n} ON {name}{n}.item = {name}.item" for n in range(number))
+        return f"SELECT {name}.item FROM bids [NOW] {name}{more}"
+
+    _compile(joined("a", 20))
+    many = f"SELECT x.item FROM ({joined('a', 40)}) x JOIN ({joined('b', 40)}) y ON x.item = y.item"
+    with pytest.raises(QueryError, match="more than 64 windows and tables") as refused:
+        _compile(many if nested else joined("a", 500))
+    assert refused.value.code == "too-many-sources"
+    assert refused.value.span is not None

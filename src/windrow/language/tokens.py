@@ -183,7 +183,7 @@ def scan(text: str) -> Tokens:
     if len(text) > MAX_TEXT:
         raise QueryError(
             f"the text is longer than {MAX_TEXT:,} characters",
-            code="too-long",
+            code="too-large",
             span=Span(0, 1),
             hint="put data into a table or stream, not into the statement",
         )
@@ -216,7 +216,7 @@ def _is_in_struct(found: list[Token]) -> bool:
 def _too_long(token: Token) -> QueryError:
     return QueryError(
         f"the statement has more than {MAX_TOKENS:,} words and signs",
-        code="too-long",
+        code="too-large",
         span=token.span,
         hint="put long lists of values into a table and join it",
     )

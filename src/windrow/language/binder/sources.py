@@ -165,16 +165,27 @@ class FromItem:
         return frozenset(entry.column.name for entry in self.entries if isinstance(entry.column, ColumnRef))
 
 
+#: windows and tables of one FROM, those of nested queries that are joined with them included
+MAX_SOURCES = 64
+
+
 def bind_sources(
     sources: tuple[FromEntry, ...], reads: Reads, context: Context, growing: bool = False
 ) -> list[FromItem]:
     """All of FROM, each under an alias of its own; `growing` if the query is about rows that only come."""
     items: list[FromItem] = []
-    for source in sources:
+    for source in sources[:MAX_SOURCES]:
         with at(source):
             item = _Binding(source, reads, context, tuple(item.plan_alias for item in items)).bind()
         _refuse_second(item, items)
         items.append(item)
+    if len(sources) > MAX_SOURCES or sum(len(item.plan.leaves) for item in items) > MAX_SOURCES:
+        refuse(
+            sources[MAX_SOURCES if len(sources) > MAX_SOURCES else -1],
+            f"this joins more than {MAX_SOURCES} windows and tables",
+            "too-many-sources",
+            "put what is alike into one stream, with a column that tells it apart",
+        )
     moving = any(not leaf.spec.is_periodic for item in items for leaf in item.plan.leaves)
     return with_bounds(_accumulated(items, reads, context) if growing or moving else items)
 
