@@ -417,6 +417,7 @@ SQL_ATTACKS = [
     "SET spark.sql.x = 1",
     "SELECT k FROM s [RANGE 5] WHERE " + "(" * 5000 + "1=1" + ")" * 5000,
     "SELECT " + "1+" * 20000 + "1 FROM s [RANGE 5]",
+    "SELECT a.k FROM s [RANGE 5] a" + "".join(f" JOIN s [RANGE 5] b{n} ON b{n}.k = a.k" for n in range(500)),
     "\x00",
     "--",
     ";;;",

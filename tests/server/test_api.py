@@ -136,6 +136,34 @@ def test_one_select_runs_at_a_time_and_too_many_are_sent_away(tmp_path: Path) ->
         assert codes.count(200) >= 4
 
 
+def test_one_text_is_explained_at_a_time(tmp_path: Path) -> None:
+    with serving(tmp_path, limits=ClientLimits(texts_waiting=2)) as server:
+        going, begun, codes = threading.Event(), threading.Semaphore(0), list[int]()
+
+        def slow(text: str) -> list[Any]:
+            begun.release()
+            assert going.wait(20)
+            return []
+
+        server.service.explain = slow  # type: ignore[method-assign]
+
+        def ask() -> None:
+            codes.append(server.http.post("/api/explain", json={"sql": "SHOW STREAMS"}).status_code)
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for each in threads:
+            each.start()
+        assert begun.acquire(timeout=20)
+        while len(codes) < 5:  # one is read, two wait
+            time.sleep(0.01)
+        assert server.http.get("/api/streams").status_code == 200
+        assert not begun.acquire(blocking=False)
+        going.set()
+        for each in threads:
+            each.join()
+        assert sorted(codes) == [200] * 3 + [429] * 5
+
+
 def test_turns_are_given_in_the_order_in_which_one_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("windrow.server.access._LOOK", 0.001)
 

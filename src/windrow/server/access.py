@@ -56,7 +56,7 @@ class Gate:
     async def turn(self, request: Request) -> AsyncIterator[None]:
         """A turn, to the end of the block; who has left while waiting gets none."""
         if self._places.locked() and self.waiting >= self._most:
-            raise BusyError("there are too many SELECTs at once", 1 + self._most // 8)
+            raise BusyError("there are too many requests of this kind at once", 1 + self._most // 8)
         self.waiting += 1
         try:
             await self._enter(request)

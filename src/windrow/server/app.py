@@ -42,6 +42,7 @@ _STATUS = {
     "unknown-source": 404,
     "duplicate-name": 409,
     "too-long": 408,
+    "too-large": 413,
     "too-many-rows": 413,
     "too-many-bytes": 413,
     "cancelled": 400,
@@ -290,6 +291,8 @@ def _add_operations(app: FastAPI, service: Service, metrics: Metrics) -> None:
 def _add_statements(app: FastAPI, service: Service) -> None:
     limits = service.limits
     gate = Gate(limits.selects_at_once, limits.selects_waiting)
+    #: what is typed is read one text at a time: a long one takes a second of the engine's processor
+    typed = Gate(1, limits.texts_waiting)
 
     async def answered(query: str | Once, request: Request) -> pa.Table:
         """A SELECT when its turn has come; given up when the client has left."""
@@ -315,14 +318,16 @@ def _add_statements(app: FastAPI, service: Service) -> None:
         return [await asyncio.to_thread(shown_as_json, each) for each in found]
 
     @app.post("/api/explain", tags=["statements"])
-    async def explain(body: Statements) -> list[dict[str, Any]]:
+    async def explain(body: Statements, request: Request) -> list[dict[str, Any]]:
         """What statements mean and how they would run. None of them is done."""
-        return await asyncio.to_thread(service.explain, body.sql)
+        async with typed.turn(request):
+            return await asyncio.to_thread(service.explain, body.sql)
 
     @app.post("/api/complete", tags=["statements"])
-    async def complete(body: Unfinished) -> dict[str, Any]:
+    async def complete(body: Unfinished, request: Request) -> dict[str, Any]:
         """What can be typed at a place: names, columns, functions, window forms, the likeliest first."""
-        return await asyncio.to_thread(service.complete, body.sql, body.offset)
+        async with typed.turn(request):
+            return await asyncio.to_thread(service.complete, body.sql, body.offset)
 
     @app.post(
         "/api/select", tags=["statements"], response_model=Selected, responses={200: {"content": _FORMS}}

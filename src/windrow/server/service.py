@@ -151,6 +151,8 @@ class ClientLimits:
     select_bytes: int = 256 << 20
     selects_at_once: int = 1
     selects_waiting: int = 16
+    #: texts that wait to be explained or completed, one at a time
+    texts_waiting: int = 64
     #: of a body: bytes of statements, and of rows
     statement_bytes: int = 1 << 20
     push_bytes: int = 32 << 20
