@@ -122,6 +122,8 @@ def last_of(span: Slice, *, told: bool) -> int:
 PAIRS = 2_000_000
 #: rows are looked up by time, too, where that avoids more pairs than this, and than so many times the rows
 MANY, TIMES = 100_000, 8
+#: so many rows of the larger side tell how many pairs there will be
+SAMPLE = 10_000
 SLOT = "#slot"
 
 
@@ -245,7 +247,7 @@ def meet(
 def _of_equal_keys(left: pl.DataFrame, right: pl.DataFrame, keys: list[str], *, nulls: bool) -> pl.DataFrame:
     """All pairs with equal keys that meet in time, and others with equal keys that do not."""
     few = max(MANY, TIMES * (left.height + right.height))
-    if left.height * right.height > few and _count(left, right, keys, nulls=nulls) > few:
+    if _has_more_pairs(left, right, keys, few, nulls=nulls):
         # the later of two begins lies between the later of the first, and of the last ones
         begins = [_least_and_greatest(left, VS), _least_and_greatest(right, "#vs2")]
         since, until = (max(each) for each in zip(*begins, strict=True))
@@ -278,11 +280,19 @@ def _span(begin: str, end: str, since: int, until: int) -> tuple[pl.Expr, pl.Exp
     return pl.col(begin).clip(lower_bound=since), pl.col(end).clip(upper_bound=until)
 
 
-def _count(left: pl.DataFrame, right: pl.DataFrame, keys: list[str], *, nulls: bool) -> int:
-    """How many pairs have equal keys."""
-    counts = [side.group_by(keys).agg(pl.len().cast(pl.Int64).alias("#rows")) for side in (left, right)]
-    both = counts[0].join(counts[1], on=keys, how="inner", nulls_equal=nulls, suffix="2")
-    return int(both.select((pl.col("#rows") * pl.col("#rows2")).sum()).item())
+def _has_more_pairs(
+    left: pl.DataFrame, right: pl.DataFrame, keys: list[str], few: int, *, nulls: bool
+) -> bool:
+    """Whether more pairs than these have equal keys, by a sample of the larger side: a window may be long."""
+    small, large = sorted((left, right), key=lambda side: side.height)
+    if small.height * large.height <= few:
+        return False
+    counts = small.group_by(keys).agg(pl.len().cast(pl.Int64).alias("#rows"))
+    if int(counts.select(pl.col("#rows").max()).item()) * large.height <= few:
+        return False
+    every = -(-large.height // SAMPLE)
+    met = large.select(keys).gather_every(every).join(counts, on=keys, how="inner", nulls_equal=nulls)
+    return int(met["#rows"].sum()) * every > few
 
 
 def _tested(pairs: pl.DataFrame, tests: Sequence[Expression]) -> pl.DataFrame:
