@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 SMALL_STATE, FEW_QUERIES = 8 << 20, 8
 #: so many queries that are answered together are as much work as one by itself
 TOGETHER = 8
-#: so many rows of a batch are taken in here, if Spark could aggregate them and if not
-SMALL_NATIVE, SMALL_ROWS = 250_000, 50_000
+#: so many values (rows by columns) of a batch are taken in here if Spark could aggregate them, and so many
+#: rows if it could not
+SMALL_NATIVE, SMALL_ROWS = 8_000_000, 50_000
 #: so many pane states of a batch are fetched and put away here
 SMALL_FEED = 100_000
 
@@ -76,7 +77,7 @@ def is_for_here(batch: Arrived, rows: int, *, native: bool) -> bool:
     """Whether the rows of a batch are few, for few queries, and meet only Windrow's own code. Where Spark
     could aggregate them, so can polars, and there may be more of them."""
     ours = not any(query.aggregates for query in batch.queries)
-    few = rows <= (SMALL_NATIVE if native else SMALL_ROWS)
+    few = rows * len(batch.stream.schema.names) <= SMALL_NATIVE if native else rows <= SMALL_ROWS
     return few and ours and len(batch.queries) + len(batch.ledgers) <= FEW_QUERIES
 
 

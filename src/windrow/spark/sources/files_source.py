@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 _SAMPLE_LINES = 1000
 #: files of so many bytes are small; of text that is plain, a line has at least so many
-_SMALL, _PLAIN_TEXT, _SHORT_LINE = 1 << 23, (".csv", ".json", ".jsonl", ".ndjson", ".txt"), 16
+_SMALL, _PLAIN_TEXT, _SHORT_LINE = 1 << 26, (".csv", ".json", ".jsonl", ".ndjson", ".txt"), 16
 #: the columns of an order key
 _TIME, _FILE, _ROW_INDEX, _BLOCK, _LINE = "__time", "__file", "__row_index", "__block", "__line"
 
