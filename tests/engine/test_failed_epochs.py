@@ -77,7 +77,7 @@ _LEFT_OUT = {
     "shelf",
     "flushes",
 }
-_LEFT_OUT |= {"_committing", "events", "_plan", "_ledgers", "_noted", "tell", "_tell", "_waiting"}
+_LEFT_OUT |= {"_committing", "events", "_plan", "_shared_states", "_noted", "tell", "_tell", "_waiting"}
 
 
 def picture(thing: Any, inside: tuple[int, ...] = ()) -> Any:

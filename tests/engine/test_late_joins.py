@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.engine.test_teams import BATCHES, FOUR, JOIN, Life, answers, oracle, random_batches, runs
+from tests.engine.test_query_groups import BATCHES, FOUR, JOIN, Life, answers, oracle, random_batches, runs
 
 from windrow.engine.sharing.common_subplans import general_unit
 from windrow.kernels.relational.join.multiway import Joined

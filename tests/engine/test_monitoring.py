@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine import world
 from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.test_teams import Life, answers, oracle, random_batches
+from tests.engine.test_query_groups import Life, answers, oracle, random_batches
 
 from windrow.engine import epoch as draft
 from windrow.engine.refresh_scheduler import Refreshes, RefreshGroup

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.test_teams import assert_each_by_itself, random_batches, random_queries
+from tests.engine.test_query_groups import assert_each_by_itself, random_batches, random_queries
 from tests.engine.world import BATCHES, MEDIANS, NESTED, SUMS, World, oracle, table_of
 from tests.kernels.relational.more_plans import cases
 from tests.kernels.relational.scripts import Step, cuts, scripts

@@ -118,7 +118,7 @@ def test_lists_of_the_same_sub_windows_are_one_synopsis(tmp_path: Path) -> None:
         for batch in BATCHES:
             w.push(*batch)
         common = w.engine.common
-        lists = {name: common.asker(w.engine.queries[name].id).tallies[0][1] for name in texts}
+        lists = {name: common.asker(w.engine.queries[name].id).value_counters[0][1] for name in texts}
         assert lists["short"] == lists["long"] == lists["seldom"]
         assert len(set(lists.values())) == 4
         text = str(w.queries["long"].explain())
@@ -183,7 +183,7 @@ def test_counts_of_one_argument_are_one_synopsis_for_all_that_read_them(tmp_path
         for batch in BATCHES:
             w.push(*batch)
         common, records = w.engine.common, w.engine.queries
-        counts = {name: common.asker(records[name].id).tallies[0][1] for name in records}
+        counts = {name: common.asker(records[name].id).value_counters[0][1] for name in records}
         assert counts["median"] == counts["distinct"] == counts["quantile"] != counts["of_all"]
         assert f"shares synopsis {counts['median']} with 2 queries" in str(w.queries["distinct"].explain())
         w.end()

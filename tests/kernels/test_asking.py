@@ -1,4 +1,4 @@
-"""Which windows a query asks a ledger for: those that are due, have rows, and are not left out."""
+"""Which windows a query asks a shared state for: those that are due, have rows, and are not left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.shared.request import WindowRequest
-from windrow.kernels.shared.shared_state import Sheet
+from windrow.kernels.shared.shared_state import PaneGrid
 
 
 @given(
@@ -24,9 +24,9 @@ def test_windows_that_are_left_out_are_not_asked_for(
 ) -> None:
     width = 2
     asker = WindowRequest("q", 0, length * width, slide * width, 0, "p1", (), drops=dropped.__contains__)
-    sheet = Sheet(width, 0, length, ())
+    pane_grid = PaneGrid(width, 0, length, ())
     clock = PaneClock(before, before + more)
-    found = asker.wanted(asker.windows(np.array(sorted(panes)), sheet, clock), clock).tolist()
+    found = asker.wanted(asker.windows(np.array(sorted(panes)), pane_grid, clock), clock).tolist()
     instants = {pane * width for pane in panes}
     assert found == [
         end

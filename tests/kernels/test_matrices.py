@@ -61,7 +61,7 @@ def test_the_same_windows_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(Matrix, "windows", counted)
     places = np.arange(4)
-    page: Any = SimpleNamespace(sheet=SimpleNamespace(name="s"), panes=places)
+    page: Any = SimpleNamespace(pane_grid=SimpleNamespace(name="s"), panes=places)
     book: Any = SimpleNamespace(
         ids={"s": np.zeros(4, dtype=np.int64)},
         places={"s": places},

@@ -95,7 +95,7 @@ def test_a_newer_format_is_refused_with_the_way_out() -> None:
     body = b'{"future":true}'
     checksum = blake2b(b"%d\n" % (FORMAT + 1) + body, digest_size=16).hexdigest().encode()
     newer = b'{"format":%d,"checksum":"%s","body":%s}\n' % (FORMAT + 1, checksum, body)
-    with pytest.raises(StateError, match=r"commits/9 has format 7, .* or a newer one") as caught:
+    with pytest.raises(StateError, match=r"commits/9 has format 8, .* or a newer one") as caught:
         Manifest.decode(newer, "commits/9")
     assert caught.value.code == "format-too-new"
 
@@ -103,7 +103,7 @@ def test_a_newer_format_is_refused_with_the_way_out() -> None:
 def test_an_older_format_is_refused_with_the_way_out() -> None:
     body = b'{"past":true}'
     checksum = blake2b(b"1\n" + body, digest_size=16).hexdigest().encode()
-    with pytest.raises(StateError, match=r"commits/9 has format 1, and .* reads format 6 only") as caught:
+    with pytest.raises(StateError, match=r"commits/9 has format 1, and .* reads format 7 only") as caught:
         Manifest.decode(b'{"format":1,"checksum":"%s","body":%s}\n' % (checksum, body), "commits/9")
     assert caught.value.code == "format-too-old"
 

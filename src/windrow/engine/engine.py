@@ -359,7 +359,7 @@ class Engine:
         with self.lock:
             if not record.shares or not is_exact(record):
                 return None
-            members = set(self.common.members(self.common.ledger_of(record.shares)))
+            members = set(self.common.members(self.common.shared_state_of(record.shares)))
             running = [each for each in self.queries.values() if each.id in members and each.is_running]
             (stream,) = (self.streams[name] for name in record.streams)
             answered = stream.known.progress_on(stream.stream, stream.stream.wattr)
@@ -624,7 +624,7 @@ class Engine:
         record = draft.streams[arrival.stream]
         readers = [q for q in draft.queries.values() if q.is_running and arrival.stream in q.streams]
         bundles = tuple(query.bundle for query in readers if not query.shares)
-        ledgers = draft.ledgers_of(arrival.stream)
+        shared_states = draft.shared_states_of(arrival.stream)
         order = record.source.order_key if record.source is not None else ()
         panes = self._panes.get(arrival.stream)
         others = {name: each.known for name, each in draft.streams.items()}
@@ -636,7 +636,7 @@ class Engine:
         section = malformed_section(arrival.stream)
         malformed = section if section in self.delivering.row_sinks else None
         hands_on = record.source is not None and record.source.hands_on_malformed
-        more = archived, ledgers, together, hands_on, malformed
+        more = archived, shared_states, together, hands_on, malformed
         return Arrived(record.stream, arrival.frame, *known, *more)
 
     def _close(self, draft: Draft, began: float) -> None:
@@ -698,7 +698,7 @@ class Engine:
         while self._closing:
             self.delivering.let_go(*self._closing.pop())
         self.archives.committed()
-        self.common.absorbed = draft.ledgers
+        self.common.absorbed = draft.shared_states
         for name, seconds in draft.spent.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         if self._effort is not None:

@@ -34,7 +34,7 @@ from windrow.execution.shared import SharedWork
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.relational.tables import Values, changes_at, check_order, promised
-from windrow.kernels.shared.shared_state import Ledger, SharedEpoch
+from windrow.kernels.shared.shared_state import SharedEpoch, SharedState
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding import load
 from windrow.state.manifest import ChunkRef, Manifest, OutboxEntry, QueryState, StreamState
@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 
 #: a query that is not due takes in what is new when this many files wait for it
 MOST_WAITING = 32
-#: a ledger with more cells (intervals × groups) in a shard than these, for each of its queries, is given up
+#: a shared state with more cells (intervals × groups) in a shard than these, for each of its queries, is
+#: given up
 MOST_CELLS = 1 << 18
 
 
@@ -81,12 +82,12 @@ class Draft:
 
     def __post_init__(self) -> None:
         self.before, self.tables_before = dict(self.streams), dict(self.tables)
-        #: up to which commit each ledger has taken delta files in
-        self.ledgers = dict(self.common.absorbed)
+        #: up to which commit each shared state has taken delta files in
+        self.shared_states = dict(self.common.absorbed)
         self._names = {record.id: name for name, record in self.queries.items()}
         #: of each query that asks for others too, those who read its answers
         self._readers: dict[str, list[str]] = {}
-        #: ledgers whose queries had better have states of their own
+        #: shared states whose queries had better have states of their own
         self.too_large: list[str] = []
         #: rows that leave and come, for each table that changes
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
@@ -270,12 +271,12 @@ class Draft:
         """Of the queries that do not ask for every window, those that are answered now, on all of which
         together so many seconds may be spent."""
         groups: list[RefreshGroup] = []
-        for name in self.common.ledgers:
+        for name in self.common.shared_states:
             running = self._running(name)
             if any(record.query.every is not None for record in running):
-                ledger = self.common.ledger(name)
+                shared_state = self.common.shared_state(name)
                 asking = [(record, self.common.asker(record.id)) for record in running]
-                group = group_of(ledger, asking, self._clock(ledger.stream))
+                group = group_of(shared_state, asking, self._clock(shared_state.stream))
                 groups += [group] if group is not None else []
         for record in self._own:
             if record.query.every is not None:
@@ -308,8 +309,8 @@ class Draft:
     def _own(self) -> list[QueryRecord]:
         return [record for record in self.queries.values() if record.is_running and not record.shares]
 
-    def _running(self, ledger: str) -> list[QueryRecord]:
-        members = (self._by_id(query) for query in self.common.members(ledger))
+    def _running(self, shared_state: str) -> list[QueryRecord]:
+        members = (self._by_id(query) for query in self.common.members(shared_state))
         return [record for record in members if record.is_running]
 
     def _clock(self, stream: Stream) -> PaneClock:
@@ -318,29 +319,29 @@ class Draft:
         return PaneClock(before, now)
 
     def shared_due(self, chosen: Collection[str] = ()) -> list[SharedWork]:
-        """The ledgers that have something to answer, or too much to take in."""
+        """The shared states that have something to answer, or too much to take in."""
         found: list[SharedWork] = []
-        for name in self.common.ledgers:
+        for name in self.common.shared_states:
             running = self._running(name)
             if not running:
                 continue
-            ledger = self.common.ledger(name)
-            clock = self._clock(ledger.stream)
+            shared_state = self.common.shared_state(name)
+            clock = self._clock(shared_state.stream)
             asking = [r for r in running if r.query.every is None or r.id in chosen]
             askers = self._askers(asking, clock)
             due = tuple(asker for asker in askers if asker.is_due(clock))
             waiting = tuple(ref for ref in self._deltas if self._is_waited_for(name, ref))
             if due or len(waiting) > MOST_WAITING:
-                found.append(SharedWork(SharedEpoch(ledger, clock, due, self.common.forms), waiting))
+                found.append(SharedWork(SharedEpoch(shared_state, clock, due, self.common.forms), waiting))
         return found
 
-    def ledgers_of(self, stream: str) -> tuple[Ledger, ...]:
+    def shared_states_of(self, stream: str) -> tuple[SharedState, ...]:
         """What is kept of a stream for running queries that share it."""
-        found = [self.common.ledger(name) for name in self.common.ledgers if self._is_used(name)]
-        return tuple(ledger for ledger in found if ledger.stream.name == stream)
+        found = [self.common.shared_state(name) for name in self.common.shared_states if self._is_used(name)]
+        return tuple(shared_state for shared_state in found if shared_state.stream.name == stream)
 
-    def _is_used(self, ledger: str) -> bool:
-        return any(self._by_id(query).is_running for query in self.common.members(ledger))
+    def _is_used(self, shared_state: str) -> bool:
+        return any(self._by_id(query).is_running for query in self.common.members(shared_state))
 
     def _askers(self, records: Iterable[QueryRecord], clock: PaneClock) -> list[WindowRequest]:
         """What the queries ask; of those that ask the same, one asks for all."""
@@ -358,9 +359,9 @@ class Draft:
                 askers.append(replace(self.common.asker(follower.query), complete_from=begin))
         return replace(work, turn=replace(work.turn, askers=tuple(askers)))
 
-    def _is_waited_for(self, ledger: str, delta: ChunkRef) -> bool:
-        stream = self.common.ledger(ledger).stream.name
-        return _commit(delta) > self.ledgers[ledger] and delta.metadata.get("stream") == stream
+    def _is_waited_for(self, shared_state: str, delta: ChunkRef) -> bool:
+        stream = self.common.shared_state(shared_state).stream.name
+        return _commit(delta) > self.shared_states[shared_state] and delta.metadata.get("stream") == stream
 
     def _work(self, record: QueryRecord) -> QueryWork:
         before, held = self._inputs(record, self.before, self.tables_before)
@@ -405,9 +406,12 @@ class Draft:
         alive |= {state.options["id"] for state in self._undeclared.values()}
         away = [state.options["member"] for state in self._undeclared.values() if "member" in state.options]
         alive |= {name for each in away for name in Membership.from_json(each).names}
-        alive |= {*self.common.ledgers, *(self.common.kept[name].ledger for name in self.shares_elsewhere)}
+        alive |= {
+            *self.common.shared_states,
+            *(self.common.kept[name].shared_state for name in self.shares_elsewhere),
+        }
         seeds = [state.options["seed"] for state in self._undeclared.values() if "seed" in state.options]
-        alive |= {seed["ledger"] for seed in seeds}
+        alive |= {seed["shared_state"] for seed in seeds}
         common = tuple(shared)
         return [CloseTask(stage, place, tuple(work), self._files, alive, common) for stage in range(depth)]
 
@@ -415,7 +419,7 @@ class Draft:
         """What the close job says."""
         moved = [each.query.name for each in work]
         for common in shared:
-            self.ledgers[common.name] = self.last.number + 1
+            self.shared_states[common.name] = self.last.number + 1
             moved += self.common.members(common.name)
         for query in moved:
             record = self._by_id(query)
@@ -448,7 +452,7 @@ class Draft:
                 self.queries[record.query.name] = replace(record, shares=(), seed=seed)
 
     def measured(self, work: list[QueryWork], shared: list[SharedWork]) -> list[tuple[str, int, int, float]]:
-        """For each group of queries that were answered together: the longest window in ticks, how many they
+        """For each query group that were answered together: the longest window in ticks, how many they
         were, and the seconds that tasks spent on them."""
         spent: Counter[str] = Counter()
         for (query, _), (seconds, _) in self.levels.items():
@@ -506,7 +510,7 @@ class Draft:
             outbox=tuple(self._entries()),
             decisions={
                 **self.decisions,
-                **self.common.decisions(self.ledgers, self.shares_elsewhere, self.too_large),
+                **self.common.decisions(self.shared_states, self.shares_elsewhere, self.too_large),
             },
         )
 
@@ -543,7 +547,7 @@ class Draft:
 
     def _is_needed(self, delta: ChunkRef) -> bool:
         """Whether a running query has still to take it in; an undeclared one may read any stream."""
-        if any(self._is_waited_for(name, delta) for name in self.common.ledgers):
+        if any(self._is_waited_for(name, delta) for name in self.common.shared_states):
             return True
         return any(
             self._awaits(record, delta) for record in self.queries.values() if record.is_running

@@ -168,7 +168,7 @@ class QueryRecord:
     is_fresh: bool = True
     #: the synopses that its needs are taken from; none if it has a state of its own
     shares: tuple[str, ...] = ()
-    #: what it takes along from a ledger that has become too large, until it has a state of its own
+    #: what it takes along from a shared state that has become too large, until it has a state of its own
     seed: Seed | None = None
     #: where its clock stands, if it is held back until its next refresh
     held: Instant | None = None
@@ -217,7 +217,7 @@ class QueryRecord:
         return replace(self, bundle=bundle).joining(self.member.by_itself)
 
     def joining(self, member: Membership | None) -> QueryRecord:
-        """The same in a team, or by itself."""
+        """The same in a query group, or by itself."""
         bundle = as_member(self.bundle, self.physical.emit, member)
         return replace(self, bundle=bundle, member=member)._written()
 

@@ -9,7 +9,7 @@ Where an epoch has a time limit and there is more to do than it allows, those th
 their period go first and the others wait: periods get longer, for all alike, but AT MOST goes before
 everything. Nothing is lost by that: what a query has not told it can still tell of the next window.
 
-Monitoring queries as they are scheduled: with those of their ledger, or each by itself.
+Monitoring queries as they are scheduled: with those of their shared state, or each by itself.
 
 One that shares nothing is held back until it is refreshed: its new rows wait, and its clock stands. Then it
 moves on in one step, as if one large batch had come, and tells of the newest window only.
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from windrow.kernels.panes.cuts import Cut
     from windrow.kernels.relational.clock import Clock
     from windrow.kernels.shared.request import WindowRequest
-    from windrow.kernels.shared.shared_state import Ledger
+    from windrow.kernels.shared.shared_state import SharedState
 
 
 @dataclass(frozen=True)
@@ -346,23 +346,23 @@ def both(
 
 
 def group_of(
-    ledger: Ledger, records: Sequence[tuple[QueryRecord, WindowRequest]], clock: PaneClock
+    shared_state: SharedState, records: Sequence[tuple[QueryRecord, WindowRequest]], clock: PaneClock
 ) -> RefreshGroup | None:
-    """The monitoring queries of a ledger; None if there are none."""
+    """The monitoring queries of a shared state; None if there are none."""
     monitoring = [(record, asker) for record, asker in records if record.query.every is not None]
     if not monitoring:
         return None
-    update = gcd(*(sheet.width for sheet in ledger.sheets))
+    update = gcd(*(pane_grid.width for pane_grid in shared_state.pane_grids))
     exact = [(record, asker) for record, asker in records if record.query.every is None]
     certain = {record.id: _query(record, asker.cut, update) for record, asker in exact}
     return RefreshGroup(
-        ledger.name,
+        shared_state.name,
         update,
         clock,
         {record.id: _query(record, asker.cut, update) for record, asker in monitoring},
         {record.id for record, asker in monitoring if asker.is_due(clock)},
         {record.id: (asker.slide, asker.origin % asker.slide) for record, asker in monitoring},
-        tuple(by_period({ledger.name: list(certain.values())})),
+        tuple(by_period({shared_state.name: list(certain.values())})),
         tuple(certain[record.id] for record, asker in exact if asker.is_due(clock)),
     )
 

@@ -49,7 +49,7 @@ from windrow.kernels.relational.internal.runs import WindowRuns
 from windrow.kernels.relational.signed_rows import ID
 from windrow.kernels.relational.windows.leaf import WHO
 from windrow.kernels.state import PANE, Chunk, State, chunked, joined
-from windrow.physical.native_sql import native_ledger, native_query
+from windrow.physical.native_sql import native_query, native_shared_state
 from windrow.physical.partitioning import routed_outputs
 from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit
 from windrow.state.chunk import Key, chunk_writer, open_chunk
@@ -336,10 +336,10 @@ class _Rescale:
         #: the key columns of what waits in delta files, by query and by feed
         self.kinds: dict[str, Mapping[str, DataType]] = {}
         self.feeds: dict[str, Mapping[str, DataType]] = {}
-        self.ledgers: dict[str, Mapping[str, DataType]] = {}
+        self.shared_states: dict[str, Mapping[str, DataType]] = {}
         for record in self.records:
             self._know(record)
-        self._know_ledgers()
+        self._know_shared_states()
 
     def _records(self) -> list[QueryRecord]:
         """The queries that have a state."""
@@ -368,20 +368,20 @@ class _Rescale:
             for name, path in bundle.places.items():
                 self.rows.setdefault(name, (states, path))
 
-    def _know_ledgers(self) -> None:
+    def _know_shared_states(self) -> None:
         common = Common.of(self.last.decisions)
         sharing = [record for record in self.records if record.shares]
         for record in sharing:
             common.adopt(record.bundle, record.physical.emit, record.shares)
-        for name in {common.ledger_of(record.shares) for record in sharing}:
-            ledger = common.ledger(name)
-            self.kinds[name] = self.ledgers[name] = ledger.key_types
-            native = native_ledger(ledger)
+        for name in {common.shared_state_of(record.shares) for record in sharing}:
+            shared_state = common.shared_state(name)
+            self.kinds[name] = self.shared_states[name] = shared_state.key_types
+            native = native_shared_state(shared_state)
             if native is not None:
-                self.feeds[native.feed] = ledger.key_types
+                self.feeds[native.feed] = shared_state.key_types
         for record in self.records:
-            if record.seed is not None:  # the ledger that it leaves has its keys
-                self.ledgers[record.seed.ledger] = self.kinds[record.id]
+            if record.seed is not None:  # the shared state that it leaves has its keys
+                self.shared_states[record.seed.shared_state] = self.kinds[record.id]
 
     # ------------------------------------------------------------ states
 
@@ -423,8 +423,8 @@ class _Rescale:
     def _moved(self, operator: str, states: Mapping[int, State]) -> Mapping[int, State]:
         """The states of an operator by its new shards; none of one that no query has any more."""
         name, _, path = operator.partition(OF)
-        if name in self.ledgers:
-            return by_keys(states, self.ledgers[name], self.shards, _united_intervals)
+        if name in self.shared_states:
+            return by_keys(states, self.shared_states[name], self.shards, _united_intervals)
         if name in self.panes:
             level = self.panes[name].program.levels[int(path)]
             return by_keys(states, key_types(level), self.shards, level.kernel.united)

@@ -63,22 +63,23 @@ def observed(
     store: Store,
     last: Manifest,
     query: QueryRecord,
-    ledger: str | None = None,
-    tallied: Mapping[str, tuple[str, int]] | None = None,
+    shared_state: str | None = None,
+    counted_values: Mapping[str, tuple[str, int]] | None = None,
 ) -> tuple[str, ...]:
     """The size of each operator's state, the largest first, what was seen of values, and how much was
-    answered. A query that shares has the state of its ledger; `tallied` tells where its values are there."""
-    names = _names(query.bundle.unit) if ledger is None else {"0": "γ, panes, shared"}
-    found = _sizes(last, query.bundle.places if ledger is None else {ledger: ""})
+    answered. A query that shares has the state of its shared state; `counted_values` tells where its values
+    are there."""
+    names = _names(query.bundle.unit) if shared_state is None else {"0": "γ, panes, shared"}
+    found = _sizes(last, query.bundle.places if shared_state is None else {shared_state: ""})
     largest = sorted(found.items(), key=lambda part: (-part[1].bytes, part[0]))
     lines = [f"{names.get(part, part)}: {_size(facts)}" for part, facts in largest if facts.rows]
     if len(lines) > 1:
         total = sum(facts.rows for facts in found.values()), sum(facts.bytes for facts in found.values())
         lines.append(f"together: {_counted(total[0])} rows, {_bytes(total[1])}")
-    if ledger is None:
+    if shared_state is None:
         lines += _values(store, last, query)
     else:
-        lines += _shared(store, last, query, ledger, tallied or {})
+        lines += _shared(store, last, query, shared_state, counted_values or {})
     return (*(lines or ["no state"]), f"answered: {_counted(query.rows)} rows, up to commit {last.number}")
 
 
@@ -96,15 +97,19 @@ def _values(store: Store, last: Manifest, query: QueryRecord) -> Iterator[str]:
 
 
 def _shared(
-    store: Store, last: Manifest, query: QueryRecord, ledger: str, tallied: Mapping[str, tuple[str, int]]
+    store: Store,
+    last: Manifest,
+    query: QueryRecord,
+    shared_state: str,
+    counted_values: Mapping[str, tuple[str, int]],
 ) -> Iterator[str]:
     """The same of values that are counted for several queries."""
-    unit, operator = query.bundle.unit, f"{ledger}{_OF}0"
+    unit, operator = query.bundle.unit, f"{shared_state}{_OF}0"
     assert not isinstance(unit, GeneralUnit)
     metas: list[Mapping[str, int]] = []
     for shard in (Shard(store, files) for number, files in last.chunks.items() if number >= 0):
         meta = shard.state(operator).meta if operator in shard.operators else {}
-        seen = [seen_of(meta, *where, table) for table, where in tallied.items()]
+        seen = [seen_of(meta, *where, table) for table, where in counted_values.items()]
         metas.append({name: value for each in seen for name, value in each.items()})
     yield from _values_of(unit.program.bottom, metas)
 
@@ -347,7 +352,7 @@ class Query:
     def partners(self) -> list[str]:
         """The queries that are answered from the same state, but for itself."""
         shares, common = self._record.shares, self._engine.common
-        alike = set(common.members(common.ledger_of(shares))) if shares else set()
+        alike = set(common.members(common.shared_state_of(shares))) if shares else set()
         return [name for name, each in self._engine.queries.items() if each.id in alike and name != self.name]
 
     @property
@@ -465,10 +470,10 @@ class Query:
         """How it runs; with `analyze` also what its state is after the last commit."""
         self._engine.note_sharing()
         query, shares = self._record.query, self._record.shares
-        ledger = self._engine.common.ledger_of(shares) if shares else None
-        tallied = self._engine.common.tallied(self._record.id) if shares and analyze else {}
+        shared_state = self._engine.common.shared_state_of(shares) if shares else None
+        counted_values = self._engine.common.counted_values(self._record.id) if shares and analyze else {}
         known = self._engine.store, self._engine.last, self._record
-        seen = observed(*known, ledger, tallied) if analyze else ()
+        seen = observed(*known, shared_state, counted_values) if analyze else ()
         if analyze:
             costs, agreed = self._engine.costs, self._engine.shedding.agreed(self._record)
             seen += (*costs.lines(self._record.id), *what_it_saves(agreed, costs.seconds(self._record.id)))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from windrow.algebra.expressions import Schema
     from windrow.execution.bundle import Bundle
     from windrow.kernels.intake import Known
-    from windrow.kernels.shared.shared_state import Ledger
+    from windrow.kernels.shared.shared_state import SharedState
 
 
 def plain_names(schema: Schema) -> list[str]:
@@ -74,7 +74,7 @@ class Arrived:
     #: whether archives are to have the accepted rows
     archived: bool = False
     #: what is kept once for all queries that share it; these are not among `queries`
-    ledgers: tuple[Ledger, ...] = ()
+    shared_states: tuple[SharedState, ...] = ()
     #: whether several groupings may be aggregated at once: as far as is known, they have few groups in common
     together: bool = True
     #: whether the frame hands on malformed rows, and what they are filed under if a sink is to have them

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Team:
-    """Queries that see the same rows by the same clock: rows are filed once, under the team's name, and parts
-    of plans that some of them have in common run once."""
+class QueryGroup:
+    """Queries that see the same rows by the same clock: rows are filed once, under the query group's name,
+    and parts of plans that some of them have in common run once."""
 
     name: str
     #: the names of the parts that a query has in common with others, by their places in its plan
@@ -56,7 +56,7 @@ class Bundle:
     #: whether its results come with their ends, which an archive wants to know
     carries_ends: bool = False
     #: what it has in common with other queries, if anything
-    team: Team | None = None
+    query_group: QueryGroup | None = None
 
     @classmethod
     def of(
@@ -73,22 +73,26 @@ class Bundle:
     @property
     def files(self) -> str:
         """The name under which its rows are filed."""
-        return self.team.name if self.team is not None else self.name
+        return self.query_group.name if self.query_group is not None else self.name
 
     @property
     def places(self) -> dict[str, str]:
         """The names under which its states are kept, and the place in its plan that each is about."""
-        if self.team is None:
+        if self.query_group is None:
             return {self.name: ""}
-        return {self.name: "", self.team.name: "", **{name: path for path, name in self.team.parts}}
+        return {
+            self.name: "",
+            self.query_group.name: "",
+            **{name: path for path, name in self.query_group.parts},
+        }
 
     def kept_as(self, path: str) -> tuple[str, str]:
         """The name under which the state of an operator is kept, and its place there."""
-        parts = Parts({} if self.team is None else dict(self.team.parts))
+        parts = Parts({} if self.query_group is None else dict(self.query_group.parts))
         around = parts.part_of(path)
         if around is not None:
             return parts.names[around], path.removeprefix(around)
-        return (self.name if self.team is None or path != WAITING else self.team.name), path
+        return (self.name if self.query_group is None or path != WAITING else self.query_group.name), path
 
     @property
     def unit(self) -> Unit:

@@ -29,7 +29,7 @@ from windrow.execution.reports import (
     timed,
     undisturbed,
 )
-from windrow.execution.shared import Seed, SharedWork, operator_of, sheets_of
+from windrow.execution.shared import Seed, SharedWork, operator_of, pane_grids_of
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
@@ -70,7 +70,7 @@ class QueryWork:
     reports: tuple[SlideGrid, ...] = ()
     #: whether archives are to have the rows of the answer, with the instants they are in it
     lifetimes: bool = False
-    #: what it takes along from a ledger that it leaves
+    #: what it takes along from a shared state that it leaves
     seed: Seed | None = None
     #: the query whose join it has in common from now on, or that query itself; nothing else is done
     host: Host | None = None
@@ -101,9 +101,9 @@ class CloseTask:
     work: tuple[QueryWork, ...]
     #: the state files of each shard of this stage
     files: Mapping[int, tuple[ChunkRef, ...]]
-    #: the queries and ledgers there are; state of any other is let go of
+    #: the queries and shared states there are; state of any other is let go of
     alive: frozenset[str] = frozenset()
-    #: ledgers to move, each for all its queries
+    #: shared states to move, each for all its queries
     shared: tuple[SharedWork, ...] = ()
     #: which shard a task is of; the task itself knows only when it runs
     shard: Callable[[], int] | None = None
@@ -136,7 +136,7 @@ class _Run:
         self.routed: list[pa.RecordBatch] = []
         self.passed_on: list[pa.RecordBatch] = []
         self.incoming: dict[str, list[Routed]] = {}
-        #: teams of queries, by the names under which their rows are filed
+        #: query groups, by the names under which their rows are filed
         self.moving: dict[str, Moving] = {}
         for batch in received:
             self._sort_out(batch)
@@ -198,10 +198,10 @@ class _Run:
             return {}
 
     def _shared(self, work: SharedWork, before: Shard, outbox: Spool) -> Mapping[str, State]:
-        """The next state of a ledger, all its queries being answered; a fault of each if that fails."""
-        operator, ledger = operator_of(work.name), work.turn.ledger
+        """The next state of a shared state, all its queries being answered; a fault of each if that fails."""
+        operator, shared_state = operator_of(work.name), work.turn.shared_state
         try:
-            delta = sheets_of(open_files(self.place.store, work.deltas), ledger, self.shard)
+            delta = pane_grids_of(open_files(self.place.store, work.deltas), shared_state, self.shard)
             found = shared_kernel.advance(work.turn, before.state(operator), delta)
             followers = {asker.query: asker.followers for asker in work.turn.askers}
             for pack in found.packs:
@@ -258,7 +258,7 @@ class _Run:
         """What a part took is the expense of all queries that have it."""
         users: dict[str, list[str]] = {}
         for work in self.task.work:
-            for _, name in work.query.team.parts if work.query.team is not None else ():
+            for _, name in work.query.query_group.parts if work.query.query_group is not None else ():
                 users.setdefault(name, []).append(work.query.name)
         for moving in self.moving.values():
             for name, part in moving.done.items():
@@ -272,7 +272,7 @@ class _Run:
             tables = tables_of(files, work.query.name, unit.program, self.shard)
             if work.seed is not None:
                 layouts = level.answers.measures.layouts
-                brought = work.seed.tables(before.state(f"{work.seed.ledger}{OF}0"), unit.program)
+                brought = work.seed.tables(before.state(f"{work.seed.shared_state}{OF}0"), unit.program)
                 both = {name: [each[name] for each in (brought, tables) if name in each] for name in layouts}
                 merged = {name: merge_panes(frames, layouts[name]) for name, frames in both.items()}
                 tables = {name: frame for name, frame in merged.items() if frame.height}

@@ -23,7 +23,7 @@ from windrow.execution.kept_rows import KeptWriter
 from windrow.execution.malformed_rows import MALFORMED, letters, stray_letters
 from windrow.execution.relational import RowsGathering
 from windrow.execution.reports import DONE, Fault, Ingested, fault_of, message, timed, undisturbed
-from windrow.execution.shared import LedgerGathering
+from windrow.execution.shared import SharedStateGathering
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.kernels.columnar.hashing import split
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.execution.bundle import Bundle
     from windrow.kernels.panes.program import PaneProgram
-    from windrow.kernels.shared.shared_state import Ledger
+    from windrow.kernels.shared.shared_state import SharedState
 
 # ------------------------------------------------------------ needless rows
 #
@@ -173,7 +173,7 @@ class RowsTask:
     #: whether archives are to have the accepted rows
     archived: bool = False
     #: what is kept once for all queries that share it
-    ledgers: tuple[Ledger, ...] = ()
+    shared_states: tuple[SharedState, ...] = ()
     #: whether the rows that no query needs have been dropped, and counted, before
     thinned: bool = False
     #: what malformed rows are filed under, if a sink is to have them
@@ -195,7 +195,7 @@ class RowsTask:
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
         intake, known = Intake(self.stream, sees_all=not self.thinned), self.known
         gathering = [self._gathering(queries) for queries in _filed_together(self.queries)]
-        common = [LedgerGathering(ledger) for ledger in self.ledgers]
+        common = [SharedStateGathering(shared_state) for shared_state in self.shared_states]
         observed: list[Observed] = []
         place, shed, malformed = self.place, 0, 0
         spent: dict[str, float] = {}
@@ -216,8 +216,8 @@ class RowsTask:
                 for each in gathering:
                     with timed(spent, *(query.name for query in each.queries)):
                         each.take(self._own(needed, each.queries[0].name))
-                for ledger in common:
-                    ledger.take(needed)
+                for shared_state in common:
+                    shared_state.take(needed)
                 if self.archived and judged.accepted.height:
                     accepted = stream_rows(self.stream, judged.accepted)
                     outbox.writer.add(archived_section(stream_source(self.stream.name)), accepted.to_arrow())
@@ -227,8 +227,8 @@ class RowsTask:
             for each in gathering:
                 with timed(spent, *(query.name for query in each.queries)):
                     each.put(spool, place.shards)
-            for ledger in common:
-                ledger.put(spool, place.shards)
+            for shared_state in common:
+                shared_state.put(spool, place.shards)
         return Ingested(
             self.stream.name,
             Observed.all(observed),
@@ -277,7 +277,7 @@ class RowsTask:
 
 
 def _filed_together(queries: Iterable[Bundle]) -> Iterable[list[Bundle]]:
-    """Queries of a team have the same rows filed, once for all of them."""
+    """Queries of a query group have the same rows filed, once for all of them."""
     found: dict[str, list[Bundle]] = {}
     for query in queries:
         found.setdefault(query.files, []).append(query)

@@ -63,7 +63,7 @@ class HereJobs:
 def rows_task(batch: Arrived, place: WriteTarget, now: int, *, thinned: bool = False) -> RowsTask:
     """The task that takes the rows of a batch."""
     sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
-    more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.ledgers
+    more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.shared_states
     known = batch.stream, batch.known, now, place, batch.queries, sink, *more
     return RowsTask(*known, thinned=thinned, malformed_sink=batch.malformed_sink, hands_on=batch.hands_on)
 
@@ -78,7 +78,7 @@ def is_for_here(batch: Arrived, rows: int, *, native: bool) -> bool:
     could aggregate them, so can polars, and there may be more of them."""
     ours = not any(query.aggregates for query in batch.queries)
     few = rows * len(batch.stream.schema.names) <= SMALL_NATIVE if native else rows <= SMALL_ROWS
-    return few and ours and len(batch.queries) + len(batch.ledgers) <= FEW_QUERIES
+    return few and ours and len(batch.queries) + len(batch.shared_states) <= FEW_QUERIES
 
 
 def close_here(tasks: Sequence[CloseTask]) -> list[Closed]:

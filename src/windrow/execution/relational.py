@@ -1,6 +1,6 @@
 """General units in the two jobs: rows are filed by shard as they come, and answered when the clock moves.
 
-Queries of a team have their rows filed once for all of them, and run what they have in common once.
+Queries of a query group have their rows filed once for all of them, and run what they have in common once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windrow.execution.bundle import Bundle, Team
+    from windrow.execution.bundle import Bundle, QueryGroup
     from windrow.kernels.intake import Known
     from windrow.kernels.relational.clock import Clock
     from windrow.kernels.state import State
@@ -40,7 +40,7 @@ OF = "\0"
 
 
 class RowsGathering:
-    """The accepted rows of one stream for a query or a team, growing with each piece of the batch."""
+    """The accepted rows of one stream for a query or a query group, growing with each piece of the batch."""
 
     def __init__(
         self,
@@ -101,14 +101,14 @@ class Host:
 
 @dataclass
 class Moving:
-    """Queries of a team on their way through a step in one shard; or one query by itself."""
+    """Queries of a query group on their way through a step in one shard; or one query by itself."""
 
     news: News | None = None
     #: the parts that have run in this step, by their names
     done: dict[str, SubplanStep] = field(default_factory=dict)
     #: the query that ran each of them
     by: dict[str, str] = field(default_factory=dict)
-    #: what is kept under the team's name
+    #: what is kept under the query group's name
     own: dict[str, State] = field(default_factory=dict)
 
     @property
@@ -127,8 +127,8 @@ def advance(
     made of."""
     if moving.news is None:
         moving.news = _news(unit, turn, files)
-    team = turn.query.team
-    parts = _parts(team, moving.done, turn.reports)
+    query_group = turn.query.query_group
+    parts = _parts(query_group, moving.done, turn.reports)
     news = replace(moving.news, parts=parts)
     try:
         after, answers, pieces = unit.program.advance(states_of(turn.query, before), news)
@@ -139,8 +139,8 @@ def advance(
     columns = [AT, *([OP] if emit.emits_deletions else []), *emit.schema.names]
     own: dict[str, State] = {}
     for path, state in after.items():
-        if team is not None and path == WAITING:
-            moving.own[f"{team.name}{OF}{path}"] = state
+        if query_group is not None and path == WAITING:
+            moving.own[f"{query_group.name}{OF}{path}"] = state
         elif parts.part_of(path) is None:
             own[f"{turn.query.name}{OF}{path}"] = state
     return own, answers.select(columns).to_arrow(), pieces
@@ -158,22 +158,24 @@ def replanned(old: Bundle, new: Bundle, before: Shard, now: int) -> Mapping[str,
 def admitted(host: Host, query: Bundle, before: Shard, now: int) -> Mapping[str, State]:
     """The states of a query that begins over a join of another one, which runs; or of that other query, now
     that it has the join in common."""
-    program, team = query.unit.program, query.team
+    program, query_group = query.unit.program, query.query_group
     states: Mapping[str, State] = states_of(host.query, before)
     assert isinstance(program, RelationalProgram)
-    assert team is not None
+    assert query_group is not None
     if query.name != host.query.name:
-        (mine, _), view = team.parts[-1], team.view
+        (mine, _), view = query_group.parts[-1], query_group.view
         states = begun_over(states, program, (host.join, mine), view, now)
     kept = {path: query.kept_as(path) for path in states}
     return {f"{name}{OF}{place}": states[path] for path, (name, place) in kept.items()}
 
 
-def _parts(team: Team | None, done: dict[str, SubplanStep], reports: tuple[SlideGrid, ...]) -> Parts:
-    if team is None:
+def _parts(
+    query_group: QueryGroup | None, done: dict[str, SubplanStep], reports: tuple[SlideGrid, ...]
+) -> Parts:
+    if query_group is None:
         return Parts({}, done, reports=reports)
-    lowest = max((path for path, _ in team.parts), key=len, default="")
-    return Parts(dict(team.parts), done, {lowest: team.view}, team.reports)
+    lowest = max((path for path, _ in query_group.parts), key=len, default="")
+    return Parts(dict(query_group.parts), done, {lowest: query_group.view}, query_group.reports)
 
 
 def _news(unit: GeneralUnit, turn: ShardEpoch, files: Sequence[OpenChunk]) -> News:

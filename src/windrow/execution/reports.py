@@ -101,7 +101,7 @@ class Closed:
     #: how many rows each query has answered
     rows: Mapping[str, int] = field(default_factory=dict)
     faults: Mapping[str, Fault] = field(default_factory=dict)
-    #: how many cells the matrices of each ledger have
+    #: how many cells the matrices of each shared state have
     cells: Mapping[str, int] = field(default_factory=dict)
     #: how long each query took; those that are answered together share alike
     seconds: Mapping[str, float] = field(default_factory=dict)

@@ -1,7 +1,8 @@
-"""Ledgers in the two jobs of an epoch: rows become states of sheets, and all their queries are answered.
+"""Shared states in the two jobs of an epoch: rows become states of pane grids, and all their queries are
+answered.
 
-In delta files a sheet lies under the ledger's name, as the tables of a query do under the query's; where
-Spark has aggregated, its states are columns of the feed.
+In delta files a pane grid lies under the shared state's name, as the tables of a query do under the query's;
+where Spark has aggregated, its states are columns of the feed.
 """
 
 from __future__ import annotations
@@ -20,9 +21,17 @@ from windrow.kernels.aggregates.value_tables import SUB_WINDOW
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.panes.pane_tables import merge_panes
-from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, Ledger, Lifting, SharedEpoch, Sheet
+from windrow.kernels.shared.shared_state import (
+    CLOSED,
+    OPEN,
+    Entry,
+    Lifting,
+    PaneGrid,
+    SharedEpoch,
+    SharedState,
+)
 from windrow.kernels.state import PANE, ROWS, State, gathered
-from windrow.physical.native_sql import native_ledger
+from windrow.physical.native_sql import native_shared_state
 
 if TYPE_CHECKING:
     from windrow.kernels.panes.program import Level, PaneProgram
@@ -35,38 +44,41 @@ _MANY_ROWS = 1 << 20
 
 @dataclass(frozen=True)
 class SharedWork:
-    """A ledger to move, and the delta files it has not taken in yet."""
+    """A shared state to move, and the delta files it has not taken in yet."""
 
     turn: SharedEpoch
     deltas: tuple[ChunkRef, ...] = ()
 
     @property
     def name(self) -> str:
-        return self.turn.ledger.name
+        return self.turn.shared_state.name
 
 
 @dataclass(frozen=True)
 class Seed:
-    """What a query takes along that leaves a ledger: where its states are there, by sheet and entry.
+    """What a query takes along that leaves a shared state: where its states are there, by pane grid and
+    entry.
 
     What was combined from several entries is so in pieces, to be added or subtracted.
     """
 
-    ledger: str
-    #: (width, phase) of each sheet
+    shared_state: str
+    #: (width, phase) of each pane grid
     grids: tuple[tuple[int, int], ...]
     #: whether to add it, and the columns of the entries, for each column of the query's table
     pieces: tuple[tuple[bool, Mapping[str, str]], ...]
-    #: for each of its tables of cells the tally, by name, width and phase
-    tallies: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
+    #: for each of its tables of cells the value counter, by name, width and phase
+    value_counters: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
         return {
-            "ledger": self.ledger,
+            "shared_state": self.shared_state,
             "grids": [list(grid) for grid in self.grids],
             "pieces": [[is_added, {**columns}] for is_added, columns in self.pieces],
-            "tallies": {table: [*tally] for table, tally in self.tallies.items()},
+            "value_counters": {
+                table: [*value_counter] for table, value_counter in self.value_counters.items()
+            },
         }
 
     @classmethod
@@ -74,20 +86,23 @@ class Seed:
         """What `to_json` wrote."""
         grids = tuple((width, phase) for width, phase in stored["grids"])
         pieces = tuple((is_added, columns) for is_added, columns in stored["pieces"])
-        tallies = {table: (str(name), *grid) for table, (name, *grid) in stored.get("tallies", {}).items()}
-        return cls(stored["ledger"], grids, pieces, tallies)
+        value_counters = {
+            table: (str(name), *grid) for table, (name, *grid) in stored.get("value_counters", {}).items()
+        }
+        return cls(stored["shared_state"], grids, pieces, value_counters)
 
     def tables(self, state: State, program: PaneProgram) -> dict[str, pl.DataFrame]:
-        """The states of a ledger as tables of panes of the query."""
+        """The states of a shared state as tables of panes of the query."""
         found = {GROUPS: self._groups(state, program)}
-        found |= {table: self._cells(table, state, program) for table in self.tallies}
+        found |= {table: self._cells(table, state, program) for table in self.value_counters}
         return {name: frame for name, frame in found.items() if frame.height}
 
     def _cells(self, table: str, state: State, program: PaneProgram) -> pl.DataFrame:
-        """The cells of a tally as those of a table of the query. Its sub-windows have other numbers there."""
+        """The cells of a value counter as those of a table of the query. Its sub-windows have other numbers
+        there."""
         level = program.bottom
         layout, cut = level.answers.measures.layouts[table], level.query.cut
-        name, width, phase = self.tallies[table]
+        name, width, phase = self.value_counters[table]
         found: list[pl.DataFrame] = []
         for chunk in (*state.of(name + CLOSED), *state.of(name + OPEN)):
             frame = chunk.frame
@@ -104,11 +119,11 @@ class Seed:
     def _groups(self, state: State, program: PaneProgram) -> pl.DataFrame:
         """The states of its groups as panes of the query."""
         level = program.bottom
-        layout, cut, own = level.answers.measures.layouts[GROUPS], level.query.cut, own_sheet(level)
+        layout, cut, own = level.answers.measures.layouts[GROUPS], level.query.cut, own_pane_grid(level)
         found: list[pl.DataFrame] = []
         for width, phase in self.grids:
-            sheet = Sheet(width, phase, 0, ())
-            for chunk in (*state.of(sheet.name + CLOSED), *state.of(sheet.name + OPEN)):
+            pane_grid = PaneGrid(width, phase, 0, ())
+            for chunk in (*state.of(pane_grid.name + CLOSED), *state.of(pane_grid.name + OPEN)):
                 frame = chunk.frame
                 begins = phase + frame[PANE].to_numpy() * width
                 for is_added, columns in self.pieces:
@@ -123,34 +138,34 @@ class Seed:
         return layout.merge(rows, [PANE, *layout.keys]).filter(pl.col("rows.0") > 0)
 
 
-def own_sheet(level: Level) -> Sheet:
-    """What a query with a state of its own keeps of a pane, as a sheet would have it."""
-    return sheet_of(level.answers.measures)
+def own_pane_grid(level: Level) -> PaneGrid:
+    """What a query with a state of its own keeps of a pane, as a pane grid would have it."""
+    return pane_grid_of(level.answers.measures)
 
 
-def sheet_of(measures: Measures) -> Sheet:
-    """The states of some aggregates, as a sheet would have them."""
+def pane_grid_of(measures: Measures) -> PaneGrid:
+    """The states of some aggregates, as a pane grid would have them."""
     schema = measures.plan.input.schema
     order = tuple(schema.column(name) for name in schema.names)
     entries = [Entry(ROWS, (), TRUE)]
     for partial in measures.layouts[GROUPS].partials[1:]:
         args, where = measures.argument_of(partial)
         entries.append(Entry(partial, args, where, order))
-    return Sheet(1, 0, 0, tuple(entries))
+    return PaneGrid(1, 0, 0, tuple(entries))
 
 
-def operator_of(ledger: str) -> str:
-    """What a ledger's state is called in the files of a shard."""
-    return "\0".join((ledger, "0"))
+def operator_of(shared_state: str) -> str:
+    """What a shared state's state is called in the files of a shard."""
+    return "\0".join((shared_state, "0"))
 
 
-class LedgerGathering:
-    """The states of a ledger, growing with each piece of a batch."""
+class SharedStateGathering:
+    """The states of a shared state, growing with each piece of a batch."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.name = ledger.name
+    def __init__(self, shared_state: SharedState) -> None:
+        self.name = shared_state.name
         self.fault: Fault | None = None
-        self._ledger, self._lifting = ledger, Lifting(ledger)
+        self._shared_state, self._lifting = shared_state, Lifting(shared_state)
         self._waiting: dict[str, list[pl.DataFrame]] = {}
 
     def take(self, accepted: pl.DataFrame) -> None:
@@ -169,32 +184,36 @@ class LedgerGathering:
     def put(self, spool: Spool, shards: int) -> None:
         """Write what was gathered."""
         for name in self._waiting if self.fault is None else ():
-            for shard, rows in split(self._merged(name), self._ledger.key_types, shards):
+            for shard, rows in split(self._merged(name), self._shared_state.key_types, shards):
                 spool.writer.add((QUERY, self.name, name, shard), rows.to_arrow())
 
     def _merged(self, name: str) -> pl.DataFrame:
-        sheet = next(sheet for sheet in self._ledger.tables if sheet.name == name)
-        return merge_panes(self._waiting[name], sheet.layout(len(self._ledger.keys)))
+        pane_grid = next(pane_grid for pane_grid in self._shared_state.tables if pane_grid.name == name)
+        return merge_panes(self._waiting[name], pane_grid.layout(len(self._shared_state.keys)))
 
 
-def sheets_of(files: Iterable[OpenChunk], ledger: Ledger, shard: int) -> dict[str, pl.DataFrame]:
-    """What some delta files hold for a ledger in a shard: one table for each sheet that has rows."""
+def pane_grids_of(
+    files: Iterable[OpenChunk], shared_state: SharedState, shard: int
+) -> dict[str, pl.DataFrame]:
+    """What some delta files hold for a shared state in a shard: one table for each pane grid that has
+    rows."""
     found: dict[str, list[pl.DataFrame]] = {}
-    native, keys = native_ledger(ledger), tuple(ledger.key_types)
+    native, keys = native_shared_state(shared_state), tuple(shared_state.key_types)
     for file in files:
         there = set(file.keys)
         feed = None
         if native is not None and (FEED, native.feed, shard) in there:
             feed = to_frame(file.read((FEED, native.feed, shard)))
-        for sheet in ledger.tables:
-            tables = found.setdefault(sheet.name, [])
-            if (QUERY, ledger.name, sheet.name, shard) in there:
-                own = to_frame(file.read((QUERY, ledger.name, sheet.name, shard)))
-                tables.append(sheet.fitted(own, keys))
-            if feed is not None and native is not None and sheet.entries:
-                layout = sheet.layout(len(keys))
-                tables.append(layout.merge(native.panes(feed, sheet), [PANE, *keys]))
+        for pane_grid in shared_state.tables:
+            tables = found.setdefault(pane_grid.name, [])
+            if (QUERY, shared_state.name, pane_grid.name, shard) in there:
+                own = to_frame(file.read((QUERY, shared_state.name, pane_grid.name, shard)))
+                tables.append(pane_grid.fitted(own, keys))
+            if feed is not None and native is not None and pane_grid.entries:
+                layout = pane_grid.layout(len(keys))
+                tables.append(layout.merge(native.panes(feed, pane_grid), [PANE, *keys]))
     merged = {
-        sheet.name: merge_panes(found.get(sheet.name, []), sheet.layout(len(keys))) for sheet in ledger.tables
+        pane_grid.name: merge_panes(found.get(pane_grid.name, []), pane_grid.layout(len(keys)))
+        for pane_grid in shared_state.tables
     }
     return {name: frame for name, frame in merged.items() if frame.height}

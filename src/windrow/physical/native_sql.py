@@ -43,7 +43,7 @@ from windrow.windows.punctuation import NoPolicy, Ordered, Slack
 
 if TYPE_CHECKING:
     from windrow.kernels.panes.program import PaneProgram
-    from windrow.kernels.shared.shared_state import Ledger, Sheet
+    from windrow.kernels.shared.shared_state import PaneGrid, SharedState
     from windrow.physical.units import Unit
     from windrow.windows.domain import Instant
 
@@ -300,8 +300,8 @@ class Feed:
 
 
 @dataclass(frozen=True)
-class NativeLedger:
-    """A ledger's part in a feed: what it adds, and how each sheet finds its own states again."""
+class NativeSharedState:
+    """A shared state's part in a feed: what it adds, and how each pane grid finds its own states again."""
 
     feed: str
     keys: tuple[Expression, ...]
@@ -311,26 +311,28 @@ class NativeLedger:
     kinds: Mapping[str, DataType]
     cuts: tuple[Cut, ...]
 
-    def panes(self, feed: pl.DataFrame, sheet: Sheet) -> pl.DataFrame:
-        """The states of the feed as those of a sheet; several may be of one interval. Entries that the feed
-        does not know came later than it."""
-        panes = pl.Series(PANE, sheet.panes_of(feed[BEGIN].to_numpy()))
+    def panes(self, feed: pl.DataFrame, pane_grid: PaneGrid) -> pl.DataFrame:
+        """The states of the feed as those of a pane grid; several may be of one interval. Entries that the
+        feed does not know came later than it."""
+        panes = pl.Series(PANE, pane_grid.panes_of(feed[BEGIN].to_numpy()))
         keys = [feed[f"k{place}"] for place in range(len(self.keys))]
-        names = {name: self.columns[name] for name in sheet.nothing}
+        names = {name: self.columns[name] for name in pane_grid.nothing}
         known = [feed[column].alias(name) for name, column in names.items() if column in feed.columns]
-        return sheet.some(sheet.fitted(pl.DataFrame([panes, *keys, *known]), tuple(key.name for key in keys)))
+        return pane_grid.some(
+            pane_grid.fitted(pl.DataFrame([panes, *keys, *known]), tuple(key.name for key in keys))
+        )
 
 
 @lru_cache(maxsize=256)
-def native_ledger(ledger: Ledger) -> NativeLedger | None:
+def native_shared_state(shared_state: SharedState) -> NativeSharedState | None:
     """How the synopses of a stream and a grouping share a feed; None if they must be computed from rows."""
-    stream, keys = ledger.stream, ledger.keys
+    stream, keys = shared_state.stream, shared_state.keys
     if not _is_simple(stream) or any(key.type.fields for key in keys):
         return None
     aggregations: dict[str, str] = {}
     columns: dict[str, str] = {}
     kinds: dict[str, DataType] = {}
-    for entry in (entry for sheet in ledger.sheets for entry in sheet.entries):
+    for entry in (entry for pane_grid in shared_state.pane_grids for entry in pane_grid.entries):
         shape = entry.shape
         whole = shape.whole if isinstance(shape, PartialColumns) else shape
         found = _aggregations(whole, entry.args, entry.where, "")
@@ -343,17 +345,22 @@ def native_ledger(ledger: Ledger) -> NativeLedger | None:
             if isinstance(shape, Extreme) and place == 1:
                 kinds[column] = entry.args[0].type
     feed = _digest(stream.name, *(_sql(key) for key in keys))
-    cuts = tuple(Cut(sheet.width, sheet.width, sheet.phase) for sheet in ledger.sheets)
-    return NativeLedger(feed, keys, aggregations, columns, kinds, cuts)
+    cuts = tuple(
+        Cut(pane_grid.width, pane_grid.width, pane_grid.phase) for pane_grid in shared_state.pane_grids
+    )
+    return NativeSharedState(feed, keys, aggregations, columns, kinds, cuts)
 
 
-def feeds_of(programs: Iterable[PaneProgram], ledgers: Iterable[Ledger] = ()) -> list[Feed] | None:
+def feeds_of(programs: Iterable[PaneProgram], shared_states: Iterable[SharedState] = ()) -> list[Feed] | None:
     """The feeds of all queries of a stream; None if they are better computed from rows."""
-    queries: list[NativeQuery | NativeLedger | None] = [native_query(program) for program in programs]
-    queries += [None if ledger.tallies else native_ledger(ledger) for ledger in ledgers]
+    queries: list[NativeQuery | NativeSharedState | None] = [native_query(program) for program in programs]
+    queries += [
+        None if shared_state.value_counters else native_shared_state(shared_state)
+        for shared_state in shared_states
+    ]
     if not queries:
         return []
-    groups: dict[str, list[NativeQuery | NativeLedger]] = {}
+    groups: dict[str, list[NativeQuery | NativeSharedState]] = {}
     for query in queries:
         if query is None:
             return None
@@ -379,7 +386,7 @@ def together(feeds: Sequence[Feed]) -> Feed | None:
     return Feed(name, tuple(keys.values()), aggregations, kinds, begin, tuple(feeds))
 
 
-def _feed(name: str, queries: Sequence[NativeQuery | NativeLedger]) -> Feed:
+def _feed(name: str, queries: Sequence[NativeQuery | NativeSharedState]) -> Feed:
     aggregations = {column: text for query in queries for column, text in query.aggregations.items()}
     kinds = {column: kind for query in queries for column, kind in query.kinds.items()}
     cuts = [cut for query in queries for cut in query.cuts]

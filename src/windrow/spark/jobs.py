@@ -248,7 +248,7 @@ def _feeds(batch: Arrived) -> list[Feed] | None:
         return None
     programs = [query.program for query in batch.queries]
     known = [program for program in programs if program is not None]
-    feeds = feeds_of(known, batch.ledgers) if len(known) == len(programs) else None
+    feeds = feeds_of(known, batch.shared_states) if len(known) == len(programs) else None
     if feeds is None or len(feeds) <= 1:
         return feeds
     common = together(feeds) if batch.together else None

@@ -3,7 +3,7 @@
 It is the only thing a commit writes by name, so it decides alone what exists. It is never changed; the next
 one is made from it by `successor`. The file is one line of JSON:
 
-    {"format":6,"checksum":"…","body":{…}}
+    {"format":7,"checksum":"…","body":{…}}
 
 with the body in canonical form (sorted keys, no spaces), and the checksum over format and body.
 
@@ -277,7 +277,7 @@ def flat(entry: Any) -> dict[str, Any]:
 #: 2: states of users' aggregates are plain values; 3: names of folders and of what the engine files itself;
 #: 4: positions of sources instead of batches of Spark's; 5: physical plans of queries, and
 #: declarations, in canonical text; 6: what the intervals hold that queries share
-FORMAT = 6
+FORMAT = 7
 
 _ENVELOPE = re.compile(rb'\{"format":([0-9]{1,9}),"checksum":"([0-9a-f]{32})","body":(.*)\}\n', re.DOTALL)
 

@@ -1,9 +1,10 @@
 """An answer from the synopses that standing queries share: no row has to be kept for it.
 
-What is read are the states of a ledger: one part for each shard, and one for each delta file that the ledger
-has not taken in yet. A part becomes a table of what is asked for, by interval and by the ledger's groups:
+What is read are the states of a shared state: one part for each shard, and one for each delta file that the
+shared state has not taken in yet. A part becomes a table of what is asked for, by interval and by the shared
+state's groups:
 
-    #begin | k0 … (the ledger's keys) | rows.0 | p0.0 p0.1 … (as the SELECT would keep it)
+    #begin | k0 … (the shared state's keys) | rows.0 | p0.0 p0.1 … (as the SELECT would keep it)
 
 Files never change, and which intervals are in the window is looked at last, so that parts which were read for
 one commit do for the next.
@@ -11,7 +12,7 @@ one commit do for the next.
 The synopses that a commit has of a stream: what standing queries share, found by who asks once.
 
 A manifest says which synopses each query uses, in the order of its needs; and of each synopsis in which
-ledger it is, how its intervals are cut, how many of them are kept and since when it has all rows.
+shared state it is, how its intervals are cut, how many of them are kept and since when it has all rows.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from windrow.engine.adhoc.synopsis_fit import KEY, Fit, SynopsisRequest
 from windrow.engine.output.outbox import in_order
 from windrow.engine.sharing.shared_state import KeptSynopsis
 from windrow.execution.delta_file import open_files
-from windrow.execution.shared import operator_of, sheet_of, sheets_of
+from windrow.execution.shared import operator_of, pane_grid_of, pane_grids_of
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.aggregates.partials import Partial
 from windrow.kernels.columnar.codes import value_order
@@ -41,7 +42,7 @@ from windrow.kernels.relational.clock import Clock
 from windrow.kernels.relational.program import News, RelationalProgram
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE, VE, VS, N
 from windrow.kernels.relational.windows.leaf import NUMBER
-from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, Ledger, Sheet
+from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, PaneGrid, SharedState
 from windrow.kernels.state import PANE
 from windrow.sharing.questions import Need, QueryNeeds, answers_of
 from windrow.state.names import DRIVER
@@ -145,7 +146,7 @@ class Synopsis:
 
     @property
     def entry(self) -> Entry:
-        """Its columns in the tables of its ledger."""
+        """Its columns in the tables of its shared state."""
         datum = self.need.datum
         assert isinstance(datum.shape, Partial)
         shape = replace(datum.shape, label=self.label)
@@ -154,9 +155,9 @@ class Synopsis:
 
 @dataclass
 class SynopsisShelf:
-    """The synopses of one ledger, found by what they are of."""
+    """The synopses of one shared state, found by what they are of."""
 
-    ledger: str
+    shared_state: str
     keys: tuple[Expression, ...]
     #: one of the queries that use it, for people
     query: str
@@ -176,7 +177,7 @@ class SynopsisShelf:
 
 
 def shelves_of(manifest: Manifest, stream: str, standing: Standing) -> list[SynopsisShelf]:
-    """The ledgers of a stream, as a commit has them; those of few keys first."""
+    """The shared states of a stream, as a commit has them; those of few keys first."""
     stored = manifest.decisions.get("synopses", {})
     kept = {label: KeptSynopsis.from_json(each) for label, each in stored.get("kept", {}).items()}
     shelves: dict[str, SynopsisShelf] = {}
@@ -184,12 +185,12 @@ def shelves_of(manifest: Manifest, stream: str, standing: Standing) -> list[Syno
         for need, label in zip(question.needs, shares, strict=True):
             if label not in kept:
                 continue
-            ledger = kept[label].ledger
-            if ledger not in shelves:
-                shelves[ledger] = SynopsisShelf(
-                    ledger, question.keys, name, stored["ledgers"].get(ledger, -1)
+            shared_state = kept[label].shared_state
+            if shared_state not in shelves:
+                shelves[shared_state] = SynopsisShelf(
+                    shared_state, question.keys, name, stored["shared_states"].get(shared_state, -1)
                 )
-            shelves[ledger].put(Synopsis(label, kept[label], need))
+            shelves[shared_state].put(Synopsis(label, kept[label], need))
     return sorted(shelves.values(), key=lambda shelf: len(shelf.keys))
 
 
@@ -230,7 +231,7 @@ class FromSynopses:
         return AccessPath(what, tuple(self._parts()))
 
     def _parts(self) -> Iterator[SubWindow]:
-        operator, ends = operator_of(self._ledger.name), self.fit.span.end
+        operator, ends = operator_of(self._shared_state.name), self.fit.span.end
         for number, refs in sorted(self.manifest.chunks.items()):
             mine = [ref for ref in refs if operator in ref.operators]
             if number >= 0 and mine:
@@ -238,16 +239,16 @@ class FromSynopses:
                 yield SubWindow(f"{refs[-1].name} {self._digest}", ends, size, self._of_shard(refs, operator))
         for ref in self.manifest.chunks.get(DRIVER, ()):
             is_new = int(ref.metadata.get("commit", 0)) > self.fit.shelf.absorbed
-            if is_new and ref.metadata.get("stream") == self._ledger.stream.name:
+            if is_new and ref.metadata.get("stream") == self._shared_state.stream.name:
                 yield SubWindow(f"{ref.name} {self._digest}", ends, ref.bytes, self._of_delta(ref))
 
     def _of_shard(self, refs: Sequence[ChunkRef], operator: str) -> Fetch:
         def fetch() -> pl.DataFrame:
             state = Shard(self.store, refs).state(operator)
             return self._gathered(
-                self._table(sheet, chunk.frame)
-                for sheet in self._ledger.sheets
-                for chunk in (*state.of(sheet.name + CLOSED), *state.of(sheet.name + OPEN))
+                self._table(pane_grid, chunk.frame)
+                for pane_grid in self._shared_state.pane_grids
+                for chunk in (*state.of(pane_grid.name + CLOSED), *state.of(pane_grid.name + OPEN))
             )
 
         return fetch
@@ -255,22 +256,22 @@ class FromSynopses:
     def _of_delta(self, ref: ChunkRef) -> Fetch:
         def fetch() -> pl.DataFrame:
             files = open_files(self.store, [ref])
-            sheets = {sheet.name: sheet for sheet in self._ledger.sheets}
+            pane_grids = {pane_grid.name: pane_grid for pane_grid in self._shared_state.pane_grids}
             return self._gathered(
-                self._table(sheets[name], frame)
+                self._table(pane_grids[name], frame)
                 for shard in range(self.manifest.shards)
-                for name, frame in sheets_of(files, self._ledger, shard).items()
+                for name, frame in pane_grids_of(files, self._shared_state, shard).items()
             )
 
         return fetch
 
-    def _table(self, sheet: Sheet, frame: pl.DataFrame) -> pl.DataFrame:
-        """States of a sheet as the SELECT would keep them, one row for each interval and group."""
+    def _table(self, pane_grid: PaneGrid, frame: pl.DataFrame) -> pl.DataFrame:
+        """States of a pane grid as the SELECT would keep them, one row for each interval and group."""
         taken = {name: column for name, column in self._columns.items() if column in frame.columns}
-        keys = [frame[name] for name in self._ledger.key_types]
+        keys = [frame[name] for name in self._shared_state.key_types]
         columns = [frame[PANE], *keys, *(frame[column].alias(name) for name, column in taken.items())]
-        fitted = self._own.fitted(pl.DataFrame(columns), tuple(self._ledger.key_types))
-        begins = pl.Series(BEGIN, sheet.phase + frame[PANE].to_numpy() * sheet.width)
+        fitted = self._own.fitted(pl.DataFrame(columns), tuple(self._shared_state.key_types))
+        begins = pl.Series(BEGIN, pane_grid.phase + frame[PANE].to_numpy() * pane_grid.width)
         return fitted.drop(PANE).insert_column(0, begins)
 
     def _gathered(self, tables: Iterator[pl.DataFrame]) -> pl.DataFrame:
@@ -296,8 +297,9 @@ class FromSynopses:
         )
 
     def _grouped(self, inside: pl.DataFrame) -> pl.DataFrame:
-        """States of the ledger's groups that satisfy the condition, with the keys that are asked for."""
-        names = self._ledger.key_types
+        """States of the shared state's groups that satisfy the condition, with the keys that are asked
+        for."""
+        names = self._shared_state.key_types
         over = inside.select(pl.col(name).alias(f"{KEY}{place}") for place, name in enumerate(names))
         keys = [
             without_negative_zero(compile_expression(key)(over))
@@ -319,17 +321,17 @@ class FromSynopses:
         return answers_of(self.asked.question)
 
     @cached_property
-    def _own(self) -> Sheet:
-        return sheet_of(self._answers.measures)
+    def _own(self) -> PaneGrid:
+        return pane_grid_of(self._answers.measures)
 
     @cached_property
-    def _ledger(self) -> Ledger:
-        """The part of the ledger that is needed."""
+    def _shared_state(self) -> SharedState:
+        """The part of the shared state that is needed."""
         (stream,) = self.asked.question.emit.leaves[0].streams
         chosen = {each.label: each for each in self.fit.chosen.values()}
         grids = dict.fromkeys(each.kept.grid for each in chosen.values())
-        sheets = tuple(
-            Sheet(
+        pane_grids = tuple(
+            PaneGrid(
                 grid.width,
                 grid.phase,
                 0,
@@ -337,11 +339,11 @@ class FromSynopses:
             )
             for grid in grids
         )
-        return Ledger(self.fit.shelf.ledger, stream, self.fit.shelf.keys, sheets)
+        return SharedState(self.fit.shelf.shared_state, stream, self.fit.shelf.keys, pane_grids)
 
     @cached_property
     def _columns(self) -> dict[str, str]:
-        """The column of the ledger for each of the SELECT's own."""
+        """The column of the shared state for each of the SELECT's own."""
         question, chosen = self.asked.question, self.fit.chosen
         names = {need: [column.name for column in each.entry.nothing()] for need, each in chosen.items()}
         found = {"rows.0": names[question.existence][0]}
@@ -354,7 +356,8 @@ class FromSynopses:
     def _nothing(self) -> pl.DataFrame:
         """A table without rows."""
         keys = {
-            name: pl.Series([None], dtype=polars_type(kind)) for name, kind in self._ledger.key_types.items()
+            name: pl.Series([None], dtype=polars_type(kind))
+            for name, kind in self._shared_state.key_types.items()
         }
         columns = {BEGIN: pl.Series([0], dtype=pl.Int64), **keys, **self._own.nothing}
         return pl.DataFrame(columns).clear()
@@ -362,6 +365,10 @@ class FromSynopses:
     @cached_property
     def _digest(self) -> str:
         """What tells tables of these columns from others of the same file."""
-        texts = [self._ledger.name, repr(sorted(self._columns.items())), repr(self.asked.question.measured)]
-        texts += [to_sql(key, str) for key in self._ledger.keys]
+        texts = [
+            self._shared_state.name,
+            repr(sorted(self._columns.items())),
+            repr(self.asked.question.measured),
+        ]
+        texts += [to_sql(key, str) for key in self._shared_state.keys]
         return blake2b("\0".join(texts).encode(), digest_size=8).hexdigest()

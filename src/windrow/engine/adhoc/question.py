@@ -274,7 +274,7 @@ class Situation:
     def _from_synopses(
         self, found: FromSynopses, present: access_paths.Present, frames: Mapping[str, pl.DataFrame]
     ) -> Answer:
-        """What the states of a ledger say; of a window before this one, if need be."""
+        """What the states of a shared state say; of a window before this one, if need be."""
         shown = present.shown if found.fit.span == self._span[1] else found.fit.span.end - 1
         names = list(self.question.snapshot.plan.schema.names)
         return Answer(self.manifest.number, shown, found.rows(frames).select(names))

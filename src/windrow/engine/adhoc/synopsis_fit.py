@@ -1,9 +1,9 @@
 """Whether synopses have what a SELECT asks for: an aggregate over one window of one stream.
 
-A ledger fits if it is grouped by what is asked, or finer: states of several groups combine to that of all of
-them, and a condition on what is grouped by chooses among them. All other conditions have to be those of the
-synopses. The window has to begin where an interval does, and to end where one does, unless no row is known
-beyond its end: then what the last interval has is in the window.
+A shared state fits if it is grouped by what is asked, or finer: states of several groups combine to that of
+all of them, and a condition on what is grouped by chooses among them. All other conditions have to be those
+of the synopses. The window has to begin where an interval does, and to end where one does, unless no row is
+known beyond its end: then what the last interval has is in the window.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class AttributeRange:
 
 @dataclass(frozen=True)
 class Fit:
-    """Synopses of one ledger that have all that is asked of a window."""
+    """Synopses of one shared state that have all that is asked of a window."""
 
     shelf: SynopsisShelf
     span: AttributeRange
     chosen: dict[Need, Synopsis]
-    #: what groups have to satisfy, and the keys that are asked for, both over the ledger's keys
+    #: what groups have to satisfy, and the keys that are asked for, both over the shared state's keys
     condition: Expression
     keys: tuple[Expression, ...]
 
@@ -148,7 +148,7 @@ def earlier(
 def _candidates(
     asked: SynopsisRequest, shelves: Sequence[SynopsisShelf]
 ) -> Iterator[tuple[SynopsisShelf, Expression, tuple[Expression, ...], dict[Need, list[Synopsis]]]]:
-    """Ledgers with all data that are asked for: the condition on groups, the keys, and the synopses."""
+    """Shared states with all data that are asked for: the condition on groups, the keys, and the synopses."""
     question = asked.question
     for shelf in shelves:
         keys = tuple(_over_keys(key, shelf.keys) for key in question.keys)
@@ -164,7 +164,8 @@ def _candidates(
 
 
 def _over_keys(expression: Expression, keys: Sequence[Expression]) -> Expression | None:
-    """An expression over a ledger's keys instead of the stream's columns; None if it reads anything else.
+    """An expression over a shared state's keys instead of the stream's columns; None if it reads anything
+    else.
 
     Keys do not tell -0.0 from 0.0, so nothing but themselves is computed from those that are fractional.
     """

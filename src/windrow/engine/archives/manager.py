@@ -270,9 +270,9 @@ class Archiving:
         if unit.carries_ends:
             return
         kept = (name for refs in self._engine.last.chunks.values() for ref in refs for name in ref.operators)
-        # whoever goes at another's pace has all it sees from a team, once rows have come
+        # whoever goes at another's slide has all it sees from a query group, once rows have come
         has_rows = any(self._engine.streams[name].greatest is not None for name in record.streams)
-        at_others = record.member is not None and record.member.pace is not None
+        at_others = record.member is not None and record.member.common_slide is not None
         if (at_others and has_rows) or any(name.partition("\0")[0] == record.id for name in kept):
             raise _ends_unknown(record.query.name)
         self._engine.queries[record.query.name] = record.carrying()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.operators import Join
 from windrow.engine.records import QueryRecord, StreamRecord
-from windrow.engine.sharing.common_subplans import admission, general_unit, teamed
+from windrow.engine.sharing.common_subplans import admission, general_unit, in_group
 from windrow.engine.sharing.followers import is_exact
 from windrow.engine.sharing.shared_state import Common, SharedRecipes
 from windrow.kernels.clock import FOREVER
@@ -24,7 +24,7 @@ from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.common_subplans import Parts, SubplanView
 from windrow.kernels.relational.operator import Operator, Stateless
 from windrow.kernels.relational.stateless import Projected
-from windrow.optimizer.common_subplans import trunk_of
+from windrow.optimizer.common_subplans import subplan_of
 from windrow.physical.sharing import Shared, Sharing
 from windrow.physical.units import GeneralUnit
 from windrow.state.names import DRIVER
@@ -46,8 +46,8 @@ class Arranging:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        #: the queries that the last teams were made of
-        self._teamed: frozenset[tuple[str, bool]] = frozenset()
+        #: the queries that the last query groups were made of
+        self._in_group: frozenset[tuple[str, bool]] = frozenset()
         #: the version of what is in common that was planned anew
         self._planned = -1
         #: queries that came late, for which a join was looked for
@@ -81,7 +81,7 @@ class Arranging:
     def arrange(self) -> None:
         """An epoch begins."""
         if self._engine.shares:
-            self._team_up()
+            self._group_queries()
             self._plan_anew()
 
     def admit(self) -> None:
@@ -154,13 +154,13 @@ class Arranging:
 
         return [each for each in engine.queries.values() if not each.shares and begins(each)]
 
-    def _team_up(self) -> None:
+    def _group_queries(self) -> None:
         """Find out what queries that have seen nothing yet have in common."""
         engine, found = self._engine, self._beginning()
         beginning = frozenset((each.id, each.bundle.carries_ends) for each in found)
-        if beginning == self._teamed:
+        if beginning == self._in_group:
             return
-        members, self._teamed = teamed(found, engine.last.number + 1), beginning
+        members, self._in_group = in_group(found, engine.last.number + 1), beginning
         for record in found:
             member = members.get(record.id)
             if member != record.member:
@@ -172,29 +172,32 @@ class Arranging:
         if engine.common.version == self._planned:
             return
         self._planned = engine.common.version
-        ledgers = self._without_rows()
-        if not ledgers:
+        shared_states = self._without_rows()
+        if not shared_states:
             return
         common, mine = engine.common.copy(), {each.id: each for each in engine.queries.values()}
         found: dict[str, tuple[str, ...]] = {}
-        for ledger, stream in ledgers.items():
-            bundles = {name: mine[name].bundle for name in common.members(ledger)}
-            found |= common.settle(ledger, bundles, engine.streams[stream])
+        for shared_state, stream in shared_states.items():
+            bundles = {name: mine[name].bundle for name in common.members(shared_state)}
+            found |= common.settle(shared_state, bundles, engine.streams[stream])
         # whoever looks meanwhile finds either what was, or all that is new
         engine.common, self._planned = common, common.version
         for name, shares in found.items():
             engine.queries[mine[name].query.name] = replace(mine[name], shares=shares)
 
     def _without_rows(self) -> dict[str, str]:
-        """The ledgers that have nothing yet, with their streams. Those of queries that may still be declared
-        stay as they are."""
+        """The shared states that have nothing yet, with their streams. Those of queries that may still be
+        declared stay as they are."""
         engine = self._engine
-        awaited = {engine.common.kept[label].ledger for label in engine.shares_elsewhere}
-        streams = {ledger: engine.common.ledger(ledger).stream.name for ledger in engine.common.ledgers}
+        awaited = {engine.common.kept[label].shared_state for label in engine.shares_elsewhere}
+        streams = {
+            shared_state: engine.common.shared_state(shared_state).stream.name
+            for shared_state in engine.common.shared_states
+        }
         return {
-            ledger: name
-            for ledger, name in streams.items()
-            if ledger not in awaited and not self._has_moved(name)
+            shared_state: name
+            for shared_state, name in streams.items()
+            if shared_state not in awaited and not self._has_moved(name)
         }
 
     def _has_moved(self, name: str) -> bool:
@@ -228,8 +231,8 @@ def sharing_of(common: Common, record: QueryRecord, members: Sequence[QueryRecor
     if not record.shares:
         parts = tuple(shared_parts(record, members))
         return Sharing(parts=parts, alone="" if parts else common.alone.get(record.id, ""))
-    queries = len(common.members(common.ledger_of(record.shares)))
-    counts = bool(common.asker(record.id).tallies)
+    queries = len(common.members(common.shared_state_of(record.shares)))
+    counts = bool(common.asker(record.id).value_counters)
     return Sharing(common.plan.synopses_of(record.id), queries, counts)
 
 
@@ -243,12 +246,12 @@ def arranged(records: Iterable[QueryRecord]) -> dict[str, PhysicalPlan]:
         place = joined(common, record, streams, 1)
         if place is not None:
             mine[record.id] = replace(record, shares=place.shares)
-    for ledger in common.ledgers:
-        bundles = {name: mine[name].bundle for name in common.members(ledger)}
-        stream = streams[common.ledger(ledger).stream.name]
-        for name, shares in common.settle(ledger, bundles, stream).items():
+    for shared_state in common.shared_states:
+        bundles = {name: mine[name].bundle for name in common.members(shared_state)}
+        stream = streams[common.shared_state(shared_state).stream.name]
+        for name, shares in common.settle(shared_state, bundles, stream).items():
             mine[name] = replace(mine[name], shares=shares)
-    places = teamed([record for record in mine.values() if not record.shares], 1)
+    places = in_group([record for record in mine.values() if not record.shares], 1)
     together = [record.joining(places.get(record.id)) for record in mine.values() if not record.shares]
     mine |= {record.id: record for record in together}
     members = [record for record in together if record.member is not None]
@@ -269,13 +272,13 @@ def shared_parts(record: QueryRecord, running: Iterable[QueryRecord]) -> list[Sh
     others = [each for each in running if each.id != record.id]
     operators = dict(general_unit(record.bundle).program.operators())
     count = {name: sum(name in each.bundle.places for each in others) for name in record.member.names}
-    places = dict(record.member.team.parts)
+    places = dict(record.member.query_group.parts)
     parts = [
         Shared(_named(path, operators, places.keys()), count[name])
         for path, name in places.items()
         if count[name]
     ]
-    filed = count[record.member.team.name]
+    filed = count[record.member.query_group.name]
     told = parts + _states(record, others) + _results(record, others)
     return told or ([Shared("rows", filed)] if filed else [])
 
@@ -294,7 +297,7 @@ def _named(path: str, operators: Mapping[str, Operator], others: Set[str]) -> st
 def _results(record: QueryRecord, others: Iterable[QueryRecord]) -> list[Shared]:
     """With whom a query has all its results computed together, each for instants of its own."""
     mine = _asked(record.bundle)
-    alike = [each for each in others if each.bundle.team is not None and _asked(each.bundle) == mine]
+    alike = [each for each in others if each.bundle.query_group is not None and _asked(each.bundle) == mine]
     apart = [each for each in alike if _grids(each.bundle) != _grids(record.bundle)]
     return [Shared("results", len(apart), ("CS8",))] if apart else []
 
@@ -302,12 +305,12 @@ def _results(record: QueryRecord, others: Iterable[QueryRecord]) -> list[Shared]
 @lru_cache(maxsize=4096)
 def _asked(bundle: Bundle) -> str:
     """What is computed for a query."""
-    team = bundle.team
-    return repr((team and (team.name, team.view), general_unit(bundle).program.emit))
+    query_group = bundle.query_group
+    return repr((query_group and (query_group.name, query_group.view), general_unit(bundle).program.emit))
 
 
 def _grids(bundle: Bundle) -> tuple[SlideGrid, ...]:
-    return () if bundle.team is None else bundle.team.reports
+    return () if bundle.query_group is None else bundle.query_group.reports
 
 
 def _states(record: QueryRecord, others: Iterable[QueryRecord]) -> list[Shared]:
@@ -345,14 +348,14 @@ class _Aggregated:
 @lru_cache(maxsize=4096)
 def _aggregated(bundle: Bundle) -> _Aggregated | None:
     """How a query aggregates a join by its states; None if it does not."""
-    team = bundle.team
-    if team is None:
+    query_group = bundle.query_group
+    if query_group is None:
         return None
     program = general_unit(bundle).program
-    operators, join = dict(program.operators()), program.builder.built.get(id(trunk_of(program.emit)))
+    operators, join = dict(program.operators()), program.builder.built.get(id(subplan_of(program.emit)))
     place = next((path for path, each in operators.items() if each is join), "")
-    part = Parts(dict(team.parts)).part_of(place)
-    if part is None or not isinstance(trunk_of(program.emit), Join):
+    part = Parts(dict(query_group.parts)).part_of(place)
+    if part is None or not isinstance(subplan_of(program.emit), Join):
         return None
     above = place.rpartition(".")[0]
     while isinstance(dropping := operators.get(above), Projected) and dropping.only_drops:
@@ -361,4 +364,4 @@ def _aggregated(bundle: Bundle) -> _Aggregated | None:
     if not isinstance(reader, Grouped) or not reader.reads_states:
         return None
     keys = tuple(key for _, key in reader.measures.plan.keys)
-    return _Aggregated(dict(team.parts)[part], keys, team.view)
+    return _Aggregated(dict(query_group.parts)[part], keys, query_group.view)

@@ -1,13 +1,14 @@
-"""Teams: queries that are not answered from synopses, and have parts of their plans in common.
+"""Query groups: queries that are not answered from synopses, and have parts of their plans in common.
 
-Queries of a team see the same rows by the same clock, because they have the same windows over the same
+Queries of a query group see the same rows by the same clock, because they have the same windows over the same
 streams and have begun together. Their rows are filed once, and every part that some of them have in common
-runs once (`windrow.kernels.relational.common_subplans`). A query that asks less often may go at the pace of
-another one to have more in common with it (`windrow.engine.sharing.common_subplans`). Teams are made when the
-first rows come, out of all queries there are by then. A query that comes later begins over a join that runs,
-with all rows that it holds, where it fits (thesis, Definition 3.1 and 8.2); else it keeps a state of its own.
+runs once (`windrow.kernels.relational.common_subplans`). A query that asks less often may go at the slide of
+another one to have more in common with it (`windrow.engine.sharing.common_subplans`). Query groups are made
+when the first rows come, out of all queries there are by then. A query that comes later begins over a join
+that runs, with all rows that it holds, where it fits (thesis, Definition 3.1 and 8.2); else it keeps a state
+of its own.
 
-Paces: queries whose windows move when those of another one do, which asks more often.
+Slower slides: queries whose windows move when those of another one do, which asks more often.
 
 A join over windows that move every minute has, every hour, the results of the same join over windows that
 move every hour. So one that moves more often serves both, if the slower query looks at it at its own instants
@@ -29,7 +30,7 @@ from windrow.algebra.operators import Aggregate, Limit, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.shipments import packed
 from windrow.algebra.types import Kind
-from windrow.execution.bundle import Bundle, Team
+from windrow.execution.bundle import Bundle, QueryGroup
 from windrow.execution.relational import Host
 from windrow.kernels.relational.common_subplans import Parts, SubplanView
 from windrow.kernels.relational.durable_names import kind_of
@@ -56,15 +57,16 @@ _TOTALS = {"sum": _EXACT | {Kind.BIGINT}, "approx_sum": _EXACT | {Kind.BIGINT}, 
 
 
 @dataclass(frozen=True)
-class Pace:
+class CommonSlide:
     """When the windows of a query move, which is when those of another one do."""
 
     grid: SlideGrid
-    #: the instants at which it, or a query that it is like, looks at the results of its trunk; None: always
+    #: the instants at which it, or a query that it is like, looks at the results of its common subplan; None:
+    #: always
     sampled: SlideGrid | None = None
 
     def leader(self, own: SlideGrid | None) -> SlideGrid:
-        """When the query asks that one at this pace follows, which asks at instants of its `own`."""
+        """When the query asks that one at this slide follows, which asks at instants of its `own`."""
         return self.grid if self.sampled in (None, own) else self.sampled
 
 
@@ -80,7 +82,7 @@ class Beginner:
 
     @property
     def grid(self) -> SlideGrid | None:
-        """When its windows move, if they move together and the query may be at another's pace: it must look
+        """When its windows move, if they move together and the query may be at another's slide: it must look
         neither at their bounds, nor at tables, which change at instants of their own."""
         changes = any(isinstance(node, TableJoin) for node in self.plan.walk())
         return None if changes or self.plan.reads_window_bounds else grid_of(self.plan)
@@ -100,22 +102,26 @@ class Beginner:
         return found
 
 
-def paces(beginning: Sequence[Beginner], never: Collection[tuple[str, SlideGrid]] = ()) -> dict[str, Pace]:
-    """The queries that go at another one's pace, by their ids; `never` are those that must not."""
-    found: dict[str, Pace] = {}
-    # who leads, and at which pace: of queries that are alike, and of those over one join
-    leaders: dict[tuple[bool, Hashable], dict[tuple[SlideGrid, Hashable], Pace]] = {}
+def common_slides(
+    beginning: Sequence[Beginner], never: Collection[tuple[str, SlideGrid]] = ()
+) -> dict[str, CommonSlide]:
+    """The queries that go at another one's slide, by their ids; `never` are those that must not."""
+    found: dict[str, CommonSlide] = {}
+    # who leads, and at which slide: of queries that are alike, and of those over one join
+    leaders: dict[tuple[bool, Hashable], dict[tuple[SlideGrid, Hashable], CommonSlide]] = {}
     moving = [(each, grid) for each in beginning if (grid := each.grid) is not None]
     for each, grid in sorted(moving, key=lambda one: one[1].period):
         kinds = each.kinds
-        possible = (pace for kind in kinds for pace in _followed(each, grid, kind, leaders))
-        pace = next((pace for pace in possible if (each.id, pace.grid) not in never), None)
-        if pace is not None:
-            found[each.id] = pace
-        mine = found.get(each.id, Pace(grid))
+        possible = (common_slide for kind in kinds for common_slide in _followed(each, grid, kind, leaders))
+        common_slide = next(
+            (common_slide for common_slide in possible if (each.id, common_slide.grid) not in never), None
+        )
+        if common_slide is not None:
+            found[each.id] = common_slide
+        mine = found.get(each.id, CommonSlide(grid))
         for is_join, kind in kinds:
             # a query leads over its join if its windows move as it asks, and those like it if it samples, too
-            if mine == Pace(grid) or (not is_join and mine.sampled == grid):
+            if mine == CommonSlide(grid) or (not is_join and mine.sampled == grid):
                 at = leaders.setdefault((is_join, kind), {})
                 at.setdefault((grid, _cut(each, mine.grid)), mine)
     return found
@@ -125,18 +131,18 @@ def _followed(
     each: Beginner,
     grid: SlideGrid,
     kind: tuple[bool, Hashable],
-    leaders: Mapping[tuple[bool, Hashable], Mapping[tuple[SlideGrid, Hashable], Pace]],
-) -> Iterator[Pace]:
-    """The paces at which a query may go: its windows then begin and end when those of the leader do."""
+    leaders: Mapping[tuple[bool, Hashable], Mapping[tuple[SlideGrid, Hashable], CommonSlide]],
+) -> Iterator[CommonSlide]:
+    """The slides at which a query may go: its windows then begin and end when those of the leader do."""
     is_join, _ = kind
-    for (other, cut), pace in leaders.get(kind, {}).items():
-        if other != grid and grid.is_within(other) and _cut(each, pace.grid) == cut:
-            yield Pace(pace.grid, grid) if is_join else pace
+    for (other, cut), common_slide in leaders.get(kind, {}).items():
+        if other != grid and grid.is_within(other) and _cut(each, common_slide.grid) == cut:
+            yield CommonSlide(common_slide.grid, grid) if is_join else common_slide
 
 
 def _cut(each: Beginner, grid: SlideGrid) -> Hashable:
     """Where the windows of a join begin, seen from their ends."""
-    return tuple(length % grid.period for length in subplans.ranges_of(subplans.trunk_of(each.plan)) or ())
+    return tuple(length % grid.period for length in subplans.ranges_of(subplans.subplan_of(each.plan)) or ())
 
 
 def _may_fail(plan: Emit) -> bool:
@@ -150,92 +156,96 @@ def _may_fail(plan: Emit) -> bool:
 
 @dataclass(frozen=True)
 class Membership:
-    """A query's place in a team, as a manifest remembers it."""
+    """A query's place in a query group, as a manifest remembers it."""
 
-    team: Team
-    #: the form of its trunk; None: as the query has it by itself
-    trunk: subplans.Trunk | None = None
+    query_group: QueryGroup
+    #: the form of its common subplan; None: as the query has it by itself
+    subplan: subplans.CommonSubplan | None = None
     #: when its windows move, if that is when those of another query do; None: as the query says
-    pace: Pace | None = None
+    common_slide: CommonSlide | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
-        trunk = None if self.trunk is None else [self.trunk.columns, self.trunk.ranges]
+        subplan = None if self.subplan is None else [self.subplan.columns, self.subplan.ranges]
         return {
-            "team": self.team.name,
-            "parts": dict(self.team.parts),
-            "trunk": trunk,
-            **({"sooner": [*self.team.sooner]} if self.team.sooner else {}),
-            **({} if self.pace is None else {"pace": asdict(self.pace)}),
+            "query_group": self.query_group.name,
+            "parts": dict(self.query_group.parts),
+            "subplan": subplan,
+            **({"sooner": [*self.query_group.sooner]} if self.query_group.sooner else {}),
+            **({} if self.common_slide is None else {"common_slide": asdict(self.common_slide)}),
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Membership:
         """What `to_json` wrote."""
-        team = Team(stored["team"], tuple(stored["parts"].items()), tuple(stored.get("sooner", ())))
-        pace = None if "pace" not in stored else _pace(**stored["pace"])
-        if stored["trunk"] is None:
-            return cls(team, None, pace)
-        columns, ranges = stored["trunk"]
-        trunk = subplans.Trunk(tuple(map(tuple, columns)), None if ranges is None else tuple(ranges))
-        return cls(team, trunk, pace)
+        query_group = QueryGroup(
+            stored["query_group"], tuple(stored["parts"].items()), tuple(stored.get("sooner", ()))
+        )
+        common_slide = None if "common_slide" not in stored else _common_slide(**stored["common_slide"])
+        if stored["subplan"] is None:
+            return cls(query_group, None, common_slide)
+        columns, ranges = stored["subplan"]
+        subplan = subplans.CommonSubplan(
+            tuple(map(tuple, columns)), None if ranges is None else tuple(ranges)
+        )
+        return cls(query_group, subplan, common_slide)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names under which state is kept for the whole team."""
-        return self.team.name, *(name for _, name in self.team.parts)
+        """The names under which state is kept for the whole query group."""
+        return self.query_group.name, *(name for _, name in self.query_group.parts)
 
     @property
     def by_itself(self) -> Membership:
         """The same rows, and everything else by itself."""
-        return Membership(Team(self.team.name), None, self.pace)
+        return Membership(QueryGroup(self.query_group.name), None, self.common_slide)
 
 
-def _pace(grid: Mapping[str, int], sampled: Mapping[str, int] | None) -> Pace:
-    return Pace(SlideGrid(**grid), None if sampled is None else SlideGrid(**sampled))
+def _common_slide(grid: Mapping[str, int], sampled: Mapping[str, int] | None) -> CommonSlide:
+    return CommonSlide(SlideGrid(**grid), None if sampled is None else SlideGrid(**sampled))
 
 
 def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
-    """A query's bundle as it runs in a team; by itself, if it is in none."""
+    """A query's bundle as it runs in a query group; by itself, if it is in none."""
     if member is None:
-        return replace(bundle, plan=packed(plan), team=None)
-    team, grid = member.team, grid_of(plan)
-    if member.pace is not None and grid is not None:
-        plan = moving_on(plan, member.pace.grid)
-        sampled = () if member.pace.sampled is None else (member.pace.sampled,)
-        team = replace(team, reports=(grid,), instants=sampled)
-    plan = plan if member.trunk is None else member.trunk.under(plan)
-    return replace(bundle, plan=packed(plan), team=team)
+        return replace(bundle, plan=packed(plan), query_group=None)
+    query_group, grid = member.query_group, grid_of(plan)
+    if member.common_slide is not None and grid is not None:
+        plan = moving_on(plan, member.common_slide.grid)
+        sampled = () if member.common_slide.sampled is None else (member.common_slide.sampled,)
+        query_group = replace(query_group, reports=(grid,), instants=sampled)
+    plan = plan if member.subplan is None else member.subplan.under(plan)
+    return replace(bundle, plan=packed(plan), query_group=query_group)
 
 
-def teamed(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]:
+def in_group(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]:
     """Of queries that begin now, those that see the same as others, by their ids, with what they share."""
     beginning = [(record, plan) for record in records if (plan := _may_join(record)) is not None]
     beginners, never = [_beginner(record, plan) for record, plan in beginning], set[tuple[str, SlideGrid]]()
     while True:
-        at_others = paces(beginners, never)
+        at_others = common_slides(beginners, never)
         members = [_member(record, plan, at_others.get(record.id)) for record, plan in beginning]
-        found = _teamed(members, commit)
+        found = _in_group(members, commit)
         lost = {(query, at_others[query].grid) for query, member in found.items() if member is None}
         if not lost:
             return {query: member for query, member in found.items() if member is not None}
         never |= lost
 
 
-def _teamed(members: Iterable[_Member], commit: int) -> dict[str, Membership | None]:
-    """The places of queries in their teams; None of one that is at a pace of others for nothing."""
+def _in_group(members: Iterable[_Member], commit: int) -> dict[str, Membership | None]:
+    """The places of queries in their query groups; None of one that is at a slide of others for nothing."""
     groups: dict[str, list[_Member]] = {}
     for member in members:
         groups.setdefault(f"{member.sight}@{commit}", []).append(member)
     found: dict[str, Membership | None] = {}
     for name, same in groups.items():
-        trunks: dict[str, list[_Member]] = {}
+        common_subplans: dict[str, list[_Member]] = {}
         for member in same:
-            trunks.setdefault(member.likeness, []).append(member)
-        for alike in trunks.values() if len(same) > 1 else ():
+            common_subplans.setdefault(member.likeness, []).append(member)
+        for alike in common_subplans.values() if len(same) > 1 else ():
             for near in subplans.clustered([member.plan for member in alike]):
-                found |= _team(name, [alike[place] for place in near])
-        if len(same) == 1 and same[0].pace is not None:
+                found |= _query_group(name, [alike[place] for place in near])
+        if len(same) == 1 and same[0].common_slide is not None:
             found[same[0].alone.name] = None
     return found
 
@@ -251,37 +261,43 @@ def admission(late: QueryRecord, host: QueryRecord) -> tuple[Membership, Members
     if plan is None or running is None or late.tables or host.tables or late.streams != host.streams:
         return None
     unit = general_unit(host.bundle)
-    emit, place = unit.program.emit, _place_of_trunk(unit)
+    emit, place = unit.program.emit, _place_of_subplan(unit)
     if place is None or not subplans.can_meet_more(plan) or why_not_joined(unit.program, place) is not None:
         return None
-    known = host.member or Membership(Team(f"{RESERVED}rows of {host.id}"))
-    names = dict(known.team.parts)
+    known = host.member or Membership(QueryGroup(f"{RESERVED}rows of {host.id}"))
+    names = dict(known.query_group.parts)
     around = Parts(names).part_of(place)
-    alone = replace(late.bundle, plan=packed(plan), team=None)
+    alone = replace(late.bundle, plan=packed(plan), query_group=None)
     alike = {likeness(each, shortens=_shortens(general_unit(alone))) for each in (plan, emit)}
-    if around not in (None, place) or len(alike) > 1 or not (trunk := subplans.Trunk.of(emit)).serves(plan):
+    if (
+        around not in (None, place)
+        or len(alike) > 1
+        or not (subplan := subplans.CommonSubplan.of(emit)).serves(plan)
+    ):
         return None
     name = names.setdefault(place, f"{RESERVED}part {place} of {host.id}")
-    mine = Membership(Team(known.team.name), trunk)
+    mine = Membership(QueryGroup(known.query_group.name), subplan)
     joined = general_unit(as_member(late.bundle, plan, mine))
-    there = _place_of_trunk(joined)
-    if there is None or _sight_of(joined) != _sight_of(unit) or _trunk(joined) != _trunk(unit):
+    there = _place_of_subplan(joined)
+    if there is None or _sight_of(joined) != _sight_of(unit) or _subplan(joined) != _subplan(unit):
         return None
-    mine = replace(mine, team=Team(known.team.name, ((there, name),), trunk.sooner(plan)))
+    mine = replace(
+        mine, query_group=QueryGroup(known.query_group.name, ((there, name),), subplan.sooner(plan))
+    )
     return (
         mine,
-        replace(known, team=replace(known.team, parts=tuple(names.items()))),
+        replace(known, query_group=replace(known.query_group, parts=tuple(names.items()))),
         Host(host.bundle, place),
     )
 
 
-def _place_of_trunk(unit: GeneralUnit) -> str | None:
-    operator = unit.program.builder.built.get(id(subplans.trunk_of(unit.program.emit)))
+def _place_of_subplan(unit: GeneralUnit) -> str | None:
+    operator = unit.program.builder.built.get(id(subplans.subplan_of(unit.program.emit)))
     return next((path for path, each in unit.program.operators() if each is operator), None)
 
 
-def _trunk(unit: GeneralUnit) -> str:
-    """What tells the trunk of a query from others."""
+def _subplan(unit: GeneralUnit) -> str:
+    """What tells the common subplan of a query from others."""
     return [*_chain(unit, SubplanView()).values()][-1]
 
 
@@ -291,22 +307,22 @@ def _beginner(record: QueryRecord, plan: Emit) -> Beginner:
     return Beginner(record.id, plan, own.shortens, bounds)
 
 
-def _member(record: QueryRecord, plan: Emit, pace: Pace | None) -> _Member:
+def _member(record: QueryRecord, plan: Emit, common_slide: CommonSlide | None) -> _Member:
     grid = grid_of(plan)
-    plan = plan if pace is None else moving_on(plan, pace.grid)
-    alone = replace(record.bundle, plan=packed(plan), team=None)
+    plan = plan if common_slide is None else moving_on(plan, common_slide.grid)
+    alone = replace(record.bundle, plan=packed(plan), query_group=None)
     sight = _digest(f"{_sight_of(general_unit(alone))} {record.complete_from}")
     shortens = _shortens(general_unit(alone)) and record.complete_from is None
-    return _Member(alone, plan, pace, sight, shortens, grid)
+    return _Member(alone, plan, common_slide, sight, shortens, grid)
 
 
 @dataclass(frozen=True)
 class _Member:
-    """A query as it would be by itself, at a pace that is another one's or its own."""
+    """A query as it would be by itself, at a slide that is another one's or its own."""
 
     alone: Bundle
     plan: Emit
-    pace: Pace | None
+    common_slide: CommonSlide | None
     #: what it sees of its streams, and when
     sight: str
     #: whether it can take its rows from longer windows
@@ -316,36 +332,44 @@ class _Member:
 
     @property
     def likeness(self) -> str:
-        """What its trunk must have in common with others."""
+        """What its common subplan must have in common with others."""
         return likeness(self.plan, shortens=self.shortens)
 
-    def view(self, trunk: subplans.Trunk | None) -> SubplanView:
-        """How it sees a trunk."""
-        sampled = None if self.pace is None else self.pace.sampled
-        sooner = () if trunk is None else trunk.sooner(self.plan)
+    def view(self, subplan: subplans.CommonSubplan | None) -> SubplanView:
+        """How it sees a common subplan."""
+        sampled = None if self.common_slide is None else self.common_slide.sampled
+        sooner = () if subplan is None else subplan.sooner(self.plan)
         return SubplanView(sooner, () if sampled is None else (sampled,))
 
 
-def _team(name: str, members: list[_Member]) -> dict[str, Membership | None]:
-    """The places of members with the same trunk in their team, with the parts that at least two have."""
+def _query_group(name: str, members: list[_Member]) -> dict[str, Membership | None]:
+    """The places of members with the same common subplan in their query group, with the parts that at least
+    two have."""
     if len(members) == 1:
         (only,) = members
-        return {only.alone.name: Membership(Team(f"{RESERVED}rows of {name}")) if only.pace is None else None}
-    trunk = subplans.common_trunk([member.plan for member in members])
+        return {
+            only.alone.name: Membership(QueryGroup(f"{RESERVED}rows of {name}"))
+            if only.common_slide is None
+            else None
+        }
+    subplan = subplans.common_subplan([member.plan for member in members])
     built: dict[str, list[_Member]] = {}
     chains: dict[str, dict[str, str]] = {}
     for member in members:
-        bundle = as_member(member.alone, member.plan, Membership(Team(name), trunk))
-        chain = chains[member.alone.name] = _chain(general_unit(bundle), member.view(trunk))
+        bundle = as_member(member.alone, member.plan, Membership(QueryGroup(name), subplan))
+        chain = chains[member.alone.name] = _chain(general_unit(bundle), member.view(subplan))
         built.setdefault([*chain.values()][-1], []).append(member)
-    if len(built) > 1:  # what is above makes a difference to how a trunk is built
-        return {query: place for alike in built.values() for query, place in _team(name, alike).items()}
+    if len(built) > 1:  # what is above makes a difference to how a common subplan is built
+        return {
+            query: place for alike in built.values() for query, place in _query_group(name, alike).items()
+        }
     users: dict[str, list[_Member]] = {}
     for member in members:
         for part in chains[member.alone.name].values():
             users.setdefault(part, []).append(member)
     return {
-        member.alone.name: _place(name, member, chains[member.alone.name], users, trunk) for member in members
+        member.alone.name: _place(name, member, chains[member.alone.name], users, subplan)
+        for member in members
     }
 
 
@@ -354,19 +378,23 @@ def _place(
     member: _Member,
     chain: Mapping[str, str],
     users: Mapping[str, list[_Member]],
-    trunk: subplans.Trunk | None,
+    subplan: subplans.CommonSubplan | None,
 ) -> Membership | None:
-    """Where a member is in its team; None if it is at the pace of another one and has not in common with it
-    what it should: the trunk, if it samples that itself, else everything."""
+    """Where a member is in its query group; None if it is at the slide of another one and has not in common
+    with it what it should: the common subplan, if it samples that itself, else everything."""
     top, *_, lowest = [*chain.values()] * 2
-    if member.pace is not None:
-        leader = member.pace.leader(member.grid)
-        samples = member.pace.sampled == member.grid
+    if member.common_slide is not None:
+        leader = member.common_slide.leader(member.grid)
+        samples = member.common_slide.sampled == member.grid
         together = [other for other in users[lowest if samples else top] if other.grid == leader]
-        if not any(other.pace in (None, member.pace) for other in together):
+        if not any(other.common_slide in (None, member.common_slide) for other in together):
             return None
     parts = tuple(_common(chain, users, name))
-    return Membership(Team(f"{RESERVED}rows of {name}", parts, member.view(trunk).sooner), trunk, member.pace)
+    return Membership(
+        QueryGroup(f"{RESERVED}rows of {name}", parts, member.view(subplan).sooner),
+        subplan,
+        member.common_slide,
+    )
 
 
 def general_unit(bundle: Bundle) -> GeneralUnit:
@@ -391,7 +419,7 @@ def _chain(unit: GeneralUnit, view: SubplanView) -> dict[str, str]:
     """The operators that all rows come through, by their places, from the top: what tells each from others.
 
     A part is known by its plan, by how its operators were built for the query they are in, and above the
-    trunk by how the trunk is seen there.
+    common subplan by how the common subplan is seen there.
     """
     builder, places = unit.program.builder, {id(each): path for path, each in unit.program.operators()}
     emit, found = unit.program.emit, dict[str, str]()
@@ -399,7 +427,7 @@ def _chain(unit: GeneralUnit, view: SubplanView) -> dict[str, str]:
         place = places.get(id(builder.built.get(id(node))))
         if place is not None:
             told = [id(each) in builder.telling for each in node.walk()]
-            seen = SubplanView() if node is subplans.trunk_of(emit) else view
+            seen = SubplanView() if node is subplans.subplan_of(emit) else view
             built = _built(builder.built[id(node)])
             found[place] = _digest(canonical_text([node, told, built, _seen_as(seen)]))
     return found
@@ -415,7 +443,7 @@ def _built(operator: Operator) -> list[Any]:
 
 
 def _may_join(record: QueryRecord) -> Emit | None:
-    """The plan of a query that may be in a team.
+    """The plan of a query that may be in a query group.
 
     Queries that may leave out windows, or are refreshed at their own times, see other rows than others.
     """
@@ -453,7 +481,7 @@ def _moves(window: Window) -> WindowSpec:
 def _shortens(unit: GeneralUnit) -> bool:
     """Whether a query can take its rows from a join over longer windows, which must say when they end."""
     emit = unit.program.emit
-    return subplans.can_shorten(emit) and id(subplans.trunk_of(emit)) not in unit.program.builder.telling
+    return subplans.can_shorten(emit) and id(subplans.subplan_of(emit)) not in unit.program.builder.telling
 
 
 def _seen(window: Window, origin: Plan) -> tuple[str, str] | None:

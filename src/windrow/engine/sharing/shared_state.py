@@ -1,4 +1,4 @@
-"""What queries have in common: the synopses they share, in ledgers, one for each stream and grouping.
+"""What queries have in common: the synopses they share, in shared states, one for each stream and grouping.
 
 A query that comes asks a planner which synopses it can use; it gets what is there, makes longer what is too
 short, and adds what is missing. Since when a synopsis has all rows is remembered: a query that comes late is
@@ -21,8 +21,8 @@ from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.aggregates.user_states import UserState
 from windrow.kernels.aggregates.value_tables import Cells, OrderedRows
 from windrow.kernels.shared.request import WindowRequest
-from windrow.kernels.shared.shared_state import Entry, Ledger, Sheet
-from windrow.kernels.shared.value_counts import Tally
+from windrow.kernels.shared.shared_state import Entry, PaneGrid, SharedState
+from windrow.kernels.shared.value_counts import ValueCounter
 from windrow.physical.identity import changed
 from windrow.physical.operators import SHARED
 from windrow.physical.units import SlidingUnit
@@ -49,9 +49,9 @@ TOO_LARGE = "its groups and intervals are too many to be kept as a matrix"
 
 @dataclass(frozen=True)
 class KeptSynopsis:
-    """A synopsis in its ledger: its intervals, how many are kept, and since when it has all rows."""
+    """A synopsis in its shared state: its intervals, how many are kept, and since when it has all rows."""
 
-    ledger: str
+    shared_state: str
     grid: SharedGrid
     length: int
     #: the hash of what an interval of it holds
@@ -63,14 +63,14 @@ class KeptSynopsis:
 
     def to_json(self) -> list[Any]:
         """For the manifest."""
-        known = [self.ledger, self.grid.width, self.grid.phase, self.length, self.identity, self.since]
+        known = [self.shared_state, self.grid.width, self.grid.phase, self.length, self.identity, self.since]
         return known if self.where is None else [*known, self.where]
 
     @classmethod
     def from_json(cls, stored: list[Any]) -> KeptSynopsis:
         """What `to_json` wrote."""
-        ledger, width, phase, length, identity, since, *where = stored
-        return cls(ledger, SharedGrid(width, phase), length, identity, since, *where)
+        shared_state, width, phase, length, identity, since, *where = stored
+        return cls(shared_state, SharedGrid(width, phase), length, identity, since, *where)
 
     @property
     def known(self) -> tuple[SharedGrid, Predicate | None]:
@@ -92,7 +92,7 @@ class Common:
 
     planner: Planner = field(default_factory=lambda: Planner(1))
     kept: dict[str, KeptSynopsis] = field(default_factory=dict)
-    #: up to which commit each ledger has taken delta files in
+    #: up to which commit each shared state has taken delta files in
     absorbed: dict[str, int] = field(default_factory=dict)
     #: why a query has a state of its own
     alone: dict[str, str] = field(default_factory=dict)
@@ -110,9 +110,9 @@ class Common:
     #: queries with the same number differ only in when they are answered
     _alike: dict[str, int] = field(default_factory=dict)
     _kinds: dict[Hashable, int] = field(default_factory=dict)
-    #: ledgers of queries that may still be declared, by their streams and groupings
+    #: shared states of queries that may still be declared, by their streams and groupings
     _awaited: dict[str, str] = field(default_factory=dict)
-    _ledgers: dict[str, Ledger] = field(default_factory=dict)
+    _shared_states: dict[str, SharedState] = field(default_factory=dict)
 
     @classmethod
     def of(cls, decisions: Mapping[str, Any]) -> Common:
@@ -121,24 +121,24 @@ class Common:
         found = cls()
         found.planner.made = stored.get("made", 0)
         found.kept = {name: KeptSynopsis.from_json(each) for name, each in stored.get("kept", {}).items()}
-        found.absorbed = dict(stored.get("ledgers", {}))
+        found.absorbed = dict(stored.get("shared_states", {}))
         found.left = dict.fromkeys(stored.get("left", ()))
-        found._awaited = {_key_of(each.ledger): each.ledger for each in found.kept.values()}
+        found._awaited = {_key_of(each.shared_state): each.shared_state for each in found.kept.values()}
         return found
 
     def decisions(
         self, absorbed: Mapping[str, int], others: Iterable[str], leaving: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """For the manifest; `others` are synopses of queries that nobody has declared yet, `leaving` ledgers
-        that are given up with this commit."""
+        """For the manifest; `others` are synopses of queries that nobody has declared yet, `leaving` shared
+        states that are given up with this commit."""
         names = {*self.planner.held, *others}
         kept = {name: each.to_json() for name, each in self.kept.items() if name in names}
-        ledgers = {each[0] for each in kept.values()}
+        shared_states = {each[0] for each in kept.values()}
         if not kept and not self.planner.made:
             return {}
-        known = {name: commit for name, commit in absorbed.items() if name in ledgers}
+        known = {name: commit for name, commit in absorbed.items() if name in shared_states}
         made, left = self.planner.made, [*self.left, *map(_key_of, leaving)]
-        return {"synopses": {"made": made, "kept": kept, "ledgers": known, "left": left}}
+        return {"synopses": {"made": made, "kept": kept, "shared_states": known, "left": left}}
 
     def copy(self) -> Common:
         """The same, to change."""
@@ -158,7 +158,7 @@ class Common:
             _alike=dict(self._alike),
             _kinds=dict(self._kinds),
             _awaited=dict(self._awaited),
-            _ledgers=dict(self._ledgers),
+            _shared_states=dict(self._shared_states),
         )
 
     # ------------------------------------------------------------ queries come and go
@@ -177,8 +177,8 @@ class Common:
             self.alone[name] = error.message
             return None
         question, cover = self._placed(replace(question, is_exact=is_exact))
-        ledger = self._ledger_of(question, commit)
-        reason = _why_alone(bundle, question) or (TOO_LARGE if _key_of(ledger) in self.left else None)
+        shared_state = self._shared_state_of(question, commit)
+        reason = _why_alone(bundle, question) or (TOO_LARGE if _key_of(shared_state) in self.left else None)
         if reason is not None:
             self.alone[name] = reason
             return None
@@ -186,33 +186,33 @@ class Common:
             self.planner.take([question])
         else:
             self.planner.take_from(question, cover)
-        shares = self._enter(bundle, question, ledger, stream)
+        shares = self._enter(bundle, question, shared_state, stream)
         since = [self.kept[label].since for label in labels_of(shares)]
         if stream.shed and stream.greatest is not None:  # what was shed is in no synopsis
             since.append(stream.greatest + 1)
         return SharedRecipes(shares, max((each for each in since if each is not None), default=None))
 
     def _enter(
-        self, bundle: Bundle, question: QueryNeeds, ledger: str, stream: StreamRecord
+        self, bundle: Bundle, question: QueryNeeds, shared_state: str, stream: StreamRecord
     ) -> tuple[str, ...]:
-        """A query has its synopses in a ledger, as the planner says: their recipes."""
+        """A query has its synopses in a shared state, as the planner says: their recipes."""
         recipes = [self.planner.recipes(bundle.name)[need] for need in question.needs]
         shares = tuple(map(recipe, recipes))
         for label in labels_of(shares):
-            self._keep(label, ledger, stream)
+            self._keep(label, shared_state, stream)
         for label in labels_of(recipe(each) for each in recipes if len(each.all) > 1):
             where = written(self.planner.held[label].predicate.expression)
             self.kept[label] = replace(self.kept[label], where=where)
-        self._take(bundle, question, shares, ledger)
+        self._take(bundle, question, shares, shared_state)
         return shares
 
     def settle(
-        self, ledger: str, bundles: Mapping[str, Bundle], stream: StreamRecord
+        self, shared_state: str, bundles: Mapping[str, Bundle], stream: StreamRecord
     ) -> dict[str, tuple[str, ...]]:
-        """Queries of a ledger that has no rows yet get what they would if all came at once: their new
+        """Queries of a shared state that has no rows yet get what they would if all came at once: their new
         recipes, by their names; none if they have that. What they had stays known to whoever still has it in
         hand."""
-        members = self.members(ledger)
+        members = self.members(shared_state)
         planner = self.planner.replanned(members)
         if planner is None:
             return {}
@@ -223,13 +223,13 @@ class Common:
         for question in questions:
             if not self._is_combined(question):
                 self._remember(question)
-        return {each.name: self._enter(bundles[each.name], each, ledger, stream) for each in questions}
+        return {each.name: self._enter(bundles[each.name], each, shared_state, stream) for each in questions}
 
     def adopt(self, bundle: Bundle, plan: Emit, shares: tuple[str, ...], *, is_exact: bool = True) -> None:
         """A query that the last commit knows comes back to its synopses."""
         try:
-            question, ledger = question_of(bundle.name, plan), self.ledger_of(shares)
-            part = int(_key_of(ledger).rpartition(" ")[2])
+            question, shared_state = question_of(bundle.name, plan), self.shared_state_of(shares)
+            part = int(_key_of(shared_state).rpartition(" ")[2])
             question = replace(question, source=(question.source, part), is_exact=is_exact)
             known = {label: self.kept[label].known for label in labels_of(shares)}
             self.planner.adopt(question, [relevant_of(each) for each in shares], known)
@@ -242,9 +242,9 @@ class Common:
                 )
         if not self._is_combined(question):
             self._remember(question)
-        self._names[question.source, question.keys] = ledger
-        self._awaited.pop(_key_of(ledger), None)
-        self._take(bundle, question, shares, ledger)
+        self._names[question.source, question.keys] = shared_state
+        self._awaited.pop(_key_of(shared_state), None)
+        self._take(bundle, question, shares, shared_state)
 
     def drop(self, query: str) -> None:
         """A query goes, and what nobody else uses with it."""
@@ -256,10 +256,10 @@ class Common:
         is_combined = self._is_combined(question)
         self.planner.drop(query)
         del self._askers[query], self._alike[query]
-        ledger = self._names[question.source, question.keys]
-        self._members[ledger].pop(query)
-        self._ledgers.pop(ledger, None)
-        others = [self.planner.question(other) for other in self._members[ledger]]
+        shared_state = self._names[question.source, question.keys]
+        self._members[shared_state].pop(query)
+        self._shared_states.pop(shared_state, None)
+        others = [self.planner.question(other) for other in self._members[shared_state]]
         alike = [each for each in others if each and each.existence.predicate == question.existence.predicate]
         if not is_combined and all(map(self._is_combined, alike)):
             assert isinstance(question.source, tuple)
@@ -268,18 +268,18 @@ class Common:
             if label in self.kept and self.kept[label].length != held.b:
                 self.kept[label] = replace(self.kept[label], length=held.b)
 
-    def _keep(self, label: str, ledger: str, stream: StreamRecord) -> None:
+    def _keep(self, label: str, shared_state: str, stream: StreamRecord) -> None:
         held, before = self.planner.held[label], self.kept.get(label)
         if before is None:
             since = None if stream.greatest is None else stream.greatest + 1
-            self.kept[label] = KeptSynopsis(ledger, held.grid, held.b, identity_of(held), since)
+            self.kept[label] = KeptSynopsis(shared_state, held.grid, held.b, identity_of(held), since)
         elif held.b > before.length:
             since = _later(before.since, _forgotten(before, stream))
             self.kept[label] = replace(before, length=held.b, since=since)
 
     def _placed(self, question: QueryNeeds) -> tuple[QueryNeeds, dict[Need, Relevant[str]] | None]:
-        """A question in one of the ledgers of its stream and grouping, and what it is combined from, if all
-        it needs is in that ledger already."""
+        """A question in one of the shared states of its stream and grouping, and what it is combined from, if
+        all it needs is in that shared state already."""
         stream, predicate = str(question.source), question.existence.predicate
         for part in self._used_parts(stream, question):
             placed = replace(question, source=(stream, part))
@@ -291,7 +291,7 @@ class Common:
         return replace(question, source=(stream, self._part(stream, question))), None
 
     def _used_parts(self, stream: str, question: QueryNeeds) -> list[int]:
-        """The ledgers of a stream and a grouping that have queries, that of its condition first."""
+        """The shared states of a stream and a grouping that have queries, that of its condition first."""
         own = self._parts.get((stream, question.keys), {}).get(question.existence.predicate)
         mine = [
             key for key, name in self._names.items() if key[1] == question.keys and self._members.get(name)
@@ -304,7 +304,7 @@ class Common:
         return len(self.planner.recipes(question.name)[question.existence].all) > 1
 
     def _part(self, stream: str, question: QueryNeeds) -> int:
-        """Which of the ledgers of a stream and a grouping a query is in: that of its condition.
+        """Which of the shared states of a stream and a grouping a query is in: that of its condition.
 
         A table has columns for all entries, whether the condition of each holds or not; with all conditions
         in one table, most of it would say nothing.
@@ -315,12 +315,12 @@ class Common:
         return parts.setdefault(known, parts[known] if known in parts else next(free))
 
     def _remember(self, question: QueryNeeds) -> None:
-        """In which of the ledgers of its stream and grouping a condition is."""
+        """In which of the shared states of its stream and grouping a condition is."""
         assert isinstance(question.source, tuple)
         stream, part = question.source
         self._parts.setdefault((stream, question.keys), {})[question.existence.predicate] = part
 
-    def _ledger_of(self, question: QueryNeeds, commit: int) -> str:
+    def _shared_state_of(self, question: QueryNeeds, commit: int) -> str:
         key = question.source, question.keys
         if key not in self._names or not self._members.get(self._names[key]):
             digest = digest_of(question.keys)[:12]
@@ -331,7 +331,7 @@ class Common:
             self.absorbed.setdefault(self._names[key], commit - 1)
         return self._names[key]
 
-    def _take(self, bundle: Bundle, question: QueryNeeds, shares: tuple[str, ...], ledger: str) -> None:
+    def _take(self, bundle: Bundle, question: QueryNeeds, shares: tuple[str, ...], shared_state: str) -> None:
         unit = bundle.unit
         assert isinstance(unit, SlidingUnit)
         label = dict(zip(question.needs, shares, strict=True))
@@ -339,34 +339,46 @@ class Common:
         partials = level.answers.measures.layouts[GROUPS].partials[1:]
         parts = tuple(tuple(label[need] for need in question.measured[each.label]) for each in partials)
         cells = [name for name in level.answers.measures.layouts if name != GROUPS]
-        tallies = tuple((name, label[question.measured[name][0]]) for name in cells)
+        value_counters = tuple((name, label[question.measured[name][0]]) for name in cells)
         form = self._forms.setdefault(_form(level.query), len(self._plans))
         if form == len(self._plans):
             self._plans.append(bundle.plan)
         (length,) = question.lengths
         exists = label[question.existence]
         self._askers[bundle.name] = WindowRequest(
-            bundle.name, form, length, question.slide, question.origin, exists, parts, tallies=tallies
+            bundle.name,
+            form,
+            length,
+            question.slide,
+            question.origin,
+            exists,
+            parts,
+            value_counters=value_counters,
         )
         self._alike[bundle.name] = self._kinds.setdefault(unslid(question.emit), len(self._kinds))
-        self._members.setdefault(ledger, {})[bundle.name] = None
+        self._members.setdefault(shared_state, {})[bundle.name] = None
         self.version += 1
-        self._ledgers.pop(ledger, None)
+        self._shared_states.pop(shared_state, None)
 
     # ------------------------------------------------------------ too large to share
 
-    def seeds(self, ledger: str) -> dict[str, Seed]:
-        """What each query of a ledger takes along if it leaves."""
-        sheets = self.ledger(ledger).sheets
-        kept = {each.label: (each.name, each.width, each.phase) for each in self.ledger(ledger).tallies}
-        grids = tuple((sheet.width, sheet.phase) for sheet in sheets)
-        columns = {e.name: [each.name for each in e.nothing()] for sheet in sheets for e in sheet.entries}
+    def seeds(self, shared_state: str) -> dict[str, Seed]:
+        """What each query of a shared state takes along if it leaves."""
+        pane_grids = self.shared_state(shared_state).pane_grids
+        kept = {
+            each.label: (each.name, each.width, each.phase)
+            for each in self.shared_state(shared_state).value_counters
+        }
+        grids = tuple((pane_grid.width, pane_grid.phase) for pane_grid in pane_grids)
+        columns = {
+            e.name: [each.name for each in e.nothing()] for pane_grid in pane_grids for e in pane_grid.entries
+        }
         found: dict[str, Seed] = {}
-        for query in self.members(ledger):
+        for query in self.members(shared_state):
             asker, question = self._askers[query], self.planner.question(query)
             assert question is not None
-            tallies = {table: kept[label] for table, label in asker.tallies}
-            partials = [label for label in question.measured if label not in tallies]
+            value_counters = {table: kept[label] for table, label in asker.value_counters}
+            partials = [label for label in question.measured if label not in value_counters]
             pieces: dict[tuple[bool, int], dict[str, str]] = {}
             _put(pieces, asker.exists, ["rows.0"], columns)
             for label, entries in zip(partials, asker.parts, strict=True):
@@ -374,13 +386,13 @@ class Common:
                 for entry in entries:
                     _put(pieces, entry, names, columns)
             taken = tuple((is_added, piece) for (is_added, _), piece in pieces.items())
-            found[query] = Seed(ledger, grids, taken, tallies)
+            found[query] = Seed(shared_state, grids, taken, value_counters)
         return found
 
-    def leave(self, ledger: str) -> None:
+    def leave(self, shared_state: str) -> None:
         """Its queries keep states of their own from now on, and so does who comes later."""
-        self.left[_key_of(ledger)] = None
-        for query in self.members(ledger):
+        self.left[_key_of(shared_state)] = None
+        for query in self.members(shared_state):
             self.drop(query)
             self.alone[query] = TOO_LARGE
 
@@ -395,32 +407,33 @@ class Common:
         return known[1]
 
     @property
-    def ledgers(self) -> list[str]:
-        """The ledgers that queries use."""
+    def shared_states(self) -> list[str]:
+        """The shared states that queries use."""
         return [name for name, members in self._members.items() if members]
 
-    def members(self, ledger: str) -> list[str]:
-        """The queries of a ledger."""
-        return list(self._members.get(ledger, ()))
+    def members(self, shared_state: str) -> list[str]:
+        """The queries of a shared state."""
+        return list(self._members.get(shared_state, ()))
 
-    def ledger_of(self, shares: Iterable[str]) -> str:
-        """The ledger that a query's synopses are in."""
-        return self.kept[next(iter(labels_of(shares)))].ledger
+    def shared_state_of(self, shares: Iterable[str]) -> str:
+        """The shared state that a query's synopses are in."""
+        return self.kept[next(iter(labels_of(shares)))].shared_state
 
     def asker(self, query: str) -> WindowRequest:
-        """What a query asks of its ledger."""
+        """What a query asks of its shared state."""
         return self._askers[query]
 
     def asking(self, query: str) -> tuple[WindowRequest, int]:
         """What a query asks, and a number that those have too who ask the same at other instants."""
         return self._askers[query], self._alike[query]
 
-    def tallied(self, query: str) -> dict[str, tuple[str, int]]:
-        """Where the values of each table of cells of a query are: in which tally, over how many intervals."""
+    def counted_values(self, query: str) -> dict[str, tuple[str, int]]:
+        """Where the values of each table of cells of a query are: in which value counter, over how many
+        intervals."""
         asker = self._askers[query]
-        (ledger,) = (name for name, members in self._members.items() if query in members)
-        tallies = {each.label: each for each in self.ledger(ledger).tallies}
-        found = {table: tallies[label] for table, label in asker.tallies}
+        (shared_state,) = (name for name, members in self._members.items() if query in members)
+        value_counters = {each.label: each for each in self.shared_state(shared_state).value_counters}
+        found = {table: value_counters[label] for table, label in asker.value_counters}
         return {table: (each.name, asker.range // each.width) for table, each in found.items()}
 
     @property
@@ -428,30 +441,30 @@ class Common:
         """The plans that askers' forms are taken from."""
         return tuple(self._plans)
 
-    def ledger(self, name: str) -> Ledger:
-        """A ledger as it is kept now."""
-        if name not in self._ledgers:
+    def shared_state(self, name: str) -> SharedState:
+        """A shared state as it is kept now."""
+        if name not in self._shared_states:
             question = self.planner.question(self.members(name)[0])
             assert question is not None
-            sheets: dict[SharedGrid, list[Held]] = {}
-            tallies: list[Tally] = []
+            pane_grids: dict[SharedGrid, list[Held]] = {}
+            value_counters: list[ValueCounter] = []
             asked: dict[str, set[int]] = {}
             for asker in map(self.asker, self.members(name)):
-                for _, label in asker.tallies:
+                for _, label in asker.value_counters:
                     asked.setdefault(label, set()).add(asker.range)
             for label, held in self.planner.held.items():
-                if self.kept[label].ledger == name and _is_tally(held):
-                    tallies.append(_tally(held, self.kept[label].length, asked[label]))
-                elif self.kept[label].ledger == name:
-                    sheets.setdefault(held.grid, []).append(held)
+                if self.kept[label].shared_state == name and _is_value_counter(held):
+                    value_counters.append(_value_counter(held, self.kept[label].length, asked[label]))
+                elif self.kept[label].shared_state == name:
+                    pane_grids.setdefault(held.grid, []).append(held)
             (stream,) = question.emit.leaves[0].streams
-            found = tuple(self._sheet(grid, some) for grid, some in sheets.items())
-            self._ledgers[name] = Ledger(name, stream, question.keys, found, tuple(tallies))
-        return self._ledgers[name]
+            found = tuple(self._pane_grid(grid, some) for grid, some in pane_grids.items())
+            self._shared_states[name] = SharedState(name, stream, question.keys, found, tuple(value_counters))
+        return self._shared_states[name]
 
-    def _sheet(self, grid: SharedGrid, found: list[Held]) -> Sheet:
+    def _pane_grid(self, grid: SharedGrid, found: list[Held]) -> PaneGrid:
         length = max(self.kept[held.name].length for held in found)
-        return Sheet(grid.width, grid.phase, length, tuple(_entry(held) for held in found))
+        return PaneGrid(grid.width, grid.phase, length, tuple(_entry(held) for held in found))
 
 
 def identity_of(held: Held) -> str:
@@ -503,17 +516,17 @@ def _entry(held: Held) -> Entry:
     )
 
 
-def _is_tally(held: Held) -> bool:
+def _is_value_counter(held: Held) -> bool:
     return isinstance(held.family.datum, Datum) and held.family.datum.is_complex
 
 
-def _tally(held: Held, length: int, ranges: Iterable[int]) -> Tally:
+def _value_counter(held: Held, length: int, ranges: Iterable[int]) -> ValueCounter:
     datum, grid = held.family.datum, held.grid
     assert isinstance(datum, Datum)
     assert isinstance(datum.shape, Cells)
     what = held.name, datum.shape, datum.args, held.predicate.expression
     spans = tuple(sorted(each // grid.width for each in ranges))
-    return Tally(grid.width, grid.phase, length, (), *what, spans)
+    return ValueCounter(grid.width, grid.phase, length, (), *what, spans)
 
 
 def _form(query: SlidingQuery) -> Any:
@@ -549,9 +562,9 @@ def _later(one: int | None, other: int | None) -> int | None:
     return max((each for each in (one, other) if each is not None), default=None)
 
 
-def _key_of(ledger: str) -> str:
-    """The stream and the grouping, without the commit that the ledger began with."""
-    return ledger.rpartition("@")[0]
+def _key_of(shared_state: str) -> str:
+    """The stream and the grouping, without the commit that the shared state began with."""
+    return shared_state.rpartition("@")[0]
 
 
 def _lost(query: str) -> StateError:

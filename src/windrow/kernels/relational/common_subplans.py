@@ -1,16 +1,16 @@
 """Parts of plans that several queries have in common: what one query has computed, the others read.
 
-Queries of a team see the same rows and the same clock. Where the lower part of their plans is the same, down
-to its windows, its pieces are the same in each step: the first query that comes to it runs it, and whoever
-comes later takes what it found, with all that its windows told. A part has a name, under which its state is
-kept for all of them.
+Queries of a query group see the same rows and the same clock. Where the lower part of their plans is the
+same, down to its windows, its pieces are the same in each step: the first query that comes to it runs it, and
+whoever comes later takes what it found, with all that its windows told. A part has a name, under which its
+state is kept for all of them.
 
 A join over longer windows that slide alike has all results of one over shorter windows; they only stay
 longer. So a query takes the pieces of such a join, and has them end *sooner*: where every window is longer by
 the same time, by that time; else at the first end of their rows, whose instants the join then carries. What
 queries aggregate of a part, they have computed once, too (`windrow.kernels.relational.aggregate.lifts`).
 
-A query that asks less often has a join run at the pace of another one, and sees its results only at its own
+A query that asks less often has a join run at the slide of another one, and sees its results only at its own
 instants; if it asks the same as the other, it has all in common with it, and only reports at its own.
 
 Card: parts in common

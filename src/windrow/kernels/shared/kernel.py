@@ -1,4 +1,4 @@
-"""The kernel of a ledger: takes in what is new, and answers all queries that are due together.
+"""The kernel of a shared state: takes in what is new, and answers all queries that are due together.
 
 An epoch merges the intervals that close, makes matrices of what is kept, block of groups by block of groups,
 and asks them for the windows of one query after the other.
@@ -6,15 +6,15 @@ and asks them for the windows of one query after the other.
 All queries that are due, asked together where they want the same of other windows; the answers of those of
 one form are made together.
 
-The sheets of a ledger as arrays: groups numbered once for all, and matrices of blocks of groups.
+The pane grids of a shared state as arrays: groups numbered once for all, and matrices of blocks of groups.
 
-A sheet as matrices, one row for each interval that has rows and one column for each group.
+A pane grid as matrices, one row for each interval that has rows and one column for each group.
 
 Windows of all lengths follow from what is computed once: totals that can be subtracted are the difference
 of two running totals. All else is combined from blocks of 1, 2, 4, … intervals: MIN and MAX of two that
 overlap, anything else of as many as the length has binary ones. Nothing inexact is ever subtracted.
 
-Card: dense sheets
+Card: dense pane grids
     requirements  associative combine with neutral element; few enough intervals and groups for a matrix
     time          once per epoch: a cell for each interval and group, times log b where blocks are needed; per
                   window and group: one subtraction; one combination for MIN and MAX, else at most log b
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from windrow.kernels.aggregates.partials import Decoder
     from windrow.kernels.clock import PaneClock
     from windrow.kernels.shared.request import WindowRequest
-    from windrow.kernels.shared.shared_state import Ledger, SharedEpoch, Sheet
+    from windrow.kernels.shared.shared_state import PaneGrid, SharedEpoch, SharedState
 
     Ints = npt.NDArray[np.int64]
 
@@ -146,22 +146,24 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class SheetRows:
-    """The rows of a sheet, and its intervals, each once."""
+class PaneGridRows:
+    """The rows of a pane grid, and its intervals, each once."""
 
-    sheet: Sheet
+    pane_grid: PaneGrid
     table: pl.DataFrame
     panes: Ints
 
 
-def page_of(sheet: Sheet, frames: Sequence[pl.DataFrame], ledger: Ledger) -> SheetRows:
-    """All rows of a sheet; where there are none, one that counts nowhere, for the types."""
+def page_of(pane_grid: PaneGrid, frames: Sequence[pl.DataFrame], shared_state: SharedState) -> PaneGridRows:
+    """All rows of a pane grid; where there are none, one that counts nowhere, for the types."""
     some = [frame for frame in frames if frame.height]
     if not some:
-        keys = [pl.Series(name, [None], dtype=polars_type(kind)) for name, kind in ledger.key_types.items()]
-        some = [pl.DataFrame([pl.Series(PANE, [0]), *keys, *sheet.nothing.values()])]
+        keys = [
+            pl.Series(name, [None], dtype=polars_type(kind)) for name, kind in shared_state.key_types.items()
+        ]
+        some = [pl.DataFrame([pl.Series(PANE, [0]), *keys, *pane_grid.nothing.values()])]
     table = pl.concat(some)
-    return SheetRows(sheet, table, np.unique(table[PANE].to_numpy()))
+    return PaneGridRows(pane_grid, table, np.unique(table[PANE].to_numpy()))
 
 
 #: states of so many windows and groups are remembered by a block, for whoever asks for the same
@@ -169,17 +171,17 @@ REMEMBERED = 1 << 21
 
 
 class Block:
-    """Some groups of a sheet, as matrices that are made when they are asked for.
+    """Some groups of a pane grid, as matrices that are made when they are asked for.
 
     What was asked for is remembered: SUM, COUNT and AVG over the same windows are computed once.
     """
 
-    def __init__(self, page: SheetRows, book: Book, groups: tuple[int, int]) -> None:
+    def __init__(self, page: PaneGridRows, book: Book, groups: tuple[int, int]) -> None:
         self.page, self._book, self._groups = page, book, groups
-        rows = slice(*np.searchsorted(book.ids[page.sheet.name], groups))
+        rows = slice(*np.searchsorted(book.ids[page.pane_grid.name], groups))
         self._rows = rows
-        self._intervals = book.places[page.sheet.name][rows]
-        self._columns = book.ids[page.sheet.name][rows] - groups[0]
+        self._intervals = book.places[page.pane_grid.name][rows]
+        self._columns = book.ids[page.pane_grid.name][rows] - groups[0]
         self._matrices: dict[str, list[Matrix]] = {}
         self._asked: dict[tuple[str, bytes, bytes], list[Lanes]] = {}
         self._cells = 0
@@ -209,12 +211,12 @@ class Book:
 
     def __init__(
         self,
-        ledger: Ledger,
-        pages: Sequence[SheetRows],
+        shared_state: SharedState,
+        pages: Sequence[PaneGridRows],
         recipes: Collection[str] = (),
         others: Sequence[pl.DataFrame] = (),
     ) -> None:
-        self.pages, keys = pages, list(ledger.key_types)
+        self.pages, keys = pages, list(shared_state.key_types)
         self.groups = number_groups([*(page.table for page in pages), *others], keys)
         if keys:
             order = self.groups.select(pl.arg_sort_by([pl.col(name) for name in keys])).to_series()
@@ -223,15 +225,15 @@ class Book:
         self.ids: dict[str, Ints] = {}
         self.places: dict[str, Ints] = {}
         self.lanes: dict[str, list[Lanes]] = {}
-        self.shapes = {e.name: e.shape.combiners for page in pages for e in page.sheet.entries}
+        self.shapes = {e.name: e.shape.combiners for page in pages for e in page.pane_grid.entries}
         self.decoders: dict[str, Decoder] = {}
-        self.sheets = {entry.name: page for page in pages for entry in page.sheet.entries}
+        self.pane_grids = {entry.name: page for page in pages for entry in page.pane_grid.entries}
         tables: dict[str, pl.DataFrame] = {}
         for page in pages:
             numbered = with_groups(page.table, self.groups, keys).sort("g")
-            self.ids[page.sheet.name] = numbered["g"].to_numpy()
-            self.places[page.sheet.name] = np.searchsorted(page.panes, numbered[PANE].to_numpy())
-            for entry in page.sheet.entries:
+            self.ids[page.pane_grid.name] = numbered["g"].to_numpy()
+            self.places[page.pane_grid.name] = np.searchsorted(page.panes, numbered[PANE].to_numpy())
+            for entry in page.pane_grid.entries:
                 self.lanes[entry.name], self.decoders[entry.name] = entry.shape.encode(numbered)
                 tables[entry.name] = numbered
         for recipe in recipes:
@@ -241,7 +243,7 @@ class Book:
     def _combine(self, recipe: str, tables: Mapping[str, pl.DataFrame]) -> None:
         """States of several entries, that are to be combined."""
         names = [name for name, _ in terms_of(recipe)]
-        entries = {entry.name: entry for page in self.pages for entry in page.sheet.entries}
+        entries = {entry.name: entry for page in self.pages for entry in page.pane_grid.entries}
         found = encoded(entries[names[0]].shape, {name: tables[name] for name in names})
         self.decoders[recipe] = found.decoder
         for name, lanes in found.lanes.items():
@@ -250,7 +252,7 @@ class Book:
 
     @property
     def cells(self) -> int:
-        """How many cells a matrix of each sheet has."""
+        """How many cells a matrix of each pane grid has."""
         return self.groups.height * sum(len(page.panes) for page in self.pages)
 
 
@@ -353,7 +355,7 @@ class Answering:
         self,
         turn: SharedEpoch,
         due: Sequence[WindowRequest],
-        pages: Sequence[SheetRows],
+        pages: Sequence[PaneGridRows],
         faults: dict[str, Exception],
         windows: Mapping[str, Ints],
         counted: CountedValues | None = None,
@@ -361,8 +363,8 @@ class Answering:
         self.turn, self.faults, self.windows = turn, faults, windows
         counted = CountedValues() if counted is None else counted
         recipes = {each for asker in due for each in asker.entries}
-        self.book = Book(turn.ledger, pages, recipes, counted.tables)
-        self.tallies = counted.numbered(self.book.groups, list(turn.ledger.key_types))
+        self.book = Book(turn.shared_state, pages, recipes, counted.tables)
+        self.value_counters = counted.numbered(self.book.groups, list(turn.shared_state.key_types))
         self.due = sorted(due, key=_alike)
 
     def run(self) -> Iterator[Pack]:
@@ -376,7 +378,7 @@ class Answering:
         count = book.groups.height
         for first in range(0, count, width):
             groups = first, min(first + width, count)
-            blocks = {page.sheet.name: Block(page, book, groups) for page in book.pages}
+            blocks = {page.pane_grid.name: Block(page, book, groups) for page in book.pages}
             waiting: list[WindowBlock] = []
             for choir in choirs:
                 for piece in self._pieces(choir, blocks, groups):
@@ -391,8 +393,8 @@ class Answering:
         self, choir: Choir, blocks: Mapping[str, Block], groups: tuple[int, int]
     ) -> Iterator[WindowBlock]:
         asker = choir.askers[0]
-        keys = [(table, (label, asker.range)) for table, label in asker.tallies]
-        mine = [(table, self.tallies[key]) for table, key in keys if key in self.tallies]
+        keys = [(table, (label, asker.range)) for table, label in asker.value_counters]
+        mine = [(table, self.value_counters[key]) for table, key in keys if key in self.value_counters]
         longest = max(1, CELLS // max(groups[1] - groups[0], *(each.values(groups) for _, each in mine), 1))
         for begin in range(0, len(choir.ends), longest):
             part = choir.part(begin, begin + longest)
@@ -413,12 +415,12 @@ class Answering:
     def _states(self, entry: str, windows: Windows, blocks: Mapping[str, Block]) -> list[Lanes]:
         found: list[tuple[list[Lanes], bool]] = []
         for name, is_added in terms_of(entry):
-            page = self.book.sheets[name]
-            sheet = page.sheet
-            stop = sheet.panes_of(windows.ends)
-            begins = np.searchsorted(page.panes, stop - windows.lengths // sheet.width)
+            page = self.book.pane_grids[name]
+            pane_grid = page.pane_grid
+            stop = pane_grid.panes_of(windows.ends)
+            begins = np.searchsorted(page.panes, stop - windows.lengths // pane_grid.width)
             stops = np.searchsorted(page.panes, stop)
-            found.append((blocks[sheet.name].windows(place_of(entry, name), begins, stops), is_added))
+            found.append((blocks[pane_grid.name].windows(place_of(entry, name), begins, stops), is_added))
         return combined(self.book.shapes[name], found)
 
     def _answers(self, pieces: Sequence[WindowBlock]) -> Iterator[Pack]:
@@ -520,7 +522,7 @@ def _form(plan: bytes) -> Form:
 
 def _alike(asker: WindowRequest) -> tuple[int, str, tuple[tuple[str, ...], ...], str]:
     """The same for queries whose states are the same ones, of other windows; each with cells is by itself."""
-    return asker.form, asker.exists, asker.parts, asker.query if asker.tallies else ""
+    return asker.form, asker.exists, asker.parts, asker.query if asker.value_counters else ""
 
 
 def _at(states: list[Lanes], places: tuple[Ints, Ints]) -> list[Lanes]:
@@ -533,7 +535,7 @@ def _size(pieces: Sequence[WindowBlock]) -> int:
 
 @dataclass
 class Answered:
-    """What an epoch of a ledger gives: answers as they are made, and the queries that failed."""
+    """What an epoch of a shared state gives: answers as they are made, and the queries that failed."""
 
     state: State
     packs: Iterator[Pack]
@@ -545,17 +547,20 @@ class Answered:
 def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) -> Answered:
     """The next state, and the answers of all that is due."""
     due = [asker for asker in turn.askers if asker.is_due(turn.clock)]
-    keys = tuple(turn.ledger.key_types)
+    keys = tuple(turn.shared_state.key_types)
     chunks: dict[str, tuple[Chunk, ...]] = {}
     tables: dict[str, list[pl.DataFrame]] = {}
-    for sheet in turn.ledger.sheets:
-        moved = Moved.of(sheet, keys, state, delta.get(sheet.name), turn.clock)
+    for pane_grid in turn.shared_state.pane_grids:
+        moved = Moved.of(pane_grid, keys, state, delta.get(pane_grid.name), turn.clock)
         chunks |= moved.kept(turn.clock)
-        tables[sheet.name] = moved.frames(lowest(due, sheet, turn.clock)) if due else []
-    pages: list[SheetRows] = []
+        tables[pane_grid.name] = moved.frames(lowest(due, pane_grid, turn.clock)) if due else []
+    pages: list[PaneGridRows] = []
     windows: dict[str, Ints] = {}
     if any(frame.height for frames in tables.values() for frame in frames):
-        pages = [page_of(sheet, tables[sheet.name], turn.ledger) for sheet in turn.ledger.sheets]
+        pages = [
+            page_of(pane_grid, tables[pane_grid.name], turn.shared_state)
+            for pane_grid in turn.shared_state.pane_grids
+        ]
         windows = windows_of(due, pages, turn.clock)
     counted = counted_in(turn, state, delta, due, windows)
     chunks |= counted.chunks
@@ -567,16 +572,18 @@ def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) 
     return found
 
 
-def windows_of(due: Sequence[WindowRequest], pages: Sequence[SheetRows], clock: PaneClock) -> dict[str, Ints]:
+def windows_of(
+    due: Sequence[WindowRequest], pages: Sequence[PaneGridRows], clock: PaneClock
+) -> dict[str, Ints]:
     """The ends of the windows of each query that are to be answered."""
-    of = {entry.name: page for page in pages for entry in page.sheet.entries}
+    of = {entry.name: page for page in pages for entry in page.pane_grid.entries}
     return {asker.query: _windows(asker, of, clock) for asker in due}
 
 
-def _windows(asker: WindowRequest, pages: Mapping[str, SheetRows], clock: PaneClock) -> Ints:
+def _windows(asker: WindowRequest, pages: Mapping[str, PaneGridRows], clock: PaneClock) -> Ints:
     """Those that have rows of any of the entries that its groups are in."""
     mine = [pages[name] for name, is_added in terms_of(asker.exists) if is_added]
-    different = {page.sheet.name: page for page in mine}.values()
-    found = [asker.windows(page.panes, page.sheet, clock) for page in different]
+    different = {page.pane_grid.name: page for page in mine}.values()
+    found = [asker.windows(page.panes, page.pane_grid, clock) for page in different]
     ends = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
     return asker.wanted(ends, clock)

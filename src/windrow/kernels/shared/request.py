@@ -1,4 +1,4 @@
-"""What a query asks of a ledger: its windows, and the entries that its states are made of.
+"""What a query asks of a shared state: its windows, and the entries that its states are made of.
 
 Queries that differ only in their windows and conditions have the same *form*: what is selected of the same
 aggregates. All answers of a form are made of states at once.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.shared.shared_state import Sheet
+    from windrow.kernels.shared.shared_state import PaneGrid
 
     Ints = npt.NDArray[np.int64]
 
@@ -95,8 +95,8 @@ class WindowRequest:
     drops: Callable[[int], bool] | None = None
     #: queries whose answers are among its own
     followers: tuple[Follower, ...] = ()
-    #: for each table of cells of its form, the tally that it is in
-    tallies: tuple[tuple[str, str], ...] = ()
+    #: for each table of cells of its form, the value counter that it is in
+    value_counters: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def cut(self) -> Cut:
@@ -112,10 +112,10 @@ class WindowRequest:
         """Whether the clock passes the end of a window."""
         return clock.is_due(self.cut)
 
-    def windows(self, panes: Ints, sheet: Sheet, clock: PaneClock) -> Ints:
+    def windows(self, panes: Ints, pane_grid: PaneGrid, clock: PaneClock) -> Ints:
         """The ends of the windows that are due and have any of these intervals, in order."""
-        begins = sheet.phase + panes * sheet.width - self.origin
-        first = -(-(begins + sheet.width) // self.slide) - 1
+        begins = pane_grid.phase + panes * pane_grid.width - self.origin
+        first = -(-(begins + pane_grid.width) // self.slide) - 1
         last = (begins + self.range) // self.slide - 1
         if clock.before != -INFINITY:
             first = np.maximum(first, int(self.cut.due(clock.before)) + 1)

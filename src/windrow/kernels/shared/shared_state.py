@@ -1,6 +1,6 @@
-"""Ledgers: what is kept once, of one stream and one grouping, for all queries over them.
+"""Shared states: what is kept once, of one stream and one grouping, for all queries over them.
 
-A *sheet* has intervals of one width, all windows of its queries being whole numbers of them. For each
+A *pane grid* has intervals of one width, all windows of its queries being whole numbers of them. For each
 interval and group it has *entries*: counts, totals, extremes of the rows that satisfy a condition, each of
 them once, however many queries ask for it.
 
@@ -9,18 +9,18 @@ them once, however many queries ask for it.
 A group that has no rows for an entry has the state of no rows there, or NULL, where the entry came later than
 the interval did.
 
-An epoch of a ledger: where its clock goes, and who asks.
+An epoch of a shared state: where its clock goes, and who asks.
 
 States that are combined from those of several entries: rows of one condition and of another, or without.
 
-`p1+p4-p7` are the rows that p1 or p4 counts, less those of p7. Entries may be on sheets of different
+`p1+p4-p7` are the rows that p1 or p4 counts, less those of p7. Entries may be on pane grids of different
 intervals; a value that is encoded (the greatest text) is encoded for all of them at once, so that it is
 comparable.
 
 >>> terms_of("p1+p4-p7")
 (('p1', True), ('p4', True), ('p7', False))
 
-What a sheet keeps between epochs: closed chunks, oldest first, and the intervals that are still open.
+What a pane grid keeps between epochs: closed chunks, oldest first, and the intervals that are still open.
 
 Closed chunks are only read; an interval that is over gets no more rows. A chunk goes when no window after the
 clock needs any of its intervals.
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
     from windrow.kernels.clock import PaneClock
     from windrow.kernels.columnar.functions.base import Evaluator
     from windrow.kernels.shared.request import WindowRequest
-    from windrow.kernels.shared.value_counts import Tally
+    from windrow.kernels.shared.value_counts import ValueCounter
 
 
 @dataclass(frozen=True)
 class SharedEpoch:
-    """An epoch of a ledger. `forms` are the queries, packed, that the askers' forms are taken from."""
+    """An epoch of a shared state. `forms` are the queries, packed, that the askers' forms are taken from."""
 
-    ledger: Ledger
+    shared_state: SharedState
     clock: PaneClock
     askers: tuple[WindowRequest, ...]
     forms: tuple[bytes, ...]
@@ -92,7 +92,7 @@ class EncodedEntries:
 
 
 def encoded(shape: Partial, tables: Mapping[str, pl.DataFrame]) -> EncodedEntries:
-    """Entries of one shape, each in the table of its sheet, encoded as one."""
+    """Entries of one shape, each in the table of its pane grid, encoded as one."""
     parts = [_relabelled(table, entry, shape.label) for entry, table in tables.items()]
     lanes, decoder = shape.encode(pl.concat(parts))
     found: dict[str, list[Lanes]] = {}
@@ -121,66 +121,73 @@ def _relabelled(table: pl.DataFrame, entry: str, label: str) -> pl.DataFrame:
 
 
 CLOSED, OPEN = ".closed", ".open"
-#: more chunks of a sheet than these are put together
+#: more chunks of a pane grid than these are put together
 MOST_CHUNKS = 24
 _BEFORE_ALL, _AFTER_ALL = -(1 << 62), 1 << 62
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A sheet whose clock has moved: what was closed before and closes now, and what is still open."""
+    """A pane grid whose clock has moved: what was closed before and closes now, and what is still open."""
 
-    sheet: Sheet
+    pane_grid: PaneGrid
     keys: tuple[str, ...]
     closed: tuple[Chunk, ...]
     open: tuple[Chunk, ...]
 
     @classmethod
     def of(
-        cls, sheet: Sheet, keys: tuple[str, ...], state: State, new: pl.DataFrame | None, clock: PaneClock
+        cls,
+        pane_grid: PaneGrid,
+        keys: tuple[str, ...],
+        state: State,
+        new: pl.DataFrame | None,
+        clock: PaneClock,
     ) -> Moved:
-        """What a sheet has when its clock has moved and new rows are in it."""
-        layout, now = sheet.layout(len(keys)), clock.now
-        waiting = (*state.of(sheet.name + OPEN), *chunked([] if new is None else [new]))
-        closed = state.of(sheet.name + CLOSED)
-        stop = _BEFORE_ALL if now == -INFINITY else _AFTER_ALL if now == INFINITY else sheet.index(int(now))
+        """What a pane grid has when its clock has moved and new rows are in it."""
+        layout, now = pane_grid.layout(len(keys)), clock.now
+        waiting = (*state.of(pane_grid.name + OPEN), *chunked([] if new is None else [new]))
+        closed = state.of(pane_grid.name + CLOSED)
+        stop = (
+            _BEFORE_ALL if now == -INFINITY else _AFTER_ALL if now == INFINITY else pane_grid.index(int(now))
+        )
         closing, rest = split_at(waiting, stop)
         if closing:
-            fitted = [sheet.fitted(frame, keys) for frame in closing]
+            fitted = [pane_grid.fitted(frame, keys) for frame in closing]
             closed = (*closed, *chunked([layout.closed(merge_panes(fitted, layout))]))
         if len(rest) > MOST_CHUNKS:
-            fitted = [sheet.fitted(chunk.frame, keys) for chunk in rest]
+            fitted = [pane_grid.fitted(chunk.frame, keys) for chunk in rest]
             rest = list(chunked([merge_panes(fitted, layout)]))
-        return cls(sheet, keys, closed, tuple(rest))
+        return cls(pane_grid, keys, closed, tuple(rest))
 
     def frames(self, lowest: int) -> list[pl.DataFrame]:
         """What is closed, from an interval on; each interval and group once."""
         found = []
         for chunk in self.closed:
             if chunk.last >= lowest:
-                frame = self.sheet.fitted(chunk.frame, self.keys)
+                frame = self.pane_grid.fitted(chunk.frame, self.keys)
                 found.append(frame.filter(pl.col(PANE) >= lowest) if chunk.first < lowest else frame)
         return found
 
     def kept(self, clock: PaneClock) -> dict[str, tuple[Chunk, ...]]:
         """What windows after the clock need; after the end, what the last windows were made of."""
-        name = self.sheet.name
+        name = self.pane_grid.name
         closed = self.closed
         if clock.now != -INFINITY:
             last = max((chunk.last for chunk in closed), default=0)
-            now = last + 1 if clock.now == INFINITY else self.sheet.index(int(clock.now))
-            first = now - self.sheet.length
+            now = last + 1 if clock.now == INFINITY else self.pane_grid.index(int(clock.now))
+            first = now - self.pane_grid.length
             closed = tuple(chunk for chunk in closed if chunk.last >= first)
             if len(closed) > MOST_CHUNKS:
-                closed = chunked(self.sheet.parts(pl.concat(self.frames(first))))
+                closed = chunked(self.pane_grid.parts(pl.concat(self.frames(first))))
         return {name + CLOSED: closed, name + OPEN: self.open}
 
 
-def lowest(due: Sequence[WindowRequest], sheet: Sheet, clock: PaneClock) -> int:
+def lowest(due: Sequence[WindowRequest], pane_grid: PaneGrid, clock: PaneClock) -> int:
     """The first interval that any window needs."""
     if clock.before == -INFINITY or not due:
         return _BEFORE_ALL
-    return sheet.index(int(clock.before) - max(asker.range for asker in due))
+    return pane_grid.index(int(clock.before) - max(asker.range for asker in due))
 
 
 @dataclass(frozen=True)
@@ -214,7 +221,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class PaneGrid:
     """Intervals [phase + i·width, phase + (i+1)·width), the last `length` of which are kept."""
 
     width: int
@@ -224,7 +231,7 @@ class Sheet:
 
     @property
     def name(self) -> str:
-        """Its grid, for which a ledger has one sheet."""
+        """Its grid, for which a shared state has one pane grid."""
         return f"{self.width}+{self.phase}"
 
     def index(self, instant: int) -> int:
@@ -264,19 +271,19 @@ class Sheet:
 
 
 @dataclass(frozen=True)
-class Ledger:
-    """All sheets of one stream and one grouping, and tallies of what has no constant size."""
+class SharedState:
+    """All pane grids of one stream and one grouping, and value counters of what has no constant size."""
 
     name: str
     stream: Stream
     keys: tuple[Expression, ...]
-    sheets: tuple[Sheet, ...]
-    tallies: tuple[Tally, ...] = ()
+    pane_grids: tuple[PaneGrid, ...]
+    value_counters: tuple[ValueCounter, ...] = ()
 
     @property
-    def tables(self) -> tuple[Sheet, ...]:
+    def tables(self) -> tuple[PaneGrid, ...]:
         """All that is kept."""
-        return (*self.sheets, *self.tallies)
+        return (*self.pane_grids, *self.value_counters)
 
     @property
     def key_types(self) -> dict[str, DataType]:
@@ -286,7 +293,7 @@ class Ledger:
 
 # ------------------------------------------------------------ lifts
 #
-# Rows of a stream, as the sheets of a ledger keep them: one pass for all entries of a sheet.
+# Rows of a stream, as the pane grids of a shared state keep them: one pass for all entries of a pane grid.
 #
 # Conditions are no filters here: a row is lifted for every entry, and counts in those whose condition holds.
 # Rows that count nowhere are left out.
@@ -299,66 +306,76 @@ _compiled = lru_cache(maxsize=4096)(compile_expression)
 
 
 class Lifting:
-    """The sheets of a ledger from rows."""
+    """The pane grids of a shared state from rows."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+    def __init__(self, shared_state: SharedState) -> None:
+        self.shared_state = shared_state
         self._values: dict[Expression, pl.Series] = {}
 
     def tables(self, accepted: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """States by interval and group, for each sheet that has rows; rows without an instant are in none.
+        """States by interval and group, for each pane grid that has rows; rows without an instant are in
+        none.
 
         With many entries, rows are taken in pieces, so that their states are not too many at a time.
         """
-        width = max(len(sheet.nothing) for sheet in self.ledger.sheets)
+        width = max(len(pane_grid.nothing) for pane_grid in self.shared_state.pane_grids)
         found: dict[str, list[pl.DataFrame]] = {}
         for piece in accepted.iter_slices(max(LEAST_ROWS, MOST_STATES // width)):
             for name, table in self._tables(piece).items():
                 found.setdefault(name, []).append(table)
-        layouts = {sheet.name: sheet.layout(len(self.ledger.keys)) for sheet in self.ledger.tables}
+        layouts = {
+            pane_grid.name: pane_grid.layout(len(self.shared_state.keys))
+            for pane_grid in self.shared_state.tables
+        }
         return {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
 
     def _tables(self, accepted: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        moments = moments_of(accepted, self.ledger.stream.wattr)
+        moments = moments_of(accepted, self.shared_state.stream.wattr)
         rows = accepted.with_columns(moments.alias("#t")).filter(moments.is_not_null())
         found: dict[str, pl.DataFrame] = {}
         if not rows.height:
             return found
         self._values = {}
-        masks = {each: self._mask(each, rows) for sheet in self.ledger.sheets for each in _wheres(sheet)}
+        masks = {
+            each: self._mask(each, rows)
+            for pane_grid in self.shared_state.pane_grids
+            for each in _wheres(pane_grid)
+        }
         keys = [
             without_negative_zero(self._value(key, rows)).alias(name)
-            for name, key in zip(self.ledger.key_types, self.ledger.keys, strict=True)
+            for name, key in zip(self.shared_state.key_types, self.shared_state.keys, strict=True)
         ]
-        for sheet in self.ledger.sheets:
-            table = self._sheet(sheet, rows, keys, masks)
+        for pane_grid in self.shared_state.pane_grids:
+            table = self._pane_grid(pane_grid, rows, keys, masks)
             if table.height:
-                found[sheet.name] = table
-        for tally in self.ledger.tallies:
-            table = self._tally(tally, rows, keys)
+                found[pane_grid.name] = table
+        for value_counter in self.shared_state.value_counters:
+            table = self._value_counter(value_counter, rows, keys)
             if table.height:
-                found[tally.name] = table
+                found[value_counter.name] = table
         return found
 
-    def _tally(self, tally: Tally, rows: pl.DataFrame, keys: list[pl.Series]) -> pl.DataFrame:
-        panes = pl.Series(PANE, tally.panes_of(rows["#t"].to_numpy()))
-        args = tuple(self._value(arg, rows) for arg in tally.args)
-        return tally.lift([panes, *keys], args, self._mask(tally.where, rows))
+    def _value_counter(
+        self, value_counter: ValueCounter, rows: pl.DataFrame, keys: list[pl.Series]
+    ) -> pl.DataFrame:
+        panes = pl.Series(PANE, value_counter.panes_of(rows["#t"].to_numpy()))
+        args = tuple(self._value(arg, rows) for arg in value_counter.args)
+        return value_counter.lift([panes, *keys], args, self._mask(value_counter.where, rows))
 
-    def _sheet(
+    def _pane_grid(
         self,
-        sheet: Sheet,
+        pane_grid: PaneGrid,
         rows: pl.DataFrame,
         keys: list[pl.Series],
         masks: dict[Expression, pl.Series],
     ) -> pl.DataFrame:
-        counts = reduce(or_, [masks[where] for where in _wheres(sheet)])
-        panes = pl.Series(PANE, sheet.panes_of(rows["#t"].to_numpy()))
+        counts = reduce(or_, [masks[where] for where in _wheres(pane_grid)])
+        panes = pl.Series(PANE, pane_grid.panes_of(rows["#t"].to_numpy()))
         columns = [panes, *keys]
-        for entry in sheet.entries:
+        for entry in pane_grid.entries:
             columns += entry.shape.lift(self._rows(entry, rows, masks[entry.where]))
         frame = pl.DataFrame(columns)
-        layout = sheet.layout(len(keys))
+        layout = pane_grid.layout(len(keys))
         chosen = frame if counts.all() else frame.filter(counts)
         return layout.merge(chosen, [PANE, *layout.keys])
 
@@ -384,5 +401,5 @@ def _evaluator(expression: Expression) -> Evaluator:
     return _compiled(expression)
 
 
-def _wheres(sheet: Sheet) -> tuple[Expression, ...]:
-    return tuple(dict.fromkeys(entry.where for entry in sheet.entries))
+def _wheres(pane_grid: PaneGrid) -> tuple[Expression, ...]:
+    return tuple(dict.fromkeys(entry.where for entry in pane_grid.entries))

@@ -1,12 +1,14 @@
-"""Tallies: counts of values, cells of sketches and lists of frequent values, kept once for several queries.
+"""Value counters: counts of values, cells of sketches and lists of frequent values, kept once for several
+queries.
 
-They belong to a ledger as its sheets do, one for each argument and condition, but are tables and no matrices:
-how many values a group has is not known, and most are in few intervals.
+They belong to a shared state as its pane grids do, one for each argument and condition, but are tables and no
+matrices: how many values a group has is not known, and most are in few intervals.
 
     pane | k0 … (the grouping) | v0 … (the value) | rows.0 …
 
-Of an interval that is over, a tally of FREQUENT keeps the list of its most frequent values. Its intervals are
-the sub-windows of the queries, so only queries with the same ones share it, whatever their RANGE is.
+Of an interval that is over, a value counter of FREQUENT keeps the list of its most frequent values. Its
+intervals are the sub-windows of the queries, so only queries with the same ones share it, whatever their
+RANGE is.
 
 Card: shared counts
     requirements  cells whose states can be combined
@@ -18,7 +20,7 @@ Card: shared counts
     source        frequency counts as synopses: Golab 2006, 8.3.1, and Algorithm 6; panes of holistic
                   aggregates: Li et al. 2005
 
-Running sums of a tally: what its intervals add up to over windows of each length that is asked for.
+Running sums of a value counter: what its intervals add up to over windows of each length that is asked for.
 
 Queries of one length have one sum, which goes with the clock: an interval that closes is added, one that
 leaves is subtracted, so that a window costs no more than these and its distinct values, however many
@@ -31,7 +33,8 @@ Card: shared sums
     space         for each length one state per group and value
     source        No Pane, No Gain (Li et al. 2005), 3.2.2; Golab's thesis, Algorithm 6 (global counters)
 
-The tallies of a ledger in an epoch: their clocks move, and the windows that are due get their cells.
+The value counters of a shared state in an epoch: their clocks move, and the windows that are due get their
+cells.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import cut_lanes, number, rows_of_ids, with_groups
 from windrow.kernels.panes import subtract_on_evict
 from windrow.kernels.panes.slide import SlideShape, sparse
-from windrow.kernels.shared.shared_state import Moved, SharedEpoch, Sheet, lowest
+from windrow.kernels.shared.shared_state import Moved, PaneGrid, SharedEpoch, lowest
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, gathered
 from windrow.windows.domain import INFINITY
 
@@ -69,9 +72,9 @@ END = "end."
 
 @dataclass
 class Sums:
-    """The sums of a tally while an epoch moves them; `closed` are its intervals that are over."""
+    """The sums of a value counter while an epoch moves them; `closed` are its intervals that are over."""
 
-    tally: Tally
+    value_counter: ValueCounter
     layout: TableLayout
     closed: tuple[Chunk, ...]
     before: State
@@ -81,11 +84,11 @@ class Sums:
     def moved(self, length: int, ends: Collection[int], clock: PaneClock) -> dict[int, pl.DataFrame] | None:
         """The sums over windows of so many intervals, by their ends; None if these are to be taken from the
         intervals. Then the sum goes on to where the clock is."""
-        if not self.tally.cells.subtracts or clock.now == -INFINITY:
+        if not self.value_counter.cells.subtracts or clock.now == -INFINITY:
             return None
-        name, known = f"{self.tally.name}/{length}", self.before.meta
+        name, known = f"{self.value_counter.name}/{length}", self.before.meta
         self.meta |= {key: known[key] for key in (what + name for what in _SEEN) if key in known}
-        now = None if clock.now == INFINITY else self.tally.index(int(clock.now))
+        now = None if clock.now == INFINITY else self.value_counter.index(int(clock.now))
         rests = subtract_on_evict.is_buffered(known, name) and (
             now is None or known[subtract_on_evict.LOOK + name] > now
         )
@@ -151,15 +154,16 @@ class Sums:
 _SEEN = (subtract_on_evict.LOOK, subtract_on_evict.DISTINCT, subtract_on_evict.CELLS)
 
 
-def seen_of(meta: Mapping[str, int], tally: str, length: int, table: str) -> dict[str, int]:
-    """What was seen of the values of a tally over windows of a length, under the name of a query's table."""
-    name = f"{tally}/{length}"
+def seen_of(meta: Mapping[str, int], value_counter: str, length: int, table: str) -> dict[str, int]:
+    """What was seen of the values of a value counter over windows of a length, under the name of a query's
+    table."""
+    name = f"{value_counter}/{length}"
     return {what + table: meta[what + name] for what in _SEEN if what + name in meta}
 
 
 @dataclass(frozen=True)
-class Tally(Sheet):
-    """A sheet without entries: cells by interval and group, of the rows for which `where` holds."""
+class ValueCounter(PaneGrid):
+    """A pane grid without entries: cells by interval and group, of the rows for which `where` holds."""
 
     label: str
     cells: Cells
@@ -196,12 +200,14 @@ class Tally(Sheet):
         return layout.merge(frame.select(pane.name, *layout.keys, *kept), [pane.name, *layout.keys])
 
 
-class Tallied:
-    """The cells of a tally in an epoch, numbered once for all queries that ask."""
+class NumberedValues:
+    """The cells of a value counter in an epoch, numbered once for all queries that ask."""
 
-    def __init__(self, tally: Tally, table: pl.DataFrame, groups: pl.DataFrame, keys: Sequence[str]) -> None:
-        self.tally = tally
-        self.table = number(table, tally.layout(len(keys)), groups, keys)
+    def __init__(
+        self, value_counter: ValueCounter, table: pl.DataFrame, groups: pl.DataFrame, keys: Sequence[str]
+    ) -> None:
+        self.value_counter = value_counter
+        self.table = number(table, value_counter.layout(len(keys)), groups, keys)
 
     def values(self, groups: tuple[int, int]) -> int:
         """How many values some groups have, each with its group."""
@@ -210,7 +216,7 @@ class Tallied:
 
     def windows(self, asker: WindowRequest, ends: Ints, groups: tuple[int, int]) -> pl.DataFrame:
         """The cells of the windows with these ends: the place of the end (`w`), group, value, states."""
-        table, width = self.table, self.tally.width
+        table, width = self.table, self.value_counter.width
         first, stop = table.ids_of(*groups)
         rows = rows_of_ids(table, first, stop)
         ids, panes = table.ids[rows] - first, table.panes[rows]
@@ -219,7 +225,7 @@ class Tallied:
         for run in _runs(ends, max(asker.range, asker.slide)):
             count = int(run[-1] - run[0]) // asker.slide + 1
             shape = SlideShape(asker.range // width, asker.slide // width, count)
-            places = panes - (self.tally.index(int(run[0])) - shape.length)
+            places = panes - (self.value_counter.index(int(run[0])) - shape.length)
             inside = (places >= 0) & (places < shape.panes)
             mine = ids[inside], places[inside], cut_lanes(lanes, inside)
             w, id_, states = sparse(*mine, table.layout.combiners, shape, stop - first)
@@ -234,10 +240,14 @@ class Summed:
     """The same where windows are known by their sums, each under its end."""
 
     def __init__(
-        self, tally: Tally, sums: Mapping[int, pl.DataFrame], groups: pl.DataFrame, keys: Sequence[str]
+        self,
+        value_counter: ValueCounter,
+        sums: Mapping[int, pl.DataFrame],
+        groups: pl.DataFrame,
+        keys: Sequence[str],
     ) -> None:
-        self.tally = tally
-        layout = tally.layout(len(keys))
+        self.value_counter = value_counter
+        layout = value_counter.layout(len(keys))
         self._values = [name for name in layout.keys if name not in keys]
         self._sums = {end: with_groups(each, groups, keys) for end, each in sums.items() if each.height}
 
@@ -248,7 +258,7 @@ class Summed:
     def windows(self, asker: WindowRequest, ends: Ints, groups: tuple[int, int]) -> pl.DataFrame | None:
         """The cells of the windows with these ends, as above; None if there are none."""
         found = []
-        for place, end in enumerate(self.tally.panes_of(ends).tolist()):
+        for place, end in enumerate(self.value_counter.panes_of(ends).tolist()):
             if end in self._sums:
                 mine = self._sums[end].filter((pl.col("g") >= groups[0]) & (pl.col("g") < groups[1]))
                 w = pl.lit(place, pl.Int64).alias("w")
@@ -265,18 +275,19 @@ def _runs(ends: Ints, apart: int) -> Iterator[Ints]:
     yield from (run for run in np.split(ends, np.flatnonzero(np.diff(ends) > apart) + 1) if len(run))
 
 
-#: a tally, and the RANGE of the windows that it is asked for
+#: a value counter, and the RANGE of the windows that it is asked for
 Key = tuple[str, int]
 
 
 @dataclass
 class CountedValues:
-    """What an epoch makes of the tallies: what is kept, and cells of windows, by sums or from intervals."""
+    """What an epoch makes of the value counters: what is kept, and cells of windows, by sums or from
+    intervals."""
 
     chunks: dict[str, tuple[Chunk, ...]] = field(default_factory=dict)
     meta: dict[str, int] = field(default_factory=dict)
-    sums: dict[Key, tuple[Tally, dict[int, pl.DataFrame]]] = field(default_factory=dict)
-    intervals: dict[str, tuple[Tally, pl.DataFrame]] = field(default_factory=dict)
+    sums: dict[Key, tuple[ValueCounter, dict[int, pl.DataFrame]]] = field(default_factory=dict)
+    intervals: dict[str, tuple[ValueCounter, pl.DataFrame]] = field(default_factory=dict)
     from_intervals: dict[Key, str] = field(default_factory=dict)
 
     @property
@@ -285,10 +296,10 @@ class CountedValues:
         sums = [each for _, frames in self.sums.values() for each in frames.values() if each.height]
         return [*sums, *(table for _, table in self.intervals.values())]
 
-    def numbered(self, groups: pl.DataFrame, keys: Sequence[str]) -> dict[Key, Summed | Tallied]:
+    def numbered(self, groups: pl.DataFrame, keys: Sequence[str]) -> dict[Key, Summed | NumberedValues]:
         """Where queries find their cells, with the groups by their numbers."""
-        whole = {label: Tallied(*found, groups, keys) for label, found in self.intervals.items()}
-        found: dict[Key, Summed | Tallied] = {
+        whole = {label: NumberedValues(*found, groups, keys) for label, found in self.intervals.items()}
+        found: dict[Key, Summed | NumberedValues] = {
             key: whole[label] for key, label in self.from_intervals.items() if label in whole
         }
         return found | {key: Summed(*each, groups, keys) for key, each in self.sums.items()}
@@ -301,25 +312,27 @@ def counted_in(
     due: Sequence[WindowRequest],
     windows: Mapping[str, Ints],
 ) -> CountedValues:
-    """All tallies of a ledger moved on."""
-    found, keys = CountedValues(), tuple(turn.ledger.key_types)
-    for tally in turn.ledger.tallies:
-        moved = Moved.of(tally, keys, state, delta.get(tally.name), turn.clock)
+    """All value counters of a shared state moved on."""
+    found, keys = CountedValues(), tuple(turn.shared_state.key_types)
+    for value_counter in turn.shared_state.value_counters:
+        moved = Moved.of(value_counter, keys, state, delta.get(value_counter.name), turn.clock)
         found.chunks |= moved.kept(turn.clock)
-        asking = [asker for asker in due if any(label == tally.label for _, label in asker.tallies)]
-        sums = Sums(tally, tally.layout(len(keys)), moved.closed, state)
-        for span in tally.spans:
-            length = span * tally.width
+        asking = [
+            asker for asker in due if any(label == value_counter.label for _, label in asker.value_counters)
+        ]
+        sums = Sums(value_counter, value_counter.layout(len(keys)), moved.closed, state)
+        for span in value_counter.spans:
+            length = span * value_counter.width
             same = [asker for asker in asking if asker.range == length and asker.query in windows]
-            ends = {end for each in same for end in tally.panes_of(windows[each.query]).tolist()}
+            ends = {end for each in same for end in value_counter.panes_of(windows[each.query]).tolist()}
             frames = sums.moved(span, ends, turn.clock)
             if same and frames is not None:
-                found.sums[tally.label, length] = tally, frames
+                found.sums[value_counter.label, length] = value_counter, frames
             elif same:
-                found.from_intervals[tally.label, length] = tally.label
+                found.from_intervals[value_counter.label, length] = value_counter.label
         found.chunks |= sums.chunks
         found.meta |= sums.meta
-        if tally.label in found.from_intervals.values():
-            table = gathered(moved.frames(lowest(asking, tally, turn.clock)))
-            found.intervals |= {tally.label: (tally, table)} if table is not None else {}
+        if value_counter.label in found.from_intervals.values():
+            table = gathered(moved.frames(lowest(asking, value_counter, turn.clock)))
+            found.intervals |= {value_counter.label: (value_counter, table)} if table is not None else {}
     return found

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 #: counts of values that are not final; the number of rows that are; the last value that moved the window
-TALLY, RANKED, LAST, BINS = "tally", "ranked", "last", "bins."
+UNFINISHED, RANKED, LAST, BINS = "unfinished", "ranked", "last", "bins."
 COUNT, BIN = "count", "#bin"
 
 
@@ -53,7 +53,7 @@ class Binned(Grouped):
         self.leaf = leaf
         self.between = tuple(between)
         self.inputs: tuple[Operator, ...] = leaf.inputs
-        self.tallied: Columns = {TS: pl.Int64(), COUNT: pl.Int64()}
+        self.counted: Columns = {TS: pl.Int64(), COUNT: pl.Int64()}
         #: of each table of states, its columns
         self.tables: dict[str, Columns] = {
             name: dict(table.schema) for name, table in self._states(signed.blank(leaf.rows)).items()
@@ -63,11 +63,11 @@ class Binned(Grouped):
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         (rows,) = inputs
-        moves, tally, ranked = self._moves(state, rows, step)
+        moves, unfinished, ranked = self._moves(state, rows, step)
         last = state.meta.get(LAST, -FOREVER)
         tables = self._with(state, rows)
         meta = {RANKED: ranked, LAST: int(moves[-1]) if len(moves) else last}
-        chunks = {**state.chunks, TALLY: chunks_of(tally)}
+        chunks = {**state.chunks, UNFINISHED: chunks_of(unfinished)}
         if not len(moves):
             return State(chunks | self._kept(tables, -FOREVER), meta), signed.blank(self.columns)
         step.slides.append(moves)
@@ -88,9 +88,9 @@ class Binned(Grouped):
         if not self.leaf.spec.by_rank:
             rows = rows.filter(pl.col(NUMBER) % every == 0)
         new = rows.select(TS, pl.lit(1, pl.Int64).alias(COUNT))
-        tally = signed.together([frame_of(state.of(TALLY), self.tallied), new], self.tallied)
-        tally = tally.group_by(TS).agg(pl.col(COUNT).sum()).sort(TS)
-        final, later = tally.filter(pl.col(TS) < known), tally.filter(pl.col(TS) >= known)
+        unfinished = signed.together([frame_of(state.of(UNFINISHED), self.counted), new], self.counted)
+        unfinished = unfinished.group_by(TS).agg(pl.col(COUNT).sum()).sort(TS)
+        final, later = unfinished.filter(pl.col(TS) < known), unfinished.filter(pl.col(TS) >= known)
         values, counts = final[TS].to_numpy(), final[COUNT].to_numpy()
         if not self.leaf.spec.by_rank:
             return values, later, ranked

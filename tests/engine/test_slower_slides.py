@@ -1,5 +1,5 @@
-"""Queries over one join that ask at different instants: it moves at the pace of the one that asks most often,
-and nobody can tell from the answers."""
+"""Queries over one join that ask at different instants: it moves at the slide of the one that asks most
+often, and nobody can tell from the answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.engine.archived import Archiving, values_of
 from tests.engine.driven import STREAM
-from tests.engine.test_teams import (
+from tests.engine.test_query_groups import (
     BATCHES,
     Life,
     answers,
@@ -21,7 +21,7 @@ from tests.engine.test_teams import (
 )
 from tests.engine.world import BATCHES as ROWS
 
-from windrow.engine.sharing.common_subplans import Pace
+from windrow.engine.sharing.common_subplans import CommonSlide
 from windrow.errors import QueryError
 from windrow.kernels.relational.aggregate.totals import Running
 from windrow.kernels.relational.join.multiway import Joined
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-#: queries at any pace
+#: queries at any slide
 TEXTS = (
     "SELECT a.k, SUM(b.v) AS total FROM a [RANGE 12 {s}], b [RANGE 12 {s}] WHERE a.k = b.k GROUP BY a.k",
     "SELECT a.k, MAX(b.v) AS top FROM a [RANGE 6 {s}], b [RANGE 14 {s}] WHERE a.k = b.k GROUP BY a.k",
@@ -53,21 +53,23 @@ TEXTS = (
     "SELECT a.k, b.v FROM a [RANGE 2 {s}], b [RANGE 3 {s}] WHERE a.k = b.k",
     "SELECT a.k, b.v FROM a [RANGE 12 {s}], b [RANGE 12 {s}] WHERE a.k = b.k ORDER BY b.v, a.k LIMIT 2",
 )
-PACES = tuple(f"SLIDE {slide}" for slide in (2, 4, 3, 6, 8, 12, "4 ORIGIN 2", "6 ORIGIN 1"))
+SLIDES = tuple(f"SLIDE {slide}" for slide in (2, 4, 3, 6, 8, 12, "4 ORIGIN 2", "6 ORIGIN 1"))
 
 
 def followers(life: Life) -> set[str]:
-    teams = {name: record.bundle.team for name, record in life.engine.queries.items()}
-    return {name for name, team in teams.items() if team is not None and team.reports}
+    query_groups = {name: record.bundle.query_group for name, record in life.engine.queries.items()}
+    return {
+        name for name, query_group in query_groups.items() if query_group is not None and query_group.reports
+    }
 
 
 @pytest.mark.part(24)
 @pytest.mark.parametrize("seed", range(48))
-def test_queries_of_any_pace_answer_as_by_themselves(tmp_path: Path, seed: int) -> None:
+def test_queries_of_any_slide_answer_as_by_themselves(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     mine = [TEXTS[seed % len(TEXTS)], random.choice(TEXTS)]
-    texts = [mine[0].format(s=pace) for pace in PACES[:2]]
-    texts += [random.choice(mine).format(s=random.choice(PACES)) for _ in range(random.randint(0, 4))]
+    texts = [mine[0].format(s=slide) for slide in SLIDES[:2]]
+    texts += [random.choice(mine).format(s=random.choice(SLIDES)) for _ in range(random.randint(0, 4))]
     random.shuffle(texts)
     queries = {f"q{place}": text for place, text in enumerate(texts)}
 
@@ -81,8 +83,8 @@ COUNTS = "SELECT a.k, COUNT(*) AS n FROM a [RANGE 12 {s}], b [RANGE 12 {s}] WHER
 SUMS = COUNTS.replace("COUNT(*)", "SUM(b.v)")
 
 
-def added(life: Life, text: str, **paces: str) -> dict[str, str]:
-    texts = {name: text.format(s=pace) for name, pace in paces.items()}
+def added(life: Life, text: str, **slides: str) -> dict[str, str]:
+    texts = {name: text.format(s=slide) for name, slide in slides.items()}
     for name, query in texts.items():
         life.add(name, query)
     return texts
@@ -155,7 +157,7 @@ def test_queries_that_ask_the_same_may_both_look_at_a_faster_join(tmp_path: Path
     assert_answers(life, texts)
 
 
-def test_nobody_goes_at_the_pace_of_one_that_has_nothing_in_common(tmp_path: Path) -> None:
+def test_nobody_goes_at_the_slide_of_one_that_has_nothing_in_common(tmp_path: Path) -> None:
     """A join of windows more than twice as long has too many results of no use."""
     life = Life(tmp_path, {})
     text = COUNTS.replace("a [RANGE 12", "a [RANGE {r}")
@@ -166,7 +168,7 @@ def test_nobody_goes_at_the_pace_of_one_that_has_nothing_in_common(tmp_path: Pat
     life.push(*BATCHES[:2])
     life.push(*BATCHES[2:])
     assert followers(life) == {"slow"}
-    assert life.engine.queries["slow"].member.pace == Pace(SlideGrid(4))
+    assert life.engine.queries["slow"].member.common_slide == CommonSlide(SlideGrid(4))
     life.end()
     assert_answers(life, texts)
 
@@ -202,8 +204,8 @@ def test_an_archive_of_the_slow_one_holds_what_it_would_by_itself(tmp_path: Path
             w.sql("CREATE ARCHIVE kept ON by8 KEY k KEEP 20")
             for batch in ROWS:
                 w.push(*batch)
-                team = w.engine.queries["by8"].bundle.team
-                assert bool(team and team.reports) == (len(slides) > 1)
+                query_group = w.engine.queries["by8"].bundle.query_group
+                assert bool(query_group and query_group.reports) == (len(slides) > 1)
                 yield values_of(w.archives["kept"].scan())
 
     found = [*archived("one", 8, 2)]
@@ -212,7 +214,8 @@ def test_an_archive_of_the_slow_one_holds_what_it_would_by_itself(tmp_path: Path
 
 
 def test_an_archive_that_comes_after_the_first_rows_is_refused(tmp_path: Path) -> None:
-    """The slow query has nothing of its own, but what it would archive is already on its way in the team."""
+    """The slow query has nothing of its own, but what it would archive is already on its way in the query
+    group."""
     with Archiving(tmp_path / "state") as w:
         w.sql(f"{STREAM}; {STREAM.replace('STREAM s', 'STREAM u')}")
         for slide in (2, 8):

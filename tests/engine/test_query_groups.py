@@ -61,8 +61,8 @@ class Life:
         self.engine.epoch(seals=["a", "b"])
 
     def parts(self, name: str) -> set[str]:
-        team = self.engine.queries[name].bundle.team
-        return set() if team is None else {part for _, part in team.parts}
+        query_group = self.engine.queries[name].bundle.query_group
+        return set() if query_group is None else {part for _, part in query_group.parts}
 
     def kept(self) -> set[str]:
         """The names under which state is kept."""
@@ -106,7 +106,7 @@ def random_batches(random: Random, count: int) -> list[tuple[str, Rows]]:
 
 
 #: what queries have below, and what they may have above it
-TRUNKS = {
+JOINS = {
     "FROM a [RANGE 12 SLIDE 4], b [RANGE 12 SLIDE 4] WHERE a.k = b.k": "join",
     "FROM a [RANGE 8 SLIDE 4], b [RANGE 12 SLIDE 4] WHERE a.k = b.k AND a.v > 1": "join",
     "FROM a [RANGE 10], b [RANGE 6] WHERE a.k = b.k": "join",
@@ -150,17 +150,17 @@ WORDS = ("", "", "", "ISTREAM", "RSTREAM")
 
 
 def random_queries(random: Random) -> dict[str, str]:
-    below = random.sample(list(TRUNKS), 2)
+    below = random.sample(list(JOINS), 2)
     found = {}
     for number in range(random.randint(2, 8)):
-        trunk = random.choice(below)
-        first, last = random.choice(ABOVE[TRUNKS[trunk]])
+        subplan = random.choice(below)
+        first, last = random.choice(ABOVE[JOINS[subplan]])
         for length in ("{r}", "{q}"):
-            trunk = trunk.replace(length, str(random.choice((2, 6, 10, 14, 20))))
+            subplan = subplan.replace(length, str(random.choice((2, 6, 10, 14, 20))))
         word = random.choice(WORDS)
         if word and "DISTINCT a" not in first and "DISTINCT b" not in first:
             first = f"{first.replace('SELECT ', f'SELECT {word}(', 1)})"
-        found[f"q{number}"] = f"{first} {trunk} {last}".strip()
+        found[f"q{number}"] = f"{first} {subplan} {last}".strip()
     return found
 
 
@@ -271,7 +271,10 @@ def test_a_join_over_the_longest_windows_serves_shorter_ones(
     assert len(set.intersection(*alike)) == 1
     assert life.parts("last10") == set()
     assert len({id(each) for each in joins}) == 2
-    assert [life.engine.queries[name].bundle.team.sooner for name in ("last4", "last400")] == [(396,), ()]
+    assert [life.engine.queries[name].bundle.query_group.sooner for name in ("last4", "last400")] == [
+        (396,),
+        (),
+    ]
     life.end()
     assert_answers(life, queries)
 
@@ -294,7 +297,7 @@ def test_a_join_serves_windows_of_which_some_are_shorter_than_others(
     assert len(set.intersection(*(life.parts(name) for name in queries if name != "far"))) == 1
     assert life.parts("far") == set()
     assert len({id(each) for each in joins}) == 2
-    sooner = [life.engine.queries[name].bundle.team.sooner for name in queries]
+    sooner = [life.engine.queries[name].bundle.query_group.sooner for name in queries]
     assert sooner == [(), (4, 0), (0, 4), (4,), ()]
     life.end()
     assert_answers(life, queries)
@@ -389,7 +392,7 @@ def test_a_query_does_not_fail_for_rows_of_longer_windows(
     life.push(("a", [(2, 0, 0, 20)]))
     life.end()
     life.engine.deliver()
-    assert life.engine.queries["last4"].bundle.team.sooner == (() if condition else (8,))
+    assert life.engine.queries["last4"].bundle.query_group.sooner == (() if condition else (8,))
     assert [life.engine.queries[name].is_running for name in ("last12", "last4")] == [False, True]
     text = ratio.replace("RANGE 12", "RANGE 4")
     assert answers(life.heard["last4"]) == oracle(text, [*batches, ("a", [(2, 0, 0, 20)])])
@@ -508,7 +511,7 @@ def test_a_query_with_an_archive_has_ends_of_its_own(tmp_path: Path, monkeypatch
     life = Life(tmp_path / "two", {})
     for name, text in texts.items():
         life.add(name, text)
-    life.engine.epoch()  # they are a team before anything comes
+    life.engine.epoch()  # they are a query group before anything comes
     record = life.engine.queries["kept"]
     life.engine.queries["kept"] = record.carrying()
     for batch in BATCHES:
