@@ -16,7 +16,7 @@ from tests.engine.world import BATCHES, oracle
 
 from windrow.engine import epoch as draft
 from windrow.engine.sharing.shared_state import Common
-from windrow.kernels.shared import value_counts as sums
+from windrow.kernels.panes import subtract_on_evict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +67,7 @@ def valued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workloads, "CONDITIONS", workloads.CONDITIONS[:2])
     monkeypatch.setattr(workloads, "PERIODS", PERIODS)
     monkeypatch.setattr(workloads, "_value", plain)
-    monkeypatch.setattr(sums, "FEW", 3)
+    monkeypatch.setattr(subtract_on_evict, "FEW", 3)
 
 
 @pytest.mark.part(3)
