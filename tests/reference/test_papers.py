@@ -108,7 +108,7 @@ class TestExpiry:
         changes = run(query, a=[("new", 0), ("old", 3)], b=[("old", 3), ("new", 5)])
         assert changes == [plus(3, "old"), plus(5, "new"), minus(6, "new"), minus(9, "old")]
 
-    def test_a_result_of_a_difference_is_withdrawn(self) -> None:
+    def test_a_result_of_a_difference_is_retracted(self) -> None:
         """`c` outlives `m`, until it is seen on the right as well."""
         query = "SELECT k FROM p [LANDMARK] EXCEPT ALL SELECT k FROM s [LANDMARK]"
         changes = run(query, p=[("c", 0), ("m", 1)], s=[("m", 2), ("c", 4)])

@@ -152,7 +152,7 @@ def table_takes_input(join: TableJoin) -> None:
     if join.input.label.pattern is Pattern.STR:
         raise QueryError(
             f"table `{join.table.table.name}` cannot be joined above rows that expire unpredictably"
-            f" ({join.input.label.reason}): the table may have changed before they are withdrawn",
+            f" ({join.input.label.reason}): the table may have changed before they are retracted",
             code="table-over-str",
             hint="join the table first, before what makes them expire so",
         )
@@ -193,7 +193,7 @@ def window_fits_its_stream(window: Window) -> None:
 
 
 def inner_query_is_append_only(subquery: Subquery) -> None:
-    """A window takes rows, not withdrawals."""
+    """A window takes rows, not retractions."""
     if subquery.query.emits_deletions:
         raise QueryError(
             "this nested query would emit '-' rows, which cannot enter a window",
@@ -203,7 +203,7 @@ def inner_query_is_append_only(subquery: Subquery) -> None:
 
 
 def branches_only_add(branches: Sequence[Emit]) -> None:
-    """The streams of a union are added up: rows of one are not withdrawn for the others."""
+    """The streams of a union are added up: rows of one are not retracted for the others."""
     if any(branch.emits_deletions or branch.is_union for branch in branches):
         raise QueryError(
             "a branch of UNION ALL with '+' and '-' rows is a relation, not a stream to be added to others",

@@ -51,7 +51,7 @@ class Rank(Plan):
         return patterns.strict("a row that comes or goes moves the numbers of others")
 
     @property
-    def withdraws_results(self) -> bool:
+    def retracts_results(self) -> bool:
         return True
 
 
@@ -278,7 +278,7 @@ class TableJoin(Plan):
         return self.table.table.kind is TableKind.RELATION
 
     @property
-    def withdraws_results(self) -> bool:
+    def retracts_results(self) -> bool:
         return self.is_retroactive
 
     @property
@@ -308,7 +308,7 @@ class Except(Plan):
 
     @cached_property
     def label(self) -> Label:
-        return patterns.strict("a row of the right side withdraws one of the left")
+        return patterns.strict("a row of the right side retracts one of the left")
 
     @property
     def has_wattr(self) -> bool:
@@ -337,7 +337,7 @@ class Exists(Plan):
     @cached_property
     def label(self) -> Label:
         if self.negated:
-            return patterns.strict("a match on the right withdraws a row of the left")
+            return patterns.strict("a match on the right retracts a row of the left")
         return patterns.interfering([self.left.label, self.right.label], "a row lives from match to match")
 
     @property
@@ -366,7 +366,7 @@ class Limit(Plan):
         return patterns.strict("a row of higher rank pushes another out")
 
     @property
-    def withdraws_results(self) -> bool:
+    def retracts_results(self) -> bool:
         return True
 
 

@@ -122,7 +122,7 @@ class Plan(ABC):
         return self.has_wattr and any(child.reads_as_of_rows for child in self.children)
 
     @property
-    def withdraws_results(self) -> bool:
+    def retracts_results(self) -> bool:
         """Whether this node takes results back for reasons other than expiry."""
         return False
 
@@ -373,7 +373,7 @@ def _origins(plan: Plan) -> Iterator[Scan | Subquery]:
 
 
 def _internal_label(plan: Plan) -> Label:
-    if any(node.withdraws_results for node in _own_nodes(plan)):
+    if any(node.retracts_results for node in _own_nodes(plan)):
         return plan.label
     external = [part.label for part in _external_parts(plan)]
     if all(label.pattern is patterns.Pattern.MON for label in external):

@@ -75,7 +75,7 @@ class RunSnapshot:
 
     @property
     def late(self) -> int:
-        """Rows that came too late."""
+        """Late rows."""
         return sum(stream.late for stream in self.streams)
 
 

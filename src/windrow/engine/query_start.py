@@ -132,11 +132,10 @@ def _recorded(
 
 
 def check_stream(record: StreamRecord) -> None:
-    """Refuse a stream that never ends and never says how far it is: nothing could be answered."""
+    """Refuse a stream that never ends and has no watermark: nothing could be answered."""
     if record.is_live and isinstance(record.stream.progress.policy, NoPolicy):
         raise QueryError(
-            f"stream `{record.stream.name}` never ends and does not say how far it is: nothing could ever be"
-            " answered",
+            f"stream `{record.stream.name}` never ends and has no watermark: nothing could ever be answered",
             code="no-progress",
             hint="declare it ORDERED, with SLACK, or PUNCTUATED BY",
         )
@@ -152,7 +151,7 @@ def check_clock(name: str, plan: Emit, streams: Mapping[str, StreamRecord]) -> N
         if attribute not in (stream.wattr, *IMPLICIT, *dict(stream.also)) and streams[stream.name].is_live:
             raise QueryError(
                 f"query `{name}` could never be answered: it has a window on `{attribute}`, but stream"
-                f" `{stream.name}` never ends and says how far it is by `{stream.wattr}` only",
+                f" `{stream.name}` never ends and has a watermark by `{stream.wattr}` only",
                 code="no-progress",
                 hint=f"declare how it is ordered: CREATE STREAM {stream.name} (…) WATTR {stream.wattr} … ALSO"
                 f" {attribute} ORDERED; or window it on `{stream.wattr}`",

@@ -135,7 +135,7 @@ class KernelExecutor:
         return Counter(self._rows_at(grid.end(grid.last_ending(at))))
 
     def late(self, stream: str) -> list[Values]:
-        """The rows that came too late and were not kept."""
+        """The late rows that were not kept."""
         self._check(stream)
         return list(self._late)
 
@@ -332,7 +332,7 @@ class GeneralExecutor:
         return +found
 
     def late(self, stream: str) -> list[Values]:
-        """The rows that came too late and were not kept."""
+        """The late rows that were not kept."""
         self._intake(stream)
         return list(self._late[stream])
 

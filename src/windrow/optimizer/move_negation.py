@@ -18,7 +18,7 @@ True
 >>> str(pulled.left.label.pattern)
 'WK'
 
-NOT EXISTS below a join: rows are withdrawn early, and every operator above sees the negative rows.
+NOT EXISTS below a join: rows are retracted early, and every operator above sees the negative rows.
 
 The right plan of the thesis' Figure 3.5; `pull_up_negation` gives the left one. Which is cheaper depends
 on how many rows the negation drops, so both are alternatives (3.5.3). EXISTS moves in the same way.

@@ -308,7 +308,7 @@ class ReferenceExecutor:
             table.progress = INFINITY
 
     def late(self, stream: str) -> list[Values]:
-        """The rows that came too late and were not kept."""
+        """The late rows that were not kept."""
         return list(self._stream(stream).late)
 
     @property

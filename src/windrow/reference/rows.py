@@ -41,7 +41,7 @@ class AcceptedRow:
     row_num: int
     arrival_ts: int = 0
     clock: Instant = -INFINITY
-    #: the attributes of ALSO on which it came too late
+    #: the attributes of ALSO on which it is late
     late_on: tuple[str, ...] = ()
 
 

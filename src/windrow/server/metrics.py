@@ -124,7 +124,7 @@ class Metrics:
 
         timed = [one for one in streams if one["is_time"]]
         page.add("windrow_rows_total", "counter", "Rows that came, late ones included.", each("rows"))
-        page.add("windrow_late_rows_total", "counter", "Rows that came too late.", each("late"))
+        page.add("windrow_late_rows_total", "counter", "Late rows.", each("late"))
         page.add("windrow_shed_rows_total", "counter", "Rows dropped under overload.", each("shed"))
         page.add(
             "windrow_malformed_rows_total",

@@ -145,7 +145,7 @@ class Executor(Protocol):
         """The answer at an instant."""
 
     def late(self, stream: str) -> list[tuple[Any, ...]]:
-        """The rows that came too late."""
+        """The late rows."""
 
 
 class Harness:
@@ -216,7 +216,7 @@ class Harness:
         return self._executor.relation(instant(at, self.plan.leaves[0].domain))
 
     def late(self, stream: str) -> list[tuple[Any, ...]]:
-        """The rows that came too late and were not kept."""
+        """The late rows that were not kept."""
         return self._executor.late(stream)
 
 

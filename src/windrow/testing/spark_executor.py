@@ -184,7 +184,7 @@ class SparkExecutor:
         return Counter(self._answered.get(end, []))
 
     def late(self, stream: str) -> list[Values]:
-        """The rows that came too late and were not kept."""
+        """The late rows that were not kept."""
         self._check(stream)
         return list(self._late.get(stream, []))
 

@@ -132,13 +132,13 @@ def distinct(below: Operator, choice: Choice, *, uniting: bool = False, tells: b
     found: Operator
     if choice.known(below) and choice.ends(below) and tells and not uniting:
         found = Presence(below)
-        choice.label(found, strict("a value is withdrawn when its last copy expires"))
+        choice.label(found, strict("a value is retracted when its last copy expires"))
     elif choice.known(below) and not uniting:
         found = DeltaStar(below)
         choice.label(found, interfering([choice.labels[id(below)]], "a value lasts as its youngest copy"))
     else:
         found = CountingDelta(below, choice.buckets, opened=uniting)
-        choice.label(found, strict("a value is withdrawn with its last copy"))
+        choice.label(found, strict("a value is retracted with its last copy"))
     return found
 
 

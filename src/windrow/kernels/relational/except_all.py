@@ -4,7 +4,7 @@ Card: difference of counts
     requirements  any signed pieces
     time          events of the step, sorted
     space         two counts per value, the copies' expiries that are known, and the results that were given
-                  one (`withdrawals`)
+                  one (`retractions`)
     source        Golab's thesis, 3.5.2 (negation by frequency counts)
 
 In the calendar form a result ends when the left row does that brought it. That is a guess, since matches may
@@ -23,7 +23,7 @@ import polars as pl
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.distinct import found_in
-from windrow.kernels.relational.exists import Withdrawals
+from windrow.kernels.relational.exists import Retractions
 from windrow.kernels.relational.expiry_layouts import Calendar, Chunks, Hashed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.options import Choice, Negation
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 COUNTS, ENDS, RESULTS = "counts", "ends", "results"
 SIDE, AT = "#side", "#at"
-#: shares of early results (`withdrawals`)
+#: shares of early results (`retractions`)
 TELL, TELL_NO_MORE = 0.01, 0.001
 #: rows of the left side, of the right side, and results that end as promised
 LEFT, RIGHT, PROMISED = 0, 1, 2
@@ -70,7 +70,7 @@ class Difference(Operator):
         self.promised: Columns = dict(self.values) | {N: pl.Int64(), VE: pl.Int64()}
         self.calendar = Calendar(choice.buckets)
         known = all(choice.known(part) for part in self.inputs) and not uniting
-        self.withdrawals = Withdrawals(known, choice.options.negation, Negation.NEGATIVE, TELL, TELL_NO_MORE)
+        self.retractions = Retractions(known, choice.options.negation, Negation.NEGATIVE, TELL, TELL_NO_MORE)
         if known and choice.options.negation is not Negation.NEGATIVE:
             choice.mixed.add(id(self))
 
@@ -96,14 +96,14 @@ class Difference(Operator):
         before = before.filter(found_in(before, events, list(self.values)))
         chunks[COUNTS] = Hashed().add(state.of(COUNTS), moved.select(list(self.counted)))
         turns, early, on_time, rows = self._swept(pl.concat([events, before]))
-        if self.withdrawals.form(state.meta) is Negation.CALENDAR or promised:
-            calendar = self.withdrawals.form(state.meta) is Negation.CALENDAR
+        if self.retractions.form(state.meta) is Negation.CALENDAR or promised:
+            calendar = self.retractions.form(state.meta) is Negation.CALENDAR
             found, chunks[RESULTS] = self._promises(
                 turns, rows, new if calendar else new.clear(), promised, stop
             )
         else:
             found = self._pieces(rows, turns.code, turns.at, turns.change, FOREVER)
-        return State(chunks, self.withdrawals.after(state.meta, early, on_time)), found
+        return State(chunks, self.retractions.after(state.meta, early, on_time)), found
 
     def _side(self, side: int, frame: pl.DataFrame) -> pl.DataFrame:
         first = self.names[0]

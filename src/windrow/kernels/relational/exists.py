@@ -13,7 +13,7 @@ Card: match
     requirements  any signed pieces, any predicate
     time          as the joins and δ it is made of
     space         L, the distinct keys of R, or D and R; the results of NOT EXISTS where each is told by a
-                  negative row (`withdrawals`)
+                  negative row (`retractions`)
     source        Golab's thesis, 3.5.2 (negation), by the linearity of signed pieces
 
 How the results of a negation leave: when they expire, or earlier because a match came.
@@ -70,7 +70,7 @@ MOST = 1 << 12
 
 
 @dataclass(frozen=True)
-class Withdrawals:
+class Retractions:
     """Which form is used, as far as it can be chosen: only if every row below carries its expiry."""
 
     possible: bool
@@ -83,7 +83,7 @@ class Withdrawals:
     def form(self, meta: Mapping[str, int]) -> Negation:
         """The form in this step.
 
-        >>> [Withdrawals(known).form({TOLD: 0}).value for known in (True, False)]
+        >>> [Retractions(known).form({TOLD: 0}).value for known in (True, False)]
         ['calendar', 'negative rows']
         """
         if not self.possible:
@@ -96,9 +96,9 @@ class Withdrawals:
 
         A result counts as on time until it leaves early, so that there may be fewer than before.
 
-        >>> Withdrawals(True).after({}, early=30, on_time=10)
+        >>> Retractions(True).after({}, early=30, on_time=10)
         {'early': 30, 'on_time': 10, 'told': 1}
-        >>> Withdrawals(True).after({"early": 30, "on_time": 10, "told": 1}, early=0, on_time=40)["told"]
+        >>> Retractions(True).after({"early": 30, "on_time": 10, "told": 1}, early=0, on_time=40)["told"]
         1
         """
         if not self.possible:
@@ -132,7 +132,7 @@ _WORDS = {
 ONE = "#one"
 #: of the last step: how many rows lost their place when a partner came, and how many never had one
 CUT, HIDDEN, BORN = "cut", "hidden", "#born"
-#: shares of early results (`withdrawals`)
+#: shares of early results (`retractions`)
 TELL, TELL_NO_MORE = 0.9, 0.7
 
 
@@ -277,7 +277,7 @@ class Matched(Operator):
         self.condition = condition
         expires = all(choice.known(side) for side in self.inputs) and not self.tells
         known = plan.negated and expires and not uniting
-        self.withdrawals = Withdrawals(known, choice.options.negation, Negation.CALENDAR, TELL, TELL_NO_MORE)
+        self.retractions = Retractions(known, choice.options.negation, Negation.CALENDAR, TELL, TELL_NO_MORE)
         self.told = NegativeRows(left, Hashed())
         if known and choice.options.negation is not Negation.NEGATIVE:
             choice.mixed.add(id(self))
@@ -293,7 +293,7 @@ class Matched(Operator):
         _, keys = self.theirs.advance(State(), [right], step)
         parts["present"], present = self.present.advance(part(state, "present"), [keys], step)
         parts["kept"], found = self.kept.advance(part(state, "kept"), [left, present], step)
-        if not self.withdrawals.possible:
+        if not self.retractions.possible:
             return composed(parts), found
         early = int(parts["kept"].meta[CUT])
         shown = int(left[N].sum()) - int(parts["kept"].meta[HIDDEN])
@@ -304,10 +304,10 @@ class Matched(Operator):
         self, state: State, found: pl.DataFrame, step: Step, early: int, on_time: int
     ) -> tuple[State, pl.DataFrame]:
         """Results in the form in which they leave; those that were told before are told to the end."""
-        tells = self.withdrawals.form(state.meta) is Negation.NEGATIVE
+        tells = self.retractions.form(state.meta) is Negation.NEGATIVE
         kept, told = self.told.advance(state, [found if tells else found.clear()], step)
         found = told if tells else signed.together([found, told], self.columns)
-        return State(kept.chunks, self.withdrawals.after(state.meta, early, on_time)), found
+        return State(kept.chunks, self.retractions.after(state.meta, early, on_time)), found
 
 
 class _Asked(Stateless):

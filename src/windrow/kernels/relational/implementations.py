@@ -281,7 +281,7 @@ class OperatorReading:
 
     @of.register
     def _(self, operator: Difference) -> Implementation:
-        return Implementation("difference of counts", operator.withdrawals.text)
+        return Implementation("difference of counts", operator.retractions.text)
 
     @of.register
     def _(self, operator: Matched) -> Implementation:
@@ -290,7 +290,7 @@ class OperatorReading:
         if operator.tells:
             return Implementation(what, f"results with {ENDS_TOLD}")
         if operator.negated:
-            return Implementation(what, operator.withdrawals.text)
+            return Implementation(what, operator.retractions.text)
         return Implementation(what, f"inputs in {' and '.join(map(layout_text, operator.kept.layouts))}")
 
     @of.register
@@ -324,7 +324,7 @@ class OperatorReading:
 
     @of.register
     def _(self, operator: TablePieces) -> Implementation:
-        return Implementation("rows of the table", "a change withdraws or adds results of rows before it")
+        return Implementation("rows of the table", "a change retracts or adds results of rows before it")
 
 
 # What is kept, from one step to the next.

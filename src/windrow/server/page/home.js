@@ -78,7 +78,7 @@ class StreamRow {
     };
     this.meters = {
       lag: meter("lag", "From the watermark to the newest row", (y) => span(Math.round(y), stream.is_time)),
-      late: meter("late", "Rows that came too late", (y) => `${count(y)} late rows`),
+      late: meter("late", "Late rows", (y) => `${count(y)} late rows`),
       shed: meter("shed", "Rows dropped under overload", (y) => `${count(y)} rows shed`),
     };
     for (const each of Object.values(this.meters)) each.root.firstChild.textContent = each.name;
