@@ -178,7 +178,11 @@ def test_the_page_asks_for_the_token_and_gets_a_cookie(server: Server) -> None:
         ("POST", "/api/statements"),
         ("POST", "/api/select"),
         ("DELETE", "/api/queries/x"),
+        ("POST", "/api/streams/s/rows"),
+        ("POST", "/api/shed"),
+        ("POST", "/login"),
         ("GET", "/api/events"),
+        ("GET", "/api/queries/sums/events"),
     ],
 )
 def test_pages_of_other_sites_neither_write_nor_follow(

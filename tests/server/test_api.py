@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
-from tests.server.world import SCRIPT, STREAM, SUMS, Server, serving
+from tests.server.world import SCRIPT, STREAM, SUMS, Server, events, serving
 
 from windrow.server.access import BusyError, Gate
 from windrow.server.service import ClientLimits
@@ -454,6 +455,24 @@ def test_a_server_without_a_script_takes_everything_over_http(tmp_path: Path) ->
             time.sleep(0.02)
         server.windrow.rows((1, 1.0, "a", 5), (1, 1.0, "a", 25))
         assert server.http.get("/api/queries/sums/results").json()["rows"]
+
+
+NAMES = ["a b", "a/b", "x/events", "/", "a?b", "a#b", "a%2Fb", "ä", "a\\b", "`", "'\"", "results"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_in_a_path_is_any_name(server: Server, name: str) -> None:
+    written = name.replace("`", "``")
+    text = f"CREATE QUERY `{written}` AS SELECT COUNT(*) AS n FROM s [RANGE 10 SLIDE 10]"
+    server.http.post("/api/statements", json={"sql": text}).raise_for_status()
+    place = f"/api/queries/{quote(name, safe='')}"
+    server.windrow.rows((1, 1.0, "a", 5), (1, 1.0, "a", 25))
+    assert server.http.get(place).json()["name"] == name
+    assert server.http.get(f"{place}/results").json()["query"] == name
+    with server.http.stream("GET", f"{place}/events?after=0") as response:
+        assert [each["data"]["query"] for each in events(response, 2)] == [name, name]
+    assert server.http.delete(place).status_code == 204
+    assert [each["name"] for each in server.http.get("/api/queries").json()] == ["sums"]
 
 
 def test_openapi_names_every_route(server: Server) -> None:

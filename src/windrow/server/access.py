@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from windrow.errors import QueryError, StateError
 from windrow.server.formats import as_json
@@ -97,6 +98,7 @@ _ASKING = frozenset({"/api/select", "/api/explain", "/api/complete", "/login", "
 #: what a browser needs to show that a token is needed
 _LOGIN_ASSETS = frozenset({"/page/page.css", "/page/login.css", "/favicon.svg"})
 _BODY_SECONDS = 60.0
+_SLASH = "\0"
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -247,6 +249,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = _headers_of(scope)
+        scope["path"] = path_of(scope["path"], scope.get("raw_path") or b"")
         try:
             self._check_host(headers)
             role = self._role(scope, headers)
@@ -343,6 +346,23 @@ class Guard:
         encoded = [(name.encode(), value.encode()) for name, value in (*given, *refusal.headers)]
         await guarded({"type": "http.response.start", "status": refusal.status, "headers": encoded})
         await guarded({"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""})
+
+
+def path_of(path: str, raw: bytes) -> str:
+    """The decoded path, in which a slash within a name is another character: no name holds a NUL.
+
+    >>> path_of("/api/queries/a/b/results", b"/api/queries/a%2Fb/results")
+    '/api/queries/a\\x00b/results'
+    """
+    if b"%2f" not in raw.lower():
+        return path
+    parts = raw.decode("latin-1").split("/")
+    return "/".join(unquote(part).replace("/", _SLASH) for part in parts)
+
+
+def name_of(part: str) -> str:
+    """A name that was part of such a path."""
+    return part.replace(_SLASH, "/")
 
 
 def needs_write(method: str, path: str) -> bool:

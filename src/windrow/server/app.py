@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from windrow.errors import StateError, WindrowError
 from windrow.language.binder.once import Once
 from windrow.redaction import redacted
 from windrow.server import formats
-from windrow.server.access import COOKIE, AccessTokens, BusyError, Gate, Guard, cookie_of
+from windrow.server.access import COOKIE, AccessTokens, BusyError, Gate, Guard, cookie_of, name_of
 from windrow.server.answers import ALL_PARTS, ReadPosition
 from windrow.server.events import EventStream, Feeds
 from windrow.server.metrics import CONTENT_TYPE, Clients, Metrics
@@ -50,6 +50,10 @@ _STATUS = {
     "answers-lost": 503,
     "spark-gone": 503,
 }
+
+
+#: a name in a path; a slash in it is written %2F
+Name = Annotated[str, AfterValidator(name_of)]
 
 
 class Statements(BaseModel):
@@ -385,12 +389,12 @@ def _add_queries(app: FastAPI, service: Service, feeds: Feeds) -> None:
         return (await asyncio.to_thread(service.watch.look))["queries"]  # type: ignore[no-any-return]
 
     @app.get("/api/queries/{name}", tags=["queries"])
-    async def query(name: str) -> dict[str, Any]:
+    async def query(name: Name) -> dict[str, Any]:
         """One query: progress, plan, state, cost, sharing, gaps."""
         return await asyncio.to_thread(service.details, name)
 
     @app.delete("/api/queries/{name}", tags=["queries"], status_code=204)
-    async def drop(name: str, request: Request) -> None:
+    async def drop(name: Name, request: Request) -> None:
         """Stop a query and forget its state and its answers."""
         await asyncio.to_thread(service.drop, name, _caller(request))
 
@@ -401,7 +405,7 @@ def _add_queries(app: FastAPI, service: Service, feeds: Feeds) -> None:
         responses={200: {"content": _FORMS}},
     )
     async def results(
-        name: str,
+        name: Name,
         after: Annotated[str, Query(max_length=40, description="a commit, or `next` of a page")] = "0",
         before: Annotated[str | None, Query(max_length=40, description="backwards from here; `end`")] = None,
         limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
@@ -432,7 +436,7 @@ def _add_queries(app: FastAPI, service: Service, feeds: Feeds) -> None:
 
     @app.get("/api/queries/{name}/events", tags=["queries"], response_class=Response)
     async def events(
-        name: str,
+        name: Name,
         after: Annotated[
             str | None, Query(max_length=40, description="a commit; without it, from now on")
         ] = None,
@@ -481,7 +485,7 @@ def _add_rows(app: FastAPI, service: Service) -> None:
 
     @app.get("/api/streams/{name}/recent", tags=["streams"])
     async def recent(
-        name: str,
+        name: Name,
         span: Annotated[int, Query(ge=1, le=10**15, description="in ticks: microseconds for times")],
         rows: Annotated[int, Query(ge=1, le=2000)] = 400,
         column: Annotated[str | None, Query(max_length=300)] = None,
@@ -491,7 +495,7 @@ def _add_rows(app: FastAPI, service: Service) -> None:
 
     @app.post("/api/streams/{name}/rows", tags=["streams"], response_model=Pushed, openapi_extra=_ROWS_BODY)
     async def push(
-        name: str,
+        name: Name,
         request: Request,
         content_type: Annotated[str | None, Header()] = None,
         idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
@@ -512,7 +516,7 @@ def _add_rows(app: FastAPI, service: Service) -> None:
         return Response(formats.as_json(found), media_type=formats.JSON)
 
     @app.post("/api/streams/{name}/rate", tags=["streams"])
-    async def quicken(name: str, body: Times, request: Request) -> dict[str, Any]:
+    async def quicken(name: Name, body: Times, request: Request) -> dict[str, Any]:
         """A bundled stream comes at its declared rate so many times: to see what an overload does."""
         return await asyncio.to_thread(service.quicken, name, body.times, _caller(request))
 
