@@ -1,7 +1,7 @@
 // Charts: lines with axes, units and hover by uPlot; small lines and bars drawn here.
 
 import uPlot from "./vendor/uplot.js";
-import { colour, count, h, hideTip, seconds, short, showTip, tipRow } from "./format.js";
+import { colour, count, h, hideTip, rows, seconds, short, showTip, tipRow } from "./format.js";
 
 const COLOURS = 8;
 
@@ -93,7 +93,7 @@ export class LineChart {
       tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), "UTC"),
       scales: { x: { time: this.isTime, range: (u, lo, hi) => (lo === hi ? [lo - 1, hi + 1] : [lo, hi]) }, y: { range: (u, lo, hi) => padded(lo, hi) } },
       axes: [
-        { ...axis, space: 56, values: this.isTime ? [[86400, "{YYYY}-{MM}-{DD}", null, null, null, null, null, null, 1], [3600, "{HH}:{mm}", null, null, null, null, null, null, 1], [60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] : null },
+        { ...axis, space: this.isTime ? 72 : 56, values: this.isTime ? [[86400, "{YYYY}-{MM}-{DD}", null, null, null, null, null, null, 1], [3600, "{HH}:{mm}", null, null, null, null, null, null, 1], [60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] : null },
         { ...axis, size: 46, space: this.tall ? 40 : 28, values: (u, splits) => evenly(splits) },
       ],
       focus: { alpha: lines.length > 1 ? 0.3 : 1 },
@@ -188,6 +188,12 @@ export class Spark {
 const PARTS = [["read", "read", "new rows into panes and state"], ["close", "close", "windows that are complete"], ["commit_seconds", "commit", "state and answers on disk"], ["deliver", "deliver", "answers to sinks"]];
 const GUTTER = 46;
 
+/** The next 1, 2, 4 or 6 of its size, whose half is a plain figure too. */
+function even(most) {
+  const size = 10 ** Math.floor(Math.log10(most));
+  return size * [1, 2, 4, 6, 10].find((each) => each * size >= most * 0.999);
+}
+
 /** Epochs as bars of their parts. */
 export class EpochBars {
   constructor() {
@@ -202,7 +208,7 @@ export class EpochBars {
     const shown = (this.shown = epochs.slice(-Math.floor((width - GUTTER) / wide)));
     const total = (each) => PARTS.reduce((sum, [key]) => sum + Math.max(0, each[key]), 0);
     const sorted = shown.map(total).sort((a, b) => a - b);
-    const top = Math.max((sorted[Math.floor(sorted.length * 0.97)] ?? 0) * 1.08, 0.01);
+    const top = even(Math.max(sorted[Math.floor(sorted.length * 0.97)] ?? 0, 0.01));
     const bars = [];
     for (const share of [0, 0.5, 1]) {
       const y = tall - (tall - 10) * share;
@@ -219,13 +225,13 @@ export class EpochBars {
     });
     this.svg.replaceChildren(...bars);
     const last = epochs.at(-1);
-    if (last) this.said.textContent = `last ${seconds(total(last))}, ${count(last.rows)} rows${last.shed ? `, ${count(last.shed)} shed` : ""}`;
+    if (last) this.said.textContent = `last ${seconds(total(last))}, ${rows(last.rows)}${last.shed ? `, ${count(last.shed)} shed` : ""}`;
   }
 
   #tell(event) {
     const { right } = this.svg.getBoundingClientRect();
     const each = this.shown[this.shown.length - 1 - Math.floor((right - event.clientX) / 6)];
     if (!each) { hideTip(); return; }
-    showTip(event, h("div", {}, h("b", {}, `commit ${count(each.commit)}`), h("span", { class: "dim" }, `${count(each.rows)} rows`)), PARTS.map(([key, name]) => tipRow(name, seconds(each[key]), `p-${name}`)));
+    showTip(event, h("div", {}, h("b", {}, `commit ${count(each.commit)}`), h("span", { class: "dim" }, rows(each.rows))), PARTS.map(([key, name]) => tipRow(name, seconds(each[key]), `p-${name}`)));
   }
 }

@@ -20,6 +20,10 @@ export function say(element, text) {
 
 export const count = (n) => Math.round(n).toLocaleString("en-US");
 
+/** So many rows, or per second: few are not rounded to none. */
+export const rows = (n) => `${count(n)} ${Math.round(n) === 1 ? "row" : "rows"}`;
+export const rate = (n) => `${n > 0 && n < 9.95 ? Math.max(0.1, n).toFixed(1) : short(Math.round(n))} rows/s`;
+
 export function short(n) {
   if (n === null || n === undefined || !Number.isFinite(n)) return "–";
   const size = Math.abs(n);

@@ -1,6 +1,6 @@
 // Home: streams, standing queries with live charts, what a window holds, and what epochs take.
 
-import { count, h, instant, place, rowsTable, say, seconds, short, span, tabs } from "./format.js";
+import { count, h, instant, place, rate, rowsTable, say, seconds, span, tabs } from "./format.js";
 import { api, on, path, store } from "./store.js";
 import { EpochBars, LineChart, Spark } from "./charts.js";
 import { lines, shape, stretches } from "./series.js";
@@ -71,7 +71,7 @@ class StreamRow {
   constructor(stream) {
     const part = (kind = null) => h("span", { class: kind });
     Object.assign(this, { rate: part("num"), mark: part("num") });
-    this.spark = new Spark(`Rows per second of ${stream.name}, the last minutes`, (y) => `${short(Math.round(y))} rows/s`);
+    this.spark = new Spark(`Rows per second of ${stream.name}, the last minutes`, rate);
     const meter = (name, what, say_) => {
       const spark = new Spark(`${what} of ${stream.name}, the last minutes`, say_, 16), figure = part("num");
       return { spark, figure, root: h("div", { class: "meter", title: what }, part("dim"), spark.svg, figure), name };
@@ -92,7 +92,7 @@ class StreamRow {
   update(stream) {
     const line = store.lines[stream.name] ?? [], times = line.map((each) => each.time);
     const more = (key) => line.map((each, n) => Math.max(0, each[key] - (line[n - 1] ?? each)[key]));
-    say(this.rate, `${short(Math.round(stream.rate))} rows/s`);
+    say(this.rate, rate(stream.rate));
     say(this.mark, stream.sealed ? "at its end" : instant(stream.watermark, stream.is_time));
     this.spark.update(line.map((each) => each.rate), times);
     const { lag, late, shed } = this.meters;
