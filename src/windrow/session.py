@@ -518,7 +518,7 @@ class Windrow:
     def archives(self) -> Named[ArchiveView]:
         """The declared archives, by name."""
         return Named(
-            "archive", {name: ArchiveView(self._engine, name) for name in self._engine.archives.kept}
+            "archive", {name: ArchiveView(self._engine.archives, name) for name in self._engine.archives.kept}
         )
 
     @property

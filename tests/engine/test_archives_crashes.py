@@ -70,7 +70,7 @@ class Kept(World):
         known.end()
         engine = self.open()
         engine.deliver()
-        found = {name: ArchiveView(engine, name) for name in engine.archives.kept}
+        found = {name: ArchiveView(engine.archives, name) for name in engine.archives.kept}
         expected = known.rows(KEEP)
         assert values_of(found["of_s"].scan(), "valid_to") == expected
         assert values_of(found["rebuilt"].scan(), "valid_to") == expected

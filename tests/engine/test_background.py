@@ -86,7 +86,7 @@ def close_windows(w: Driven, error: BaseException) -> None:
 
 
 def commit(w: Driven, error: BaseException) -> None:
-    w.engine._commit = raising(error)
+    w.engine.commit_draft = raising(error)
 
 
 def start_a_feed(w: Driven, error: BaseException) -> None:
@@ -127,13 +127,13 @@ def begun(folder: Path) -> Driven:
 def failed(folder: Path, step: Callable[[Driven, BaseException], None], error: BaseException) -> Driven:
     """An engine whose run in the background has failed at a step, and nobody has been told yet."""
     w = begun(folder)
-    before = w.engine.deliver, w.engine._commit
+    before = w.engine.deliver, w.engine.commit_draft
     step(w, error)
     w.start()
     assert w._thread is not None
     w._thread.join(PATIENCE)
     assert not w.is_running
-    w.engine.deliver, w.engine._commit = before  # it can be closed
+    w.engine.deliver, w.engine.commit_draft = before  # it can be closed
     return w
 
 

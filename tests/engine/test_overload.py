@@ -69,7 +69,7 @@ def test_an_epoch_tells_what_each_query_cost_and_gave(tmp_path: Path):
     w.query("some", "SELECT MEDIAN(v) AS m FROM s [RANGE 10 SLIDE 10]", max_gap=3)
     w.query("all", "SELECT k, v FROM s [RANGE 10 SLIDE 10]", max_gap=3)
     seen: list[Effort] = []
-    draft_class = type(w.engine._draft())
+    draft_class = type(w.engine.draft())
     plain = draft_class.effort
 
     def effort(self: Any, *seconds: float) -> Effort:

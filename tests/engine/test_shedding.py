@@ -396,7 +396,7 @@ def drive(
     """
     w.engine.limit = 1.0
     w.engine._since = lambda _: since
-    draft_class = type(w.engine._draft())
+    draft_class = type(w.engine.draft())
     plain = draft_class.effort
     try:
         for number, batch in enumerate(script):

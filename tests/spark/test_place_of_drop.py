@@ -37,7 +37,7 @@ CASES = [
 def arrived(w: Driven) -> Any:
     """A batch on its way in, of which some rows are needless."""
     engine = w.engine
-    batch = engine._arrived(engine._draft(), Arrival("s", None))
+    batch = engine._arrived(engine.draft(), Arrival("s", None))
     return replace(batch, shed=((10, 20),))
 
 

@@ -286,11 +286,11 @@ class Engine:
     def change(self, updates: Sequence[TableUpdate]) -> None:
         """Change tables. On return a commit holds it; queries see it when their clocks move on."""
         with self.lock, self._nothing_if_it_fails():
-            draft = self._draft()
+            draft = self.draft()
             for update in updates:
                 draft.change(update, self._place())
             if draft.moved or self._registered:
-                self._commit(draft)
+                self.commit_draft(draft)
 
     def add_query(self, query: StandingQuery, sink: Sink | None = None) -> QueryRecord:
         """A standing query, going on where the state directory has it."""
@@ -343,7 +343,7 @@ class Engine:
     @property
     def shares_elsewhere(self) -> set[str]:
         """The synopses of queries that nobody has declared yet."""
-        return self._draft().shares_elsewhere
+        return self.draft().shares_elsewhere
 
     def note_sharing(self) -> None:
         """Bring up to date what the plans of queries say of sharing. While an epoch runs, that of the last
@@ -463,7 +463,7 @@ class Engine:
         """Drop this share of the windows of all who agreed, whatever the load; None: as the load demands."""
         with self.lock, self._nothing_if_it_fails():
             self.shedding = replace(self.shedding, forced=p)
-            self._commit(self._draft())
+            self.commit_draft(self.draft())
 
     def check_promise(self, promise: WatermarkAdvance) -> None:
         """Promises about single groups need queries that were made for them."""
@@ -504,7 +504,7 @@ class Engine:
             now, began = self.now(), time.perf_counter()
             self.delivering.collect()
             self._arranging.arrange()
-            draft = self._draft()
+            draft = self.draft()
             draft.overlook(unwatched or {})
             draft.decisions["now"] = now
             self._ingest(draft, arrivals, now)
@@ -523,7 +523,7 @@ class Engine:
             self._effort = replace(effort, **self._outside(arrivals, began))
             if draft.moved or arrivals or self._registered or self.delivering.done:
                 self._arranging.note(draft.queries)
-                self._commit(draft)
+                self.commit_draft(draft)
             self._effort = None
         with self.lock:
             self.delivering.timed(lambda: self.deliver(only_due=True))
@@ -575,10 +575,11 @@ class Engine:
         with self.lock:
             self.delivering.collect()
             if self._registered or self.delivering.done:
-                self._commit(self._draft())
+                self.commit_draft(self.draft())
                 self.archives.rearrange()
 
-    def _draft(self) -> Draft:
+    def draft(self) -> Draft:
+        """The next commit, as far as it is known."""
         return Draft(
             self.last,
             dict(self.streams),
@@ -672,10 +673,15 @@ class Engine:
         askers = tuple(replace(asker, drops=drops(asker.query)) for asker in work.turn.askers)
         return replace(work, turn=replace(work.turn, askers=askers))
 
+    def rework(self, draft: Draft, work: list[QueryWork]) -> list[Closed]:
+        """Run the close job for some queries outside their turn."""
+        return self.jobs.close(draft.tasks(work, [], self._place()))
+
     def _place(self) -> WriteTarget:
         return WriteTarget(self._files, self.last.number + 1, self.log.owner.epoch, self.shards)
 
-    def _commit(self, draft: Draft) -> None:
+    def commit_draft(self, draft: Draft) -> None:
+        """Make a draft the last commit."""
         shedding = self.shedding.after(draft, self._effort, self.limit)
         self.observed = self.observed.after(draft.streams)
         draft.decisions |= (

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.engine.history import add_keys, add_up, is_long, write_changes
 from windrow.engine.load_monitor import Effort
@@ -46,15 +46,55 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.algebra.catalog import Stream
+    from windrow.engine.archives.manager import Archiving
     from windrow.engine.refresh_scheduler import Refreshes, RefreshGroup
+    from windrow.engine.statistics import ObservedStatistics
     from windrow.execution.delta_file import WriteTarget
     from windrow.kernels.shared.request import WindowRequest
+    from windrow.language.catalog import StandingQuery
+    from windrow.physical import PhysicalPlan
+    from windrow.state.store import Store
 
 #: a query that is not due takes in what is new when this many files wait for it
 MOST_WAITING = 32
 #: a shared state with more cells (intervals × groups) in a shard than these, for each of its queries, is
 #: given up
 MOST_CELLS = 1 << 18
+
+
+class Between(Protocol):
+    """An engine between two epochs, to whoever changes its queries then, by a commit in between."""
+
+    streams: dict[str, StreamRecord]
+    queries: dict[str, QueryRecord]
+    common: Common
+    observed: ObservedStatistics
+    shares: bool
+    archives: Archiving
+
+    @property
+    def last(self) -> Manifest:
+        """The last commit."""
+
+    @property
+    def store(self) -> Store:
+        """Where the state is."""
+
+    @property
+    def shares_elsewhere(self) -> set[str]:
+        """The synopses of queries that nobody has declared yet."""
+
+    def would_run(self, query: StandingQuery) -> PhysicalPlan:
+        """How a query would run if it were planned now."""
+
+    def draft(self) -> Draft:
+        """The next commit, as far as it is known."""
+
+    def rework(self, draft: Draft, work: list[QueryWork]) -> list[Closed]:
+        """Run the close job for some queries."""
+
+    def commit_draft(self, draft: Draft) -> None:
+        """Make a draft the last commit."""
 
 
 @dataclass

@@ -42,7 +42,7 @@ from windrow.windows.punctuation import NoPolicy
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.definition import Definition
     from windrow.algebra.catalog import Stream, Table
-    from windrow.engine.engine import Engine
+    from windrow.engine.epoch import Between
     from windrow.engine.records import QueryRecord
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
@@ -199,7 +199,7 @@ _log = getLogger("windrow.engine")
 class Replanning:
     """When the engine looks whether queries have the best plans, and which of them."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Between) -> None:
         self._engine = engine
         #: queries that are still to be looked at; those that come back with a start are
         self._waiting: deque[str] = deque()
@@ -230,7 +230,7 @@ def _shares(record: QueryRecord) -> bool:
     return bool(record.shares) or record.member is not None
 
 
-def change_if_worth(engine: Engine, record: QueryRecord) -> bool:
+def change_if_worth(engine: Between, record: QueryRecord) -> bool:
     """Give a query another plan, if that is much cheaper and its state can become that of it."""
     name = record.query.name
     engine.observed = engine.observed.looking_at(engine.store, engine.last, record)
@@ -250,7 +250,7 @@ def change_if_worth(engine: Engine, record: QueryRecord) -> bool:
     return True
 
 
-def replan(engine: Engine, name: str) -> bool:
+def replan(engine: Between, name: str) -> bool:
     """Give a query the plan that is the cheapest now; whether that is another one. Then a commit has it."""
     record = engine.queries[name]
     engine.observed = engine.observed.looking_at(engine.store, engine.last, record)
@@ -270,7 +270,7 @@ def replan(engine: Engine, name: str) -> bool:
     return True
 
 
-def _with_plan(engine: Engine, record: QueryRecord, physical: PhysicalPlan) -> QueryRecord:
+def _with_plan(engine: Between, record: QueryRecord, physical: PhysicalPlan) -> QueryRecord:
     """A query with another plan, which says since when it has it and why."""
     costs = [total_cost(plan.emit, physical.statistics) for plan in (physical, record.physical)]
     least, cost = (f"{each:.3g}" for each in costs)
@@ -311,12 +311,12 @@ def _why_not(before: QueryRecord, after: QueryRecord) -> str | None:
     return why_not_rebuilt(one.program, other.program)
 
 
-def _rebuild(engine: Engine, before: QueryRecord, after: QueryRecord) -> None:
+def _rebuild(engine: Between, before: QueryRecord, after: QueryRecord) -> None:
     """Make the states of a query those of its new plan, and commit it."""
-    draft, name = engine._draft(), before.query.name
+    draft, name = engine.draft(), before.query.name
     draft.queries[name] = after
     work = [replace(draft._work(after), deltas=(), replaced=before.bundle)]
-    reports = engine.jobs.close(draft.tasks(work, [], engine._place()))
+    reports = engine.rework(draft, work)
     faults = [fault for report in reports for fault in report.faults.values()]
     if faults:
         raise QueryError(
@@ -329,4 +329,4 @@ def _rebuild(engine: Engine, before: QueryRecord, after: QueryRecord) -> None:
     draft.queries[name] = replace(
         draft.queries[name], absorbed=before.absorbed, is_fresh=before.is_fresh, held=before.held
     )
-    engine._commit(draft)
+    engine.commit_draft(draft)

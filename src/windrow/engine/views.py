@@ -480,7 +480,8 @@ class Query:
         found = described(
             self._record.running, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
         )
-        runs = with_sharing(found.runs, self._engine, self._record)
+        leader, refreshes = self._engine.leader_of(self._record), self._engine.refreshes
+        runs = with_sharing(found.runs, self._record, leader, refreshes.period(self._record.id))
         return replace(found, runs=(*runs, *self._would_run()))
 
     def _would_run(self) -> list[str]:

@@ -20,11 +20,11 @@ so a script may go on declaring what it declared at first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 import pyarrow as pa
@@ -50,9 +50,10 @@ from windrow.state.store import RESTORE, Store
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain, Instant
 
 if TYPE_CHECKING:
-    from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord, StreamRecord
+    from windrow.engine.tables import TableRecord
     from windrow.language.catalog import StandingArchive
+    from windrow.state.log import CommitLog
 
 
 _EXPIRES = "valid_to"
@@ -183,10 +184,30 @@ class Seen:
     clocks: Mapping[str, int] = field(default_factory=dict)
 
 
+class ArchiveSources(Protocol):
+    """What archives are of: what is registered, and what the last commit has of it."""
+
+    log: CommitLog
+    streams: dict[str, StreamRecord]
+    tables: dict[str, TableRecord]
+    queries: dict[str, QueryRecord]
+
+    @property
+    def last(self) -> Manifest:
+        """The last commit."""
+
+    @property
+    def store(self) -> Store:
+        """Where the state is."""
+
+    def mark_delivered(self, entries: Sequence[OutboxEntry], section: str) -> None:
+        """The next commit need not name them for this section any more."""
+
+
 class Archiving:
     """The archives of one engine."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: ArchiveSources) -> None:
         self._engine = engine
         self.kept: dict[str, Kept] = {}
         self._dropped: set[str] = set()
@@ -460,6 +481,10 @@ class Archiving:
     def plan_of(self, kept: Kept) -> Emit:
         """The plan of the query that an archive is of."""
         return self._engine.queries[kept.spec.source].query.plan
+
+    def place(self, kept: Kept) -> str:
+        """Where the files of an archive are."""
+        return str(self._engine.store.nested(ARCHIVES, kept.folder))
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Reading]:

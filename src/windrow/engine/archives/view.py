@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 from windrow.algebra.values import instant
 from windrow.engine.declarations import checked
 from windrow.errors import QueryError
-from windrow.state.names import ARCHIVES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.engine.archives.manager import Kept
-    from windrow.engine.engine import Engine
+    from windrow.engine.archives.manager import Archiving, Kept
 
 
 class ArchiveView:
@@ -24,15 +22,15 @@ class ArchiveView:
     of the rows that are there now will not have expired by then.
     """
 
-    def __init__(self, engine: Engine, name: str) -> None:
-        self._engine, self.name = engine, name
+    def __init__(self, archives: Archiving, name: str) -> None:
+        self._archives, self.name = archives, name
 
     def __repr__(self) -> str:
         return f"<archive {self.name} of {self.source} by {self.key}>"
 
     @property
     def _kept(self) -> Kept:
-        found = self._engine.archives.kept.get(self.name)
+        found = self._archives.kept.get(self.name)
         if found is None:
             hint = "ask for it again by name: w.archives"
             raise QueryError(f"archive `{self.name}` was dropped", code="unknown-source", hint=hint)
@@ -76,7 +74,7 @@ class ArchiveView:
     @property
     def now(self) -> int:
         """The instant that questions are about if they do not say `at`."""
-        with self._engine.archives.reading(self._kept.spec.name) as reading:
+        with self._archives.reading(self._kept.spec.name) as reading:
             return reading.now
 
     @property
@@ -87,7 +85,7 @@ class ArchiveView:
     @property
     def folder(self) -> str:
         """Where its files are: a directory, or the URL of a prefix."""
-        return str(self._engine.store.nested(ARCHIVES, self._kept.folder))
+        return self._archives.place(self._kept)
 
     @property
     def files(self) -> list[str]:
@@ -108,19 +106,19 @@ class ArchiveView:
     @checked
     def probe(self, key: Any, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The valid rows with this key."""
-        with self._engine.archives.reading(self._kept.spec.name) as reading:
+        with self._archives.reading(self._kept.spec.name) as reading:
             return reading.find(key, at=_instant(at), columns=columns)
 
     @checked
     def range(self, low: Any, high: Any, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The valid rows with keys from `low` to `high`, both included; None is no bound."""
-        with self._engine.archives.reading(self._kept.spec.name) as reading:
+        with self._archives.reading(self._kept.spec.name) as reading:
             return reading.find_between(low, high, at=_instant(at), columns=columns)
 
     @checked
     def scan(self, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """All valid rows."""
-        with self._engine.archives.reading(self._kept.spec.name) as reading:
+        with self._archives.reading(self._kept.spec.name) as reading:
             return reading.scan(at=_instant(at), columns=columns)
 
 

@@ -32,7 +32,7 @@ from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
-    from windrow.engine.engine import Engine
+    from windrow.engine.epoch import Between
     from windrow.execution.bundle import Bundle
     from windrow.execution.relational import Host
     from windrow.physical import PhysicalPlan
@@ -44,7 +44,7 @@ _log = getLogger("windrow.engine")
 class Arranging:
     """What the queries of an engine share."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Between) -> None:
         self._engine = engine
         #: the queries that the last query groups were made of
         self._in_group: frozenset[tuple[str, bool]] = frozenset()
@@ -110,20 +110,20 @@ class Arranging:
 
     def _take_in(self, record: QueryRecord) -> None:
         """Rows that wait for a query under its own name are taken in, and nothing is answered."""
-        engine, draft = self._engine, self._engine._draft()
+        engine, draft = self._engine, self._engine.draft()
         name = record.query.name
         work = [replace(draft._work(record), lifetimes=engine.archives.wants_lifetimes(name))]
         if work[0].deltas:
-            draft.close(work, [], engine.jobs.close(draft.tasks(work, [], engine._place())))
-            engine._commit(draft)
+            draft.close(work, [], engine.rework(draft, work))
+            engine.commit_draft(draft)
 
     def _begin_over(self, late: QueryRecord, host: QueryRecord, was: Host) -> None:
         """Give both the join in common, and commit it. If that fails, each goes on by itself."""
-        engine, draft = self._engine, self._engine._draft()
+        engine, draft = self._engine, self._engine.draft()
         both = {record.query.name: record for record in (host, late)}
         draft.queries |= both
         work = [replace(draft._work(record), deltas=(), host=was) for record in both.values()]
-        reports = engine.jobs.close(draft.tasks(work, [], engine._place()))
+        reports = engine.rework(draft, work)
         if any(report.faults for report in reports):
             _log.warning("query %s keeps a state of its own: %s", late.query.name, reports)
             return
@@ -141,7 +141,7 @@ class Arranging:
             **known,
             complete_from=begin if abs(begin) < FOREVER // 2 else None,
         )
-        engine._commit(draft)
+        engine.commit_draft(draft)
 
     def _beginning(self) -> list[QueryRecord]:
         """The queries that have seen nothing yet."""

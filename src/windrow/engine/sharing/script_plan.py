@@ -32,7 +32,6 @@ from windrow.windows.domain import Domain
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
-    from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
@@ -66,12 +65,14 @@ def _beginning(query: StandingQuery, statistics: Statistics | None) -> QueryReco
         return None
 
 
-def with_sharing(runs: Sequence[str], engine: Engine, record: QueryRecord) -> list[str]:
-    """How a running query is computed: whose answers it reads, and how often it is refreshed, too."""
-    leader = engine.leader_of(record)
+def with_sharing(
+    runs: Sequence[str], record: QueryRecord, leader: QueryRecord | None, period: int | None
+) -> list[str]:
+    """How a running query is computed: whose answers it reads, and how often it is refreshed, too;
+    `period` is the scheduler's choice."""
     read = "" if leader is None else f"reads the answers of query `{leader.query.name}` at its own instants"
     shared = [f"share   {read}, by CS8"] if read else []
-    return [*runs, *shared, *_begins(record), *_refreshes(engine, record)]
+    return [*runs, *shared, *_begins(record), *_refreshes(record, period)]
 
 
 def _begins(record: QueryRecord) -> list[str]:
@@ -93,9 +94,9 @@ def _moment(record: QueryRecord, instant: int) -> str:
     return str(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant)).removesuffix("+00:00")
 
 
-def _refreshes(engine: Engine, record: QueryRecord) -> list[str]:
+def _refreshes(record: QueryRecord, period: int | None) -> list[str]:
     """How often a query is refreshed, if it is not answered for every window."""
-    asked, period = record.query.every, engine.refreshes.period(record.id)
+    asked = record.query.every
     if asked is None:
         return []
     domain = record.query.plan.leaves[0].domain
