@@ -1,7 +1,7 @@
-"""How many files a query comes through while it is registered, and how often it goes from one to another.
+"""How many files a registration and a micro-batch come through, and how often they go from one to another.
 
 A file is visited if one of its functions is called; each call into another file than that of the call before
-is a switch. The statement is registered on an engine without Spark.
+is a switch. The statement is registered, and the rows are taken in, on an engine without Spark.
 
     python -m tools.visited_files
     python -m tools.visited_files "CREATE QUERY q AS SELECT DISTINCT k FROM s [RANGE 20]"
@@ -19,6 +19,10 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 import windrow
+from windrow.engine.engine import Arrival
+from windrow.engine.output.outbox import published, rows_schema
+from windrow.execution.local import HereJobs
+from windrow.kernels.columnar.columns import frame_of
 from windrow.session import Windrow
 
 STREAM = "CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 3"
@@ -57,27 +61,34 @@ def watched() -> Iterator[Way]:
         sys.setprofile(None)
 
 
-def way_of(query: str) -> Way:
-    """The way of one statement, over a stream that is declared."""
+def ways_of(query: str) -> dict[str, Way]:
+    """The ways of one statement, over a stream that is declared, and of a micro-batch that ends a window."""
     context = SimpleNamespace(environment={}, defaultParallelism=2, master="local[2]")
     no_spark: Any = SimpleNamespace(sparkContext=context)
-    with TemporaryDirectory() as folder, Windrow(no_spark, Path(folder)) as engine:
-        engine.sql(STREAM)
-        with watched() as way:
-            engine.sql(query)
-    return way
+    with TemporaryDirectory() as folder, Windrow(no_spark, Path(folder)) as session:
+        session.sql(STREAM)
+        with watched() as registration:
+            session.sql(query)
+        engine = session._engine
+        engine.jobs = HereJobs()
+        schema = engine.streams["s"].stream.schema
+        for times in (range(8, 12), range(28, 32)):
+            rows = frame_of(schema, [(time % 3, time, time) for time in times]).to_arrow()
+            with watched() as batch:
+                engine.epoch([Arrival("s", published(rows, rows_schema(schema)))])
+    return {"a registration": registration, "a micro-batch": batch}
 
 
 def main() -> None:
     """Print the figures, and by packages where the calls were."""
-    way = way_of(sys.argv[1] if len(sys.argv) > 1 else QUERY)
-    print(f"{len(way.files)} files, {way.calls:,} calls, {way.switches:,} switches between files")
-    rooms: dict[str, list[int]] = {}
-    for file, calls in way.files.items():
-        room = Path(file).relative_to(_PACKAGE).parts[0].removesuffix(".py")
-        rooms.setdefault(room, []).append(calls)
-    for room, found in sorted(rooms.items(), key=lambda each: -sum(each[1])):
-        print(f"{room:<12} {len(found):>3} files {sum(found):>7,} calls")
+    for what, way in ways_of(sys.argv[1] if len(sys.argv) > 1 else QUERY).items():
+        print(f"{what}: {len(way.files)} files, {way.calls:,} calls, {way.switches:,} switches between files")
+        rooms: dict[str, list[int]] = {}
+        for file, calls in way.files.items():
+            room = Path(file).relative_to(_PACKAGE).parts[0].removesuffix(".py")
+            rooms.setdefault(room, []).append(calls)
+        for room, found in sorted(rooms.items(), key=lambda each: -sum(each[1])):
+            print(f"  {room:<12} {len(found):>3} files {sum(found):>7,} calls")
 
 
 if __name__ == "__main__":
