@@ -26,7 +26,8 @@ from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_script
 from windrow.physical import plan_query
 from windrow.physical.units import GeneralUnit
-from windrow.sharing.planner import SharingPlan, share
+from windrow.sharing.groups import SharingPlan
+from windrow.sharing.planner import share
 from windrow.spark.sources import infer_columns
 from windrow.windows.domain import Domain
 
