@@ -108,6 +108,7 @@ class Collected:
 def property_tests(paths: list[str]) -> dict[str, Searched]:
     """The tests that a search looks at."""
     os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))  # as `python -m pytest` has it
     os.environ.update(WINDROW_EFFORT="search", WINDROW_EXAMPLES="1", WINDROW_DEEP_EXAMPLES="1")
     found = Collected()
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
