@@ -53,18 +53,19 @@ def refuse_literals(url: str, span: Span | None = None) -> None:
         )
     for part in options.split("&"):
         name, _, value = part.partition("=")
-        _refuse_literal(unquote(name), unquote(value), span)
+        _refuse_literal(unquote(name), unquote(value), place.partition(":")[0], span)
 
 
-def _refuse_literal(name: str, value: str, span: Span | None) -> None:
+def _refuse_literal(name: str, value: str, scheme: str, span: Span | None) -> None:
     if is_reference(value):
         return
     if is_secret(name) or has_password(value):
+        prefix = "kafka." if scheme == "kafka" and not name.lower().startswith("kafka.") else ""
         raise QueryError(
             f"`{name}` is a secret, and what is declared is written down",
             code="literal-secret",
             span=span,
-            hint=f"write {name}=${{env:NAME}} for {_WHERE}",
+            hint=f"write {prefix}{name}=${{env:NAME}} for {_WHERE}",
         )
     if REFERENCE.search(value):
         raise QueryError(

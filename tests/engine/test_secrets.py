@@ -11,14 +11,18 @@ import inspect
 import json
 import logging
 import traceback
+from collections import Counter
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import Producer
 from tests.cli.support import run
 from tests.engine.driven import STREAM, Driven
-from tests.engine.world import BATCHES, COLUMNS, SUMS, table_of
+from tests.engine.world import BATCHES, COLUMNS, SUMS, oracle, table_of
+from tests.sinks.test_kafka import messages
+from tests.support.patience import PATIENCE
 
 from windrow.credentials import refuse_literals, resolve
 from windrow.engine.explain import explain_plan
@@ -303,6 +307,27 @@ def test_what_a_reference_leads_to_reaches_the_library_and_nobody_else(
         assert REFERRED not in text
 
 
+def test_answers_reach_a_broker_by_a_sink_with_references(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker in this process, which asks for no password: that it is looked up is enough."""
+    cluster = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 2})
+    (found,) = cluster.list_topics(timeout=PATIENCE).brokers.values()
+    server = f"{found.host}:{found.port}"
+    monkeypatch.setenv("CANARY", REFERRED)
+    url = f"kafka://{server}/sums?kafka.sasl.password=${{env:CANARY}}&kafka.client.id=${{env:CANARY}}"
+    with Driven(tmp_path / "state") as w:
+        w.sql(f"{STREAM}; CREATE QUERY q AS {SUMS} INTO '{url}'")
+        for batch in BATCHES:
+            w.push(*batch)
+        w.end()
+        shown = _shown(w, tmp_path / "state")
+    wanted = Counter(row[1:] for row in oracle(SUMS).elements())
+    rows = [json.loads(message.value()) for message in messages(server, "sums", wanted.total())]
+    assert Counter(tuple(row.values())[1:] for row in rows) == wanted
+    assert REFERRED not in shown
+
+
 def test_the_library_itself_tells_nobody(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -455,6 +480,24 @@ def test_a_reference_is_a_whole_value() -> None:
     with pytest.raises(QueryError, match="only in part a reference") as caught:
         check_sink("kafka://h:1/t?kafka.client.id=a-${env:HOST}")
     assert caught.value.code == "bad-reference"
+
+
+def test_a_setting_of_kafka_without_its_prefix_is_told_whole() -> None:
+    """Each error leads to the next step, and the last spelling works."""
+    told = []
+    for spelling in ("sasl.password=hunter2", "sasl.password=${env:P}", "kafka.sasl.password=${env:P}"):
+        for check in (check_sink, check_url):
+            try:
+                check(f"kafka://h:1/t?{spelling}")
+            except QueryError as error:
+                told.append((error.code, str(error.hint).partition("=")[0]))
+    whole = "write kafka.sasl.password"
+    assert told == [
+        ("literal-secret", whole),
+        ("literal-secret", whole),
+        ("unknown-sink-option", whole),
+        ("unknown-option", whole),
+    ]
 
 
 def test_what_is_no_secret_stays_readable() -> None:

@@ -197,7 +197,9 @@ class SinkUrl:
                 raise QueryError(
                     f"`{self.scheme}:` has no option `{name}`",
                     code="unknown-sink-option",
-                    hint=nearest(name, known) or f"`{self.scheme}:` takes no options",
+                    hint=f"write {prefix}{name}=…, as all settings of the client"
+                    if prefix and "." in name
+                    else nearest(name, known) or f"`{self.scheme}:` takes no options",
                 )
 
     def choice(self, option: str, known: Collection[str], default: str) -> str:

@@ -110,7 +110,11 @@ def read_options(given: Mapping[str, str], known: Mapping[str, Reader], where: s
     for name, text in given.items():
         if name not in known:
             raise QueryError(
-                f"`{where}` has no option `{name}`", code="unknown-option", hint=nearest(name, known)
+                f"`{where}` has no option `{name}`",
+                code="unknown-option",
+                hint=f"write {_PREFIX}{name}=…, as all settings of the client"
+                if where == "kafka:" and "." in name
+                else nearest(name, known),
             )
         try:
             values[name] = known[name](text)
