@@ -325,7 +325,7 @@ class GeneralExecutor:
         if self._error is not None:
             raise self._error
         found: Counter[Values] = Counter()
-        for frame in self._pieces_until(at):
+        for frame in filter(len, self._pieces_until(at)):
             inside = frame.filter((pl.col(VS) <= at) & (pl.col(VE) > at))
             for row, n in zip(rows_of(inside, self.emit.schema), inside[N].to_list(), strict=True):
                 found[row] += n

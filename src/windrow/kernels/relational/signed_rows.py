@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,6 +59,12 @@ def columns_of(schema: Schema, extra: Columns = SIGNED) -> dict[str, pl.DataType
 
 def blank(columns: Columns) -> pl.DataFrame:
     """No rows."""
+    return _blank(tuple(columns.items())).clone()
+
+
+@lru_cache(maxsize=4096)
+def _blank(columns: tuple[tuple[str, pl.DataType], ...]) -> pl.DataFrame:
+    """Most steps of most operators have nothing to say, and a frame takes long to make."""
     return pl.DataFrame(schema=dict(columns))
 
 
@@ -82,6 +89,8 @@ def consolidated(frame: pl.DataFrame) -> pl.DataFrame:
     >>> consolidated(rows).rows()
     [(2, 9, 1)]
     """
+    if not frame.height:
+        return frame
     if frame.height < 2:
         return frame.filter(pl.col(N) != 0)
     by = [name for name in frame.columns if name != N]
