@@ -262,6 +262,7 @@ class ReferenceExecutor:
         #: how far the clock had come before the input ended
         self.reached: Instant = -INFINITY
         self.now = 0
+        self._evaluated: QueryEvaluation | None = None
 
     def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
         """One micro-batch of arrivals."""
@@ -358,7 +359,11 @@ class ReferenceExecutor:
         )
 
     def _evaluation(self, clock: Instant) -> QueryEvaluation:
-        return QueryEvaluation(self.emit, self._world(), clock, self.reached)
+        """What was asked last is often asked again: the relation at one instant after the other."""
+        asked, last = (self._world(), clock, self.reached), self._evaluated
+        if last is None or asked != (last.world, last.clock, last.reached):
+            self._evaluated = last = QueryEvaluation(self.emit, *asked)
+        return last
 
     def _group_place(self, intake: StreamIntake) -> int | None:
         """Where in the answer the column is by whose values it becomes final, if it does so by group."""
