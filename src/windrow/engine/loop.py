@@ -157,7 +157,7 @@ class Loop:
     def _check(self, name: str) -> None:
         """The source is the one that was read before."""
         source, record = self.sources[name], self.engine.streams[name]
-        if record.read.fingerprint not in ("", source.fingerprint):
+        if not source.continues(record.read.fingerprint):
             raise StateError(
                 f"stream `{name}` comes from another source than before: {source.fingerprint}",
                 code="source-changed",

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
@@ -19,7 +19,7 @@ from windrow.errors import SourceError
 from windrow.language.compile import declare_table
 from windrow.spark.failures import translated
 from windrow.spark.sources import open_url
-from windrow.spark.sources.kafka_source import ReadMessages, Topic, check_still_there, limited
+from windrow.spark.sources.kafka_source import KafkaSource, ReadMessages, Topic, check_still_there, limited
 from windrow.spark.sources.ranges import told_to_driver
 from windrow.spark.sources.source import Begun
 from windrow.spark.sources.table_source import open_table
@@ -42,12 +42,6 @@ def broker() -> tuple[str, Producer]:
     producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused:1"}, logger=quiet)
     (metadata,) = producer.list_topics(timeout=PATIENCE).brokers.values()
     return f"{metadata.host}:{metadata.port}", producer
-
-
-@pytest.fixture(autouse=True)
-def no_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker in this process does not know the ids of topics, and lets who asks wait."""
-    monkeypatch.setattr(Topic, "id", lambda _: None)
 
 
 @pytest.fixture
@@ -90,6 +84,36 @@ def test_rows_that_are_not_there_are_an_error(server: str, send: Send) -> None:
             SourceError, match=r"rows 1 to 4 of partition 0 .* do not come: no more messages come"
         ):
             list(topic.messages(0, 0, 5))
+
+
+def test_brokers_without_a_controller_are_not_asked_for_ids(
+    server: str, send: Send, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would let who asks wait for as long as he does."""
+    monkeypatch.setattr("confluent_kafka.admin.AdminClient", lambda *_, **__: pytest.fail("it was asked"))
+    send("unnamed", "a")
+    with Topic(KafkaUrl(server, "unnamed")) as topic:
+        topic.describe()
+        assert topic.id() is None
+
+
+def test_a_topic_whose_id_is_not_always_told_is_the_same(
+    declare: Declare, server: str, send: Send, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send("named", "a")
+    spark: Any = None
+
+    def opened(told: str | None, **options: Any) -> KafkaSource:
+        monkeypatch.setattr(Topic, "id", lambda _: told)
+        return KafkaSource(spark, declare(COLUMNS), KafkaUrl(server, "named", **options))
+
+    unknown, known = opened(None).fingerprint, opened("abc").fingerprint
+    assert opened("abc").continues(unknown)
+    assert not opened("xyz").continues(known)
+    assert not opened(None, format="csv").continues(known)
+    slow = opened(None)
+    assert slow.continues(known)
+    assert slow.fingerprint == known
 
 
 def test_a_missing_topic(server: str) -> None:

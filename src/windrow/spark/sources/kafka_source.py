@@ -127,10 +127,20 @@ class KafkaSource(Source):
         self._first: dict[int, int] | None = None
         with Topic(wanted) as topic:
             cluster, _ = topic.describe()
-            self.fingerprint = _fingerprint(wanted, cluster, topic.id())
+            self._id = topic.id()
+        self._parts_of_name = _fingerprint(wanted, cluster)
+        self.fingerprint = (f" id={self._id}" if self._id else "").join(self._parts_of_name)
 
     def describe(self) -> str:
         return self._wanted.place
+
+    def continues(self, before: str) -> bool:
+        """A broker that does not tell the topic's id, now or before, tells nothing against it either; an id
+        that was told once stays."""
+        head, tail = self._parts_of_name
+        if self._id is None and before.startswith(f"{head} id=") and before.endswith(tail):
+            self.fingerprint = before
+        return before in ("", head + tail, self.fingerprint)
 
     def begin(self, begun: Begun) -> None:
         self._first = None
@@ -207,12 +217,11 @@ def _position(offsets: dict[int, int]) -> Position:
     return {_PARTITIONS: {str(number): offset for number, offset in offsets.items()}}
 
 
-def _fingerprint(wanted: KafkaUrl, cluster: str | None, topic: str | None) -> str:
-    """A cluster stays the same under other addresses of its brokers, and knows its own name; a topic that is
-    deleted and made anew is another."""
+def _fingerprint(wanted: KafkaUrl, cluster: str | None) -> tuple[str, str]:
+    """A cluster stays the same under other addresses of its brokers, and knows its own name. A topic that is
+    deleted and made anew is another: between the two parts its id has its place."""
     csv = f" delimiter={wanted.delimiter!r}" if wanted.format == "csv" else ""
-    known = f" id={topic}" if topic else ""
-    return f"kafka:{cluster or wanted.servers}/{wanted.topic}{known} {wanted.format}{csv}"
+    return f"kafka:{cluster or wanted.servers}/{wanted.topic}", f" {wanted.format}{csv}"
 
 
 def _as_batch(partition: int, messages: list[tuple[int, bytes | None]]) -> pa.RecordBatch:
@@ -257,6 +266,7 @@ class Topic:
     def __init__(self, url: KafkaUrl) -> None:
         self._url = url
         self._kafka = _confluent()
+        self._has_controller = True
         settings: dict[str, Any] = {
             "group.id": "windrow",  # asked for by the client; offsets are never committed to it
             **url.client,
@@ -302,6 +312,7 @@ class Topic:
         """The cluster's own name, and the numbers of the topic's partitions."""
         with self._clear_errors():
             metadata = self._consumer.list_topics(self._url.topic, timeout=self._url.timeout_seconds)
+        self._has_controller = metadata.controller_id in metadata.brokers
         found = metadata.topics[self._url.topic]
         if found.error is not None or not found.partitions:
             reason = (
@@ -371,7 +382,9 @@ class Topic:
 
     def id(self) -> str | None:
         """The topic's own id, which a topic of the same name that is made later does not have; None where
-        brokers are too old to tell."""
+        brokers do not tell it: those that have no controller are not asked, who answers for it."""
+        if not self._has_controller:
+            return None
         try:
             from confluent_kafka.admin import AdminClient
 
@@ -379,7 +392,9 @@ class Topic:
             admin = AdminClient(settings, logger=ScrubbedLog(self._url.scrubbed))
             wanted = self._kafka.TopicCollection([self._url.topic])
             (told,) = admin.describe_topics(wanted, request_timeout=self._url.timeout_seconds).values()
-            return str(told.result(self._url.timeout_seconds).topic_id)
+            found = told.result(self._url.timeout_seconds).topic_id
+            is_known = found.get_most_significant_bits() or found.get_least_significant_bits()
+            return str(found) if is_known else None
         except Exception:  # noqa: BLE001  whatever the reason, the topic can be read without
             return None
 

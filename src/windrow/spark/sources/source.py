@@ -55,6 +55,10 @@ class Source:
         """What it is, for people."""
         return self.fingerprint
 
+    def continues(self, before: str) -> bool:
+        """Whether it is the source with this fingerprint, of which the state tells; "" if there was none."""
+        return before in ("", self.fingerprint)
+
     def begin(self, begun: Begun) -> None:
         """A run begins: where the last commit is, and whom to tell that there is something new."""
 
