@@ -7,6 +7,7 @@ or all it tells, before and after its last rows, is what a life with undamaged f
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import re
@@ -35,6 +36,7 @@ from windrow.state.store import LocalStore
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+LOG = logging.getLogger(__name__)
 FIRST = 4
 SCRIPT = f"""
 CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 3 KEEP 1000;
@@ -234,6 +236,7 @@ def test_five_hundred_bytes_changed_one_by_one_are_told_or_harmless(left: Left) 
         ended = left.goes_on(file, "flip", chance.random())
         assert not ended.startswith("wrong"), (file, ended)
         endings[ended] += 1
+    LOG.info("%s flips: %s", endings.total(), dict(endings))
     assert endings["refused: damaged"] > FLIPS // 4, endings
 
 

@@ -1,4 +1,5 @@
-"""SIGKILL at random moments, by seed: what was pushed or read is in the sink once, when a life ends in order.
+"""SIGKILL at random moments, by seed, and at every crash point: what was pushed or read is in the sink once,
+when a life ends in order.
 
 The engine runs without Spark in a process that is forked before anything of Arrow or polars
 has begun threads; so a life costs no start, and many of them can be ended.
@@ -7,11 +8,14 @@ has begun threads; so a life costs no start, and many of them can be ended.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import signal
 import sys
 from collections import Counter
+from collections.abc import Callable
+from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
@@ -26,12 +30,18 @@ from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, oracle, rows_of,
 from tests.support.patience import PATIENCE
 
 from windrow.algebra.catalog import Stream
+from windrow.engine import engine as core
+from windrow.engine import epoch as draft
+from windrow.execution import close as closing
 from windrow.session import Windrow
 from windrow.spark.sources import Source, files_source
 from windrow.spark.sources.kafka_source import KafkaSource, ReadMessages
 from windrow.spark.sources.source import Offsets, Position
 from windrow.spark.sources.urls import FilesUrl, KafkaUrl
+from windrow.state import shard
+from windrow.state.crash import POINTS, VARIABLE
 
+LOG = logging.getLogger(__name__)
 #: seconds after which a life is ended, at most; what a life needs is about half of it
 LONGEST = 0.6
 PUSHED = f"CREATE STREAM s ({COLUMNS}) {OPTIONS} FROM 'push:'"
@@ -71,8 +81,17 @@ def source_of(kind: str, stream: Stream, folder: Path) -> Source:
     return Script(*BATCHES)
 
 
-def live(kind: str, folder: str) -> None:
+def hurry() -> None:
+    """Sweeps and compactions happen all the time."""
+    core.SWEEP_EVERY, core.PATIENCE, core.KEEP, draft.MOST_WAITING = 2, 0, 2, 3
+    change = shard.change_shard  # its limit is a default value, bound when it was defined
+    closing.change_shard = lambda before, name, files: change(before, name, files, 1)
+
+
+def live(kind: str, folder: str, crash_at: str = "") -> None:
     """A life that takes everything, and ends in order if nobody ends it."""
+    hurry()
+    os.environ[VARIABLE] = crash_at
     w = Driven(Path(folder) / "state")
     w.sql(PUSHED if kind == "push" else STREAM)
     w.query("q", SUMS, sink=f"files://{folder}/out")
@@ -118,31 +137,55 @@ def prepare(kind: str, folder: Path, cluster: Producer) -> None:
         (folder / "server").write_text(f"{metadata.host}:{metadata.port}")
 
 
-def kill_lives(kind: str, folder: Path, seed: int, kills: int, cluster: Producer) -> int:
-    """End lives one after the other at random moments; the last is let be. How many were really ended."""
-    chance, fork, ended = random.Random(seed), get_context("forkserver"), 0
+FORK = get_context("forkserver")
+
+
+def begun(target: Callable[..., None], *arguments: Any) -> Any:
+    """A process of its own that does something."""
+    FORK.set_forkserver_preload(["tests.engine.test_killed_anywhere", "windrow.session"])
+    child = FORK.Process(target=target, args=arguments, daemon=True)
+    child.start()
+    return child
+
+
+def ended(target: Callable[..., None], *arguments: Any) -> int | None:
+    """How a process ends that nobody disturbs."""
+    child = begun(target, *arguments)
+    child.join()
+    return cast("int | None", child.exitcode)
+
+
+def check(kind: str, folder: Path, told: str) -> None:
+    """A last life, after which the sink has what the oracle says."""
+    # one that had come to its end refuses more rows of a sealed stream
+    assert ended(live, kind, str(folder)) in (0, 1)
+    assert ended(judge, str(folder)) == 0, f"{kind}, {told}: the sink has other rows than the oracle"
+
+
+def kill_lives(kind: str, folder: Path, seed: int, kills: int, cluster: Producer) -> tuple[int, int]:
+    """End lives one after the other at random moments; the last is let be. How many were really ended, and
+    how many of them after a commit of their own."""
+    chance, killed, midst, commits = random.Random(seed), 0, 0, 0
     longest = LONGEST + (TO_FIND_BROKERS if kind == "kafka" else 0)
     prepare(kind, folder, cluster)
-    fork.set_forkserver_preload(["tests.engine.test_killed_anywhere", "windrow.session"])
     for _ in range(kills):
-        child = fork.Process(target=live, args=(kind, str(folder)), daemon=True)
-        child.start()
+        child = begun(live, kind, str(folder))
         child.join(chance.uniform(0.02, longest))
         if child.is_alive():
             os.kill(int(child.pid or 0), signal.SIGKILL)
-            ended += 1
+            killed += 1
+            commits, before = commits_of(folder), commits
+            midst += commits > before
         child.join()
         if child.exitcode == 0:
             break
-    last = fork.Process(target=live, args=(kind, str(folder)), daemon=True)
-    last.start()
-    last.join()
-    assert last.exitcode in (0, 1)  # one that had come to its end refuses more rows of a sealed stream
-    verdict = fork.Process(target=judge, args=(str(folder),), daemon=True)
-    verdict.start()
-    verdict.join()
-    assert verdict.exitcode == 0, f"{kind}, seed {seed}: the sink has other rows than the oracle"
-    return ended
+    check(kind, folder, f"seed {seed}")
+    return killed, midst
+
+
+def commits_of(folder: Path) -> int:
+    """The number of the last commit."""
+    return max((int(path.stem) for path in (folder / "state" / "commits").glob("*.json")), default=0)
 
 
 KINDS = ("read", "push", "files", "kafka")
@@ -152,7 +195,12 @@ KINDS = ("read", "push", "files", "kafka")
 def test_killed_at_random_moments_nothing_is_lost_or_doubled(
     kind: str, tmp_path: Path, cluster: Producer
 ) -> None:
-    assert kill_lives(kind, tmp_path, 1, 6, cluster)
+    killed, _ = kill_lives(kind, tmp_path, 1, 6, cluster)
+    assert killed
+
+
+#: so many lives are ended for each kind of source, and this part of them at least after commits of their own
+KILLS, MIDST = 100, 0.2
 
 
 @pytest.mark.thorough
@@ -160,8 +208,29 @@ def test_killed_at_random_moments_nothing_is_lost_or_doubled(
 def test_killed_at_many_random_moments_nothing_is_lost_or_doubled(
     kind: str, tmp_path: Path, cluster: Producer
 ) -> None:
-    ended = seed = 0
-    while ended < 100:
+    killed = midst = 0
+    for seed in count(int(os.environ.get("WINDROW_SEED", "0"))):
         (tmp_path / str(seed)).mkdir()
-        ended += kill_lives(kind, tmp_path / str(seed), seed, 10, cluster)
-        seed += 1
+        more, after = kill_lives(kind, tmp_path / str(seed), seed, 10, cluster)
+        killed, midst = killed + more, midst + after
+        if killed >= KILLS:
+            break
+    LOG.info("%s: %s lives ended, %s of them after commits of their own", kind, killed, midst)
+    assert midst >= MIDST * killed
+
+
+#: reached only where Spark itself hands batches over
+ELSEWHERE = {"before-spark-commit"}
+
+
+@pytest.mark.part(9)
+@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize("point", [point for point in POINTS if point not in ELSEWHERE])
+def test_killed_at_each_crash_point_nothing_is_lost_or_doubled(
+    kind: str, point: str, tmp_path: Path, cluster: Producer
+) -> None:
+    """One life after the other over the same state, each of which is ended at a later passage."""
+    prepare(kind, tmp_path, cluster)
+    ends = [ended(live, kind, str(tmp_path), f"{point}:{passage}") for passage in (1, 2, 4)]
+    assert ends[0] == -signal.SIGKILL, f"{point} was not reached"
+    check(kind, tmp_path, point)
