@@ -85,7 +85,7 @@ def hurry() -> None:
     """Sweeps and compactions happen all the time."""
     core.SWEEP_EVERY, core.PATIENCE, core.KEEP, draft.MOST_WAITING = 2, 0, 2, 3
     change = shard.change_shard  # its limit is a default value, bound when it was defined
-    closing.change_shard = lambda before, name, files: change(before, name, files, 1)
+    cast("Any", closing).change_shard = lambda before, name, files: change(before, name, files, 1)
 
 
 def live(kind: str, folder: str, crash_at: str = "") -> None:
