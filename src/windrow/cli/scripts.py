@@ -107,6 +107,7 @@ def check(
 
 def _described(statement: bound_statements.BoundStatement) -> tuple[str, str, str]:
     """Kind, name and what it comes to."""
+    from windrow.language.binder import bound_statements
 
     match statement:
         case bound_statements.DeclareStream(stream):
