@@ -34,7 +34,7 @@ def test_elsewhere_one_error_says_how_to_get_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("windrow.__file__", str(tmp_path / "lib" / "windrow" / "__init__.py"))
+    monkeypatch.setattr("windrow.cli.main.__file__", str(tmp_path / "lib" / "windrow" / "cli" / "main.py"))
     with pytest.raises(SystemExit) as left:
         main(["bench", "overlap", "--quick"])
     assert left.value.code == 3

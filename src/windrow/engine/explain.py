@@ -54,8 +54,6 @@ from windrow.windows.ranges import RangeWindow
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from windrow.algebra.explain import Explanation
-    from windrow.algebra.plan import Emit
     from windrow.optimizer.cost.model import Estimate, Path
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
@@ -125,11 +123,10 @@ def explain_plan(
     name: str | None = None,
     sink: str | None = None,
     statistics: Statistics | None = None,
-    observed: Sequence[str] = (),
     max_gap: int | None = None,
 ) -> Explanation:
     """The explanation of a query, as it would run."""
-    return described(plan_query(emit, statistics), name=name, sink=sink, observed=observed, max_gap=max_gap)
+    return described(plan_query(emit, statistics), name=name, sink=sink, max_gap=max_gap)
 
 
 def described(
@@ -141,11 +138,14 @@ def described(
     max_gap: int | None = None,
 ) -> Explanation:
     """The explanation of a physical plan, with what becomes of its answers."""
-    return explained(
-        plan,
+    return gather(
+        plan.asked,
+        steps_of(plan),
         name=name,
         sink=redacted(sink) if sink else None,
         promised=check_sink(sink) if sink else None,
+        fired=plan.fired,
+        considered=plan.considered,
         runs=[*how_it_runs(plan), *what_is_shed(plan, max_gap)],
         observed=observed,
     )
@@ -223,29 +223,6 @@ def what_it_saves(agreed: Agreed | None, seconds: Sequence[float]) -> list[str]:
         return []
     where = "rows" if place == 0 else f"answers of level {place}"
     return [f"gaps of {agreed.max_gap} save most by {where} that nobody needs: {share:.0%} of this work"]
-
-
-def explained(
-    plan: PhysicalPlan,
-    *,
-    name: str | None = None,
-    sink: str | None = None,
-    promised: str | None = None,
-    runs: Sequence[str] | None = None,
-    observed: Sequence[str] = (),
-) -> Explanation:
-    """The explanation of a physical plan; `runs` are more lines of how it runs, or others."""
-    return gather(
-        plan.asked,
-        steps_of(plan),
-        name=name,
-        sink=sink,
-        promised=promised,
-        fired=plan.fired,
-        considered=plan.considered,
-        runs=how_it_runs(plan) if runs is None else runs,
-        observed=observed,
-    )
 
 
 def steps_of(plan: PhysicalPlan) -> ExplainStep:

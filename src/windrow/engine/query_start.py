@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from windrow.algebra.aggregates.definition import Definition
     from windrow.algebra.catalog import Stream, Table
     from windrow.engine.epoch import Between
-    from windrow.engine.records import QueryRecord
     from windrow.optimizer.cost.statistics import Statistics
     from windrow.physical import PhysicalPlan
     from windrow.state.manifest import QueryState

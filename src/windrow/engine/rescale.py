@@ -59,10 +59,7 @@ from windrow.state.shard import Shard, change_shard
 from windrow.state.sweep import discard
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from windrow.algebra.plan import Plan
-    from windrow.algebra.types import DataType
     from windrow.kernels.relational.operator import Operator
     from windrow.kernels.relational.program import RelationalProgram
     from windrow.state.log import CommitLog

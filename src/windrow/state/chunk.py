@@ -40,8 +40,6 @@ from windrow.windows.domain import INFINITY, Instant
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from windrow.state.store import Store
-
 
 #: names a section: the operator first, then what it likes (a bucket, a part of its state)
 Key: TypeAlias = tuple[str | int, ...]

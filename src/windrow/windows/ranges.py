@@ -29,8 +29,76 @@ if TYPE_CHECKING:
     from windrow.windows.grid import Ints
 
 
+class _Ranged(OwnInterval):
+    """The rows of `range` ticks; with a SLIDE, at its instants only."""
+
+    range: int
+    #: None: continuous
+    slide: int | None
+    origin: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("RANGE", self.range)
+        require_positive("SLIDE", self.slide)
+        require_near("ORIGIN", self.origin)
+
+    @property
+    def _lag(self) -> int:
+        """How long ago the window ended."""
+        return 0
+
+    @property
+    def grid(self) -> SlideGrid | None:
+        return SlideGrid(self.slide, self.origin) if self.slide else None
+
+    @property
+    def has_bounds(self) -> bool:
+        return self.slide is not None
+
+    @property
+    def depth(self) -> int:
+        return self.range + self._lag
+
+    @property
+    def coverage(self) -> float:
+        return min(1.0, self.range / self.slide) if self.slide else 1.0
+
+    @property
+    def label(self) -> Label:
+        return _label(self.range, self.slide)
+
+    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
+        if self.grid is None:
+            return changes([self.span(row) for row in rows])
+        return sorted({w for row in rows for w in self.wids(row)})
+
+    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
+        end = (self.grid.end(w) if self.grid else w + 1) - self._lag
+        return [row for row in rows if end - self.range <= row.t < end]
+
+    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
+        shown = row.t + self._lag
+        if self.grid is None:
+            return range(shown, shown + self.range)
+        return self.grid.ending_in(shown, shown + self.range)
+
+    def span(self, row: Element) -> tuple[int, Instant]:
+        shown = row.t + self._lag
+        if self.grid is None:
+            return shown, shown + self.range
+        return self.grid.first_after(shown), self.grid.first_after(shown + self.range)
+
+    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+        shown = t + self._lag if self._lag else t
+        return self._entered(shown), self._entered(shown + self.range)
+
+    def _bounds(self, end: Any) -> tuple[Any, Any]:
+        return end - self._lag - self.range, end - self._lag
+
+
 @dataclass(frozen=True)
-class RangeWindow(OwnInterval):
+class RangeWindow(_Ranged):
     """The rows of the last `range` ticks.
 
     >>> RangeWindow(10, 5).interval(Element(3))
@@ -44,17 +112,8 @@ class RangeWindow(OwnInterval):
     """
 
     range: int
-    #: None: continuous
     slide: int | None = None
     origin: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_range(self)
-
-    @property
-    def grid(self) -> SlideGrid | None:
-        return SlideGrid(self.slide, self.origin) if self.slide else None
 
     @property
     def is_refreshable(self) -> bool:
@@ -64,53 +123,12 @@ class RangeWindow(OwnInterval):
         return replace(self, slide=None)
 
     @property
-    def has_bounds(self) -> bool:
-        return self.slide is not None
-
-    @property
-    def depth(self) -> int:
-        return self.range
-
-    @property
-    def coverage(self) -> float:
-        return min(1.0, self.range / self.slide) if self.slide else 1.0
-
-    @property
-    def label(self) -> Label:
-        return _label(self.range, self.slide)
-
-    @property
     def _length(self) -> Hashable:
         return self.range
 
-    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
-        if self.grid is None:
-            return changes([self.span(row) for row in rows])
-        return sorted({w for row in rows for w in self.grid.ending_in(row.t, row.t + self.range)})
-
-    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
-        end = self.grid.end(w) if self.grid else w + 1
-        return [row for row in rows if end - self.range <= row.t < end]
-
-    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
-        if self.grid is None:
-            return range(row.t, row.t + self.range)
-        return self.grid.ending_in(row.t, row.t + self.range)
-
-    def span(self, row: Element) -> tuple[int, Instant]:
-        if self.grid is None:
-            return row.t, row.t + self.range
-        return self.grid.first_after(row.t), self.grid.first_after(row.t + self.range)
-
-    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
-        return self._entered(t), self._entered(t + self.range)
-
-    def _bounds(self, end: Any) -> tuple[Any, Any]:
-        return end - self.range, end
-
 
 @dataclass(frozen=True)
-class LaggedWindow(OwnInterval):
+class LaggedWindow(_Ranged):
     """The rows of `range` ticks that ended `lag` ticks ago: paper 001's lag.
 
     RANGE 4 LAG 3, at now        (now-7 ........ now-3]...now
@@ -124,13 +142,11 @@ class LaggedWindow(OwnInterval):
 
     range: int
     lag: int
-    #: None: continuous
     slide: int | None = None
     origin: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_range(self)
         if self.lag < 0:
             raise QueryError(
                 f"LAG must not be negative, not {self.lag}: a window cannot hold rows that are still to come",
@@ -140,61 +156,12 @@ class LaggedWindow(OwnInterval):
         require_near("LAG", self.lag)
 
     @property
-    def grid(self) -> SlideGrid | None:
-        return SlideGrid(self.slide, self.origin) if self.slide else None
-
-    @property
-    def has_bounds(self) -> bool:
-        return self.slide is not None
-
-    @property
-    def depth(self) -> int:
-        return self.range + self.lag
-
-    @property
-    def coverage(self) -> float:
-        return min(1.0, self.range / self.slide) if self.slide else 1.0
-
-    @property
-    def label(self) -> Label:
-        return _label(self.range, self.slide)
+    def _lag(self) -> int:
+        return self.lag
 
     @property
     def _length(self) -> Hashable:
         return "LAG", self.range, self.lag
-
-    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
-        if self.grid is None:
-            return changes([self.span(row) for row in rows])
-        return sorted({w for row in rows for w in self.wids(row)})
-
-    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
-        end = (self.grid.end(w) if self.grid else w + 1) - self.lag
-        return [row for row in rows if end - self.range <= row.t < end]
-
-    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
-        shown = row.t + self.lag
-        if self.grid is None:
-            return range(shown, shown + self.range)
-        return self.grid.ending_in(shown, shown + self.range)
-
-    def span(self, row: Element) -> tuple[int, Instant]:
-        shown = row.t + self.lag
-        if self.grid is None:
-            return shown, shown + self.range
-        return self.grid.first_after(shown), self.grid.first_after(shown + self.range)
-
-    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
-        return self._entered(t + self.lag), self._entered(t + self.lag + self.range)
-
-    def _bounds(self, end: Any) -> tuple[Any, Any]:
-        return end - self.lag - self.range, end - self.lag
-
-
-def _check_range(spec: RangeWindow | LaggedWindow) -> None:
-    require_positive("RANGE", spec.range)
-    require_positive("SLIDE", spec.slide)
-    require_near("ORIGIN", spec.origin)
 
 
 def _label(length: int, slide: int | None) -> Label:

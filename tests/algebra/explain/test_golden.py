@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.algebra.explain.cases import planned
 
-from windrow.engine.explain import explained
+from windrow.engine.explain import described
 from windrow.physical import plan_query
 
 FILES = sorted((Path(__file__).parent / "golden").glob("*.txt"))
@@ -21,7 +21,7 @@ LINE = "-" * 40
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_golden(file: Path) -> None:
     query, _, expected = file.read_text(encoding="utf-8").partition(f"\n{LINE}\n")
-    shown = f"{explained(plan_query(planned(query)))}\n"
+    shown = f"{described(plan_query(planned(query)))}\n"
     if os.environ.get("WINDROW_UPDATE_SNAPSHOTS"):
         file.write_text(f"{query.strip()}\n\n{LINE}\n{shown}", encoding="utf-8")
         return

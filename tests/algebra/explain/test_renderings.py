@@ -15,7 +15,7 @@ from tests.support.plans import plans
 from windrow.algebra.explain import FORMATS, Alternative, Explanation, as_dict, render
 from windrow.algebra.explain.formats import COLOURS
 from windrow.algebra.plan import Emit
-from windrow.engine.explain import explained
+from windrow.engine.explain import described
 from windrow.errors import QueryError
 from windrow.optimizer.cost.statistics import Statistics
 from windrow.physical import plan_query
@@ -38,7 +38,7 @@ DOT = Lark(
 
 def shown(query: str, **options: Any) -> Explanation:
     """A query, planned and explained."""
-    return explained(plan_query(planned(query)), **options)
+    return described(plan_query(planned(query)), **options)
 
 
 def test_json_has_these_keys() -> None:
@@ -94,7 +94,7 @@ def test_what_the_planner_knows_is_shown() -> None:
     considered = (Alternative("as it is", 1234567), Alternative("join_order", 12.5, chosen=True))
     rates = Statistics(rates={"bids": 10}, distinct={"bids.item": 300})
     plan = replace(plan_query(planned(TOP), rates), fired=("push_filters",), considered=considered)
-    text = str(explained(plan))
+    text = str(described(plan))
     assert "state   a state per pane and group, about 1 500 rows\n" in text
     assert "rules       push_filters\n" in text
     assert "considered  * cost 12.5       join_order\n              cost 1 230 000  as it is\n" in text
@@ -102,7 +102,7 @@ def test_what_the_planner_knows_is_shown() -> None:
 
 def test_many_alternatives_are_cut_short() -> None:
     considered = tuple(Alternative(f"plan {n}", n) for n in range(20))
-    text = str(explained(replace(plan_query(planned(TOP)), considered=considered)))
+    text = str(described(replace(plan_query(planned(TOP)), considered=considered)))
     assert "plan 7\n" in text
     assert "plan 8\n" not in text
     assert "and 12 more" in text
@@ -121,7 +121,7 @@ def test_quotes_and_backslashes_do_not_break_the_picture() -> None:
 @given(plans())
 def test_every_plan_can_be_explained(emit: Emit) -> None:
     try:
-        explanation = explained(plan_query(emit))
+        explanation = described(plan_query(emit))
     except QueryError:
         assume(False)
     steps = len(list(explanation.plan.walk()))

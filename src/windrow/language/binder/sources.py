@@ -37,8 +37,6 @@ from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.ranges import UnboundedWindow
 
 if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression
-    from windrow.algebra.plan import Plan
     from windrow.language.syntax import FromEntry, PointSyntax, QueryExpression
 
 

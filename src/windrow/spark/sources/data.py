@@ -28,10 +28,7 @@ from windrow.spark.sources.tables import as_table, digest, without_rows
 from windrow.spark.sources.urls import parse_url
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from windrow.algebra.catalog import Stream
-    from windrow.spark.sources.source import Source
 
 
 _ROW = "__row"

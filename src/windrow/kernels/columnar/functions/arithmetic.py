@@ -36,16 +36,9 @@ from windrow.kernels.columnar.functions.base import (
 )
 
 if TYPE_CHECKING:
-    from windrow.algebra.expressions import Call
-
-
-if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
-    import polars as pl
-
-    from windrow.algebra.expressions import Call
 
     Numbers = npt.NDArray[Any]
     Flags = npt.NDArray[np.bool_]

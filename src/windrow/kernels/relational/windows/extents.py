@@ -131,17 +131,21 @@ class Sessions(Leaf):
         self.inside: Columns = dict(self.rows) | {ENTERED: pl.Boolean()}
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
+        inside, waiting = self.final(state, rows, step)
+        if not inside.height:
+            return State({PENDING: chunks_of(waiting)}), signed.blank(self.columns)
+        found, stay = self.closed(chained(inside, self.keys, self.spec.reach), step)
+        return State({PENDING: chunks_of(waiting), INSIDE: chunks_of(stay)}), found
+
+    def final(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The rows of open sessions with those that are final now, and those that are not."""
         waiting = signed.together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
         new = waiting
         if waiting.height:
             final = pl.Series(waiting[TS].to_numpy() < self.known(waiting, step))
             new, waiting = waiting.filter(final), waiting.filter(~final)
         fresh = new.with_columns(pl.lit(False).alias(ENTERED))
-        inside = signed.together([frame_of(state.of(INSIDE), self.inside), fresh], self.inside)
-        if not inside.height:
-            return State({PENDING: chunks_of(waiting)}), signed.blank(self.columns)
-        found, stay = self.closed(chained(inside, self.keys, self.spec.reach), step)
-        return State({PENDING: chunks_of(waiting), INSIDE: chunks_of(stay)}), found
+        return signed.together([frame_of(state.of(INSIDE), self.inside), fresh], self.inside), waiting
 
     def closed(self, inside: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The pieces that begin and end, and the rows of sessions that go on."""
@@ -236,13 +240,7 @@ class ReportedSessions(Sessions):
     """[SESSION gap], a session at a time, when it has ended."""
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        waiting = signed.together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
-        new = waiting
-        if waiting.height:
-            final = pl.Series(waiting[TS].to_numpy() < self.known(waiting, step))
-            new, waiting = waiting.filter(final), waiting.filter(~final)
-        fresh = new.with_columns(pl.lit(False).alias(ENTERED))
-        inside = signed.together([frame_of(state.of(INSIDE), self.inside), fresh], self.inside)
+        inside, waiting = self.final(state, rows, step)
         first = state.meta.get(NUMBER_OF_REPORTS, 0)
         found, stay, reports = self._ended(inside, first, step)
         begin_reports(step, first, reports)
