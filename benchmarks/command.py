@@ -45,7 +45,8 @@ def run_benchmark(
         typer.Option(
             "--with",
             metavar="NAME",
-            help="A contestant to include: pyflink, which is installed; spark; engine.",
+            help="A contestant to include: pyflink, which is installed; spark. Or engine: run what a study"
+            " asks of kernels on the engine, beside them.",
         ),
     ] = None,
     patience: Annotated[

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from benchmarks.registry import all_benchmarks
-from benchmarks.runs import draw, settings_table
+from benchmarks.runs import ON_ENGINE, draw, settings_table
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def filled(text: str, name: str, content: str) -> str:
 
 def _chosen(report: Report) -> str:
     """The options of a benchmark that are not as by default."""
-    known = all_benchmarks().get(report.benchmark)
+    known = all_benchmarks().get(report.benchmark.removesuffix(ON_ENGINE))
     usual = {} if known is None else asdict(known.options())
     told = [
         f"--{name.replace('_', '-')} {','.join(map(str, value)) if isinstance(value, list) else value}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +19,19 @@ if TYPE_CHECKING:
     from benchmarks.benchmark import Benchmark, Findings
     from benchmarks.setting import Setting
 
+#: what follows the name of a study in reports of it on the engine
+ON_ENGINE = "-engine"
+
 
 def run(benchmark: Benchmark, options: Any, setting: Setting, *, is_quick: bool) -> Report:
-    """Run it."""
-    findings = benchmark.run(setting, options)
+    """Run it; a study of kernels on the engine, if that is asked for."""
+    name, find = benchmark.name, benchmark.run
     if "engine" in setting.extras:
-        findings = _on_engine(benchmark.name, findings, setting, options)
+        name, find = f"{name}{ON_ENGINE}", partial(_on_engine, name)
+    findings = find(setting, options)
     targets = [target_table(findings.targets)] if findings.targets else []
     return Report(
-        benchmark=benchmark.name,
+        benchmark=name,
         about=benchmark.about,
         is_quick=is_quick,
         when=datetime.now(UTC).isoformat(timespec="minutes"),
@@ -42,13 +47,13 @@ def run(benchmark: Benchmark, options: Any, setting: Setting, *, is_quick: bool)
     )
 
 
-def _on_engine(benchmark: str, findings: Findings, setting: Setting, options: Any) -> Findings:
+def _on_engine(benchmark: str, setting: Setting, options: Any) -> Findings:
     from benchmarks.studies.on_engine import STUDIES, on_engine
 
     if benchmark not in STUDIES:
         names = ", ".join(STUDIES)
         raise WindrowError(f"`{benchmark}` runs on the engine anyway", code="usage", hint=f"for {names}")
-    return on_engine(benchmark, findings, setting, options)
+    return on_engine(benchmark, setting, options)
 
 
 def settings_table(report: Report) -> Table:

@@ -8,7 +8,7 @@ are small.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,9 @@ from windrow.spark.sources.generators.registry import TRAFFIC
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from windrow.algebra.plan import Emit
+    from windrow.testing.harness import Executor
 
     Ints = npt.NDArray[np.int64]
 
@@ -123,17 +126,27 @@ def block_sorted(blocks: int, rate: int, block: int) -> Arrivals:
     return Arrivals(rows, np.arange(rows.height, dtype=np.int64) * _MILLI // rate)
 
 
-def told(arrivals: Arrivals, extent: Extent, size: int, options: str) -> Told:
+def on_kernels(query: Emit) -> Executor:
+    """What runs a query if nothing else is said."""
+    return KernelExecutor(query, by_group=False)
+
+
+def told(
+    arrivals: Arrivals,
+    extent: Extent,
+    size: int,
+    options: str,
+    executor: Callable[[Emit], Executor] = on_kernels,
+) -> Told:
     """Push all rows, `size` at a time, to a stream with these options; if none, marks come from outside."""
-    query = compile_query(extent.text, declared({"s": (_COLUMNS, options)}, {}))
-    executor = KernelExecutor(query, by_group=False)
+    running = executor(compile_query(extent.text, declared({"s": (_COLUMNS, options)}, {})))
     rows, marks, found = arrivals.rows.rows(), arrivals.marks, Told()
     for first in range(0, len(rows), size):
         last = min(first + size, len(rows)) - 1
-        executor.push("s", rows[first : last + 1])
+        running.push("s", rows[first : last + 1])
         if not options:
-            executor.punctuate("s", int(marks[last]))
-        for change in executor.take():
+            running.punctuate("s", int(marks[last]))
+        for change in running.take():
             found.values[change.at, change.row[0]] = change.row[1]
             found.moments.setdefault(change.at, int(arrivals.moments[last]))
     return found

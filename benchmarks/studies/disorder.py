@@ -24,6 +24,7 @@ from benchmarks.studies.arrivals import (
     Told,
     block_sorted,
     delayed,
+    on_kernels,
     stalling,
     told,
     truth,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from benchmarks.rounds import Variant
     from benchmarks.setting import Setting
     from benchmarks.suite.disorder import Options
+    from windrow.algebra.plan import Emit
+    from windrow.testing.harness import Executor
 
 PANED, BUFFERING, SCAN = "panes", "buffering", "scan"
 PUNCTUATION, CONSISTENT, GENEROUS = "punctuation", "consistent slack", "generous slack"
@@ -133,7 +136,7 @@ def run(setting: Setting, options: Options) -> Findings:
         setting.say(f"experiment {trial.name}: {trial.about}")
         measured = tried(trial)
         found += measured.measurements
-        tables.append(_trade_table(trial, measured))
+        tables.append(trade_table(trial, measured))
         charts.append(_trade_chart(trial, measured))
         targets.append(dominance(trial, measured))
         settings[trial.name] = {
@@ -188,14 +191,15 @@ def _in_order(setting: Setting, options: Options) -> tuple[Measured, list[Table]
     return measured, [table, kept], [chart], claims
 
 
-def tried(trial: Trial) -> Measured:
+def tried(trial: Trial, executor: Callable[[Emit], Executor] = on_kernels) -> Measured:
     """Latency and error of punctuation and of every slack. Punctuation has to be right."""
     arrivals = trial.make()
     right = truth(arrivals, trial.extent)
-    runs = {(PUNCTUATION, 0): told(arrivals, trial.extent, trial.size, "")}
+    ask = partial(told, arrivals, trial.extent, trial.size, executor=executor)
+    runs = {(PUNCTUATION, 0): ask("")}
     for mode, late in trial.modes.items():
         for slack in trial.slacks:
-            runs[mode, slack] = told(arrivals, trial.extent, trial.size, f"SLACK {slack} {late}")
+            runs[mode, slack] = ask(f"SLACK {slack} {late}")
     until = min(max(run.moments, default=0) for run in runs.values())
     if runs[PUNCTUATION, 0].incorrect(right, until):
         raise WindrowError(
@@ -220,7 +224,8 @@ def dominance(trial: Trial, measured: Measured) -> Target:
     return Target(claim, "≥", 1.0, found)
 
 
-def _trade_table(trial: Trial, measured: Measured) -> Table:
+def trade_table(trial: Trial, measured: Measured) -> Table:
+    """Latency and error of each way to know that an extent is complete."""
     best = measured.measurements[0].figures
     rows = []
     for each in measured.measurements:

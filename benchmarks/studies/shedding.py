@@ -55,7 +55,8 @@ _ABOUT = {
 }
 _NOTES = [
     "A drop rate of 1 with `!` means that even without any answer there is too much work; – means that MAX"
-    " GAP does not allow windows enough to be dropped.",
+    " GAP does not allow windows enough to be dropped. `0.909: +20 %` means the same, and what can be borne"
+    " where as many are dropped as it allows.",
     "Work is counted, not timed: what the delay operators come to for the rows that pass them. The overhead"
     " is timed.",
     "Every answer under RDrop and WinDrop was found among the exact answers; otherwise the run had failed.",
@@ -79,12 +80,31 @@ class Found:
         return f"{self.drop_rate:.3f}" + ("" if self.is_enough else " !")
 
 
+@dataclass(frozen=True)
+class Borne:
+    """The greatest excess of load that can be shed, and what is missing then."""
+
+    drop_rate: float
+    excess: float
+
+    @property
+    def text(self) -> str:
+        """For a cell."""
+        return f"{self.drop_rate:.3f}: +{100 * self.excess:.0f} %"
+
+
 class Search:
     """The least p for every excess, of one way to shed in one plan."""
 
     def __init__(self, name: str, way: Way, exact: Ran, most: float) -> None:
         self.name, self._way, self._exact, self._most = name, way, exact, most
         self._known: dict[int, Ran] = {}
+
+    @property
+    def borne(self) -> Borne:
+        """What can be borne where as many windows are dropped as may be."""
+        given = self._ran(int(self._most / _STEP))
+        return Borne(1 - given.count / self._exact.count, self._exact.work / given.work - 1)
 
     def at(self, excess: int) -> Found | None:
         """None if as much as that may not be dropped."""
@@ -239,8 +259,8 @@ class Compared:
     """Drop rates as measured, and by the model, by a name of the row and of the column."""
 
     first: str
-    measured: Mapping[tuple[int, str], float | None]
-    modelled: Mapping[tuple[int, str], float | None]
+    measured: Mapping[tuple[int, str], float | Borne]
+    modelled: Mapping[tuple[int, str], float | Borne]
 
     def table(self, title: str) -> Table:
         """Measured and modelled side by side."""
@@ -260,7 +280,7 @@ class Compared:
         for kind, what in ((self.measured, ""), (self.modelled, ", model")):
             for column in dict.fromkeys(column for _, column in kind):
                 known = [(row, rate) for (row, other), rate in kind.items() if other == column]
-                points = tuple(_point(row, rate) for row, rate in known if rate is not None)
+                points = tuple(_point(row, rate) for row, rate in known if not isinstance(rate, Borne))
                 lines.append(Series(f"{column}{what}", points))
         return Chart(name, title, self.first, DROP_RATE, tuple(lines), is_linear=True)
 
@@ -286,7 +306,8 @@ def _slides(setting: Setting, options: Options) -> Compared:
 def _compared(
     first: str, setting: Setting, options: Options, wanted: Mapping[tuple[int, str], tuple[Sum, int]]
 ) -> Compared:
-    measured, modelled = {}, {}
+    measured: dict[tuple[int, str], float | Borne] = {}
+    modelled: dict[tuple[int, str], float | Borne] = {}
     searches: dict[Sum, Search] = {}
     for place, (size, excess) in wanted.items():
         setting.say(f"windows of {size.range} ticks, slide {size.slide}, excess {excess} %")
@@ -296,19 +317,22 @@ def _compared(
             plan = Single(one_row_per_tick(rows), options.max_gap, size)
             searches[size] = Search("WinDrop", plan.windrop, plan.exact(), plan.most)
         found = searches[size].at(excess)
-        measured[place] = found.drop_rate if found else None
+        measured[place] = found.drop_rate if found else searches[size].borne
         modelled[place] = _by_the_model(size, excess, options.max_gap)
     return Compared(first, measured, modelled)
 
 
-def _by_the_model(size: Sum, excess: int, max_gap: int) -> float | None:
+def _by_the_model(size: Sum, excess: int, max_gap: int) -> float | Borne:
     plan = Plan(cost1=5.0, sel1=1.0, cost2=0.0, sel2=1 / size.slide, cost3=5.0)
     drop = WinDrop(size.range, size.slide, max_gap)
-    return plan.needed(1 + excess / 100, drop, plan.load(1.0))
+    needed = plan.needed(1 + excess / 100, drop, plan.load(1.0))
+    if needed is not None:
+        return needed
+    return Borne(drop.most, plan.load(1.0) / plan.with_windrop(1.0, drop, drop.most) - 1)
 
 
-def _share(rate: float | None) -> str:
-    return ABSENT if rate is None else f"{rate:.3f}"
+def _share(rate: float | Borne) -> str:
+    return rate.text if isinstance(rate, Borne) else f"{rate:.3f}"
 
 
 def _point(x: float, y: float) -> Point:

@@ -24,7 +24,7 @@ class Options:
     excess: Annotated[tuple[int, ...], "Load above capacity, in percent."] = (10, 25, 50, 75, 100, 200, 400)
     sizes: Annotated[tuple[int, ...], "Windows whose size is varied, in ticks."] = (25, 50, 75, 100)
     slides: Annotated[tuple[int, ...], "Slides of windows of 100 ticks."] = (1, 10, 20, 50, 100)
-    slide_excess: Annotated[tuple[int, ...], "Load above capacity for these, in percent."] = (25, 50, 75)
+    slide_excess: Annotated[tuple[int, ...], "Load above capacity for these, in percent."] = (10, 25, 50, 75)
     overhead_rows: Annotated[int, "How many rows the overhead is measured with."] = 400_000
     rows_per_batch: Annotated[int, "How many of them come at once."] = 50_000
     overhead_rounds: Annotated[int, "Rounds for the overhead, if they are more than those asked for."] = 15

@@ -19,6 +19,7 @@ from benchmarks.studies.arrivals import (
     told,
     truth,
 )
+from benchmarks.studies.extents import Buffered, Paned, batches_of, greatest_by_key, readings
 from benchmarks.suite.disorder import QUICK
 
 _AVERAGE, _COUNT = Extent("AVG(speed)", 6000, 1000), Extent("COUNT(*)", 6000, 1000)
@@ -90,3 +91,12 @@ def test_what_is_missing_is_wrong() -> None:
     right = {(10, 1): 5.0, (10, 2): 4.0, (20, 1): 1.0}
     assert found.incorrect(right, 10) == found.error(right, 10) == 50
     assert found.latency(10) == 0.002
+
+
+def test_windows_keep_states_and_a_buffer_keeps_rows() -> None:
+    """The paper's claim about memory, where rows are many to a slide and a key."""
+    batches = batches_of(readings(4000, 5), 1000)
+    paned = Paned(greatest_by_key("RANGE 1000 SLIDE 100")).run(batches)
+    buffered = Buffered(1000, 100).run(batches)
+    assert paned.figures["state rows"] <= (1000 // 100 + 1) * 5
+    assert buffered.figures["state rows"] >= 900

@@ -90,7 +90,18 @@ def test_the_least_p_is_found() -> None:
     hopeless = search.at(150)
     assert hopeless is not None
     assert not hopeless.is_enough
-    assert Search("bounded", way, way(0.0), 0.3).at(25) is None
+    bounded = Search("bounded", way, way(0.0), 0.3)
+    assert bounded.at(25) is None
+    assert bounded.borne.text == "0.300: +18 %"
+
+
+def test_a_slide_of_ten_bears_what_max_gap_allows() -> None:
+    """MAX GAP 10, windows of 100: a gap leaves 10 ticks of 110 needless, which is too little for +25 %."""
+    plan = Single(one_row_per_tick(5500), 10, Sum(100, 10))
+    search = Search("WinDrop", plan.windrop, plan.exact(), plan.most)
+    assert search.at(10) is not None
+    assert search.at(25) is None
+    assert search.borne.excess == pytest.approx(0.2, abs=0.03)
 
 
 @pytest.mark.thorough

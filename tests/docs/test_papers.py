@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from tests.engine.driven import Driven
-from tests.support.sample_rows import sample
+from tests.support.sample_rows import run_on_samples, sample
 
 from benchmarks.registry import all_benchmarks
 from benchmarks.studies.on_engine import STUDIES
@@ -20,6 +20,8 @@ from windrow.cli.main import COMMANDS
 from windrow.engine.engine import Arrival
 from windrow.engine.output.outbox import rows_schema
 from windrow.engine.views import Query
+from windrow.language.catalog import Catalog
+from windrow.language.compile import compile_query, compile_script
 from windrow.session import Windrow
 
 if TYPE_CHECKING:
@@ -106,6 +108,28 @@ def test_every_statement_runs_on_an_engine(tmp_path: Path) -> None:
         failed = {name: query.progress.error for name, query in w.queries.items() if query.progress.error}
         assert not failed
     assert len(told) > 80
+
+
+SELECTS = sorted(
+    {e for line in LINES for e in line.runs if e.startswith("SELECT") and "WITH ISOLATION" not in e}
+)
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    """All that is declared on the page, there or in its lines."""
+    found = Catalog()
+    told = [each for line in LINES for each in line.runs if each.startswith("CREATE STREAM")]
+    compile_script(";".join([declarations().rstrip().rstrip(";"), *told]), found)
+    return found
+
+
+@pytest.mark.part(4)
+@pytest.mark.parametrize("query", SELECTS)
+def test_every_query_answers_on_an_engine_as_the_oracle_does(catalog: Catalog, query: str) -> None:
+    plan = compile_query(query, catalog)
+    engine = run_on_samples(plan, "engine")
+    assert engine.take() == run_on_samples(plan).take()
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from statistics import fmean, pvariance
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -183,6 +184,27 @@ def test_what_is_not_said_is_chosen_for_the_mix_that_is_expected(tmp_path: Path)
         w.sql("ALTER ARCHIVE c LAYOUT 3 BY 3")
         assert explained(w, "c")["why"] == "as declared"
         assert "work" in explained(w, "c")
+
+
+@pytest.mark.thorough
+def test_by_turns_the_sub_indices_of_a_running_archive_are_more_even(tmp_path: Path) -> None:
+    """Theorem 4.1 on the engine: rows come at one rate, and live up to 32 periods, each as often."""
+    span = 32
+    with Archiving(tmp_path) as w:
+        w.sql(f"{STREAM}; CREATE QUERY q AS SELECT k FROM s [LIFETIME v]")
+        for name, allocation in {"turns": "ROUND_ROBIN", "pieces": "CHRONOLOGICAL"}.items():
+            w.sql(
+                f"CREATE ARCHIVE {name} ON q KEY k LAYOUT 2 BY 2 REBUILD ALLOCATION {allocation}"
+                f" KEEP {10 * span}"
+            )
+        found: dict[str, list[float]] = {"turns": [], "pieces": []}
+        for period in range(2 * span):
+            w.push(*((life, 10 * life, 10 * period + 1) for life in range(1, span + 1)))
+            for name, varied in found.items() if period >= span else ():
+                varied.append(pvariance(w.archives[name].sizes))
+                told = explained(w, name)["rows"]
+                assert told.endswith(f"variance {varied[-1]:,.1f}")
+        assert fmean(found["turns"]) < fmean(found["pieces"]) / 2
 
 
 def test_an_archive_that_is_not_declared_any_more_is_not_left_behind_silently(tmp_path: Path) -> None:

@@ -193,6 +193,13 @@ class Archive:
         return sum(ref.rows for ref in self._log.last.files.values())
 
     @property
+    def sizes(self) -> list[int]:
+        """The rows of each sub-index, expired ones that are still there too."""
+        chunks = self._log.last.chunks
+        numbers = range(self.declaration.partitioning.count)
+        return [sum(ref.rows for ref in chunks.get(number, ())) for number in numbers]
+
+    @property
     def files(self) -> list[str]:
         """The paths of all Parquet files; rows in them are valid while their expiry is after `now`."""
         return self._snapshot().files

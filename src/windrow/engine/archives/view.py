@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import pvariance
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.values import instant
@@ -58,8 +59,16 @@ class ArchiveView:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """How it is laid out, and why: what EXPLAIN ARCHIVE shows."""
-        return self._kept.laid.facts(is_equal=self._kept.is_equal)
+        """How it is laid out, and why, and how even that is: what EXPLAIN ARCHIVE shows."""
+        layout, why, update, *more = self._kept.laid.facts(is_equal=self._kept.is_equal)
+        sizes = self.sizes
+        even = f"{min(sizes):,} to {max(sizes):,} each, variance {pvariance(sizes):,.1f}"
+        return [layout, why, update, ("rows", even), *more]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The rows on disk in each of its sub-indices, as of its last update."""
+        return self._kept.archive.sizes
 
     @property
     def expires(self) -> str:
