@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from tests.support.observation import pieces_of
 
@@ -224,3 +226,44 @@ class TestThreeWindows:
     @pytest.mark.parametrize("query", [THREE, PAIR_FIRST], ids=["three at once", "a pair first"])
     def test_external_results_expire_with_their_first_part(self, query: str) -> None:
         assert self.changes(query.format("")) == [plus(2, 0, 1, 2), minus(5, 0, 1, 2)]
+
+
+class TestStatesOfWindows:
+    """Propositions 1 to 5 of the paper on diverse windows, seen from outside: what an engine answers."""
+
+    ROWS = tuple(enumerate([0, 1, 1, 4, 5, 9, 10, 12, 19, 20]))
+
+    def changes(self, text: str) -> list[Change]:
+        harness = Harness(text, {"s": ("n BIGINT, ts BIGINT", "WATTR ts ORDERED")}, executor="engine")
+        harness.push("s", self.ROWS[:4])
+        harness.push("s", self.ROWS[4:])
+        harness.finish()
+        return harness.take()
+
+    def states(self, window: str) -> dict[int, set[int]]:
+        found: dict[int, set[int]] = {}
+        for change in self.changes(f"SELECT RSTREAM(n) FROM s [{window}]"):
+            found.setdefault(change.at, set()).add(change.row[0])
+        return found
+
+    def test_successive_states_of_a_sliding_window_overlap_and_those_of_a_tumbling_one_do_not(self) -> None:
+        sliding, tumbling = self.states("RANGE 8 SLIDE 4"), self.states("RANGE 4 SLIDE 4")
+        for before, after in pairwise(sliding):
+            if after == before + 4:
+                shared = {number for number, at in self.ROWS if after - 8 <= at < before}
+                assert sliding[before] & sliding[after] == shared
+        assert all(tumbling[a].isdisjoint(tumbling[b]) for a, b in pairwise(tumbling))
+        assert set().union(*tumbling.values()) == {number for number, _ in self.ROWS}
+
+    @pytest.mark.parametrize("window", ["RANGE 6", "ROWS 3"])
+    def test_rows_leave_as_they_came(self, window: str) -> None:
+        changes = self.changes(f"SELECT n FROM s [{window}]")
+        came = [change.row[0] for change in changes if change.op == "+"]
+        left = [change.row[0] for change in changes if change.op == "-"]
+        assert came == sorted(came)
+        assert left == came[: len(left)] != []
+
+    def test_a_landmark_only_grows(self) -> None:
+        states = list(self.states("LANDMARK SLIDE 4").values())
+        assert all(before <= after for before, after in pairwise(states))
+        assert {change.op for change in self.changes("SELECT n FROM s [LANDMARK]")} == {"+"}
