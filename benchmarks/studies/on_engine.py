@@ -176,15 +176,15 @@ def _joins(options: Any) -> Iterator[Asked]:
 def _shedding(options: Any) -> Iterator[Asked]:
     """Windows that rows are dropped for, in plans of every kind; ten cycles of them in an epoch, or so."""
     gap, size = options.max_gap, options.overhead_rows // _EPOCHS
-    unit = max(1, size // (10 * (gap + 1)))
+    unit = max(20, size // (10 * (gap + 1)) // 20 * 20)
     tumbling = f"[RANGE {unit} SLIDE {unit}]"
     overlapping = f"[RANGE {10 * unit} SLIDE {unit}]"
     median = f"SELECT k, MEDIAN(v) AS m FROM s {tumbling} GROUP BY k"
     total = f"SELECT k, SUM(v) AS m FROM s {tumbling} GROUP BY k"
-    inner = f"[RANGE {max(1, unit // 10)} SLIDE {max(1, unit // 10)}]"
+    inner = f"[RANGE {unit // 10} SLIDE {unit // 10}]"
     below = f"(SELECT k, MEDIAN(v) AS m FROM s {inner} GROUP BY k)"
     nested = f"SELECT k, SUM(m) AS m FROM {below} {tumbling} GROUP BY k"
-    longer = f"(SELECT k, MEDIAN(v) AS m FROM s [RANGE {10 * unit} SLIDE {unit // 2 or 1}] GROUP BY k)"
+    longer = f"(SELECT k, MEDIAN(v) AS m FROM s [RANGE {10 * unit} SLIDE {unit // 2}] GROUP BY k)"
     middle = f"SELECT k, SUM(m) AS m FROM {longer} [RANGE {4 * unit} SLIDE {2 * unit}] GROUP BY k MAX GAP 4"
     every = f"SELECT k, MEDIAN(v) AS m FROM s [RANGE {2 * unit} SLIDE {2 * unit}] GROUP BY k"
     plans: dict[str, tuple[str, ...]] = {
