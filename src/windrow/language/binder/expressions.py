@@ -12,7 +12,7 @@ from windrow.algebra import aggregates
 from windrow.algebra.expressions import Cast, Expression, WindowBound
 from windrow.algebra.functions import call, catalogue, lookup
 from windrow.algebra.functions.coercion import cast
-from windrow.algebra.types import BOOLEAN, Kind
+from windrow.algebra.types import BOOLEAN, STRING, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language import syntax
 from windrow.language.binder.constants import literal, suffixed, written_type
@@ -118,7 +118,22 @@ class ExpressionBinder:
             word = "DISTINCT" if node.distinct else "ORDER BY" if node.order else "FILTER"
             refuse(node, f"`{node.function}` takes no {word}", "not-an-aggregate", "only aggregates do")
         _check_known(node)
+        if node.function == "=":
+            self._check_quotes(*node.args)
         return call(node.function, [self.bind(arg) for arg in node.args])
+
+    def _check_quotes(self, *compared: syntax.Node) -> None:
+        """Refuse a text without quotes, as papers write it, where no column is called nearly so."""
+        for one, other in (compared, compared[::-1]):
+            match one, other:
+                case syntax.Name() as column, syntax.Name(parts=(word,)) as text if not self.scope.knows(
+                    text
+                ):
+                    near = nearest(word, [entry.name for entry in self.scope.entries]) or ""
+                    is_text = self.scope.knows(column) and self.scope.resolve(column).type == STRING
+                    if is_text and not near.startswith("did you mean") and not is_bound(text):
+                        hint = f"a text stands in quotes: {'.'.join(column.parts)} = '{word}'"
+                        refuse(text, f"no column `{word}`", "unknown-column", hint)
 
     def _cast(self, node: syntax.CastTo) -> Expression:
         target = written_type(node.type_text)
