@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from benchmarks.rounds import Measurement, Variant
     from benchmarks.setting import Setting
+    from windrow.engine.statistics import EpochTimes
 
 #: what asks for it
 ENGINE = "engine"
@@ -256,7 +257,7 @@ def _times(measured: Measured, asked: Sequence[Asked]) -> Table:
         values = (f"{value:,}" if isinstance(value, int) else value for value in each.variant.values())
         kept = f"{found[0].figures[_STATE] / 1024:,.0f} KiB" if found[0] else ABSENT
         rows.append((*values, f"{each.rows // each.timed:,}", counted, kept, *cells))
-    columns = (*asked[0].variant, "rows per epoch", "answers", _STATE, ENGINE, KERNELS)
+    columns = (*asked[0].variant, "rows per batch", "answers", _STATE, ENGINE, KERNELS)
     return Table(f"On the engine: {_PER_1000}", columns, tuple(rows))
 
 
@@ -301,16 +302,26 @@ def _on_spark(setting: Setting, asked: Asked) -> Outcome:
         engine.run(once=True)
         epochs = [each for each in engine.epochs if each.rows]
         kept = float(engine.footprint.state_bytes)
-    if len(epochs) != len(asked.batches):
-        raise WindrowError(f"{len(epochs)} epochs for {len(asked.batches)} batches", code="benchmark-failed")
-    late = epochs[-asked.timed :]
+    late = _after(asked, epochs)
     took = (late[-1].began - late[0].began) / 1e6 + late[-1].seconds
     given = {n: _answers(out / str(n)) for n in range(len(asked.texts))}
     if asked.share is not None:
         _check_subset(asked, given)
     counted = [_counted(frame.lazy(), "at", asked.sure) for frame in given.values()]
-    shed = sum(each.shed for each in late) / max(1, sum(each.rows for each in late))
-    return Outcome(1000 * took / asked.rows, pl.concat(counted), {_SHED: shed, _STATE: kept})
+    rows_read = sum(each.rows for each in late)
+    shed = sum(each.shed for each in late) / rows_read
+    return Outcome(1000 * took / rows_read, pl.concat(counted), {_SHED: shed, _STATE: kept})
+
+
+def _after(asked: Asked, epochs: Sequence[EpochTimes]) -> list[EpochTimes]:
+    """The epochs that are timed: those after the rows that fill the windows. Streams are read each in its own
+    time, so that an epoch need not have a file of each."""
+    left = sum(batch.rows[name].height for batch in asked.batches for name in asked.streams) - asked.rows
+    for place, each in enumerate(epochs):
+        if left <= 0:
+            return list(epochs[place:])
+        left -= each.rows
+    raise WindrowError("no epoch is left to be timed", code="benchmark-failed", hint="more rows")
 
 
 def _answers(folder: Path) -> pl.DataFrame:
