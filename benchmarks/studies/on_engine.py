@@ -46,7 +46,7 @@ ENGINE = "engine"
 KERNELS = "kernels"
 _EPOCHS, _TIMED = 8, 4
 _KEYED = "k BIGINT, v BIGINT, ts BIGINT"
-_SHARES = (0.0, 0.25, 0.5, 0.75)
+_SHARES = (0.0, 0.4, 0.8)
 _SHED, _STATE = "rows dropped", "state"
 #: with more groups there are more answers than rows
 _MOST_KEYS = 1000
@@ -125,7 +125,6 @@ def _windows(options: Any) -> Iterator[Asked]:
         f"RANGE {extent} SLIDE 1",
         f"RANGE {extent} SLIDE {extent}",
         f"ROWS {rows}",
-        f"ROWS {rows} PARTITION BY protocol",
         "LANDMARK",
     )
     for shape, (name, text) in product(shapes, windows.QUERIES.items()):
