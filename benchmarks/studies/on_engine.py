@@ -348,14 +348,14 @@ def _on_kernels(asked: Asked) -> Outcome:
     catalog = declared(dict.fromkeys(asked.batches[0].rows, asked.columns), {})
     (text,) = asked.texts
     standing = Standing.of(normalise(compile_query(text, catalog)).plan)
-    answers, seconds = [], []
+    answers, took = [], []
     for batch in asked.batches:
         read = Batch({name: batch.rows[name] for name in asked.streams}, batch.clock)
         began = time.perf_counter()
         _, some = standing.step(read)
-        seconds.append(time.perf_counter() - began)
+        took.append(time.perf_counter() - began)
         answers.append(_counted(some.lazy(), "#at", asked.sure))
-    per_thousand = 1000 * sum(seconds[-asked.timed :]) / asked.rows
+    per_thousand = 1000 * sum(took[-asked.timed :]) / asked.rows
     return Outcome(per_thousand, pl.concat(answers), {"state rows": float(standing.state_rows)})
 
 
