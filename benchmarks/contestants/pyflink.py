@@ -1,4 +1,4 @@
-"""PyFlink: SQL with the windowing function HOP, in streaming mode, in a process of its own.
+"""PyFlink: SQL with the windowing function HOP, and joins, in streaming mode, in a process of its own.
 
 Its package reads no Parquet, so it is given the same rows as CSV, striped over as many files as there are
 tasks, each in order: every task then reads one file, and nothing is late. What reading that costs is measured
@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.contestant import Outcome, UnfinishedError, out_of_patience
 from benchmarks.contestants import flink_worker
 from benchmarks.contestants.flink_environment import flink_python, flink_version
+from benchmarks.contestants.spark_join import condition
+from benchmarks.contestants.windrow_operators import ASKED_OF_OTHERS, comparable
 from benchmarks.job import KEYS_OF_A_QUERY
 from benchmarks.workload import SECOND
 
@@ -36,7 +38,7 @@ _HEAP = "-Xmx{memory}"
 #: seconds its process has to end by itself
 _PATIENCE = 30
 _SOURCE = """
-CREATE TEMPORARY TABLE s (
+CREATE TEMPORARY TABLE {name} (
   us BIGINT, k INT, v DOUBLE,
   ts AS TO_TIMESTAMP_LTZ(us / 1000, 3), WATERMARK FOR ts AS ts
 ) WITH ('connector' = 'filesystem', 'path' = 'file://{path}', 'format' = 'csv')
@@ -50,9 +52,17 @@ INSERT INTO answers SELECT window_end, {key}, MAX(v), SUM(v), COUNT(*)
 FROM TABLE(HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '{slide}' SECOND(5), INTERVAL '{range}' SECOND(5)))
 GROUP BY window_start, window_end, {grouping} HAVING window_end <= TIMESTAMP '{last}'
 """
+_PAIRS = """
+CREATE TEMPORARY TABLE answers (`at` BIGINT, ts BIGINT, k INT, v DOUBLE, w DOUBLE)
+WITH ('connector' = 'filesystem', 'path' = 'file://{path}', 'format' = 'csv')
+"""
+_JOIN = """
+INSERT INTO answers SELECT CASE WHEN t.us > s.us THEN t.us ELSE s.us END, s.us, s.k, s.v, t.v
+FROM s {kind} JOIN t ON {condition} {where}
+"""
 _NOWHERE = "CREATE TEMPORARY TABLE answers (us BIGINT, k INT, v DOUBLE) WITH ('connector' = 'blackhole')"
 _INSERT_ALL = "INSERT INTO answers SELECT us, k, v FROM s"
-_AFTER = ["DROP TEMPORARY TABLE answers", "DROP TEMPORARY TABLE s"]
+_AFTER = [f"DROP TEMPORARY TABLE IF EXISTS {name}" for name in ("answers", "s", "t")]
 
 
 class Flink:
@@ -172,8 +182,8 @@ class PyFlink:
         """One job over all rows, its answers as CSV."""
         source, out = self._flink.rows(job.readings), self._setting.fresh("pyflink-answers")
         insert = _insert(job, "k", "k")
-        seconds = self._flink.do([_SOURCE.format(path=source), _SINK.format(path=out)], [insert])
-        return Outcome(seconds, _read_csv(out))
+        seconds = self._flink.do([_SOURCE.format(name="s", path=source), _SINK.format(path=out)], [insert])
+        return Outcome(seconds, _sliding(out))
 
 
 class PyFlinkMany:
@@ -196,8 +206,39 @@ class PyFlinkMany:
             _insert(job, f"({job.grouping}) + {KEYS_OF_A_QUERY * number}", job.grouping)
             for number, job in enumerate(jobs)
         ]
-        seconds = self._flink.do([_SOURCE.format(path=source), _SINK.format(path=out)], inserts)
-        return Outcome(seconds, _read_csv(out))
+        seconds = self._flink.do([_SOURCE.format(name="s", path=source), _SINK.format(path=out)], inserts)
+        return Outcome(seconds, _sliding(out))
+
+
+class PyFlinkJoin:
+    """Joins: by an interval of time, its state ending with the watermark, or of all rows, a regular one."""
+
+    name = "pyflink"
+
+    def __init__(self, flink: Flink, setting: Setting) -> None:
+        self._flink, self._setting = flink, setting
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What it runs with."""
+        return {**self._flink.about, "answers": "CSV files"}
+
+    def join(self, name: str, streams: Sequence[Readings], seconds: int) -> Outcome:
+        """One job over all rows."""
+        import polars as pl
+
+        out = self._setting.fresh("pyflink-answers")
+        sources = [
+            _SOURCE.format(name=table, path=self._flink.rows(rows))
+            for table, rows in zip("st", streams, strict=True)
+        ]
+        where = "WHERE t.k IS NULL" if name.startswith("not exists") else ""
+        insert = _JOIN.format(
+            kind=ASKED_OF_OTHERS[name], condition=condition(name, seconds, "SECOND(5)"), where=where
+        )
+        took = self._flink.do([*sources, _PAIRS.format(path=out)], [insert])
+        kinds = {"at": pl.Int64, "ts": pl.Int64, "k": pl.Int64, "v": pl.Float64, "w": pl.Float64}
+        return Outcome(took, comparable(_read_csv(out, kinds), name, seconds, streams[0].end))
 
 
 class PyFlinkScan:
@@ -216,7 +257,9 @@ class PyFlinkScan:
     def run(self, job: SlidingJob) -> Outcome:
         """All rows, thrown away."""
         return Outcome(
-            self._flink.do([_SOURCE.format(path=self._flink.rows(job.readings)), _NOWHERE], [_INSERT_ALL])
+            self._flink.do(
+                [_SOURCE.format(name="s", path=self._flink.rows(job.readings)), _NOWHERE], [_INSERT_ALL]
+            )
         )
 
 
@@ -241,10 +284,15 @@ def _write_csv(readings: Readings, folder: Path, parts: int) -> None:
     beside.rename(folder)
 
 
-def _read_csv(folder: Path) -> pl.LazyFrame:
+def _read_csv(folder: Path, kinds: Mapping[str, type[pl.DataType]]) -> pl.LazyFrame:
     import polars as pl
 
-    columns = {"at": pl.String, "k": pl.Int64, "m": pl.Float64, "t": pl.Float64, "n": pl.Int64}
-    files = sorted(path for path in folder.rglob("part-*") if path.is_file())
-    read = pl.scan_csv(files, has_header=False, schema=columns)
-    return read.with_columns(pl.col("at").str.to_datetime(time_unit="us"))
+    files = sorted(path for path in folder.rglob("part-*") if path.is_file() and path.stat().st_size)
+    return pl.scan_csv(files, has_header=False, schema=dict(kinds)) if files else pl.LazyFrame(schema=kinds)
+
+
+def _sliding(folder: Path) -> pl.LazyFrame:
+    import polars as pl
+
+    kinds = {"at": pl.String, "k": pl.Int64, "m": pl.Float64, "t": pl.Float64, "n": pl.Int64}
+    return _read_csv(folder, kinds).with_columns(pl.col("at").str.to_datetime(time_unit="us"))

@@ -1,4 +1,4 @@
-"""Spark's own join of two streams, over windows of the same length."""
+"""Spark's own join of two streams, over windows of the same length, or over all rows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from benchmarks.contestant import Outcome
-from benchmarks.contestants.spark_window import SparkWindow, store_settings, stream_of
-from benchmarks.contestants.windrow_operators import comparable
+from benchmarks.contestants.spark_window import SparkWindow, finish, store_settings, stream_of
+from benchmarks.contestants.windrow_operators import ASKED_OF_OTHERS, HOT, comparable
 from benchmarks.spark_settings import settings_of
 
 if TYPE_CHECKING:
@@ -17,32 +17,44 @@ if TYPE_CHECKING:
 
 
 class SparkJoin(SparkWindow):
-    """An inner join whose rows are less than so many seconds apart, in append mode."""
+    """Rows with equal keys that are less than so many seconds apart, in append mode."""
 
-    def join(self, streams: Sequence[Readings], seconds: int) -> Outcome:
+    def join(self, name: str, streams: Sequence[Readings], seconds: int) -> Outcome:
         """Once over what is there."""
         import polars as pl
         from pyspark.sql import functions as sql
 
         out, checkpoint = self._setting.fresh("spark-answers"), self._setting.fresh("spark-checkpoint")
-        spark = self._setting.spark
+        spark, windowed = self._setting.spark, "all rows" not in name
         with settings_of(spark, store_settings(spark, self._store)):
             began = time.perf_counter()
-            s, t = (
-                stream_of(spark, str(rows.folder), 1).withWatermark("ts", "0 seconds").alias(name)
-                for name, rows in zip("st", streams, strict=True)
+            s, t = (stream_of(spark, str(rows.folder), 1) for rows in streams)
+            if windowed:
+                s, t = (each.withWatermark("ts", "0 seconds") for each in (s, t))
+            joined = s.alias("s").join(
+                t.alias("t"), sql.expr(condition(name, seconds)), ASKED_OF_OTHERS[name]
             )
-            apart = sql.expr(f"INTERVAL {seconds} SECONDS")
-            near = (sql.col("t.ts") > sql.col("s.ts") - apart) & (sql.col("s.ts") > sql.col("t.ts") - apart)
-            later = sql.greatest("s.ts", "t.ts").alias("at")
-            both = s.join(t, (sql.col("s.k") == sql.col("t.k")) & near).select(
-                later, "s.ts", "s.k", "s.v", sql.col("t.ts").alias("other"), sql.col("t.v").alias("w")
-            )
-            writer = both.writeStream.outputMode("append").format("parquet").option("path", str(out))
-            query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
-            query.awaitTermination()
+            if name.startswith("not exists"):
+                joined = joined.where("t.k IS NULL")
+            columns = ("greatest(s.ts, t.ts) AS at", "s.ts AS ts", "s.k AS k", "s.v AS v", "t.v AS w")
+            writer = joined.selectExpr(*columns).writeStream.outputMode("append").format("parquet")
+            writer = writer.option("path", str(out)).option("checkpointLocation", str(checkpoint))
+            finish([writer.trigger(availableNow=True).start()], began, self._setting.patience)
             took = time.perf_counter() - began
         answers = pl.scan_parquet(out / "part-*.parquet")
-        # at the last instant more rows could come: nobody can be sure of its answers
-        sure = answers.filter(pl.col("at").cast(pl.Datetime("us")).cast(pl.Int64) < streams[0].end)
-        return Outcome(took, comparable(sure, "join"))
+        return Outcome(took, comparable(answers, name, seconds, streams[0].end))
+
+
+def condition(name: str, seconds: int, unit: str = "SECONDS") -> str:
+    """Of a join of s and t, in any SQL.
+
+    >>> condition("join", 5)
+    "s.k = t.k AND t.ts > s.ts - INTERVAL '5' SECONDS AND s.ts > t.ts - INTERVAL '5' SECONDS"
+    >>> condition("join of all rows", 5)
+    's.k = t.k'
+    """
+    key = HOT if name.endswith("skewed") else "s.k"
+    if "all rows" in name:
+        return f"{key} = t.k"
+    apart = f"INTERVAL '{seconds}' {unit}"
+    return f"{key} = t.k AND t.ts > s.ts - {apart} AND s.ts > t.ts - {apart}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from benchmarks.contestant import Outcome
 from benchmarks.contestants.windrow import Windrow
 from benchmarks.disk import size
-from benchmarks.workload import COLUMNS
+from benchmarks.workload import COLUMNS, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,15 +31,31 @@ QUERIES = {
     "group": "SELECT ISTREAM(k, COUNT(*) AS n, SUM(v) AS total, MAX(v) AS most)"
     " FROM s [RANGE {0} SECONDS] GROUP BY k",
 }
-_WITH_TWO = frozenset({"join", "outer join", "not exists", "join, skewed"})
-#: half of all rows of s have one and the same key
-_HOT = "IF(s.k % 2 = 0, 0, s.k)"
-SKEWED = {
-    "join, skewed": QUERIES["join"].replace("s.k = t.k", f"{_HOT} = t.k"),
-    "distinct, skewed": QUERIES["distinct"].replace("DISTINCT k", f"DISTINCT {_HOT} AS k"),
-    "group, skewed": QUERIES["group"].replace("(k,", f"({_HOT} AS k,").replace("BY k", f"BY {_HOT}"),
+#: what other systems have as well: rows that never had a partner are told when none can come any more, and
+#: a join without windows
+COMMON = {
+    "not exists, in the end": "SELECT ISTREAM(ts, k, v) FROM s [RANGE 1 MICROSECOND LAG {1} MICROSECONDS]"
+    " WHERE NOT EXISTS (SELECT 1 FROM t [RANGE {2} MICROSECONDS] WHERE t.k = s.k)",
+    "join of all rows": "SELECT ISTREAM(s.ts AS ts, s.k AS k, s.v AS v, t.ts AS other, t.v AS w)"
+    " FROM s [UNBOUNDED], t [UNBOUNDED] WHERE s.k = t.k",
 }
-_TEXTS = {**QUERIES, **SKEWED}
+#: what the others are asked as well, and their word for it
+ASKED_OF_OTHERS = {
+    "join": "INNER",
+    "outer join": "LEFT",
+    "not exists, in the end": "LEFT",
+    "join of all rows": "INNER",
+    "join, skewed": "INNER",
+}
+#: half of all rows of s have one and the same key
+HOT = "IF(s.k % 2 = 0, 0, s.k)"
+SKEWED = {
+    "join, skewed": QUERIES["join"].replace("s.k = t.k", f"{HOT} = t.k"),
+    "distinct, skewed": QUERIES["distinct"].replace("DISTINCT k", f"DISTINCT {HOT} AS k"),
+    "group, skewed": QUERIES["group"].replace("(k,", f"({HOT} AS k,").replace("BY k", f"BY {HOT}"),
+}
+_TEXTS = {**QUERIES, **COMMON, **SKEWED}
+_WITH_TWO = frozenset({"not exists", *ASKED_OF_OTHERS})
 
 
 def streams_read(queries: Sequence[str]) -> int:
@@ -47,17 +63,32 @@ def streams_read(queries: Sequence[str]) -> int:
     return 2 if _WITH_TWO.intersection(queries) else 1
 
 
-def comparable(answers: pl.LazyFrame, query: str) -> pl.LazyFrame:
-    """The answers under the names that `benchmarks.checks` compares."""
+def comparable(answers: pl.LazyFrame, query: str, seconds: int, end: int) -> pl.LazyFrame:
+    """The answers that everyone can be sure of, under the names that `benchmarks.checks` compares.
+
+    At the last instant more rows could come. Of an outer join these are the pairs, and the rows that never
+    had a partner: the others do not tell that a row has none for a while.
+    """
     import polars as pl
 
+    at, ts = (pl.col(name).cast(pl.Datetime("us")).cast(pl.Int64) for name in ("at", "ts"))
+    over = pl.col("ts").cast(pl.Int64) + seconds * SECOND < end - SECOND
+    if query == "outer join":
+        known = answers.select(at, ts, "k", "v", "w")
+        pairs = known.filter(pl.col("w").is_not_null() & (pl.col("at") < end))
+        alone = known.filter(pl.col("w").is_null() & over).join(pairs, on="ts", how="anti")
+        answers = pl.concat([pairs, alone.with_columns(at=pl.col("ts"), w=pl.lit(0.0))])
+    elif query == "not exists, in the end":
+        answers = answers.select(ts, "k", "v").filter(over).with_columns(at=pl.col("ts"))
+    else:
+        answers = answers.filter(at < end)
+    one = {"n": pl.lit(1)}
     columns = {
-        "join": {"m": pl.col("v"), "t": pl.col("w"), "n": pl.lit(1)},
-        "outer join": {"m": pl.col("v"), "t": pl.col("w").fill_null(0), "n": pl.lit(1)},
-        "distinct": {"m": pl.lit(0.0), "t": pl.lit(0.0), "n": pl.lit(1)},
-        "not exists": {"m": pl.col("v"), "t": pl.lit(0.0), "n": pl.lit(1)},
+        "join": {"m": pl.col("v"), "t": pl.col("w"), **one},
+        "distinct": {"m": pl.lit(0.0), "t": pl.lit(0.0), **one},
+        "not exists": {"m": pl.col("v"), "t": pl.lit(0.0), **one},
         "group": {"m": pl.col("most"), "t": pl.col("total"), "n": pl.col("n")},
-    }[query.removesuffix(", skewed")]
+    }[query.removeprefix("outer ").split(",")[0].removesuffix(" of all rows")]
     return answers.select("at", "k", **columns)
 
 
@@ -73,8 +104,10 @@ class WindrowOperators(Windrow):
         half = commits[len(commits) // 2 :]
         rows = streams[0].rows_per_file * streams_read(queries)
         steady = rows * (len(half) - 1) / (half[-1] - half[0]) if len(half) > 1 else 0.0
-        answers = comparable(pl.scan_parquet(out / "*.parquet"), queries[0]) if len(queries) == 1 else None
-        return Outcome(took, answers, {"rows per second, steady": steady})
+        found = None
+        if len(queries) == 1:
+            found = comparable(pl.scan_parquet(out / "*.parquet"), queries[0], seconds, streams[0].end)
+        return Outcome(took, found, {"rows per second, steady": steady})
 
     def watched(
         self, queries: Sequence[str], streams: Sequence[Readings], seconds: int, watch: Callable[[int], None]
@@ -102,6 +135,8 @@ class WindrowOperators(Windrow):
                     engine.sql(f"CREATE STREAM {name} ({COLUMNS}) WATTR ts ORDERED FROM '{source}'")
             for number, name in enumerate(queries):
                 folder = out if len(queries) == 1 else out / str(number)
-                engine.query(f"q{number}", _TEXTS[name].format(seconds), sink=f"files://{folder}")
+                apart = seconds * SECOND - 1
+                text = _TEXTS[name].format(seconds, apart, 2 * apart + 1)
+                engine.query(f"q{number}", text, sink=f"files://{folder}")
             engine.run(once=True, watch=watch)
         return out, time.perf_counter() - began

@@ -5,15 +5,18 @@ And whether they stay as small as they are: state on disk and memory, while a hu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from benchmarks.benchmark import Benchmark, Findings
 from benchmarks.chart import Chart, Point, Series
+from benchmarks.field import WITHOUT_FLINK
 from benchmarks.memory import memory_now
 from benchmarks.rounds import Case, Measured, measure
-from benchmarks.statistics import ratio, summary
+from benchmarks.statistics import at_least, ratio, summary
 from benchmarks.table import Table
 from benchmarks.targets import Target
 from benchmarks.times import times_table
@@ -21,9 +24,10 @@ from benchmarks.workload import Readings, readings
 
 if TYPE_CHECKING:
     from benchmarks.contestants.windrow_operators import WindrowOperators
+    from benchmarks.rounds import Measurement
     from benchmarks.setting import Setting
 
-WINDROW, SPARK = "windrow", "spark rocksdb"
+WINDROW, SPARK, FLINK = "windrow", "spark rocksdb", "pyflink"
 _STEADY = "rows per second, steady"
 _LEAST_RATE = 50_000
 _SEEDS = (1, 2)
@@ -31,9 +35,13 @@ _MEBI = 1 << 20
 _NOTES = (
     "The first half of the batches fills the windows; the steady rate is that of the second half.",
     "Skewed: one key has half of all rows of the first stream.",
-    "Spark's streams have no NOT EXISTS, no DISTINCT that forgets and no GROUP BY over a window that moves"
-    " with every row, and their outer join tells a row without a partner only when its window is over, so it"
-    " takes part in the join only. The outer join is held against join and NOT EXISTS, of which it is made.",
+    "Spark and PyFlink have no NOT EXISTS, no DISTINCT that forgets and no GROUP BY over a window that moves"
+    " with every row. Their outer joins tell a row without a partner only when none can come any more;"
+    " Windrow tells it at once, and takes it back. Compared are the pairs and the rows that never had a"
+    " partner. `not exists, in the end` asks of all three which rows never had one, once that is certain:"
+    " of the others by an outer join and IS NULL, of Windrow by a window with a LAG.",
+    "PyFlink's joins are interval joins; `join of all rows` has no windows, and is its regular join.",
+    "The outer join is held against join and NOT EXISTS as well, of which it is made.",
 )
 
 
@@ -49,6 +57,7 @@ class Options:
         int, "How many windows pass while state and memory are watched; 0 to leave it out."
     ] = 100
     small_window_rows: Annotated[int, "The rows of such a window."] = 40_000
+    others_rounds: Annotated[int, "In how many rounds other systems take part."] = 3
 
 
 QUICK = Options(
@@ -61,29 +70,64 @@ _ROWS_PER_SECOND = 1000
 def run(setting: Setting, options: Options) -> Findings:
     """Each operator by itself for speed; then all of them at once for size."""
     from benchmarks.contestants.spark_join import SparkJoin
-    from benchmarks.contestants.windrow_operators import QUERIES, SKEWED, WindrowOperators
+    from benchmarks.contestants.windrow_operators import (
+        ASKED_OF_OTHERS,
+        COMMON,
+        QUERIES,
+        SKEWED,
+        WindrowOperators,
+    )
 
-    ours, spark = WindrowOperators(setting), SparkJoin(setting, "rocksdb")
+    ours, others = WindrowOperators(setting), {SPARK: SparkJoin(setting, "rocksdb")}
     streams = _streams(setting, options.rows, options.keys, options.rows_per_batch)
     seconds = options.window_rows // _ROWS_PER_SECOND
-    cases = [
-        Case(WINDROW, {"operator": name}, partial(ours.answer, [name], streams, seconds))
-        for name in (*QUERIES, *SKEWED)
-    ]
-    cases.append(Case(SPARK, {"operator": "join"}, partial(spark.join, streams, seconds)))
-    measured = measure(cases, setting.rounds, setting.say)
-    variants = [{"operator": name} for name in (*QUERIES, *SKEWED)]
+    names = (*QUERIES, *COMMON, *SKEWED)
+    with ExitStack() as leaving:
+        notes = _join_flink(others, setting, leaving)
+        cases = [
+            Case(WINDROW, {"operator": name}, partial(ours.answer, [name], streams, seconds))
+            for name in names
+        ]
+        cases += [
+            Case(
+                who,
+                {"operator": name},
+                partial(other.join, name, streams, seconds),
+                options.others_rounds,
+            )
+            for name in ASKED_OF_OTHERS
+            for who, other in others.items()
+        ]
+        measured = measure(cases, setting.rounds, setting.say)
+        settings = {WINDROW: ours.settings, **{who: other.settings for who, other in others.items()}}
+    variants = [{"operator": name} for name in names]
     found = Findings(
-        {WINDROW: ours.settings, SPARK: spark.settings},
+        settings,
         measured.measurements,
-        [times_table("Time by operator", measured, (WINDROW, SPARK), variants), _rates(measured, options)],
+        [
+            times_table("Time by operator", measured, (WINDROW, SPARK, FLINK), variants),
+            _rates(measured, options),
+        ],
         [],
         _targets(measured),
-        list(_NOTES),
+        [*notes, *_NOTES],
+        measured.unfinished,
     )
     if options.windows:
         _watch_size(setting, options, ours, found)
     return found
+
+
+def _join_flink(others: dict[str, Any], setting: Setting, leaving: ExitStack) -> list[str]:
+    """PyFlink takes part if it was asked for; says so if it does not."""
+    if FLINK not in setting.extras:
+        return [WITHOUT_FLINK]
+    from benchmarks.contestants.pyflink import Flink, PyFlinkJoin
+
+    flink = Flink(setting)
+    leaving.callback(flink.close)
+    others[FLINK] = PyFlinkJoin(flink, setting)
+    return []
 
 
 def _streams(setting: Setting, rows: int, keys: int, rows_per_batch: int) -> list[Readings]:
@@ -123,7 +167,7 @@ def _targets(measured: Measured) -> list[Target]:
         for each in measured.measurements
         if each.contestant == WINDROW
     ]
-    join, spark = measured.find(WINDROW, operator="join"), measured.find(SPARK, operator="join")
+    join = measured.find(WINDROW, operator="join")
     outer, alone = (measured.find(WINDROW, operator=name) for name in ("outer join", "not exists"))
     if join and outer and alone:
         both = [one + two for one, two in zip(join.seconds, alone.seconds, strict=True)]
@@ -132,11 +176,24 @@ def _targets(measured: Measured) -> list[Target]:
                 "time of join and NOT EXISTS to that of the outer join", "≥", 1.0, ratio(both, outer.seconds)
             )
         )
-    if join and spark:
-        found.append(
-            Target("time of Spark's join to Windrow's", "≥", 1.0, ratio(spark.seconds, join.seconds))
-        )
-    return found
+    return found + [
+        target
+        for each in measured.measurements
+        for who in (SPARK, FLINK)
+        for target in _ahead(measured, each, who)
+    ]
+
+
+def _ahead(measured: Measured, mine: Measurement, who: str) -> Iterator[Target]:
+    """Another system's time to that of Windrow, if it was asked."""
+    if mine.contestant != WINDROW:
+        return
+    other, left = measured.find(who, **mine.variant), measured.failure(who, **mine.variant)
+    claim = f"time of {who} to Windrow's, {mine.variant['operator']}"
+    if other is not None:
+        yield Target(claim, "≥", 1.0, ratio(other.seconds, mine.seconds))
+    elif left is not None and left.stopped_after is not None:
+        yield Target(claim, "≥", 1.0, at_least(left.stopped_after, mine.seconds), is_bound=True)
 
 
 def _watch_size(setting: Setting, options: Options, ours: WindrowOperators, found: Findings) -> None:

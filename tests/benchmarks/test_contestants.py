@@ -14,11 +14,12 @@ from benchmarks.benchmark import Findings
 from benchmarks.contestant import UnfinishedError
 from benchmarks.contestants import flink_worker, pyflink
 from benchmarks.contestants.spark_window import SparkWindow
+from benchmarks.contestants.windrow_operators import ASKED_OF_OTHERS
 from benchmarks.job import SlidingJob
 from benchmarks.runs import run
 from benchmarks.setting import Setting
 from benchmarks.studies.spark_patterns import JOIN, WINDROW, with_spark
-from benchmarks.suite import queries
+from benchmarks.suite import operators, queries
 from benchmarks.suite.overlap import BENCHMARK, QUICK
 from benchmarks.workload import readings
 
@@ -59,6 +60,18 @@ def test_many_queries_of_windrow_and_spark_agree_in_a_tiny_run(spark: SparkSessi
     answers = {(each["contestant"], each["queries"]): each["answers"] for each in report.measurements}
     assert answers["windrow", 5] == answers["spark rocksdb", 5] > answers["windrow", 1] > 0
     assert ("windrow", 6) in answers
+    assert any("PyFlink was left out" in note for note in report.notes)
+
+
+@pytest.mark.thorough
+def test_joins_of_windrow_and_spark_agree_in_a_tiny_run(spark: SparkSession, tmp_path: Path) -> None:
+    options = replace(operators.QUICK, rows=4000, keys=300, rows_per_batch=1000, window_rows=1000, windows=0)
+    setting = Setting(data=tmp_path / "data", scratch=tmp_path / "scratch", rounds=1, given_spark=spark)
+    report = run(operators.BENCHMARK, options, setting, is_quick=True)
+    answers = {(each["contestant"], each["operator"]): each["answers"] for each in report.measurements}
+    for name in ASKED_OF_OTHERS:  # that they are the same is checked while it runs
+        assert answers["windrow", name] == answers["spark rocksdb", name] > 0
+    assert answers["windrow", "outer join"] > answers["windrow", "join"]
     assert any("PyFlink was left out" in note for note in report.notes)
 
 
