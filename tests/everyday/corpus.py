@@ -5,6 +5,7 @@ Rows are out of order, with ties, NULLs and a pause; one push is one micro-batch
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from windrow.algebra.changes import Change
@@ -13,6 +14,7 @@ from windrow.engine import declared
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_query
 from windrow.testing import Harness
+from windrow.testing.spark_executor import SparkExecutor
 
 SECOND = 1_000_000
 STREAMS = {
@@ -71,24 +73,58 @@ def plan_of(query: str) -> Emit:
     return compile_query(query, market())
 
 
+#: what happens to a table: when, which rows come, which leave
+Update = tuple[str, int, list[Any], list[Any]]
+UPDATES: tuple[Update, ...] = (
+    ("items", 0, [(1, "pen"), (2, "cup")], []),
+    ("items", 10 * SECOND, [(3, "hat")], [(2, "cup")]),
+    ("owners", 0, [(1, "eve")], []),
+    ("owners", 6 * SECOND, [(2, "dan")], [(1, "eve")]),
+)
+
+
 def answers(query: str | Emit, executor: str) -> list[Change]:
     """All that a query says over the rows above."""
     harness = Harness(query, STREAMS, TABLES, executor)
     named = {name for node in harness.plan.walk() for name in _names(node)}
-    if "items" in named:
-        harness.update("items", 0, insert=[(1, "pen"), (2, "cup")])
-        harness.update("items", 10 * SECOND, insert=[(3, "hat")], delete=[(2, "cup")])
-    if "owners" in named:
-        harness.update("owners", 0, insert=[(1, "eve")])
-        harness.update("owners", 6 * SECOND, insert=[(2, "dan")], delete=[(1, "eve")])
-    for name, rows in SOURCES:
-        if name in named:
-            harness.push(name, rows[:3])
-    for name, rows in SOURCES:
-        if name in named:
-            harness.push(name, rows[3:])
+    for table, at, insert, delete in UPDATES:
+        if table in named:
+            harness.update(table, at, insert, delete)
+    for part in (slice(3), slice(3, None)):
+        for name, rows in SOURCES:
+            if name in named:
+                harness.push(name, rows[part])
     harness.finish()
     return harness.take()
+
+
+def answers_together(queries: Mapping[str, str], *, spark: bool) -> dict[str, list[Change]]:
+    """What each of many queries says over the same rows, all of them in one engine."""
+    plans = {name: plan_of(text) for name, text in queries.items()}
+    return told_together(plans, UPDATES, dict(SOURCES), 3, spark=spark)
+
+
+def told_together(
+    plans: Mapping[str, Emit],
+    updates: Iterable[Update],
+    sources: Mapping[str, Sequence[Any]],
+    cut: int,
+    *,
+    spark: bool,
+) -> dict[str, list[Change]]:
+    """Tables change, rows come in two batches, the first with `cut` rows of each stream, and all is over."""
+    named = {name for plan in plans.values() for node in plan.walk() for name in _names(node)}
+    executor = SparkExecutor(next(iter(plans.values())), spark=spark, beside=plans)
+    try:
+        for table, at, insert, delete in updates:
+            if table in named:
+                executor.update(table, at, insert, delete)
+        for part in (slice(cut), slice(cut, None)):
+            executor.push_all({name: rows[part] for name, rows in sources.items() if name in named})
+        executor.finish()
+        return {name: executor.take(name) for name in plans}
+    finally:
+        executor.close()
 
 
 def _names(node: Any) -> list[str]:

@@ -20,8 +20,11 @@ from typing import Any
 
 import duckdb
 import pytest
+from tests.everyday.corpus import told_together
 
-from windrow.testing import Harness
+from windrow.engine import declared
+from windrow.language.compile import compile_query
+from windrow.testing import Change, Harness
 
 SECOND = 1_000_000
 START = 1_700_000_000 * SECOND
@@ -113,8 +116,13 @@ def by_engine(query: str) -> Counter[tuple[Any, ...]]:
         rows = events()[name]
         harness.push(name, rows[len(rows) // 2 :])
     harness.finish()
+    return held(harness.take())
+
+
+def held(changes: list[Change]) -> Counter[tuple[Any, ...]]:
+    """All that was added and not taken back."""
     answer: Counter[tuple[Any, ...]] = Counter()
-    for change in harness.take():
+    for change in changes:
         answer[tuple(map(_plain, change.row))] += 1 if change.op == "+" else -1
     assert all(count >= 0 for count in answer.values())
     return +answer
@@ -159,3 +167,14 @@ def test_the_answer_is_that_of_duckdb(name: str) -> None:
     expected = by_duckdb(name)
     assert by_engine(QUERIES[name]) == expected
     assert expected or name == "q2"
+
+
+@pytest.mark.jvm
+@pytest.mark.thorough
+def test_spark_answers_all_at_once(spark: object) -> None:
+    catalog = declared(STREAMS, TABLES)
+    plans = {f"n{n}": compile_query(text, catalog) for n, text in enumerate(QUERIES.values())}
+    updates = [("side_input", START - SECOND, list(SIDE_INPUT), [])]
+    found = told_together(plans, updates, events(), 400, spark=True)
+    for changes, name in zip(found.values(), QUERIES, strict=True):
+        assert held(changes) == by_duckdb(name), name

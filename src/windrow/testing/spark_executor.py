@@ -1,4 +1,4 @@
-"""Runs one query on Spark, micro-batch by micro-batch, on the whole engine: files, commits and jobs."""
+"""Runs a query, or several, on Spark, batch by batch, on the whole engine: files, commits and jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windrow.algebra.catalog import Late, Stream, instant_type
 from windrow.algebra.changes import Change, not_final
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.plan import Emit, Scan, TableScan
-from windrow.algebra.types import STRING, DataType
+from windrow.algebra.types import STRING
 from windrow.algebra.values import canonical_rows, instant
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
 from windrow.engine.output.outbox import published, rows_schema
@@ -49,6 +49,8 @@ QUERY = "query"
 class SparkExecutor:
     """One standing query over pushed rows. `restart` begins anew from what is on disk.
 
+    The same engine may have others `beside` it, by their names, with which it shares what can be shared.
+
     Without `spark` the engine's tasks run in this process: everything but Spark itself. `cut` says then how
     the rows of each micro-batch lie in partitions.
     """
@@ -61,6 +63,7 @@ class SparkExecutor:
         spark: bool = True,
         shards: int = 2,
         cut: Callable[[pa.Table], Sequence[pa.Table]] | None = None,
+        beside: Mapping[str, Emit] | None = None,
     ) -> None:
         self.emit = emit
         self._jobs = SparkJobs(prepared(local_session())) if spark else HereJobs(cut)
@@ -69,27 +72,24 @@ class SparkExecutor:
         self._folder = folder or Path(mkdtemp(prefix="windrow-"))
         if folder is None:
             finalize(self, rmtree, self._folder, ignore_errors=True)
-        self._answered: dict[int, list[Values]] = {}
-        self._ready: list[Change] = []
+        self._queries = {QUERY: emit, **(beside or {})}
+        self._answers = {name: Answers(each) for name, each in self._queries.items()}
         self._late: dict[str, list[Values]] = {}
-        self._commits: set[int] = set()
         self._late_commits: dict[str, set[int]] = {}
         self._start()
 
     def _start(self) -> None:
         log = CommitLog.open(LocalStore(self._folder))
         self.engine = Engine(self._jobs, log, shards=self._shards, now=lambda: self.now, by_group=True)
-        for stream in {
-            node.stream.name: node.stream for node in self.emit.walk() if isinstance(node, Scan)
-        }.values():
+        nodes = [node for emit in self._queries.values() for node in emit.walk()]
+        for stream in {node.stream.name: node.stream for node in nodes if isinstance(node, Scan)}.values():
             keep = partial(self._keep_late, stream)
             commits = self._late_commits.setdefault(stream.name, set())
             self.engine.add_stream(stream, _Collected(keep, commits))
-        for table in {
-            node.table.name: node.table for node in self.emit.walk() if isinstance(node, TableScan)
-        }.values():
+        for table in {node.table.name: node.table for node in nodes if isinstance(node, TableScan)}.values():
             self.engine.add_table(table)
-        self.engine.add_query(StandingQuery(QUERY, self.emit), _Collected(self._keep, self._commits))
+        for name, emit in self._queries.items():
+            self.engine.add_query(StandingQuery(name, emit), self._answers[name])
         self.engine.commit()
         self.engine.deliver()
 
@@ -109,12 +109,19 @@ class SparkExecutor:
 
     def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
         """One micro-batch of arrivals."""
-        self._check(stream)
-        schema = self.engine.streams[stream].stream.schema
-        frame = frame_of(schema, canonical_rows(schema, rows, f"stream `{stream}`"))
-        self._count_late(stream, frame)
-        table = published(frame.to_arrow(), rows_schema(schema))
-        self.engine.epoch([Arrival(stream, self._framed(stream, table))])
+        self.push_all({stream: rows})
+
+    def push_all(self, batches: Mapping[str, Sequence[Sequence[Any]]]) -> None:
+        """One micro-batch with rows of several streams."""
+        arrivals = []
+        for stream, rows in batches.items():
+            self._check(stream)
+            schema = self.engine.streams[stream].stream.schema
+            frame = frame_of(schema, canonical_rows(schema, rows, f"stream `{stream}`"))
+            self._count_late(stream, frame)
+            table = published(frame.to_arrow(), rows_schema(schema))
+            arrivals.append(Arrival(stream, self._framed(stream, table)))
+        self.engine.epoch(arrivals)
 
     def _count_late(self, stream: str, frame: pl.DataFrame) -> None:
         """The engine only counts rows it drops; here they are kept, as other executors do."""
@@ -160,13 +167,12 @@ class SparkExecutor:
 
     # Answers.
 
-    def take(self) -> list[Change]:
+    def take(self, query: str = QUERY) -> list[Change]:
         """What became final since the last time, in order of delivery."""
-        record = self.engine.queries[QUERY]
+        record = self.engine.queries[query]
         if record.error is not None:
             raise error_of(record)
-        ready, self._ready = self._ready, []
-        return sorted(ready, key=lambda change: change.place)
+        return self._answers[query].take()
 
     def relation(self, at: int) -> Counter[Values]:
         """The answer relation at an instant, from what was answered."""
@@ -179,9 +185,10 @@ class SparkExecutor:
             raise DataError("the engine keeps answers, not relations", hint="use the executor `kernels`")
         cut = unit.program.query.cut
         end = cut.grid.end(cut.grid.last_ending(at))
-        if cut.range is None and clock == INFINITY and self._answered:
-            end = min(end, max(self._answered))
-        return Counter(self._answered.get(end, []))
+        answered = self._answers[QUERY].by_instant
+        if cut.range is None and clock == INFINITY and answered:
+            end = min(end, max(answered))
+        return Counter(answered.get(end, []))
 
     def late(self, stream: str) -> list[Values]:
         """The late rows that were not kept."""
@@ -191,19 +198,6 @@ class SparkExecutor:
     def _check(self, stream: str) -> None:
         if stream not in self.engine.streams:
             raise DataError(f"no stream `{stream}` in this query", hint=nearest(stream, self.engine.streams))
-
-    def _keep(self, delivery: Delivery) -> None:
-        op = (Field("op", STRING),) if self.emit.emits_deletions else ()
-        at = Schema((Field("at", _instants(self.emit)), *op))
-        for table in delivery.pieces():
-            known = frame_from_arrow(table.select(at.names), at)
-            answers = table.select(range(len(at), table.num_columns)).rename_columns(self.emit.schema.names)
-            rows = rows_of(frame_from_arrow(answers, self.emit.schema), self.emit.schema)
-            ops = known["op"].to_list() if op else ["+"] * len(rows)
-            for end, sign, row in zip(known["at"].to_list(), ops, rows, strict=True):
-                moment = instant(end, self.emit.leaves[0].domain)
-                self._answered.setdefault(moment, []).append(row)
-                self._ready.append(Change(sign, row, moment))
 
     def _keep_late(self, stream: Stream, delivery: Delivery) -> None:
         for table in delivery.pieces():
@@ -228,5 +222,30 @@ class _Collected(Sink):
         pass
 
 
-def _instants(emit: Emit) -> DataType:
-    return instant_type(emit.leaves[0].domain)
+class Answers(_Collected):
+    """All that one query answers."""
+
+    def __init__(self, emit: Emit) -> None:
+        super().__init__(self._add, set())
+        self._emit = emit
+        self._ready: list[Change] = []
+        self.by_instant: dict[int, list[Values]] = {}
+
+    def take(self) -> list[Change]:
+        """What came since the last time, in order of delivery."""
+        ready, self._ready = self._ready, []
+        return sorted(ready, key=lambda change: change.place)
+
+    def _add(self, delivery: Delivery) -> None:
+        emit, domain = self._emit, self._emit.leaves[0].domain
+        op = (Field("op", STRING),) if emit.emits_deletions else ()
+        at = Schema((Field("at", instant_type(domain)), *op))
+        for table in delivery.pieces():
+            known = frame_from_arrow(table.select(at.names), at)
+            answers = table.select(range(len(at), table.num_columns)).rename_columns(emit.schema.names)
+            rows = rows_of(frame_from_arrow(answers, emit.schema), emit.schema)
+            ops = known["op"].to_list() if op else ["+"] * len(rows)
+            for end, sign, row in zip(known["at"].to_list(), ops, rows, strict=True):
+                moment = instant(end, domain)
+                self.by_instant.setdefault(moment, []).append(row)
+                self._ready.append(Change(sign, row, moment))
