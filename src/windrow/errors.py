@@ -118,7 +118,7 @@ class SinkError(WindrowError):
     default_code = "sink"
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """A hint that names the known name closest to `name`, or all of them if they are few.
 
     >>> nearest("prise", ["item", "price"])
@@ -128,7 +128,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """
     names = sorted(set(known))
     folded = {candidate.lower(): candidate for candidate in names}
-    close = get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    close = get_close_matches(name.lower(), folded, n=1, cutoff=cutoff)
     if close:
         return f"did you mean `{folded[close[0]]}`?"
     if 0 < len(names) <= 12:

@@ -159,6 +159,7 @@ EVERYDAY = {
     "SELECT k, v, RANK() OVER (ORDER BY v DESC) AS n FROM s1 [RANGE 4]": Pattern.STR,
     "SELECT k FROM s1 [RANGE 4] QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) = 1": Pattern.STR,
     "SELECT k, SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS 2 PRECEDING) AS total FROM s1": Pattern.MON,
+    "SELECT k, v, SUM(v) OVER (PARTITION BY k) AS total FROM s1 [RANGE 4]": Pattern.STR,
     "SELECT k, x FROM s1 [RANGE 4] CROSS JOIN UNNEST(array(k, v)) AS t(x)": Pattern.WKS,
     "SELECT k, x FROM s1 [UNBOUNDED] CROSS JOIN UNNEST(array(k, v)) AS t(x)": Pattern.MON,
     "SELECT k, SUM(v) AS total FROM s1 [RANGE 4] GROUP BY ROLLUP (k)": Pattern.STR,

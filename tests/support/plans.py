@@ -14,7 +14,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from windrow.algebra.catalog import Stream, Table, TableKind
-from windrow.algebra.expressions import ColumnRef, Field, Literal, Schema
+from windrow.algebra.expressions import ColumnRef, Field, Literal, Schema, conjunction
 from windrow.algebra.functions import call
 from windrow.algebra.operators import (
     KINDS,
@@ -36,6 +36,7 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableSc
 from windrow.algebra.types import BIGINT
 from windrow.algebra.types import array as array_of
 from windrow.errors import QueryError
+from windrow.language.binder.sources import equal_or_null
 from windrow.reference.rows import AcceptedRow, TableChange, World
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
@@ -137,6 +138,7 @@ class Shape:
     ranks: bool = True
     frames: bool = True
     arrays: bool = True
+    wholes: bool = False
     depth: int = 3
     names: count = field(default_factory=count)
 
@@ -152,6 +154,7 @@ def relations(draw: st.DrawFn, shape: Shape, depth: int | None = None) -> Plan:
     kinds += [_numbered] if shape.ranks else []
     kinds += [_framed] if shape.frames else []
     kinds += [_unnested] if shape.arrays else []
+    kinds += [_beside_groups] * 3 if shape.wholes else []
     make = draw(st.sampled_from(kinds)) if depth > 0 else _leaf
     return refused_is_redrawn(make, draw, shape, depth, alias)
 
@@ -265,6 +268,18 @@ def _numbered(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
     order = draw(st.sampled_from([((v, False),), ((v, True),), ((k, True), (v, False))]))
     ranked = Rank(inner, f"{alias}.n", draw(st.sampled_from(KINDS)), partition, order)
     return named(ranked, alias, _names(inner)[draw(st.integers(0, 1))], f"{alias}.n")
+
+
+def _beside_groups(draw: st.DrawFn, shape: Shape, depth: int, alias: str) -> Plan:
+    """Rows with an aggregate of all rows of their partition; a key that is NULL is one, too."""
+    inner = draw(relations(shape, depth - 1))
+    k, v = (inner.schema.column(name) for name in _names(inner))
+    function = draw(st.sampled_from(["count", "sum", "max"]))
+    keys = draw(st.sampled_from([(), ((f"{alias}g.k", k),)]))
+    groups = Aggregate(inner, keys, ((f"{alias}g.v", AggregateCall(function, (v,), BIGINT)),))
+    pairs = ((k, groups.schema.column(name)) for name, _ in keys)
+    same = tuple(part for one, other in pairs for part in equal_or_null(one, other))
+    return named(Join((inner, groups), conjunction(same)), alias, _names(inner)[0], f"{alias}g.v")
 
 
 frames = st.builds(

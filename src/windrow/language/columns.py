@@ -96,6 +96,7 @@ def _key(cursor: Cursor) -> Key:
     while inside.take(","):
         names.append(inside.name("a column"))
     inside.finish()
+    cursor.take("NOT", "ENFORCED")  # Flink's word for what every KEY is
     return Key(tuple(names), cursor.span_since(begin))
 
 

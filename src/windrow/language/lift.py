@@ -34,7 +34,7 @@ from windrow.errors import QueryError, Span
 from windrow.language import lift_literals
 from windrow.language.lift_literals import Cursor
 from windrow.language.shape import is_misspelt, unexpected
-from windrow.language.syntax import FrameSyntax, Unnesting, words
+from windrow.language.syntax import EmitClause, FrameSyntax, Unnesting, words
 from windrow.language.tokens import Token, TokenKind, Tokens
 from windrow.language.vocabulary import begins_operand, ends_operand, is_any_of_query, is_keyword
 from windrow.language.window_functions import TableFunction, lift_table_functions
@@ -298,6 +298,8 @@ class Lifted:
     #: the parentheses of UNNEST before WITH ORDINALITY, and the BETWEENs that are SYMMETRIC
     ordinalities: set[int] = field(default_factory=set)
     symmetric: set[int] = field(default_factory=set)
+    #: EMIT … at the end
+    emits: EmitClause | None = None
     #: window functions of FROM
     functions_in_from: dict[int, TableFunction] = field(default_factory=dict)
     #: what stands in the skeleton for the token at an index; "" is blank
@@ -435,7 +437,8 @@ def _refuse_misplaced(kept: list[Token], windows: dict[int, WindowSyntax], brack
 # ------------------------------------------------------------ clauses
 #
 # `LATERAL VIEW [OUTER] explode(x) t AS a`, which follows FROM, `UNNEST(x) WITH ORDINALITY` and
-# `t FOR SYSTEM_TIME AS OF s.ts` are not shown to sqlglot; `FETCH FIRST n ROWS ONLY` is shown as LIMIT,
+# `t FOR SYSTEM_TIME AS OF s.ts` are not shown to sqlglot, nor is EMIT at the end;
+# `FETCH FIRST n ROWS ONLY` is shown as LIMIT,
 # `* EXCLUDE` as `* EXCEPT`, and
 # `= ANY (SELECT …)` as IN.
 
@@ -460,6 +463,8 @@ def lift_clauses(lifted: Lifted, expression: ReadExpression) -> None:
                 cursor = _from(tokens, index + 2)
                 lifted.as_of[tokens[index - 1].start] = _time(cursor, expression)
                 lifted.blank(*range(index, cursor.index))
+            case "EMIT", "CHANGES" | "FINAL" | "ON":
+                _emit(lifted, _from(tokens, index + 1))
             case "FETCH", "FIRST" | "NEXT":
                 _fetch(lifted, _from(tokens, index + 2))
             case "EXCLUDE", "(" if tokens.word(index - 1) == "*":
@@ -485,6 +490,18 @@ def _time(cursor: Cursor, expression: ReadExpression) -> Node:
     if cursor.word == "(":
         cursor.parenthesis()
     return expression(cursor.tokens.cut(begin, cursor.index))
+
+
+def _emit(lifted: Lifted, cursor: Cursor) -> None:
+    """`EMIT CHANGES | FINAL | ON WINDOW CLOSE | ON UPDATE`, behind all else but LIMIT."""
+    tokens, first = cursor.tokens, cursor.index - 1
+    long = tokens.words(cursor.index, 3) == ("ON", "WINDOW", "CLOSE")
+    last = cursor.index + (2 if long else 1 if tokens.word(cursor.index) == "ON" else 0)
+    known = long or tokens.words(first + 1, last - first) in (("CHANGES",), ("FINAL",), ("ON", "UPDATE"))
+    if known and tokens.word(last + 1) in ("", "LIMIT"):
+        span = tokens[first].span.to(tokens[last].span)
+        lifted.emits = EmitClause(span, final=long or tokens.word(last) == "FINAL")
+        lifted.blank(*range(first, last + 1))
 
 
 def _fetch(lifted: Lifted, cursor: Cursor) -> None:

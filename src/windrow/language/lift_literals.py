@@ -266,6 +266,7 @@ _LIFTERS = {
     "INTERVAL": _interval,
     "CAST": _cast,
     "TRY_CAST": _cast,
+    "SAFE_CAST": _cast,
     "::": _postfix_cast,
     "EXTRACT": _extract,
     "SUBSTRING": _substring,

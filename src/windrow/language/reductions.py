@@ -246,8 +246,14 @@ def _side(
 
 
 def _called(item: syntax.SelectItem) -> str | None:
-    """A name for a column that NULL stands for on some sides."""
-    return item.alias or (item.expression.parts[-1] if isinstance(item.expression, syntax.Name) else None)
+    """A name for a column that a constant stands for on some sides."""
+    match item.expression:
+        case syntax.Name(parts=parts):
+            return item.alias or parts[-1]
+        case syntax.Apply(function="grouping" | "grouping_id" as word, args=args):
+            named = ", ".join(".".join(arg.parts) for arg in args if isinstance(arg, syntax.Name))
+            return item.alias or f"{word}({named})"
+    return item.alias
 
 
 def _grouping(node: syntax.Apply, keys: list[syntax.Node], missing: list[syntax.Node]) -> syntax.Node:

@@ -69,7 +69,7 @@ _ENDS_JOIN = words(
 
 def check_shape(tokens: Tokens, ignored: Collection[int]) -> None:
     """Refuse a SELECT in which something is missing; the tokens `ignored` are no keywords there."""
-    refuse_foreign(tokens)
+    refuse_foreign(tokens, ignored)
     for index, token in enumerate(tokens):
         if index in ignored:
             continue
@@ -77,7 +77,7 @@ def check_shape(tokens: Tokens, ignored: Collection[int]) -> None:
         _check_beside(tokens, index)
         if token.word == "JOIN" and is_keyword(tokens, index):
             _check_join(tokens, index)
-        if token.word == "FROM" and (index == 0 or tokens.word(index - 1) == "("):
+        if token.word == "FROM" and tokens.word(index - 1) == "(":
             raise QueryError(
                 "there is no SELECT before FROM", code="syntax", span=token.span, hint="write SELECT … FROM …"
             )
@@ -123,13 +123,29 @@ def _wanted(tokens: Tokens, index: int) -> ExpectedToken | None:
 def _may_be_empty(tokens: Tokens, index: int) -> bool:
     before = index - 1
     named = index > 0 and tokens[before].is_name and not is_keyword(tokens, before)
-    return named or tokens.word(before) == "BY" or _is_grouping_set(tokens, index)
+    return named or tokens.word(before) in ("BY", "OVER") or _is_grouping_set(tokens, index)
 
 
 def _is_grouping_set(tokens: Tokens, index: int) -> bool:
     """Whether a parenthesis is one of GROUPING SETS."""
     around = [at for at in range(index) if tokens.word(at) == "(" and tokens.partner[at] > index]
     return bool(around) and tokens.word(around[-1] - 1) == "SETS"
+
+
+def _of_others(tokens: Tokens, index: int) -> str | None:
+    """What to write for two signs that are an operator elsewhere: `->`, `//`, `**`."""
+    both = tokens.words(index, 2)
+    left = tokens[index - 1].text if index else "x"
+    right = tokens[index + 2].text if index + 2 < len(tokens) else "y"
+    if both in (("-", ">"), ("-", ">>")):
+        if tokens.is_kind(index + 2, TokenKind.STRING):
+            return f"write get_json_object({left}, '$.{right[1:-1]}')"
+        if tokens.word(index - 2) in (",", "(") and tokens.word(index - 3) != "SELECT":
+            return (
+                f"functions of elements are not part of the language: UNNEST the array AS t({left}) in FROM"
+            )
+        return f"a field of a struct is {left}.{right}"
+    return {("/", "/"): f"write {left} DIV {right}", ("*", "*"): f"write power({left}, {right})"}.get(both)
 
 
 def _missing(tokens: Tokens, index: int, wanted: ExpectedToken) -> QueryError:
@@ -145,7 +161,7 @@ def _missing(tokens: Tokens, index: int, wanted: ExpectedToken) -> QueryError:
     if token.word == "," and is_keyword(tokens, index + 1):
         message, span = f"a comma before `{found.text}`", token.span
         return QueryError(message, code="syntax", span=span, hint="remove the comma, or add another item")
-    hint = f"add it, or remove `{token.text}`"
+    hint = _of_others(tokens, index) or f"add it, or remove `{token.text}`"
     if wanted.name and found.kind is TokenKind.WORD:
         hint = f"`{found.text}` is a word of the language; as a name it is written in backticks"
     message = f"after `{token.text}` {wanted.what} should follow, not `{found.text}`"
@@ -205,6 +221,8 @@ def unexpected(tokens: Tokens, offset: int, description: str = "") -> QueryError
     """The error for SQL that stopped making sense at an offset; `description` is what sqlglot said."""
     index = min(tokens.around(offset), len(tokens) - 1)
     hint = next((advice for said, advice in _ADVICE.items() if said in description), None)
+    if tokens.word(index) == "~" and 0 < index < len(tokens) - 1:
+        hint = f"write {tokens[index - 1].text} RLIKE {tokens[index + 1].text}"
     meant = [
         (likeness, at, word) for at in (index, index - 1, index - 2) for likeness, word in _meant(tokens, at)
     ]

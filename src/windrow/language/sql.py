@@ -23,6 +23,7 @@ from windrow.language.literals import number
 from windrow.language.shape import MAX_DEPTH, check_depth, check_nesting, check_shape, too_deep, unexpected
 from windrow.language.sources import SourceConverter
 from windrow.language.tokens import Token, TokenKind, Tokens
+from windrow.language.vocabulary import refuse_foreign
 from windrow.language.window_functions import with_window_key
 
 # ------------------------------------------------------------ conversion
@@ -38,6 +39,8 @@ _OVER = "write SUM(x) OVER (PARTITION BY k ORDER BY ts ROWS 9 PRECEDING), or ROW
 #: names that others have for a call of ours: the function, what is added, whether DISTINCT
 _ALSO_CALLED = {
     "collect_set": ("array_agg", 1, True),
+    "any": ("bool_or", 1, False),
+    "std": ("stddev", 1, False),
     "group_concat": ("listagg", 2, False),
     "approx_percentile": ("approx_quantile", 2, False),
     "percentile_approx": ("approx_quantile", 2, False),
@@ -170,7 +173,7 @@ def _cast(self: Converter, node: exp.Expr, word: Token, span: Span) -> syntax.No
         raise self.refusal(node, f"{word.word} takes one value", f"write {word.word}(x AS BIGINT)")
     type_span = self.lifted.types[word.start]
     type_text = self.tokens.text[type_span.start : type_span.end]
-    return syntax.CastTo(span, self.convert(node.expressions[0]), type_text, safe=word.word == "TRY_CAST")
+    return syntax.CastTo(span, self.convert(node.expressions[0]), type_text, safe=word.word != "CAST")
 
 
 def _postfix_cast(self: Converter, node: exp.Expr) -> syntax.Node:
@@ -553,6 +556,7 @@ def read_query(tokens: Tokens) -> syntax.QueryExpression:
         raise QueryError("there is no query here", code="syntax", span=tokens.span, hint="write SELECT …")
     if tokens.word(0) not in ("SELECT", "WITH", "("):
         refuse_before_select(tokens)
+        refuse_foreign(tokens)
         raise unexpected(tokens.cut(0, 1), tokens[0].start)
     lifted = lift(tokens, read_expression)
     check_shape(lifted.tokens, lifted.ignored)
@@ -561,7 +565,7 @@ def read_query(tokens: Tokens) -> syntax.QueryExpression:
         query = _Converter(lifted, base).query(_parsed(lifted.skeleton(), base, lifted.tokens))
     _refuse_unused(lifted)
     check_depth(query)
-    return query
+    return replace(query, emits=lifted.emits) if lifted.emits else query  # type: ignore[call-arg]
 
 
 def read_expression(tokens: Tokens) -> syntax.Node:

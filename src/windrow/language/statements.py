@@ -205,7 +205,7 @@ def read_statement(tokens: Tokens) -> syntax.Statement:
 
 def _check_is_one(tokens: Tokens) -> None:
     """No second statement begins inside of it: then a semicolon is missing."""
-    for index in range(1, len(tokens) - 1):
+    for index in range(2 if tokens.word(0) == "SHOW" else 1, len(tokens) - 1):
         if tokens.word(index) == "CREATE" and tokens.word(index + 1) in (
             "STREAM",
             "TABLE",
@@ -247,7 +247,18 @@ def _insert_instead(tokens: Tokens) -> str | None:
 _INSTEAD = {
     "INSERT": "rows come from the source of a stream; write CREATE QUERY … INTO 'sink' to write answers",
     "UPDATE": "a stream only grows; tables change through their source",
-    "DELETE": "a stream only grows; tables change through their source",
+    **dict.fromkeys(
+        ("DELETE", "MERGE", "TRUNCATE", "COPY"), "a stream only grows; tables change through their source"
+    ),
+    **dict.fromkeys(
+        ("SET", "USE", "RESET"),
+        "settings are given where it is run: windrow run script.cql --conf name=value",
+    ),
+    "TERMINATE": "write DROP QUERY name",
+    "PRINT": "write SELECT * FROM name [RANGE 1 MINUTE]",
+    **dict.fromkeys(
+        ("BEGIN", "END"), "leave it out: the queries of a script run together and share what they can"
+    ),
     "FROM": "write SELECT … FROM …",
 }
 
@@ -287,9 +298,43 @@ def _create_instead(cursor: Cursor) -> None:
 _CREATE_WORDS = ("VIEW", "MATERIALIZED", "SOURCE", "SINK", "IF", "NOT", "EXISTS")
 
 
+def _refuse_query_as(cursor: Cursor, name: str) -> None:
+    """`CREATE STREAM s AS SELECT …` of ksqlDB, `CREATE TABLE t AS SELECT …` of everyone."""
+    if cursor.word == "AS":
+        cursor.fail(
+            "`(`", hint=f"a query has a name, and can be read as a stream: CREATE QUERY {name} AS SELECT …"
+        )
+
+
+def _refuse_connector(cursor: Cursor, name: str) -> None:
+    """`WITH ('connector' = 'kafka', …)`: here a source is an address."""
+    if cursor.word != "WITH" or cursor.tokens.word(cursor.index + 1) != "(":
+        return
+    said = cursor.tokens.items[cursor.index :]
+    values = {
+        key.text.strip("'").lower().rsplit(".", 1)[-1]: value.text.strip("'")
+        for key, sign, value in zip(said, said[1:], said[2:], strict=False)
+        if sign.word == "="
+    }
+    topic = values.get("topic") or values.get("kafka_topic") or name
+    host = values.get("servers") or values.get("server") or "host:9092"
+    path = values.get("path")
+    source = f"files://{path.removeprefix('file://')}" if path else f"kafka://{host}/{topic}"
+    raise QueryError(
+        "a source is an address, not a list of properties",
+        code="syntax",
+        span=cursor.here.span,
+        hint=f"write FROM '{source}' in place of WITH (…)"
+        if path or values.get("connector", "kafka") == "kafka"
+        else f"write FROM 'files:///…' or FROM 'kafka://{host}/{topic}' in place of WITH (…)",
+    )
+
+
 def _create_stream(cursor: Cursor) -> syntax.Statement:
     name = cursor.name("the name of the stream")
+    _refuse_query_as(cursor, name)
     declared = declared_columns(cursor)
+    _refuse_connector(cursor, name)
     if declared.key is not None:
         raise QueryError(
             "a stream has no KEY",
@@ -317,6 +362,7 @@ def _create_stream(cursor: Cursor) -> syntax.Statement:
 
 def _create_table(cursor: Cursor) -> syntax.Statement:
     name = cursor.name("the name of the table")
+    _refuse_query_as(cursor, name)
     declared = declared_columns(cursor)
     if declared.watermark is not None:
         raise QueryError(
@@ -325,6 +371,7 @@ def _create_table(cursor: Cursor) -> syntax.Statement:
             span=declared.watermark.span,
             hint=f"rows with a time that only grows are a stream: CREATE STREAM {name} (…)",
         )
+    _refuse_connector(cursor, name)
     plain = cursor.done or cursor.word == "FROM"
     kind = "NRR" if plain else cursor.choose(("NRR", "RELATION"), "NRR, RELATION or FROM")
     source = cursor.url("the source") if cursor.take("FROM") else None
@@ -390,6 +437,8 @@ _QUERY_OPTIONS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
 _ONLY_QUERIES = "a query can be replaced while its streams go on; DROP the other and CREATE it anew"
 _CREATE_INSTEAD = {
     "TEMPORARY": "write CREATE STREAM, TABLE or QUERY without it",
+    "FUNCTION": "aggregates of your own are written in Python, with @wr.aggregate",
+    "AGGREGATE": "aggregates of your own are written in Python, with @wr.aggregate",
 }
 _CREATED: dict[str, Callable[[Cursor], syntax.Statement]] = {
     "STREAM": _create_stream,
@@ -404,7 +453,13 @@ _CREATED: dict[str, Callable[[Cursor], syntax.Statement]] = {
 
 def _drop(cursor: Cursor) -> syntax.Statement:
     cursor.expect("DROP")
-    kind = cursor.choose(("QUERY", "STREAM", "TABLE", "ARCHIVE"), "QUERY, STREAM, TABLE or ARCHIVE")
+    words = [token.text for token in cursor.tokens.items[1:] if token.word not in _CREATE_WORDS]
+    others = dict.fromkeys(
+        ("VIEW", "MATERIALIZED", "SINK"), f"write DROP QUERY {' '.join(words[:1]) or 'name'}"
+    )
+    others["SOURCE"] = f"write DROP STREAM {' '.join(words[:1]) or 'name'}"
+    kinds = ("QUERY", "STREAM", "TABLE", "ARCHIVE")
+    kind = cursor.choose(kinds, "QUERY, STREAM, TABLE or ARCHIVE", others)
     if_there = cursor.take("IF", "EXISTS")
     name = cursor.name(f"the name of the {kind.lower()}")
     cursor.finish()
@@ -413,6 +468,8 @@ def _drop(cursor: Cursor) -> syntax.Statement:
 
 def _describe(cursor: Cursor) -> syntax.Statement:
     cursor.index += 1
+    if cursor.word in ("EXTENDED", "FORMATTED", "TABLE", "STREAM", "QUERY") and len(cursor.tokens) > 2:
+        cursor.index += 1
     name = cursor.name("the name of a stream, table, query or archive")
     cursor.finish()
     return syntax.Describe(cursor.tokens.span, name)
@@ -429,7 +486,15 @@ def _refresh(cursor: Cursor) -> syntax.Statement:
 def _show(cursor: Cursor) -> syntax.Statement:
     cursor.expect("SHOW")
     kinds = ("QUERIES", "STREAMS", "TABLES", "ARCHIVES", "GAPS")
-    kind = cursor.choose(kinds, "QUERIES, STREAMS, TABLES, ARCHIVES or GAPS")
+    others = {
+        "VIEWS": "write SHOW QUERIES",
+        "MATERIALIZED": "write SHOW QUERIES",
+        "SOURCES": "write SHOW STREAMS",
+        "SINKS": "write SHOW QUERIES, which tells where their answers go",
+        "FUNCTIONS": "docs/language.md lists the functions",
+        "CREATE": f"write DESCRIBE {cursor.tokens[len(cursor.tokens) - 1].text}",
+    }
+    kind = cursor.choose(kinds, "QUERIES, STREAMS, TABLES, ARCHIVES or GAPS", others)
     cursor.finish()
     return syntax.Show(cursor.tokens.span, kind)
 
@@ -438,6 +503,11 @@ def _explain(cursor: Cursor) -> syntax.Statement:
     cursor.expect("EXPLAIN")
     if cursor.done:
         cursor.fail("a query")
+    for words in (("PLAN", "FOR"), ("EXTENDED",), ("FORMATTED",)):
+        if cursor.take(*words):
+            return syntax.Explain(
+                cursor.tokens.span, read_once(cursor.tokens.cut(cursor.index, len(cursor.tokens))).query
+            )
     if cursor.take("ANALYZE"):
         if cursor.next_is("SELECT"):
             hint = "a query that runs has a name: CREATE QUERY name AS SELECT …"

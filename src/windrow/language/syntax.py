@@ -279,6 +279,13 @@ class QueryExpression(Node):
 
 
 @dataclass(frozen=True)
+class EmitClause(Node):
+    """EMIT CHANGES, EMIT FINAL or EMIT ON WINDOW CLOSE at the end of a query: what its writer relies on."""
+
+    final: bool
+
+
+@dataclass(frozen=True)
 class Select(QueryExpression):
     """One SELECT. JOIN … ON and comma joins are both in `sources`, their conditions in `on`."""
 
@@ -294,6 +301,7 @@ class Select(QueryExpression):
     qualify: Node | None = None
     order_by: tuple[tuple[Node, bool], ...] = ()
     limit: Node | None = None
+    emits: EmitClause | None = None
 
 
 @dataclass(frozen=True)
@@ -307,6 +315,7 @@ class SetOperation(QueryExpression):
     left: QueryExpression
     right: QueryExpression
     distinct: bool = False
+    emits: EmitClause | None = None
 
 
 # Statements.

@@ -8,7 +8,7 @@ What to write instead of SQL of other systems, with the names that stand in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from windrow.errors import QueryError
@@ -27,7 +27,8 @@ def over(tokens: Tokens, index: int) -> str:
     keys = _partition(inside)
     apart = f"PARTITION BY {keys} " if keys else ""
     if function in ("LEAD", "NTH_VALUE"):
-        return f"look back instead: LAG(…) OVER ({apart}ORDER BY {_ordered(inside)})"
+        value = tokens[tokens.partner[index - 1] + 1].text
+        return f"look back instead: LAG({value}) OVER ({apart}ORDER BY {_ordered(inside)})"
     return f"there are ROW_NUMBER, RANK and DENSE_RANK: RANK() OVER ({apart}ORDER BY {_ordered(inside)})"
 
 
@@ -39,10 +40,47 @@ def ksql_window(tokens: Tokens, index: int) -> str:
     inside = tokens.cut(index + 3, tokens.partner[index + 2])
     words = [token.word or token.text for token in inside]
     size = _amount(words, "SIZE") or "1 HOUR"
+    grace = _amount(words, "PERIOD")
+    more = f"; GRACE PERIOD is SLACK {grace} of CREATE STREAM {stream}" if grace else ""
     if kind == "SESSION":
-        return f"write FROM {stream} [SESSION {' '.join(words[:2]) or '5 MINUTES'} INCLUSIVE]"
+        keys = _keys_behind(tokens, index)
+        apart = f" PARTITION BY {keys}" if keys else ""
+        return f"write FROM {stream} [SESSION {' '.join(words[:2]) or '5 MINUTES'} INCLUSIVE{apart}]{more}"
     advance = _amount(words, "BY") if kind == "HOPPING" else size
-    return f"write FROM {stream} [RANGE {size} SLIDE {advance or size}]"
+    return f"write FROM {stream} [RANGE {size} SLIDE {advance or size}]{more}"
+
+
+def _keys_behind(tokens: Tokens, index: int) -> str:
+    """What is grouped by, behind an index."""
+    for at in range(index, len(tokens) - 2):
+        if tokens.words(at, 2) == ("GROUP", "BY"):
+            ends = (
+                e for e in range(at + 2, len(tokens)) if tokens.word(e) in ("HAVING", "EMIT", ")", "LIMIT")
+            )
+            end = next(ends, len(tokens))
+            return tokens.text[tokens[at + 2].start : tokens[end - 1].end]
+    return ""
+
+
+def ksql_within(tokens: Tokens, index: int) -> str:
+    """`JOIN t WITHIN 1 HOUR ON …`: windows on both sides."""
+    inside = tokens.cut(index + 2, tokens.partner[index + 1]) if tokens.word(index + 1) == "(" else tokens
+    begin = 0 if inside is not tokens else index + 1
+    length = f"{inside[begin].text} {inside[begin + 1].text}"
+    at = index - 1
+    while at > 0 and tokens.word(at) != "JOIN":
+        at -= 1
+    join = at
+    while at > 0 and tokens.word(at) not in ("FROM", ","):
+        at -= 1
+    first, other = tokens[at + 1].text, tokens[join + 1].text
+    return f"write FROM {first} [RANGE {length}] … JOIN {other} [RANGE {length}] … ON …"
+
+
+def lateral_table(tokens: Tokens, index: int) -> str:
+    """`LATERAL TABLE(f(x)) AS t(a)`: a function that gives rows is an array, unnested."""
+    call = tokens.text[tokens[index + 3].start : tokens[tokens.partner[index + 2] - 1].end]
+    return f"give an array, and write UNNEST({call}) AS t(x), or LATERAL VIEW explode({call}) t AS x"
 
 
 def source_of(tokens: Tokens, index: int) -> str:
@@ -75,21 +113,35 @@ def quantified(tokens: Tokens, index: int) -> str:
                 f"write {joined.join(f'{value} {sign} {each.text}' for each in inside if each.text != ',')}"
             )
         return f"write {value} IN (…)" if sign in ("=", "==") else f"compare {value} with one value"
-    column = tokens[index + 3].text if index + 3 < len(tokens) else "y"
+    inside = tokens.cut(index + 2, tokens.partner[index + 1])
+    named = next((at for at in range(len(inside)) if inside.word(at) == "FROM"), 2)
+    column = inside.text[inside[1].start : inside[named - 1].end]
+    rest = (
+        inside.text[inside[named].start : tokens[tokens.partner[index + 1]].start]
+        if named < len(inside)
+        else "…"
+    )
     if sign in ("<>", "!=") and word == "ALL":
-        return f"write {value} NOT IN (SELECT {column} …)"
+        return f"write {value} NOT IN (SELECT {column} {rest})"
     if sign in (">", ">=", "<", "<="):
         most = "MAX" if (sign in (">", ">=")) == (word == "ALL") else "MIN"
-        return f"write {value} {sign} (SELECT {most}({column}) …)"
+        return f"write {value} {sign} (SELECT {most}({column}) {rest})"
     return "write EXISTS (SELECT …) or NOT EXISTS (SELECT …)"
 
 
 def asof(tokens: Tokens, index: int) -> str:
     """An ASOF JOIN: with a table as of a row's time, or with the last row of another stream."""
     other = tokens[index + 2].text if index + 2 < len(tokens) else "t"
+    equal = next((at for at in range(index, len(tokens)) if tokens.word(at) == "="), None)
+    using = next((at for at in range(index, len(tokens)) if tokens.words(at, 2) == ("USING", "(")), None)
+    key = "k" if equal is None and using is None else tokens[(equal or using or 0) + 1].text
+    if equal is not None and tokens.word(equal + 2) == ".":
+        key = tokens[equal + 3].text
+    elif using is not None:
+        key = tokens[using + 2].text
     return (
         f"declare {other} as a TABLE, which is joined as of each row's time; of a stream take the last row of"
-        f" each key: JOIN {other} [ROWS 1 PARTITION BY k] ON …"
+        f" each {key}: JOIN {other} [ROWS 1 PARTITION BY {key}] ON …"
     )
 
 
@@ -302,7 +354,12 @@ def is_any_of_query(tokens: Tokens, index: int) -> bool:
 
 
 _COMPARISONS = frozenset({"=", "==", "<>", "!=", "<", "<=", ">", ">=", "LIKE", "ILIKE", "RLIKE"})
+_EMITTED = frozenset({"CHANGES", "FINAL"})
 _NOT = "is not part of the language"
+_JOINED = (
+    "group the inner query by what it is compared with, and join it: LEFT JOIN (SELECT k, MAX(x) AS m FROM …"
+    " GROUP BY k) AS q ON q.k = …; of an array write UNNEST(x) AS t(a)"
+)
 _SORTED = "rows of a stream have no order to keep within a partition"
 FOREIGN: dict[str, Foreign] = {
     "OVER": Foreign(
@@ -311,9 +368,33 @@ FOREIGN: dict[str, Foreign] = {
         over,
     ),
     "LATERAL": Foreign(
-        _then("("),
+        lambda tokens, index: tokens.word(index + 1) in ("(", "TABLE"),
         f"LATERAL (…) {_NOT}",
-        "join the streams on a condition; of an array write UNNEST(x) AS t(a)",
+        lambda tokens, index: (
+            lateral_table(tokens, index) if tokens.words(index + 1, 2) == ("TABLE", "(") else _JOINED
+        ),
+    ),
+    "APPLY": Foreign(
+        _after("CROSS", "OUTER"),
+        f"APPLY {_NOT}",
+        _JOINED,
+    ),
+    "WITHIN": Foreign(
+        lambda tokens, index: (
+            tokens.is_kind(index + 1, TokenKind.NUMBER)
+            or (tokens.word(index + 1) == "(" and tokens.is_kind(index + 2, TokenKind.NUMBER))
+        ),
+        "how far rows of a join may be apart is said by windows",
+        ksql_within,
+    ),
+    "FROM": Foreign(
+        lambda tokens, index: index == 0,
+        "there is no SELECT before FROM",
+        lambda tokens, index: (
+            f"write SELECT {tokens.text[tokens[3].start : tokens[len(tokens) - 1].end]} FROM {tokens[1].text}"
+            if tokens.word(2) == "SELECT" and len(tokens) > 3
+            else f"write SELECT * {tokens.text[tokens[0].start : tokens[len(tokens) - 1].end]}"
+        ),
     ),
     "PIVOT": Foreign(_then("("), f"PIVOT {_NOT}", "use aggregates with FILTER (WHERE …)"),
     "UNPIVOT": Foreign(_then("("), f"UNPIVOT {_NOT}", "use UNION ALL"),
@@ -332,7 +413,9 @@ FOREIGN: dict[str, Foreign] = {
         ksql_window,
     ),
     "EMIT": Foreign(
-        _then("CHANGES"), f"EMIT CHANGES {_NOT}", "leave it out: a query without SLIDE gives changes"
+        lambda tokens, index: ends_operand(tokens, index - 1) and tokens.word(index + 1) in _EMITTED,
+        "EMIT stands at the end of a query, and says CHANGES, FINAL or ON WINDOW CLOSE",
+        "leave it out: windows with a SLIDE are told when they are over, all else gives changes",
     ),
     "CLUSTER": Foreign(_then("BY"), f"CLUSTER BY {_NOT}", _SORTED),
     "DISTRIBUTE": Foreign(_then("BY"), f"DISTRIBUTE BY {_NOT}", "Windrow chooses the partitions"),
@@ -362,9 +445,11 @@ FOREIGN: dict[str, Foreign] = {
 }
 
 
-def refuse_foreign(tokens: Tokens) -> None:
+def refuse_foreign(tokens: Tokens, ignored: Collection[int] = ()) -> None:
     """Refuse SQL that the language leaves out, with the reason and the way out."""
     for index, token in enumerate(tokens):
+        if index in ignored:
+            continue
         found = FOREIGN.get(token.word) if tokens.word(index - 1) != "." else None
         if found and found.recognised(tokens, index):
             raise QueryError(

@@ -96,6 +96,8 @@ def lift_table_functions(lifted: Lifted) -> None:
 def _in_from(tokens: Tokens, index: int) -> bool:
     """Whether the word at an index stands in FROM, perhaps inside TABLE ( … )."""
     at = index - 1
+    if tokens.word(at) == "WINDOW":  # of ksqlDB
+        return False
     if tokens.words(at - 1, 2) == ("TABLE", "("):
         at -= 2
     while at >= 0 and tokens.word(at) not in _CLAUSES and tokens.word(at) != "(":

@@ -42,6 +42,12 @@ def test_histories_cut_into_micro_batches(plan: Emit, script: list[Step]) -> Non
 
 
 @some(4)
+@given(plans(wholes=True), cuts())
+def test_rows_with_values_of_their_groups(plan: Emit, script: list[Step]) -> None:
+    assert_agree(plan, script, GeneralExecutor)
+
+
+@some(4)
 @given(cases())
 def test_policies_kept_rows_restore_bounds_and_the_rest(case: tuple[Emit, list[Step]]) -> None:
     agree(*case)

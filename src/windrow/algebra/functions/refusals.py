@@ -36,7 +36,8 @@ def clock_refusal(name: str) -> QueryError:
     return QueryError(
         f"`{name}` depends on when the query runs, so a replay would answer otherwise",
         code="not-deterministic",
-        hint="arrival_ts is when a row came in; window_end and `at` are the query's own clock",
+        hint="the past hour is a window, FROM s [RANGE 1 HOUR]; arrival_ts is when a row came in;"
+        " window_end and `at` are the query's own clock",
     )
 
 

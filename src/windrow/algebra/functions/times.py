@@ -318,7 +318,9 @@ def _extract(name: str, args: tuple[Expression, ...]) -> Expression:
         raise QueryError(
             f"`{name}` knows no field `{field}` of {args[1].type}",
             code="bad-unit",
-            hint=nearest(field, _FIELDS),
+            hint="write unix_seconds(ts), unix_millis(ts) or unix_micros(ts)"
+            if field == "EPOCH"
+            else nearest(field, _FIELDS),
         )
     found = fn.call(function, args[1:])
     # ISO days count from Monday = 1, WEEKDAY counts from 0.

@@ -153,7 +153,11 @@ def _misplaced(node: syntax.Node) -> QueryError:
             hint = "write it there, not under OR, NOT (…) or in an expression"
         case syntax.ScalarQuery():
             message = "a query is a value only in comparisons of WHERE, joined by AND to the other conditions"
-            hint = "elsewhere join it: FROM …, (SELECT …) AS q, and read q's column"
+            named = describe(node.query.items[0].expression) if isinstance(node.query, syntax.Select) else "…"
+            hint = (
+                f"elsewhere join it: LEFT JOIN (SELECT {named} AS x FROM …) AS q ON TRUE, and read q.x;"
+                f" for each k LEFT JOIN (SELECT k, {named} AS x FROM … GROUP BY k) AS q ON q.k = …"
+            )
         case syntax.OverCall():
             message = f"{node.function} OVER stands in the select list and in QUALIFY"
             hint = "select it in a nested query under a name, and read that"
@@ -173,30 +177,127 @@ def _check_known(node: syntax.Apply) -> None:
         lookup(node.function)
     except QueryError as error:
         functions = [name for each in catalogue() for name in (each.name, *each.aliases)]
-        close = _elsewhere(node) or nearest(node.function, [*functions, *map(str.lower, aggregates.names())])
+        known = [*functions, *map(str.lower, aggregates.names())]
+        close = _elsewhere(node) or nearest(node.function, known, cutoff=_ALIKE) or _NO_SUCH
         refuse(node, error.message, error.code, close)
 
 
 #: functions of other systems, and what to write, with the arguments in their places
+_CLOCK = "arrival_ts, which is when a row was stored"
+_UNNESTED = "UNNEST({0}) AS t(x) in FROM, and what you want of x"
+_BUCKET = (
+    "FROM TUMBLE(TABLE s, DESCRIPTOR({1}), {0}) GROUP BY window_start, window_end;"
+    " of one row date_trunc('HOUR', {1})"
+)
+_NUMBERED = "{name}() OVER (PARTITION BY k ORDER BY x)"
 _ELSEWHERE = {
     "row": "named_struct('a', {0})",
     "map": "from_json('{{\"a\": 1}}', 'MAP<STRING, INT>')",
-    "json_value": "get_json_object({0}, {1})",
-    "json_query": "get_json_object({0}, {1})",
-    "json_extract": "get_json_object({0}, {1})",
-    "json_extract_scalar": "get_json_object({0}, {1})",
-    "proctime": "arrival_ts, which is when a row was stored",
+    **dict.fromkeys(
+        (
+            "json_value",
+            "json_query",
+            "json_extract",
+            "json_extract_scalar",
+            "extractjsonfield",
+            "jsonb_extract_path_text",
+        ),
+        "get_json_object({0}, {1})",
+    ),
+    "json_exists": "get_json_object({0}, {1}) IS NOT NULL",
+    "json_tuple": "get_json_object({0}, '$.a') for each of them",
+    **dict.fromkeys(("json_object", "jsonb_build_object"), "to_json(named_struct({0}, {1}))"),
+    **dict.fromkeys(("json_string", "to_json_string", "to_jsonb", "row_to_json"), "to_json({0})"),
+    **dict.fromkeys(
+        ("jsonb_array_elements", "json_array_elements"),
+        "UNNEST(from_json({0}, 'ARRAY<STRING>')) AS t(x) in FROM",
+    ),
+    **dict.fromkeys(("proctime", "getdate", "sysdate", "rowtime", "clock_timestamp"), _CLOCK),
+    "current_watermark": "window_end, or read `at`: every answer carries the instant it is about",
     "to_timestamp_ltz": "timestamp_millis({0})",
+    **dict.fromkeys(("parse_timestamp", "stringtotimestamp"), "to_timestamp({0}, {1})"),
+    **dict.fromkeys(("parse_date", "stringtodate"), "to_date({0}, {1})"),
+    "strptime": "to_timestamp({0}, 'yyyy-MM-dd HH:mm:ss')",
+    **dict.fromkeys(
+        ("timestamptostring", "format_timestamp", "format_date", "datetostring"), "date_format({0}, {1})"
+    ),
+    **dict.fromkeys(("to_char", "strftime"), "date_format({0}, 'yyyy-MM-dd HH:mm')"),
+    "monthname": "date_format({0}, 'MMMM')",
+    "dayname": "date_format({0}, 'EEEE')",
+    "convert_tz": "from_utc_timestamp(to_utc_timestamp({0}, {1}), {2})",
+    "convert_timezone": "from_utc_timestamp(to_utc_timestamp({2}, {0}), {1})",
+    "week": "weekofyear({0})",
+    "epoch": "unix_seconds({0})",
+    "epoch_ms": "unix_millis({0})",
+    "epoch_us": "unix_micros({0})",
+    "age": "{0} - {1}",
+    **dict.fromkeys(("date_bin", "time_bucket"), _BUCKET),
     "percentile_cont": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+    **dict.fromkeys(("quantile_cont", "quantile_disc"), "QUANTILE({0}, {1})"),
     "grouping": "GROUP BY ROLLUP (…), GROUPING SETS or CUBE, of which GROUPING tells the sets apart",
+    **dict.fromkeys(("list", "collect", "json_agg", "jsonb_agg", "json_arrayagg"), "ARRAY_AGG({0})"),
+    "count_distinct": "COUNT(DISTINCT {0})",
+    **dict.fromkeys(("topk", "topkdistinct"), "TOP_K({0}, {1})"),
+    "correlation": "CORR({0}, {1})",
+    "stddev_sample": "STDDEV_SAMP({0})",
+    "regr_r2": "power(CORR({0}, {1}), 2)",
+    "regr_count": "COUNT(*) FILTER (WHERE {0} IS NOT NULL AND {1} IS NOT NULL)",
+    "product": "exp(SUM(ln({0})))",
+    **{word: _NUMBERED.replace("{name}", word.upper()) for word in ("row_number", "rank", "dense_rank")},
+    "lag": "LAG({0}) OVER (PARTITION BY k ORDER BY ts)",
     "struct_pack": "named_struct('a', {0})",
-    "string_split": "split({0}, {1})",
+    **dict.fromkeys(
+        ("string_split", "str_split", "string_to_array", "regexp_split_to_array"), "split({0}, {1})"
+    ),
+    "array_to_string": "array_join({0}, {1})",
     "array_length": "size({0})",
-    "to_char": "date_format({0}, 'yyyy-MM-dd HH:mm')",
-    "strftime": "date_format({0}, 'yyyy-MM-dd HH:mm')",
-    "date_bin": "date_trunc('HOUR', {1}), or a window [RANGE … SLIDE …]",
-    "time_bucket": "date_trunc('HOUR', {1}), or a window [RANGE … SLIDE …]",
+    "list_contains": "array_contains({0}, {1})",
+    **dict.fromkeys(
+        (
+            *(
+                "filter",
+                "transform",
+                "reduce",
+                "aggregate",
+                "exists",
+                "forall",
+                "list_filter",
+                "list_transform",
+            ),
+            *(
+                "array_max",
+                "array_min",
+                "array_distinct",
+                "array_sort",
+                "list_sum",
+                "list_avg",
+                "list_distinct",
+            ),
+            *("flatten", "array_remove", "array_position", "array_union", "array_except", "array_intersect"),
+        ),
+        _UNNESTED,
+    ),
+    **dict.fromkeys(("posexplode", "posexplode_outer"), "UNNEST({0}) WITH ORDINALITY AS t(x, n) in FROM"),
+    **dict.fromkeys(("inline", "inline_outer"), "UNNEST({0}) AS t(a, b) in FROM"),
+    **dict.fromkeys(("generate_series", "range", "sequence", "stack"), "a TABLE of these rows, and join it"),
+    "decode": "CASE WHEN {0} = {1} THEN {2} END",
+    "convert": "CAST({1} AS {0})",
+    **dict.fromkeys(("safe_cast", "to_number"), "TRY_CAST({0} AS DOUBLE)"),
+    "strpos": "instr({0}, {1})",
+    **dict.fromkeys(("starts_with", "prefix"), "startswith({0}, {1})"),
+    "suffix": "endswith({0}, {1})",
+    **dict.fromkeys(("regexp_match", "regexp_matches", "regexp_full_match"), "{0} RLIKE {1}"),
+    "regexp_substr": "regexp_extract({0}, {1}, 0)",
+    **dict.fromkeys(("format", "printf", "format_string"), "concat({1}, …)"),
+    **{f"sha{bits}": f"sha2({{0}}, {bits})" for bits in (224, 256, 384, 512)},
+    **dict.fromkeys(("hash", "xxhash64"), "crc32(string({0}))"),
+    **dict.fromkeys(
+        ("tumble_proctime", "hop_proctime", "session_proctime"), "the time of the rows: window_end"
+    ),
 }
+#: a name that is less alike than this is no misspelling: a hint that leads astray is worse than none
+_ALIKE = 0.75
+_NO_SUCH = "docs/language.md lists the functions"
 
 
 def _elsewhere(node: syntax.Apply) -> str | None:
@@ -204,8 +305,15 @@ def _elsewhere(node: syntax.Apply) -> str | None:
     form = _ELSEWHERE.get(node.function.lower())
     if form is None:
         return None
-    args = [describe(arg) for arg in node.args]
-    return f"write {form.format(*args, *('…' for _ in range(2)))}"
+    args = [_told(arg) for arg in node.args]
+    return f"write {form.format(*args, *('…' for _ in range(3)))}"
+
+
+def _told(node: syntax.Node) -> str:
+    try:
+        return describe(node)
+    except QueryError:  # a function that is not known either
+        return "…"
 
 
 def is_bound(node: syntax.Node) -> bool:

@@ -4,6 +4,9 @@ Both are computed above FROM … WHERE; numbers also above groups and HAVING. QU
 DISTINCT. Equal calls are one. What is the same for all rows of an answer, as the bounds of its window, parts
 nothing.
 
+An aggregate OVER without an order is about all rows of the partition that the windows hold: the rows are
+joined with the groups of the same rows.
+
 LAG is the first of one row so far back, and ROW_NUMBER in the order of a stream without a window counts the
 rows up to each: both are frames, whose answers never change.
 """
@@ -16,16 +19,17 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra.estimates import settled, with_lists
-from windrow.algebra.expressions import ColumnRef, Expression, Literal
+from windrow.algebra.expressions import ColumnRef, Expression, Literal, conjunction
 from windrow.algebra.functions import call as function_call
 from windrow.algebra.functions import catalogue
-from windrow.algebra.operators import KINDS, AggregateCall, Rank
+from windrow.algebra.operators import KINDS, Aggregate, AggregateCall, Join, Rank
 from windrow.algebra.over import FramedCall, Over, OverFrame, instant_columns, is_over_stream
 from windrow.algebra.types import BIGINT
 from windrow.language.binder.aggregates import bound_call
 from windrow.language.binder.constants import whole_number
 from windrow.language.binder.names import describe
 from windrow.language.binder.places import at, refuse
+from windrow.language.binder.sources import equal_or_null, renamed
 from windrow.language.syntax import Apply, Star
 from windrow.language.syntax import OverCall as Written
 
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
 
 _Rank = tuple[str, tuple[Expression, ...], tuple[tuple[Expression, bool], ...]]
 _SO_FAR = OverFrame(by_rows=True, start=None)
+#: what the groups beside the rows are called, before their number
+WHOLE = "whole"
 
 
 class Overs:
@@ -49,6 +55,7 @@ class Overs:
         self.scope = scope
         self.ranks: dict[_Rank, str] = {}
         self.frames: dict[FramedCall, str] = {}
+        self.wholes: dict[tuple[Expression, ...], dict[AggregateCall, str]] = {}
         self.order: Expression | None = None
         self.nodes: list[Written] = []
 
@@ -66,12 +73,17 @@ class Overs:
                 "bad-over",
                 "group in a nested query under [UNBOUNDED], and write OVER around it",
             )
+        if not order and node.frame is None and not is_over_stream(self.rows) and _is_whole(node):
+            return self._whole(node, partition)
         return self._framed(node, partition, self._in_order(node, order))
 
     def over(self, plan: Plan) -> Plan:
         """The plan with all that was asked for."""
         for node in self.nodes[:1]:
             with at(node):
+                rows = plan
+                for number, (partition, calls) in enumerate(self.wholes.items(), 1):
+                    plan = _beside_groups(plan, rows, f"{WHOLE} {number}", partition, calls)
                 if self.frames:
                     assert self.order is not None
                     calls = tuple((name, framed) for framed, name in self.frames.items())
@@ -79,6 +91,19 @@ class Overs:
                 for (kind, partition, order), name in self.ranks.items():
                     plan = Rank(plan, name, kind, partition, order)
         return plan
+
+    # All rows of a partition.
+
+    def _whole(self, node: Written, partition: tuple[Expression, ...]) -> Expression:
+        assert self.rows is not None
+        if node.call.order or node.ignores_null:
+            hint = f"leave it out, or write {node.function} OVER (ORDER BY …)"
+            refuse(node, f"{node.function} OVER takes no order of its own", "bad-over", hint)
+        found = with_lists(self.rows, bound_call(node.call, self.scope))
+        call = settled(self.rows, [("", found)])[0][1]
+        calls = self.wholes.setdefault(partition, {})
+        name = calls.setdefault(call, f"{node.function.lower()} {len(calls) + 1}")
+        return ColumnRef(f"{WHOLE} {list(self.wholes).index(partition) + 1}.{name}", call.data_type)
 
     # Numbers.
 
@@ -122,10 +147,9 @@ class Overs:
         hint = f"write ORDER BY {known[0]}" if known else "order by the windowing attribute of the stream"
         if not order:
             message = f"{node.function} OVER does not say by which order rows come before a row"
-            keys = ", ".join(describe(part) for part in node.partition)
-            total = f"SELECT {keys + ', ' if keys else ''}{describe(node.call)} AS whole FROM …"
-            total += f" GROUP BY {keys}" if keys else ""
-            refuse(node, message, "bad-over", f"{hint}; for all rows of a window join ({total}) AS t")
+            source = self.scope.sources[0] if self.scope.sources else "s"
+            window = f"for all rows of a window write one: FROM {source} [RANGE 1 MINUTE SLIDE 1 MINUTE]"
+            refuse(node, message, "bad-over", f"{hint}; {window}")
         if len(order) > 1 or order[0][1]:
             message = "a frame goes through rows in the order in which they become final, and by no other"
             refuse(node.order[0][0], message, "bad-over", hint)
@@ -218,6 +242,21 @@ class Overs:
         if found < 0:
             refuse(written, f"{amount} is no distance", "bad-over", "write a number that is not negative")
         return found
+
+
+def _is_whole(node: Written) -> bool:
+    return aggregates.is_aggregate(node.call.function) and node.function not in KINDS
+
+
+def _beside_groups(
+    plan: Plan, rows: Plan, alias: str, partition: tuple[Expression, ...], calls: dict[AggregateCall, str]
+) -> Plan:
+    """The rows with what is true of their groups; every row has one, also where a key is NULL."""
+    keys = tuple((f"key {number}", key) for number, key in enumerate(partition, 1))
+    groups = renamed(Aggregate(rows, keys, tuple((name, call) for call, name in calls.items())), alias)
+    pairs = ((key, groups.schema.column(f"{alias}.{name}")) for name, key in keys)
+    same = tuple(part for key, column in pairs for part in equal_or_null(key, column))
+    return Join((plan, groups), conjunction(same))
 
 
 def _without_null(node: Written) -> Apply:

@@ -19,17 +19,15 @@ min(k1, k2) copies, which is what is left of k1 without those that EXCEPT ALL le
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra.checks import no_internal_windows
-from windrow.algebra.expressions import ColumnRef, Literal, conjunction
-from windrow.algebra.functions import call
+from windrow.algebra.expressions import ColumnRef, conjunction
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.operators import Distinct, Except, Exists, Filter, Limit, Project, Union
 from windrow.algebra.plan import Emit, StreamWord, Subquery, Window
-from windrow.algebra.types import DataType, Kind, common_type
+from windrow.algebra.types import DataType, common_type
 from windrow.language import syntax
 from windrow.language.binder.aggregates import Groups, is_grouped
 from windrow.language.binder.constants import whole_number
@@ -41,7 +39,7 @@ from windrow.language.binder.places import at, rebuilt, refuse, walk
 from windrow.language.binder.pseudo import bounds_over
 from windrow.language.binder.scope import Scope
 from windrow.language.binder.select_list import SelectList, expand
-from windrow.language.binder.sources import NESTED, entries_of, renamed, window
+from windrow.language.binder.sources import NESTED, entries_of, equal_or_null, renamed, window
 from windrow.language.syntax import meaning
 
 if TYPE_CHECKING:
@@ -403,36 +401,13 @@ def _intersected(left: Plan, right: Plan) -> Plan:
     ones = map(kept.schema.column, kept.schema.names)
     twos = map(other.schema.column, other.schema.names)
     pairs = zip(ones, twos, strict=True)
-    same = tuple(part for one, two in pairs for part in _equal_or_null(one, two))
+    same = tuple(part for one, two in pairs for part in equal_or_null(one, two))
     return _selected_left(Exists(kept, other, conjunction(same)))
 
 
 def _selected_left(match: Exists) -> Project:
     names = match.schema.names
     return Project(match, tuple((name.split(".", 1)[1], match.schema.column(name)) for name in names))
-
-
-def _equal_or_null(one: Expression, two: Expression) -> tuple[Expression, ...]:
-    """Equality in which NULL equals NULL, as equalities that rows can be found by."""
-    if one.type.kind is Kind.NULL:
-        return ()
-    filler = Literal(_FILLERS[one.type.kind], one.type)
-    return (
-        call("=", [call("is_null", [one]), call("is_null", [two])]),
-        call("=", [call("coalesce", [one, filler]), call("coalesce", [two, filler])]),
-    )
-
-
-_FILLERS: dict[Kind, Any] = {
-    Kind.BOOLEAN: False,
-    Kind.STRING: "",
-    Kind.BINARY: b"",
-    Kind.FLOAT: 0.0,
-    Kind.DOUBLE: 0.0,
-    Kind.DECIMAL: Decimal(0),
-    **dict.fromkeys((Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT), 0),
-    **dict.fromkeys((Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL), 0),
-}
 
 
 def _union_parts(query: syntax.QueryExpression) -> list[syntax.QueryExpression]:
@@ -494,7 +469,29 @@ def bind_query(query: syntax.QueryExpression, catalog: Catalog) -> Emit:
     """The plan of a query."""
     relation = _bind_relation(query, Context(catalog, _bind_relation))
     with at(query):
-        return relation.stream
+        stream = relation.stream
+    if isinstance(query, syntax.Select | syntax.SetOperation) and query.emits is not None:
+        _check_emitted(query.emits, stream)
+    return stream
+
+
+def _check_emitted(written: syntax.EmitClause, stream: Emit) -> None:
+    """What a query gives is decided by its windows; what EMIT says has to be that."""
+    whole = stream.meaning is StreamWord.RSTREAM
+    if written.final and not whole:
+        refuse(
+            written,
+            "this query gives changes as they come: no window of it is told when it is over",
+            "emit",
+            "leave EMIT out, or give the windows a SLIDE, as in [RANGE 1 MINUTE SLIDE 1 MINUTE]",
+        )
+    if not written.final and whole:
+        refuse(
+            written,
+            "each window is told once, when it is over, and not again with every row",
+            "emit",
+            "leave EMIT CHANGES out, or write EMIT FINAL; a window without SLIDE gives changes",
+        )
 
 
 def bind_relation(query: syntax.QueryExpression, catalog: Catalog) -> Emit:

@@ -127,6 +127,9 @@ class Scope:
             hint = nearest(name.parts[0], self._all_sources) or "FROM names the sources"
             message = f"nothing in FROM is called `{name.parts[0]}`"
             return QueryError(message, code="unknown-source", span=name.span, hint=hint)
+        if written.lower() in _ELSEWHERE:
+            hint = f"write {_ELSEWHERE[written.lower()]}"
+            return QueryError(f"no column `{written}`", code="unknown-column", span=name.span, hint=hint)
         if written.lower() in CLOCK_WORDS:
             refused = clock_refusal(written.lower())
             refused.span = name.span
@@ -142,6 +145,16 @@ class Scope:
     @property
     def _all_sources(self) -> tuple[str, ...]:
         return self.sources + (self.outer.sources if self.outer else ())
+
+
+#: columns that other systems have by themselves
+_ELSEWHERE = {
+    "rowtime": "the windowing attribute of the stream; arrival_ts is when a row was stored",
+    "windowstart": "window_start",
+    "windowend": "window_end",
+    "rownum": "row_num, which counts the rows of a stream; of an answer ROW_NUMBER() OVER (ORDER BY …)",
+    "_rowid": "row_num, which counts the rows of a stream",
+}
 
 
 def _is_one_bound(found: list[NamedColumn]) -> bool:

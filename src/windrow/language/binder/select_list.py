@@ -102,14 +102,24 @@ class SelectList:
 
 
 def expand(written: tuple[SelectItem, ...], scope: Scope) -> SelectList:
-    """The select list with every `*` replaced by the columns it stands for."""
+    """The select list with every `*` replaced by the columns it stands for, and names given before."""
     items: list[Item] = []
     for item in written:
         if isinstance(item.expression, Star):
             items += _columns(item.expression, item.alias, scope)
         else:
-            items.append(Item(item.expression, item.alias, _plain_column(item, scope)))
+            meant = SelectList(tuple(items)).without_aliases(item.expression, columns_win=scope)
+            items.append(Item(meant, item.alias or _own_name(item, meant), _plain_column(item, scope)))
     return SelectList(tuple(items))
+
+
+def _own_name(item: SelectItem, meant: Node) -> str | None:
+    """An alias that is selected again is called so again."""
+    return (
+        item.expression.parts[-1]
+        if isinstance(item.expression, Name) and meant is not item.expression
+        else None
+    )
 
 
 def _plain_column(item: SelectItem, scope: Scope) -> NamedColumn | None:

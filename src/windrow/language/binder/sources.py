@@ -15,14 +15,15 @@ tested after all that stands before it, which may be there to protect it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.catalog import Stream, Table, TableKind
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, Schema, conjunction, conjuncts
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Filter, Join, Project, TableJoin, Union
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, TableScan, Window
-from windrow.algebra.types import BIGINT, INTERVAL, TIMESTAMP
+from windrow.algebra.types import BIGINT, INTERVAL, TIMESTAMP, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.context import Context, Relation
 from windrow.language.binder.expressions import ExpressionBinder
@@ -441,3 +442,28 @@ def _compares_one_bound(part: Expression) -> bool:
 def _tables_in_order(items: list[FromItem]) -> list[FromItem]:
     tables = [item for item in items if item.table is not None]
     return sorted(tables, key=lambda item: item.is_relation_table)
+
+
+def equal_or_null(one: Expression, two: Expression) -> tuple[Expression, ...]:
+    """Equality in which NULL equals NULL, as equalities that rows can be found by."""
+    if one.type.kind is Kind.NULL:
+        return ()
+    if one.type.kind not in _FILLERS:  # nested values have none
+        return (call("<=>", [one, two]),)
+    filler = Literal(_FILLERS[one.type.kind], one.type)
+    return (
+        call("=", [call("is_null", [one]), call("is_null", [two])]),
+        call("=", [call("coalesce", [one, filler]), call("coalesce", [two, filler])]),
+    )
+
+
+_FILLERS: dict[Kind, Any] = {
+    Kind.BOOLEAN: False,
+    Kind.STRING: "",
+    Kind.BINARY: b"",
+    Kind.FLOAT: 0.0,
+    Kind.DOUBLE: 0.0,
+    Kind.DECIMAL: Decimal(0),
+    **dict.fromkeys((Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT), 0),
+    **dict.fromkeys((Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL), 0),
+}
