@@ -38,6 +38,7 @@ def check_together(pairs: list[Pair], *, spark: bool) -> None:
         assert shown(changes) == answered(pair), pair.title
 
 
+@pytest.mark.thorough
 def test_an_engine_says_the_same_of_all_at_once() -> None:
     check_together(PAIRS, spark=False)
 
