@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import nearest
 from windrow.language.binder.constants import whole_number
+from windrow.language.binder.expressions import is_bound
 from windrow.language.binder.names import describe
 from windrow.language.binder.places import rebuilt, refuse
 from windrow.language.syntax import Name, Node, SelectItem, Star
@@ -108,9 +109,17 @@ def expand(written: tuple[SelectItem, ...], scope: Scope) -> SelectList:
         if isinstance(item.expression, Star):
             items += _columns(item.expression, item.alias, scope)
         else:
-            meant = SelectList(tuple(items)).without_aliases(item.expression, columns_win=scope)
+            meant = _with_names_before(SelectList(tuple(items)), item.expression, scope)
             items.append(Item(meant, item.alias or _own_name(item, meant), _plain_column(item, scope)))
     return SelectList(tuple(items))
+
+
+def _with_names_before(before: SelectList, node: Node, scope: Scope) -> Node:
+    """An expression that may read the outputs before it; columns and bounds of windows go first."""
+    if isinstance(node, Name):
+        own = scope.knows(node) or is_bound(node)
+        return node if own else before.aliased(node) or node
+    return rebuilt(node, lambda part: _with_names_before(before, part, scope))
 
 
 def _own_name(item: SelectItem, meant: Node) -> str | None:
