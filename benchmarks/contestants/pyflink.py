@@ -284,7 +284,7 @@ def _write_csv(readings: Readings, folder: Path, parts: int) -> None:
     beside.rename(folder)
 
 
-def _read_csv(folder: Path, kinds: Mapping[str, type[pl.DataType]]) -> pl.LazyFrame:
+def _read_csv(folder: Path, kinds: Mapping[str, Any]) -> pl.LazyFrame:
     import polars as pl
 
     files = sorted(path for path in folder.rglob("part-*") if path.is_file() and path.stat().st_size)
