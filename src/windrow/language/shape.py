@@ -145,7 +145,9 @@ def _of_others(tokens: Tokens, index: int) -> str | None:
                 f"functions of elements are not part of the language: UNNEST the array AS t({left}) in FROM"
             )
         return f"a field of a struct is {left}.{right}"
-    return {("/", "/"): f"write {left} DIV {right}", ("*", "*"): f"write power({left}, {right})"}.get(both)
+    if both == ("/", "/"):
+        return f"write {left} DIV {right}"
+    return f"write power({left}, {right})" if both == ("*", "*") else None
 
 
 def _missing(tokens: Tokens, index: int, wanted: ExpectedToken) -> QueryError:

@@ -82,8 +82,8 @@ class Overs:
         for node in self.nodes[:1]:
             with at(node):
                 rows = plan
-                for number, (partition, calls) in enumerate(self.wholes.items(), 1):
-                    plan = _beside_groups(plan, rows, f"{WHOLE} {number}", partition, calls)
+                for number, (keys, asked) in enumerate(self.wholes.items(), 1):
+                    plan = _beside_groups(plan, rows, f"{WHOLE} {number}", keys, asked)
                 if self.frames:
                     assert self.order is not None
                     calls = tuple((name, framed) for framed, name in self.frames.items())
