@@ -159,6 +159,10 @@ def test_errors_are_underlined_at_their_place_with_the_hint(
     page.wait_for_selector(".cm-wrong")
     assert page.locator(".cm-wrong").inner_text() == "segmant"
     assert "did you mean `segment`?" in page.locator(".said").inner_text()
+    _type(page, "SELECT segment FROM traffic [RANGE 1 MINUTE]")
+    page.wait_for_selector(".plan:not(.old) .node")
+    _type(page, "SELECT segmant FROM traffic [RANGE 1 MINUTE]")
+    page.wait_for_selector(".plan.old .node")
 
 
 def test_the_console_completes_explains_and_runs_once(server: Server, opened: Callable[..., Page]) -> None:
@@ -276,6 +280,13 @@ def test_names_of_users_are_text_and_nothing_else(server: Server, opened: Callab
 def test_a_token_is_asked_for_once(opened: Callable[..., Page], tmp_path: Path) -> None:
     token = "t" * 32
     with serving(tmp_path, tokens=AccessTokens.of([f"read {token}"])) as server:
+        colours = [
+            opened(server.url, scheme=scheme, quiet=False).evaluate(
+                "getComputedStyle(document.body).backgroundColor"
+            )
+            for scheme in ("light", "dark")
+        ]
+        assert colours[0] != colours[1]
         page = opened(server.url, quiet=False)
         page.get_by_label("Token").fill("wrong" * 8)
         page.get_by_role("button", name="Go on").click()

@@ -45,8 +45,8 @@ facts.append(state, ...Object.values(known), asked);
 
 function header() {
   const look = store.look;
-  const isOn = store.isLive && look?.run === "running";
-  dot.className = isOn ? "live" : "live off";
+  const run = store.isLive ? look?.run : "off";
+  dot.className = `live ${{ running: "", idle: "idle", ended: "idle" }[run] ?? "off"}`;
   say(state.lastChild, !store.isLive ? "reconnecting …" : look?.run ?? "…");
   if (!look) return;
   say(known.commit.lastChild, count(look.commit));

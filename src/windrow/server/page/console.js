@@ -1,7 +1,7 @@
 // The console: statements with completion, errors at their place, EXPLAIN beside as one types.
 
 import CodeMirror from "./vendor/codemirror.js";
-import { count, h, rowsTable, say } from "./format.js";
+import { h, rows, rowsTable, say } from "./format.js";
 import { api, on, store } from "./store.js";
 import { planGraph } from "./plan.js";
 
@@ -67,6 +67,7 @@ class Console {
     this.said = h("div", { class: "said", role: "status", "aria-live": "polite" });
     this.plan = h("div", { class: "plan" }, h("p", { class: "dim" }, "The plan of what you write appears here."));
     this.text = h("pre", { class: "plain" });
+    this.heading = h("h2", {}, "Plan");
     this.result = h("div", { class: "stack" });
     this.once = h("button", { type: "button", class: "primary", title: "Ctrl-Enter", onclick: () => this.run() }, "Run once");
     this.name = h("input", { "aria-label": "Name of the standing query", placeholder: "name", size: 16 });
@@ -74,7 +75,7 @@ class Console {
     this.known = h("div", { class: "known stack" });
     const area = h("div", { id: "editor" });
     const statement = h("section", { class: "card stack", "aria-label": "Statement" }, h("div", { class: "tools" }, h("h2", {}, "Statement"), h("span", { class: "push" }), h("span", { class: "dim small" }, "Ctrl-Space completes, Ctrl-Enter runs")), area, this.said, h("div", { class: "tools" }, this.once, h("span", { class: "push" }), this.name, this.stand));
-    const plan = h("section", { class: "card", "aria-label": "Plan" }, h("h2", {}, "Plan"), this.plan, h("details", {}, h("summary", {}, "As text"), this.text));
+    const plan = h("section", { class: "card", "aria-label": "Plan" }, this.heading, this.plan, h("details", {}, h("summary", {}, "As text"), this.text));
     const known = h("section", { class: "card", "aria-label": "What can be asked" }, h("h2", {}, "What can be asked"), this.known);
     main.append(h("div", { class: "page" }, h("h1", { class: "skip" }, "Console"), h("div", { class: "two" }, h("div", { class: "stack" }, statement, this.result, known), plan)));
     this.editor = CodeMirror(area, {
@@ -126,6 +127,7 @@ class Console {
       const found = await api("/api/explain", { sql });
       if (turn !== this.turn) return;
       this.clear();
+      this.#mark("Plan", false);
       const planned = found.filter((each) => each.plan).at(-1);
       const drawn = JSON.stringify(planned?.plan.plan ?? null);
       if (planned && drawn !== this.drawn) { planGraph(this.plan, planned.plan); say(this.text, planned.text); }
@@ -136,9 +138,14 @@ class Console {
       this.said.replaceChildren(h("span", { class: refused ? "dim" : "fine" }, refused ? `It can stand; it cannot be asked once: ${refused.refused}` : this.stand.disabled ? "✓ this can be run" : "✓ this can be asked once, or made a standing query"));
       this.once.disabled = Boolean(refused) && found.length === 1;
     } catch (error) {
-      if (turn === this.turn) this.tell(error, sql);
+      if (turn !== this.turn) return;
+      this.tell(error, sql);
+      if (this.drawn) this.#mark("Plan of what stood here before the mistake", true);
     }
   }
+
+  /** A plan that is not of what is written is grey. */
+  #mark(heading, isOld) { say(this.heading, heading); this.plan.classList.toggle("old", isOld); }
 
   clear() { for (const each of this.editor.getAllMarks()) each.clear(); this.said.replaceChildren(); }
 
@@ -159,7 +166,7 @@ class Console {
       const found = await api("/api/statements", { sql });
       this.clear();
       const took = `${((performance.now() - began) / 1000).toFixed(2)} s`;
-      this.result.replaceChildren(...(found.length ? found : [null]).map((each) => h("section", { class: "card stack", "aria-label": "Answer" }, each === null ? h("p", {}, h("b", { class: "fine" }, "✓ "), `Done in ${took}. `, h("a", { href: "#/" }, "Watch it at home"), ".") : each.rows ? [h("h2", {}, `${count(each.rows.length)} rows in ${took}`), h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Rows" }, rowsTable(each.columns, each.rows))] : h("pre", { class: "plain" }, each.text))));
+      this.result.replaceChildren(...(found.length ? found : [null]).map((each) => h("section", { class: "card stack", "aria-label": "Answer" }, each === null ? h("p", {}, h("b", { class: "fine" }, "✓ "), `Done in ${took}. `, h("a", { href: "#/" }, "Watch it at home"), ".") : each.rows ? [h("h2", {}, `${rows(each.rows.length)} in ${took}`), h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Rows" }, rowsTable(each.columns, each.rows))] : h("pre", { class: "plain" }, each.text))));
     } catch (error) { this.tell(error, sql); }
     this.once.disabled = false;
   }

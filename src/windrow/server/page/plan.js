@@ -34,7 +34,7 @@ function edge(source, target, why) {
   const tell = (event) => { showTip(event, reason(data)); };
   return h("g", { class: "link", onmousemove: tell, onmouseenter: () => why.replaceChildren(...reason(data)), onmouseleave: hideTip },
     h("path", { class: `edge ${data.pattern ?? "none"}`, d }), h("path", { class: "near", d }),
-    data.pattern ? h("text", { class: `label ${data.pattern}`, x: x1 + 9, y: (y1 + y2) / 2 + 4 }, data.pattern) : null);
+    data.pattern ? h("text", { class: `label ${data.pattern}`, x: x1 < x2 ? x1 - 9 : x1 + 9, y: (y1 + y2) / 2 + 4, "text-anchor": x1 < x2 ? "end" : "start" }, data.pattern) : null);
 }
 
 function node({ x, y, data }, why) {

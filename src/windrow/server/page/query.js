@@ -18,7 +18,7 @@ export function showQuery(main, name, signal) {
     const query = store.query(name);
     if (!store.look) return;
     if (!query) {
-      if (!page) box.replaceChildren(h("div", { class: "card" }, h("h1", {}, "No such query"), h("p", { class: "dim" }, `There is no query ${name}. `, h("a", { href: "#/" }, "Home"))));
+      if (!page) box.replaceChildren(h("div", { class: "card" }, h("h1", {}, "No such query"), h("p", { class: "dim" }, "There is no query ", h("code", {}, name), ". ", h("a", { href: "#/" }, "Home"))));
       return;
     }
     if (!page || page.id !== query.id) {
