@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 load_profile()
+
+# What is collected stays until the end: the collector of garbage has nothing to find in it, now or later.
+gc.disable()
 
 # Many short jobs: a Java that compiles quickly and collects on one thread leaves more of the cores to them.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -46,9 +50,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if id(item) in kept]
     places = {name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
-    items.sort(key=lambda item: not uses_spark(item.path))
+    items.sort(key=lambda item: not uses_spark(item.path, item.name))
     for item in items:
         apply_effort(item)
+
+
+def pytest_collection_finish() -> None:
+    """From here on there is garbage, but not in what was collected."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def _mark(item: pytest.Item) -> None:
