@@ -11,7 +11,7 @@ UV := uv==0.13.7
 # Two workers; tests of one file stay together, and so do all that share the one Spark session.
 PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo serve test test-all test-fast test-integration test-cluster search bench-quick docs lock format clean
+.PHONY: help setup demo serve test check-form check-types test-all test-fast test-integration test-cluster search bench-quick docs lock format clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -24,12 +24,17 @@ serve: $(READY) ## the same with an HTTP API and a live page, on http://127.0.0.
 	@$(PY) -m windrow demo traffic --serve
 
 test: setup ## every check: format, lint, types, imports, tests, the examples in all documents
+	@$(MAKE) --no-print-directory --jobs=2 check-types check-form
+	$(PYTEST)
+
+check-form: setup
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
-	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	$(PY) tools/unreached.py
-	$(PYTEST)
+
+check-types: setup
+	$(PY) -m mypy
 
 test-all: setup ## what `make test` leaves out: more examples of property tests, other cases, and what takes long
 	WINDROW_EFFORT=all $(PYTEST)

@@ -27,14 +27,15 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 # Workers share the cores, and their tables are small: one thread of Polars each is fastest.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
-#: files whose tests start processes of their own and take longest: begun first, they leave no worker idle
+#: files whose tests take longest: begun first, they leave no worker idle
 _LONGEST = (
     "test_killed.py",
+    "test_killed_anywhere.py",
+    "test_failures.py",
     "test_run_on_spark.py",
     "test_contestants.py",
-    "test_agreement.py",
-    "test_shell.py",
-    "test_demo.py",
+    "test_executor.py",
+    "test_choices.py",
 )
 
 
@@ -60,6 +61,11 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """What is still there at the end, libraries would tell as leaks."""
+    gc.unfreeze()
 
 
 def _mark(item: pytest.Item) -> None:

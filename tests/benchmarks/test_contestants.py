@@ -75,6 +75,7 @@ def test_joins_of_windrow_and_spark_agree_in_a_tiny_run(spark: SparkSession, tmp
     assert any("PyFlink was left out" in note for note in report.notes)
 
 
+@pytest.mark.thorough
 def test_a_stream_of_spark_that_takes_too_long_is_stopped(spark: SparkSession, tmp_path: Path) -> None:
     setting = Setting(tmp_path / "data", tmp_path / "scratch", 1, given_spark=spark, patience=0.5)
     rows = readings(setting.data, rows=2000, keys=5, seconds=100, rows_per_file=10)

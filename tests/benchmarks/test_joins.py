@@ -49,6 +49,7 @@ def test_orders_answer_as_the_oracle_does() -> None:
         assert by_steps(plan(join(order)), batches, how) == expected
 
 
+@pytest.mark.part(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("interval", [2, 7])
 def test_algorithms_answer_as_the_oracle_does(interval: int) -> None:

@@ -23,6 +23,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return leaving.value.code or 0, output.out, output.err
 
 
+@pytest.mark.part(7)
 @pytest.mark.parametrize(
     "file",
     [file for file in sorted(EXAMPLES.glob("*.cql")) if file.stem != "typo"],

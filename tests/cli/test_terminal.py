@@ -74,6 +74,7 @@ def environment() -> dict[str, str]:
     } | ours
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_the_first_example_shows_all_its_answers(width: int, height: int, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)

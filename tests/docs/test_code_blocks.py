@@ -163,15 +163,29 @@ RUNNERS: dict[str, Callable[[Block, dict[str, Any]], None]] = {
 # ------------------------------------------------------------------ the tests
 
 
-def _page_case(page: Path) -> Any:
-    """A page whose blocks run an engine starts a JVM."""
-    starts = re.search(r"wr\.connect\(|^\$ windrow (run|demo|shell)", page.read_text(), re.MULTILINE)
-    return pytest.param(page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.jvm] if starts else [])
+def _starts_an_engine(page: Path) -> bool:
+    """Whether blocks of a page run an engine on Spark."""
+    return bool(re.search(r"wr\.connect\(|^\$ windrow (run|demo|shell)", page.read_text(), re.MULTILINE))
 
 
-@pytest.mark.parametrize("page", [*map(_page_case, PAGES)])
+def _pages(*, with_engine: bool) -> list[Any]:
+    chosen = [page for page in PAGES if _starts_an_engine(page) is with_engine]
+    return [pytest.param(page, id=str(page.relative_to(ROOT))) for page in chosen]
+
+
+@pytest.mark.parametrize("page", _pages(with_engine=False))
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+    _run(page, tmp_path, monkeypatch)
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize("page", _pages(with_engine=True))
+def test_page_on_spark(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _run(page, tmp_path, monkeypatch)
+
+
+def _run(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
     Path("examples").symlink_to(ROOT / "examples")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")

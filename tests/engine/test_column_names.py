@@ -62,6 +62,7 @@ def expected(text: str, declared: tuple[str, str]) -> list[Any]:
     return sorted((c.at, *((c.op,) if signed else ()), *c.row) for c in harness.take())
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("names", NAMES, ids=["zeek", "quotes", "brackets"])
 @pytest.mark.parametrize("kind", [*WRITERS, "frame"])
 def test_columns_of_any_name(

@@ -201,7 +201,7 @@ def test_every_kind_of_file_is_there_and_is_read(left: Left) -> None:
     assert left.expected[0] != left.expected[1]
 
 
-@pytest.mark.part(6)
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_to_the_newest_file_of_each_kind_is_told_or_harmless(left: Left, damage: str) -> None:
     for number, (kind, files) in enumerate(left.files.items()):

@@ -44,10 +44,12 @@ def writes_of_a_life(folder: Path) -> int:
     return count[0]
 
 
+@pytest.mark.part(3)
 @pytest.mark.slow
-def test_wherever_the_disk_is_full_a_new_start_with_room_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", [0, 11, 22])
+def test_wherever_the_disk_is_full_a_new_start_with_room_goes_on(tmp_path: Path, first: int) -> None:
     total, codes = writes_of_a_life(tmp_path / "whole"), set()
-    for writes in range(0, total, 11):
+    for writes in range(first, total, 33):
         world = World(tmp_path / str(writes), WRITTEN)
         engine = None
         try:

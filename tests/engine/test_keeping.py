@@ -187,7 +187,7 @@ def test_dropping_a_stream_lets_go_of_its_rows(tmp_path: Path) -> None:
     w.close()
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("point", ["chunk-partly-written", "chunk-written", "before-commit", "after-commit"])
 @pytest.mark.parametrize("passage", [2, 5, 11])
 def test_after_a_crash_every_row_is_kept_once(tmp_path: Path, point: str, passage: int) -> None:

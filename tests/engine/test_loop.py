@@ -182,6 +182,7 @@ def dying(w: Driven, is_deadly: Callable[[Any], bool]) -> list[int]:
     return given
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("deadly", [0, 1, 5, len(BATCHES) - 1])
 @pytest.mark.parametrize("streams", [1, 3])
 def test_a_row_that_workers_die_of_is_found_and_named(

@@ -96,7 +96,7 @@ def empty(tmp_path: Path) -> Iterator[Both]:
     yield from both(tmp_path, "")
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize(("number", "query"), [*enumerate(queries())])
 def test_queries_of_the_corpus(market: Both, number: int, query: str) -> None:
     """Each as it is, and with something that can follow it, which may be refused."""
@@ -104,7 +104,7 @@ def test_queries_of_the_corpus(market: Both, number: int, query: str) -> None:
     market.passes(query + TAILS[number % len(TAILS)])
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("query", PAPER_QUERIES, ids=lambda query: query.name)
 def test_queries_of_the_papers(empty: Both, query: PaperQuery) -> None:
     for name, columns in query.streams.items():

@@ -208,6 +208,7 @@ def test_queries_that_share_and_rows_that_wait(tmp_path: Path, shards: int, batc
     world.check()
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     "point",
     [

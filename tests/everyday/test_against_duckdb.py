@@ -91,6 +91,7 @@ def by_duckdb(query: str, held: dict[str, list[Row]]) -> Counter[Row]:
         return Counter(database.execute(query).fetchall())
 
 
+@pytest.mark.part(7)
 @pytest.mark.cases
 @pytest.mark.parametrize("name", QUERIES)
 @given(data=st.data())

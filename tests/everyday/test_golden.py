@@ -29,12 +29,14 @@ def test_what_everyday_sql_means(pair: Pair) -> None:
     assert meaning(pair.text) == pair.message
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.title)
 def test_every_executor_says_the_same(pair: Pair, executor: str) -> None:
     assert shown(answers(pair.text, executor)) == shown(answers(pair.text, "reference"))
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.title)
 def test_the_canonical_form_means_the_same(pair: Pair) -> None:
     """It is the same plan; of outer joins, OVER and queries over tables, nested there, the same answers."""

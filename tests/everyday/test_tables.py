@@ -78,6 +78,7 @@ def by_duckdb(query: str, held: dict[str, list[Row]]) -> Counter[Row]:
         return Counter(database.execute(query).fetchall())
 
 
+@pytest.mark.part(3)
 @pytest.mark.cases
 @pytest.mark.parametrize("name", QUERIES)
 @given(data=st.data())
@@ -101,7 +102,7 @@ def test_a_relation_is_what_a_database_has_at_the_instant(name: str, data: st.Da
 
 
 @pytest.mark.cases
-@pytest.mark.part(2)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("executor", ["kernels", "engine"])
 @pytest.mark.parametrize("kind", ["RELATION", "NRR"])
 @pytest.mark.parametrize("name", QUERIES)

@@ -103,7 +103,7 @@ def _families() -> dict[str, list[Measured]]:
 FAMILIES = _families()
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(7)
 @pytest.mark.parametrize("kind", SPECS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_aggregate_over_every_window_kind(kind: str, family: str) -> None:
@@ -130,6 +130,7 @@ def _params(name: str) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("rule", policies(), ids=lambda rule: type(rule.policy).__name__)
 @pytest.mark.parametrize("late", list(Late))
 def test_every_policy_with_every_kind_of_late_row(rule: ProgressRule, late: Late) -> None:
@@ -187,6 +188,7 @@ def test_a_sum_overflows_only_if_the_window_does() -> None:
         over.take()
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("poison", [float("nan"), float("inf"), -float("inf"), 2.0**1000])
 @pytest.mark.parametrize("persisted", [True, False])
 def test_a_poisonous_value_leaves_nothing_behind(poison: float, persisted: bool) -> None:

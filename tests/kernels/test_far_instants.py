@@ -67,6 +67,7 @@ def test_executors_agree_as_far_as_instants_go(
     assert found == [expected, expected]
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("instant", [-(2**63), -(2**62) - 5, -FARTHEST - 1, FARTHEST + 1, 2**62, 2**63 - 1])
 @pytest.mark.parametrize("window", ["[RANGE 10 SLIDE 10]", "[RANGE 10]", "[ROWS 1]", "[RANGE 10 WATTR u]"])

@@ -103,6 +103,7 @@ def scaled(changes: list[Change] | str, query: str, case: tuple[str, str, str]) 
     ]
 
 
+@pytest.mark.part(5)
 @pytest.mark.cases
 @pytest.mark.parametrize("query", QUERIES)
 @given(case=st.sampled_from(STEPS), policy=st.sampled_from(POLICIES), rows=batches)

@@ -131,6 +131,7 @@ def of_column(name: str, params: tuple[Any, ...], column: pl.Series, kind: t.Dat
 TRIALS = 40
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("error", [0.2, 0.05, 0.02])
 @pytest.mark.parametrize("count", [10, 300, 5_000, 200_000])
 def test_distinct_counts_err_as_promised(error: float, count: int) -> None:
@@ -161,6 +162,7 @@ def test_distinct_counts_of_other_types(maker: Any) -> None:
     assert abs(found - 20_000) <= 4 * 0.02 * 20_000
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("error", [0.1, 0.01, 0.001])
 @pytest.mark.parametrize("fraction", [0.0, 0.01, 0.5, 0.95, 0.999, 1.0])
 def test_quantiles_err_as_promised_on_any_shape(error: float, fraction: float) -> None:
@@ -245,6 +247,7 @@ def test_top_k_misses_no_more_than_its_share(rows: list[tuple[int, int]], capaci
 # ------------------------------------------------------------------ cuts and merges
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("kind", SPECS)
 @pytest.mark.parametrize("stacked", [True, False])
 def test_the_cut_and_the_order_do_not_matter(kind: str, stacked: bool) -> None:

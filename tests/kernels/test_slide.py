@@ -96,6 +96,7 @@ def anew(combiner: Combiner, shape: SlideShape, ids: Any, panes: Any, lanes: Lan
     return windows
 
 
+@pytest.mark.part(7)
 @pytest.mark.parametrize("name", COMBINERS)
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("long", [0, 2, 64])

@@ -122,7 +122,7 @@ def measures() -> list[Measured]:
     ]
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(5)
 @pytest.mark.parametrize("kind", SPECS)
 @pytest.mark.parametrize("persisted", [True, False])
 @pytest.mark.parametrize("keys", [(), ("k",), ("x", "s")])

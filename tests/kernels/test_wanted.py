@@ -60,6 +60,7 @@ def _rows(chunks: tuple[Chunk, ...]) -> list[tuple[Any, ...]]:
     return [row for chunk in chunks for row in chunk.frame.rows()]
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("worth", [1, 4, wanted.WORTH])
 @pytest.mark.parametrize("name", QUERIES)
 @given(steps=rows, cut=st.integers(1, 12), pattern=st.integers(0, 255))

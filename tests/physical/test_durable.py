@@ -136,6 +136,7 @@ def test_rules_make_a_difference_to_these_queries() -> None:
     assert {rule for name in QUERIES for rule in changing(name)} | rest == {rule for rule, _ in RULES}
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", QUERIES)
 def test_without_a_rule_a_state_is_still_read_as_it_was_written(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -148,6 +149,7 @@ def test_without_a_rule_a_state_is_still_read_as_it_was_written(
             assert both(planned(name), tmp_path / removed, without) == expected, removed
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", QUERIES)
 def test_without_any_rule_or_alternative_too(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -177,6 +179,7 @@ def _others(plan: Emit, removed: str) -> list[tuple[str, Emit]]:
     return alternatives.alternatives(plan, disabled=[removed])
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("removed", [name for name, _ in alternatives.ALTERNATIVES])
 def test_without_the_alternative_that_was_taken_too(
     removed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

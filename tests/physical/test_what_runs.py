@@ -157,6 +157,7 @@ def ran(emit: Emit, *, shares: bool) -> tuple[ExplainStep, Seen]:
     return drawn, seen
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize(("text", "catalog"), [*corpus()])
 def test_what_is_drawn_is_what_runs(text: str, catalog: Callable[[], Catalog]) -> None:
     drawn, seen = ran(compile_query(text, catalog()), shares=False)

@@ -66,6 +66,7 @@ def loopback(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield found
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize(("method", "path", "body", "role"), ROUTES, ids=lambda each: str(each)[:30])
 @pytest.mark.parametrize("given", [None, "wrong" * 8, READ[:-1], READ, WRITE, "cookie"])
 def test_every_route_with_every_token(

@@ -34,6 +34,7 @@ def test_nothing_is_shed_without_overload(load: float, noise: float):
     assert max(epoch.p for epoch in live.epochs) == 0.0
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 def test_a_burst_is_survived_and_forgotten(seed: int, noise: float):

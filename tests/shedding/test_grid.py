@@ -10,6 +10,7 @@ BY_NAME = {shape.name: shape for shape in SHAPES}
 SHORT = [shape for shape in SHAPES if shape.trigger < 5 and shape.window <= 1000]
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 @pytest.mark.parametrize(
     ("load", "one", "on_average"), [(0.4, 0.05, 0.015), (0.6, 0.06, 0.02), (0.75, 0.1, 0.04)]
@@ -21,6 +22,7 @@ def test_next_to_nothing_is_lost_below_capacity(shape: Shape, load: float, one: 
     assert sum(lost) / len(lost) <= on_average
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("shape", SHORT, ids=lambda shape: shape.name)
 @pytest.mark.parametrize("times", [1.3, 3.0])
 def test_a_burst_ends_with_all_exact_soon(shape: Shape, times: float):

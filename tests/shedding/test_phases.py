@@ -30,6 +30,7 @@ def test_no_gap_is_longer_than_the_batch(cycles: Cycles, p: float, seed: int):
     assert longest(slots) <= cycles.batch
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("batch", [1, 2, 10])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 1.0])
 def test_p_of_all_windows_are_dropped(batch: int, share: float):

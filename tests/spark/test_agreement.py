@@ -159,14 +159,19 @@ def on_spark(strategy: st.SearchStrategy[tuple[Emit, list[Step], int]], examples
     return native
 
 
-def test_spark_agrees_with_the_oracle_on_native_aggregations(spark: SparkSession) -> None:
-    assert on_spark(native_cases(), 8) > 4, "few of the queries were native"
+@pytest.mark.part(2)
+@pytest.mark.parametrize("examples", [4, 12])
+def test_spark_agrees_with_the_oracle_on_native_aggregations(spark: SparkSession, examples: int) -> None:
+    assert on_spark(native_cases(), examples) > examples // 2, "few of the queries were native"
 
 
-def test_spark_agrees_with_the_oracle_on_anything(spark: SparkSession) -> None:
-    assert on_spark(cases(), 8) < 8, "no query was computed from rows"
+@pytest.mark.part(2)
+@pytest.mark.parametrize("examples", [4, 12])
+def test_spark_agrees_with_the_oracle_on_anything(spark: SparkSession, examples: int) -> None:
+    assert on_spark(cases(), examples) < examples, "no query was computed from rows"
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("keys", [("k",), ()], ids=repr)
 @pytest.mark.parametrize("rule", [NoPolicy(), Slack(9)], ids=repr)
 def test_promises_about_single_sources_of_a_simple_stream(
@@ -193,7 +198,7 @@ def test_promises_about_single_sources_of_a_simple_stream(
     assert assert_engine_agrees(emit, steps, 2, spark=True) > 3
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("rule", policies(), ids=lambda rule: type(rule.policy).__name__)
 def test_every_policy_on_spark(spark: SparkSession, rule: ProgressRule) -> None:
     late = [Late.DROP, Late.KEEP, Late.TO][len(repr(rule)) % 3]
@@ -210,6 +215,7 @@ def test_every_policy_on_spark(spark: SparkSession, rule: ProgressRule) -> None:
     assert assert_engine_agrees(emit, [*steps[:4], *promises, *steps[4:]], 3, spark=True) > 5
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("spec", [RangeWindow(6, 2), RangeWindow(7, 3), RowsWindow(6, 2)], ids=repr)
 def test_frequent_values_on_spark(spark: SparkSession, spec: WindowSpec) -> None:
     many = [
@@ -223,7 +229,7 @@ def test_frequent_values_on_spark(spark: SparkSession, spec: WindowSpec) -> None
     assert assert_engine_agrees(emit, scripted(5, batches=4, size=12), 1, spark=True) > 5
 
 
-@pytest.mark.part(27)
+@pytest.mark.part(40)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_aggregate_over_many_kinds_of_windows(family: str) -> None:
     """Through files and restarts, in this process; each kind of window with every second aggregate."""

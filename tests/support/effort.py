@@ -2,7 +2,8 @@
 
 One environment variable decides, WINDROW_EFFORT:
 
-    (not set)   few examples, fewer in each case of a test that has a hundred cases (marked `cases`), one case
+    (not set)   few examples, fewer where one takes more than milliseconds, and in each case of a test that
+                has a hundred cases (marked `cases`), one case
                 in n where a test is marked `part(n)`, and nothing that is marked `thorough`; the same every
                 time: `make test`
     all         what that leaves out: property tests with as many examples as they name, up to a bound,
@@ -29,20 +30,24 @@ if TYPE_CHECKING:
     import pytest
 
 EFFORT = os.environ.get("WINDROW_EFFORT", "")
-#: where nothing else is asked for, a test tries at most so many examples, and so many where it has many cases
-_EXAMPLES, _EXAMPLES_OF_CASES = 8, 2
+#: where nothing else is asked for, a test tries at most so many examples, so many where one takes long, and
+#: so many where it has many cases
+_EXAMPLES, _LONG_EXAMPLES, _EXAMPLES_OF_CASES = 8, 3, 2
 #: at most so many where all is asked for: a landing must not take hours; `make search` has no such bound
-_MOST_EXAMPLES, _MOST_EXAMPLES_OF_CASES = 30, 10
+_MOST_EXAMPLES, _MOST_LONG_EXAMPLES, _MOST_EXAMPLES_OF_CASES = 30, 12, 6
 #: of the examples that a test names, this part is tried by `fast`
 _FAST_PART = 10
-#: so many cases of a test are tried by `fast` at most, and where a case takes more than milliseconds
+#: so many cases of a test are tried by `fast` at most, and where a case takes long
 _FAST_CASES, _FAST_LONG_CASES = 20, 2
-_LONG_CASES = {
+#: the folders in which a case or an example takes more than milliseconds
+_LONG = {
     "algebra",
     "archive",
     "benchmarks",
     "engine",
+    "everyday",
     "kernels",
+    "physical",
     "sharing",
     "shedding",
     "spark",
@@ -76,19 +81,24 @@ def load_profile() -> None:
     settings.load_profile("windrow")
 
 
-def examples(named: int, *, deep: bool = False, cases: bool = False) -> int:
-    """How many examples are tried where a test names a number."""
+def examples(named: int, *, deep: bool = False, cases: bool = False, long: bool = False) -> int:
+    """How many examples are tried where a test names a number; `long` if an example takes long."""
     if EFFORT == "fast":
         return max(1, named // _FAST_PART)
     if EFFORT == "search":
         return int(os.environ["WINDROW_DEEP_EXAMPLES" if deep else "WINDROW_EXAMPLES"])
     if EFFORT == "all":
-        return min(named, _MOST_EXAMPLES_OF_CASES if cases else _MOST_EXAMPLES)
-    return _usual(named, cases=cases)
+        most = _MOST_EXAMPLES_OF_CASES if cases else _MOST_LONG_EXAMPLES if long else _MOST_EXAMPLES
+        return min(named, most)
+    return _usual(named, cases=cases, long=long)
 
 
-def _usual(named: int, *, cases: bool) -> int:
-    return min(named, _EXAMPLES_OF_CASES if cases else _EXAMPLES)
+def _usual(named: int, *, cases: bool, long: bool) -> int:
+    return min(named, _EXAMPLES_OF_CASES if cases else _LONG_EXAMPLES if long else _EXAMPLES)
+
+
+def _takes_long(item: pytest.Item) -> bool:
+    return not _LONG.isdisjoint(item.nodeid.split("/"))
 
 
 def apply_effort(item: pytest.Item) -> None:
@@ -98,7 +108,7 @@ def apply_effort(item: pytest.Item) -> None:
         return
     own = getattr(function, _SETTINGS, settings.default)
     deep, cases = (item.get_closest_marker(mark) is not None for mark in ("deep", "cases"))
-    tried = examples(own.max_examples, deep=deep, cases=cases)
+    tried = examples(own.max_examples, deep=deep, cases=cases, long=_takes_long(item))
     setattr(function, _SETTINGS, settings(own, max_examples=tried))
     function._effort = EFFORT  # the cases of a parametrised test share a function
 
@@ -148,7 +158,8 @@ def _has_more_examples(item: pytest.Item) -> bool:
     if not getattr(function, "is_hypothesis_test", False):
         return False
     named: int = getattr(function, _SETTINGS, settings.default).max_examples
-    return named > _usual(named, cases=item.get_closest_marker("cases") is not None)
+    cases = item.get_closest_marker("cases") is not None
+    return named > _usual(named, cases=cases, long=_takes_long(item))
 
 
 def _a_few_cases(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -158,7 +169,7 @@ def _a_few_cases(items: list[pytest.Item]) -> list[pytest.Item]:
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     kept: set[int] = set()
     for name, each in cases.items():
-        most = _FAST_CASES if _LONG_CASES.isdisjoint(name.split("/")) else _FAST_LONG_CASES
+        most = _FAST_CASES if _LONG.isdisjoint(name.split("/")) else _FAST_LONG_CASES
         kept.update(map(id, each[:: -(-len(each) // most)]))
     return [item for item in items if id(item) in kept]
 

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.cases
 few = settings(max_examples=10, deadline=None)
 
 
+@pytest.mark.part(3)
 @few
 @given(data=st.data())
 def test_identity_is_neutral(case: Any, data: st.DataObject) -> None:
@@ -28,6 +29,7 @@ def test_identity_is_neutral(case: Any, data: st.DataObject) -> None:
     assert case.close(aggregate.combine(state, aggregate.identity()), state)
 
 
+@pytest.mark.part(3)
 @few
 @given(data=st.data())
 def test_combine_is_associative(case: Any, data: st.DataObject) -> None:
@@ -36,6 +38,7 @@ def test_combine_is_associative(case: Any, data: st.DataObject) -> None:
     assert case.close(combine(combine(a, b), c), combine(a, combine(b, c)))
 
 
+@pytest.mark.part(3)
 @few
 @given(data=st.data())
 def test_combine_is_commutative_where_declared(commutative_case: Any, data: st.DataObject) -> None:
@@ -45,6 +48,7 @@ def test_combine_is_commutative_where_declared(commutative_case: Any, data: st.D
     )
 
 
+@pytest.mark.part(3)
 @few
 @given(data=st.data())
 def test_subtract_undoes_combine_exactly_where_declared(invertible_case: Any, data: st.DataObject) -> None:
@@ -53,6 +57,7 @@ def test_subtract_undoes_combine_exactly_where_declared(invertible_case: Any, da
     assert aggregate.subtract(aggregate.combine(a, b), b) == a
 
 
+@pytest.mark.part(3)
 @few
 @given(data=st.data())
 def test_duplicates_change_nothing_where_declared(insensitive_case: Any, data: st.DataObject) -> None:
@@ -106,6 +111,7 @@ def test_facts_do_not_contradict_each_other(case: Any) -> None:
     assert aggregate.result == aggregate.result_type(case.types)
 
 
+@pytest.mark.part(3)
 @few
 @given(data=st.data())
 def test_states_can_be_pickled_and_hashed(case: Any, data: st.DataObject) -> None:

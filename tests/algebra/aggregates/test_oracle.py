@@ -16,6 +16,7 @@ from windrow.reference.aggregates import evaluate
 pytestmark = pytest.mark.cases
 
 
+@pytest.mark.part(3)
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_any_order_and_grouping_gives_the_defined_value(case: Any, data: st.DataObject) -> None:

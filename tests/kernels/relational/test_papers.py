@@ -28,7 +28,7 @@ def answers(plan: Emit, options: Options | None = None) -> list[Change]:
     return executor.take()
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("query", PAPER_QUERIES, ids=lambda query: query.name)
 def test_queries_of_the_papers(query: PaperQuery) -> None:
     plan = compile_query(query.sql, declared(query.streams, query.tables))
@@ -37,7 +37,7 @@ def test_queries_of_the_papers(query: PaperQuery) -> None:
     assert answers(plan, Options(Strategy.NT)) == expected
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(10)
 @pytest.mark.parametrize("query", queries())
 def test_queries_of_the_corpus(query: str) -> None:
     plan = compile_query(query, market())

@@ -44,6 +44,7 @@ def _rows(w: Any, query: str) -> list[Any]:
     return [tuple(map(repr, row.values())) for row in table.to_pylist()]
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("declared", COLUMNS)
 def test_a_column_read_here_is_the_one_that_spark_reads(
     declared: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
