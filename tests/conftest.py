@@ -69,7 +69,10 @@ def pytest_sessionfinish() -> None:
 
 
 def _mark(item: pytest.Item) -> None:
-    if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("process"):
+    asks = "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("jvm")
+    if asks and not uses_spark(item.path, item.name):  # its worker would start a second session
+        raise pytest.UsageError(f"{item.nodeid} asks for Spark in a way that tests/support/workers.py misses")
+    if asks or item.get_closest_marker("process"):
         item.add_marker("jvm")
     if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         item.add_marker("property")

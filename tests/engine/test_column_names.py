@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.engine.world import rows_of
+from tests.support.oracle import oracle
 
 from windrow.language.compile import _quoted
 from windrow.session import Windrow
-from windrow.testing import Harness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,11 +55,7 @@ WRITERS: dict[str, Callable[[Path, tuple[str, ...]], None]] = {
 
 
 def expected(text: str, declared: tuple[str, str]) -> list[Any]:
-    harness = Harness(text, {"s": declared})
-    harness.push("s", ROWS)
-    harness.finish()
-    signed = harness.plan.emits_deletions
-    return sorted((c.at, *((c.op,) if signed else ()), *c.row) for c in harness.take())
+    return sorted(oracle(text, {"s": declared}, [("s", ROWS)]).elements())
 
 
 @pytest.mark.part(5)

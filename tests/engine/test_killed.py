@@ -17,12 +17,12 @@ import pytest
 from tests.engine.spark_world import Files
 from tests.engine.victim import EVENT_RATE, ROWS, TOPS, TRAFFIC_COLUMNS, TRAFFIC_OPTIONS
 from tests.engine.world import rows_of
+from tests.support.oracle import oracle
 from tests.support.patience import PATIENCE, wait_until
 
 from windrow.spark.sources.generators.generator import Settings
 from windrow.spark.sources.generators.registry import TRAFFIC
 from windrow.state.crash import VARIABLE
-from windrow.testing import Harness
 
 pytestmark = pytest.mark.process
 
@@ -92,10 +92,7 @@ def test_killed_and_interrupted_at_any_moment_nothing_is_lost_or_doubled(tmp_pat
 def generated() -> Counter[Any]:
     settings = Settings(keys=3, event_rate=EVENT_RATE, rows=ROWS)
     table = TRAFFIC.rows(settings, 0, ROWS, ["segment", "speed", "ts"])
-    harness = Harness(TOPS, streams={"s": (TRAFFIC_COLUMNS, TRAFFIC_OPTIONS)})
-    harness.push("s", [tuple(row.values()) for row in table.to_pylist()])
-    harness.finish()
-    return Counter((change.at, *change.row) for change in harness.take())
+    return oracle(TOPS, {"s": (TRAFFIC_COLUMNS, TRAFFIC_OPTIONS)}, [("s", rows_of(table))])
 
 
 def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from tests.support import oracle as support
 
 import windrow as wr
 from windrow.algebra.aggregates import user
-from windrow.algebra.plan import Scan
 from windrow.engine.engine import Arrival, Engine
 from windrow.engine.explain import explain_script
 from windrow.engine.views import observed
@@ -26,7 +26,6 @@ from windrow.language.compile import compile_query, compile_script
 from windrow.sinks import MemorySink
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
-from windrow.testing import Harness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,14 +74,7 @@ def answers(sink: MemorySink) -> Counter[Any]:
 
 
 def oracle(text: str, batches: list[tuple[str, Rows]]) -> Counter[Any]:
-    harness = Harness(text, streams=dict.fromkeys("ab", (COLUMNS, OPTIONS)))
-    read = {node.stream.name for node in harness.plan.walk() if isinstance(node, Scan)}
-    for stream, rows in batches:
-        if stream in read:
-            harness.push(stream, rows)
-    harness.finish()
-    told = harness.plan.emits_deletions
-    return Counter((each.at, *([each.op] if told else []), *each.row) for each in harness.take())
+    return support.oracle(text, dict.fromkeys("ab", (COLUMNS, OPTIONS)), batches)
 
 
 def assert_answers(life: Life, queries: dict[str, str]) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from tests.support import oracle as support
 
 from windrow.engine import engine as core
 from windrow.engine import epoch as draft
@@ -27,7 +28,6 @@ from windrow.language.compile import compile_query, compile_script
 from windrow.sinks import MemorySink
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
-from windrow.testing import Harness
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
@@ -208,12 +208,8 @@ class Span:
 
 
 def oracle(text: str, batches: list[list[tuple[Any, ...]]], *, ended: bool) -> list[tuple[Any, ...]]:
-    harness = Harness(text, streams={"s": (COLUMNS, OPTIONS)})
-    for batch in batches:
-        harness.push("s", batch)
-    if ended:
-        harness.finish()
-    return [_plain((change.at, *change.row)) for change in harness.take()]
+    found = support.oracle(text, {"s": (COLUMNS, OPTIONS)}, [("s", batch) for batch in batches], ended=ended)
+    return [_plain(row) for row in found.elements()]
 
 
 def expected(span: Span, rows: list[tuple[Any, ...]]) -> Counter[Any]:

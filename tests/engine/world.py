@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 from deltalake import DeltaTable
+from tests.support import oracle as support
 from tests.support.crashes import Crash, crashing_at
 
 from windrow.engine.engine import Arrival, Engine
@@ -28,7 +29,6 @@ from windrow.sinks import Callback, MemorySink
 from windrow.state.log import CommitLog
 from windrow.state.manifest import SourceState
 from windrow.state.store import LocalStore, Store
-from windrow.testing import Harness
 
 COLUMNS, OPTIONS = "k BIGINT, v BIGINT, t BIGINT", "WATTR t SLACK 3"
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("t", pa.int64())])
@@ -58,13 +58,8 @@ QUERIES = {"files": SUMS, "delta": MEDIANS, "callback": NESTED, "console": COUNT
 
 
 def oracle(query: str, batches: Any = BATCHES, options: str = OPTIONS, *, ended: bool = True) -> Counter[Any]:
-    """What the query answers, from scratch: rows with the instant they are about."""
-    harness = Harness(query, streams={"s": (COLUMNS, options)})
-    for batch in batches:
-        harness.push("s", list(batch))
-    if ended:
-        harness.finish()
-    return Counter((change.at, *change.row) for change in harness.take())
+    """What the query answers over batches of the stream `s`."""
+    return support.oracle(query, {"s": (COLUMNS, options)}, [("s", batch) for batch in batches], ended=ended)
 
 
 def table_of(rows: Any) -> pa.Table:

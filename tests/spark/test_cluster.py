@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.spark.cluster import Cluster, Driver, python_without_windrow, wheel_as_zip
+from tests.support.oracle import oracle
 from tests.support.patience import PATIENCE
-
-from windrow.testing import Harness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,18 +91,9 @@ class World:
 
     def expected(self, name: str) -> Counter[Any]:
         """What the oracle says."""
-        text = self.queries[name]
-        read = [each for each in self.rows if f" {each} " in f"{text} "]
-        tables = {"names": TABLE} if "names" in text else {}
-        harness = Harness(text, streams=dict.fromkeys(read, (COLUMNS, OPTIONS)), tables=tables)
-        if tables:
-            harness.update("names", at=-100, insert=NAMES)
-        for each in read:
-            for rows in self.rows[each]:
-                harness.push(each, rows)
-        harness.finish()
-        op = harness.plan.emits_deletions
-        return Counter((change.at, *([change.op] if op else []), *change.row) for change in harness.take())
+        streams = dict.fromkeys(self.rows, (COLUMNS, OPTIONS))
+        batches = [(stream, rows) for stream, taken in self.rows.items() for rows in taken]
+        return oracle(self.queries[name], streams, batches, tables={"names": (TABLE, NAMES)})
 
     def found(self, name: str) -> Counter[Any]:
         """What the sink has."""
