@@ -103,7 +103,7 @@ def _families() -> dict[str, list[Measured]]:
 FAMILIES = _families()
 
 
-@pytest.mark.part(7)
+@pytest.mark.part(13)
 @pytest.mark.parametrize("kind", SPECS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_aggregate_over_every_window_kind(kind: str, family: str) -> None:

@@ -51,6 +51,7 @@ KINDS: dict[t.DataType, st.SearchStrategy[Any]] = {
 }
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_columns_are_hashed_as_values_are(kind: t.DataType) -> None:
     @given(st.lists(st.none() | KINDS[kind], max_size=8))

@@ -79,7 +79,7 @@ def assert_both_say_the_same(text: str, steps: Steps) -> int:
     return compared
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(6)
 @pytest.mark.parametrize("other", OTHERS)
 def test_groups_are_answered_by_their_own_clocks(other: str) -> None:
     random = Random(other)

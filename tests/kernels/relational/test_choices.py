@@ -336,7 +336,7 @@ def negated(kind: str) -> Plan:
     return Except(*only)
 
 
-@pytest.mark.part(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["NOT EXISTS", "EXCEPT"])
 def test_the_form_of_results_follows_the_share_of_early_ones(kind: str) -> None:
     executor = GeneralExecutor(Emit(negated(kind)), Options(ends=Ends.CARRIED))
