@@ -5,18 +5,26 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tools import error_table, function_tables, implementation_table, pattern_table, window_picture
+import windrow
+from tools import error_table, function_tables, implementation_table, pattern_table, reference, window_picture
+from windrow import functions, testing
 
 ROOT = Path(__file__).parents[2]
 GENERATED = {
     "pattern-table": (ROOT / "docs" / "semantics.md", pattern_table.markdown),
     "implementation-table": (ROOT / "docs" / "semantics.md", implementation_table.markdown),
+    "python-api": (ROOT / "docs" / "api.md", reference.python_markdown),
+    "commands": (ROOT / "docs" / "cli.md", reference.commands_markdown),
+    "shell": (ROOT / "docs" / "cli.md", reference.shell_markdown),
+    "metrics": (ROOT / "docs" / "server.md", reference.metrics_markdown),
     "errors": (ROOT / "docs" / "errors.md", error_table.errors_markdown),
     "functions": (ROOT / "docs" / "language.md", function_tables.functions_markdown),
     "aggregates": (ROOT / "docs" / "language.md", function_tables.aggregates_markdown),
@@ -53,3 +61,35 @@ def test_every_page_is_in_the_index() -> None:
     named = [(docs / index).read_text(encoding="utf-8") for index in ("index.md", "benchmarks.md")]
     found = {name for text in named for name in re.findall(r"\]\(([\w/-]+\.md)", text)}
     assert pages == found
+
+
+def public_calls() -> list[tuple[str, Any]]:
+    """What the reference of Python describes: functions, classes, and their methods and properties."""
+    names = [each for chapter in reference.API.values() for each in chapter]
+    inner = [
+        (f"{kind.__name__}.{name}", member.fget if isinstance(member, property) else member)
+        for kind in names
+        if isinstance(kind, type)
+        for name, member in reference.members(kind)
+    ]
+    return [*((each.__name__, each) for each in names), *inner]
+
+
+def test_all_that_is_public_is_in_the_reference_of_python() -> None:
+    described = {each.__name__ for chapter in reference.API.values() for each in chapter}
+    assert {*windrow.__all__, *testing.__all__} <= described
+
+
+def test_all_that_is_public_has_a_docstring_and_types() -> None:
+    calls = public_calls()
+    assert len(calls) > 100
+    for name, call in calls:
+        assert (call.__doc__ or "").strip(), name
+        if inspect.isfunction(call):
+            given = [each for each in inspect.signature(call).parameters if each != "self"]
+            assert {*given, "return"} <= {*call.__annotations__}, name
+
+
+def test_every_function_of_the_language_is_a_described_function_of_python() -> None:
+    for name in dir(functions):
+        assert (getattr(functions, name).__doc__ or "").strip(), name
