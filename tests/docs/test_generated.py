@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import windrow
-from tools import error_table, function_tables, implementation_table, pattern_table, reference, window_picture
+from tools import error_table, function_tables, implementation_table, pattern_table, pictures, reference
 from windrow import functions, testing
 
 ROOT = Path(__file__).parents[2]
@@ -47,12 +47,13 @@ def test_a_generated_table_is_up_to_date(name: str) -> None:
     assert fresh == page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("theme", window_picture.COLOURS)
-def test_the_picture_of_a_window_is_what_the_oracle_answers(theme: str) -> None:
-    picture = ROOT / "docs" / "images" / f"window-{theme}.svg"
+def test_the_drawings_are_what_the_oracle_answers() -> None:
+    folder = ROOT / "docs" / "images"
+    drawn = pictures.files()
     if os.environ.get("WINDROW_UPDATE_SNAPSHOTS"):
-        picture.write_text(window_picture.svg(theme), encoding="utf-8")
-    assert picture.read_text(encoding="utf-8") == window_picture.svg(theme)
+        for name, picture in drawn.items():
+            (folder / name).write_text(picture, encoding="utf-8")
+    assert drawn == {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*.svg")}
 
 
 def test_every_page_is_in_the_index() -> None:
