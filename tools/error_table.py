@@ -62,6 +62,8 @@ def _text(node: ast.expr | None) -> str:
             return "".join(part.value if isinstance(part, ast.Constant) else "…" for part in parts)  # type: ignore[misc]
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return (_text(left) or "…") + (_text(right) or "…")
+        case ast.Call(func=ast.Name(id="to_install"), args=[ast.Constant(value=str() as extra)]):
+            return f"pip install 'windrow[{extra}]'"
         case ast.IfExp(body=body):
             return _text(body)
     return ""

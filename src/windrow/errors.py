@@ -16,8 +16,12 @@ error[unknown-column]: no column `prise`
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Self
 
 from windrow.redaction import redacted
@@ -134,6 +138,21 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     if 0 < len(names) <= 12:
         return "known here: " + ", ".join(f"`{candidate}`" for candidate in names)
     return None
+
+
+def to_install(extra: str) -> str:
+    """The command that installs an extra of Windrow for this Python, whose pip may not be that on the PATH.
+
+    >>> to_install("kafka").endswith(" 'windrow[kafka]'")
+    True
+    """
+    own, found = Path(sys.executable), which("pip")
+    if found is not None and Path(found).parent == own.parent:
+        return f"pip install 'windrow[{extra}]'"
+    python = own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own
+    if find_spec("pip") is None:
+        return f"uv pip install --python {python} 'windrow[{extra}]'"
+    return f"{python} -m pip install 'windrow[{extra}]'"
 
 
 def _excerpt(text: str, span: Span, file: str | None) -> list[str]:

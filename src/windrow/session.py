@@ -819,7 +819,8 @@ class Windrow:
             raise StateError(
                 f"{self.store} holds the state of query `{missing[0]}`, which is not declared",
                 code="query-missing",
-                hint=f"declare it as before, or drop it: w.drop('{missing[0]}'), or --drop {missing[0]}",
+                hint=f"declare it as before, drop it (w.drop('{missing[0]}'), or --drop {missing[0]}), or use"
+                " another state directory",
             )
         for name in sorted(self._engine.archives.undeclared):
             raise StateError(

@@ -9,7 +9,8 @@ import pytest
 from tests.cli.support import run
 
 from windrow.cli.declarations import Declarations
-from windrow.cli.demo import DemoSource, script, summary, try_next
+from windrow.cli.demo import DemoSource, script, try_next
+from windrow.cli.plain import summary
 from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow
 
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ def test_bad_usage_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]
 def test_the_summary() -> None:
     stream = StreamNow("s", 12_345, 2000.4, 2, 0, 0)
     shown = RunSnapshot(9, (stream,), (QueryNow("a", "running", 3), QueryNow("b", "running", 4)))
-    assert summary(shown, 30.2) == (
-        "12 345 rows in, 7 answers out, 2 000 rows/s at the end, 2 late rows, 9 commits in 30 s"
-    )
+    assert summary(shown, 30.2) == ("12 345 rows in, 7 answers out, 2 late rows, 9 commits in 30 s")
 
 
 def test_what_to_try_next_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,6 +54,12 @@ def test_what_to_try_next_can_be_pasted(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "speeds.cql").touch()
     assert ".venv/bin/windrow run examples/speeds.cql --flush" in try_next(DemoSource.traffic)
+
+
+def test_the_live_page_is_named_where_it_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert " demo auction --serve " in try_next(DemoSource.auction)
+    monkeypatch.setattr("windrow.cli.demo.is_installed", lambda: False)
+    assert "pip install 'windrow[server]'" in try_next(DemoSource.auction)
 
 
 def test_it_runs_and_ends_by_itself(

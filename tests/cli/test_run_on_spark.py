@@ -71,7 +71,7 @@ def test_a_script_over_files(
     assert found == slow_windows()
     written = sorted((tmp_path / "per_minute").glob("*.csv"))
     assert sum(len(file.read_text().splitlines()) - 1 for file in written) == 60
-    assert (tmp_path / "state").is_dir()
+    assert (tmp_path / "state" / "speeds").is_dir()
 
 
 @pytest.mark.thorough

@@ -13,6 +13,7 @@ from tests.support.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -66,13 +67,6 @@ def test_bad_commands(
     assert typed(monkeypatch, capsys, command) == (0, "", message)
 
 
-def test_a_query_with_a_sink_is_not_watched(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = STREAM + QUERY.replace(";", " INTO 'files:///out';") + ".watch q"
-    assert "the answers of query `q` go to files:///out" in typed(monkeypatch, capsys, text)[2]
-
-
 def test_help_and_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = typed(monkeypatch, capsys, ".help\n" + STREAM + QUERY + ".explain Q\n.quit\n.tables\n")
     assert (code, err) == (0, "")
@@ -96,13 +90,18 @@ def test_describe_by_backslash_d(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 
 def test_queries_run_in_the_background(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """What goes to a sink is watched, too."""
+    into = QUERY.replace(";", f" INTO 'files://{tmp_path}/out';")
     late = "CREATE QUERY late AS SELECT MAX(speed) AS m FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS];\n"
     shown: list[str] = []
 
     def lines() -> Iterator[str]:
-        yield from (STREAM + QUERY + ".start\n" + late).splitlines(keepends=True)
+        yield from (STREAM + into + ".start\n" + late).splitlines(keepends=True)
         until = time.monotonic() + PATIENCE
         while "q at " not in "".join(shown) and time.monotonic() < until:
             yield ".watch q 2\n"
@@ -119,4 +118,5 @@ def test_queries_run_in_the_background(
     assert "running; .watch NAME shows answers, .stop ends\n" in out
     assert re.search(r"q at 2026-01-01 00:0\d:\d0: 1 row\n  n\n  [1-6]000\n", out), out
     assert "\nlate  running  " in out
+    assert [*(tmp_path / "out").iterdir()]
     assert out.endswith("stream  s\nquery   q\n")

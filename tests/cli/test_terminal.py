@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -81,7 +82,13 @@ def test_the_first_example_shows_all_its_answers(width: int, height: int, tmp_pa
     command = [sys.executable, "-m", "tests.cli.without_spark", "run", "examples/orders.cql", "--flush"]
     code, screen = run_in_terminal(command, width, height, cwd=tmp_path, env=environment())
     assert (code, screen.cursor_is_shown) == (0, True)
-    assert "\n".join(screen.lines) == f"starting Spark …\n{ORDERS}\ndone"
+    *shown, last = screen.lines
+    assert "\n".join(shown) == f"starting Spark …\n{ORDERS}"
+    assert re.fullmatch(r"done: 150 rows in, 12 answers out, 0 late rows, \d commits in \d+ s", last)
+    again, screen = run_in_terminal(command, width, height, cwd=tmp_path, env=environment())
+    assert again == 0
+    told = ["nothing new: state/orders has these rows already", "another --state begins again"]
+    assert screen.lines[1:] == told
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)

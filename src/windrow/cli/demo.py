@@ -23,9 +23,10 @@ from windrow.cli.options import (
     Observability,
     SparkChoice,
 )
-from windrow.cli.plain import PlainView, count, counted
+from windrow.cli.plain import PlainView, summary
 from windrow.cli.run_loop import Signals, run_watched, started
-from windrow.cli.serve import PORT, check_installed, listen, serving
+from windrow.cli.serve import PORT, check_installed, is_installed, listen, serving
+from windrow.errors import to_install
 
 if TYPE_CHECKING:
     from windrow.cli.snapshots import RunSnapshot
@@ -171,15 +172,19 @@ def try_next(source: str) -> str:
     """What to do next, as commands that work when they are pasted here."""
     command = here()
     other = "auction" if source != "auction" else "network"
-    tries = [(f"demo {other}", "another stream"), ("demo --serve", "the same with a live page")]
+    served = [] if source == "traffic" else [source]
+    page = (" ".join(["demo", *served, "--serve"]), f"the same as a live page, on http://127.0.0.1:{PORT}")
+    tries = [*([page] if is_installed() else []), (f"demo {other}", "another stream")]
     if Path("examples/speeds.cql").is_file():
         tries += [
             ("run examples/speeds.cql --flush", "a script over a file"),
             ("explain examples/traffic.cql", "how queries are run, and why"),
         ]
     tries += [(f"demo {source} --sql", "the queries of this one"), ("shell", "your own queries")]
-    width = max(len(words) for words, _ in tries) + 2
-    return "\n".join(["try next:", *(f"  {command} {words:<{width}}{what}" for words, what in tries)])
+    lines = [(f"{command} {words}", what) for words, what in tries]
+    lines += [] if is_installed() else [(to_install("server"), f"for a live page: {command} demo --serve")]
+    width = max(len(words) for words, _ in lines) + 2
+    return "\n".join(["try next:", *(f"  {words:<{width}}{what}" for words, what in lines)])
 
 
 def here() -> str:
@@ -211,13 +216,3 @@ class Deadline:
         if self._began is None and (snapshot.rows_in or seconds > _PATIENCE):
             self._began = seconds
         return self._began is not None and seconds - self._began >= self._seconds
-
-
-def summary(snapshot: RunSnapshot, seconds: float) -> str:
-    """What it came to."""
-    rates = max((stream.rate for stream in snapshot.streams), default=0.0)
-    return (
-        f"{counted(snapshot.rows_in, 'row')} in, {counted(snapshot.rows_out, 'answer')} out,"
-        f" {count(round(rates))} rows/s at the end, {counted(snapshot.late, 'late row')},"
-        f" {count(snapshot.commit)} commits in {seconds:.0f} s"
-    )

@@ -114,6 +114,14 @@ def address_of(text: str | None) -> str | None:
     return text
 
 
+StateOption = Annotated[
+    str | None,
+    typer.Option(
+        "--state",
+        metavar="DIR|URL",
+        help="Where the state is kept: a directory, s3://…, gs://…, az://…; else state/NAME of the script.",
+    ),
+]
 MasterOption = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="The master of Spark; else this machine.")
 ]

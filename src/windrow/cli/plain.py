@@ -176,6 +176,18 @@ def _stream(stream: StreamNow) -> str:
     )
 
 
+def summary(snapshot: RunSnapshot, seconds: float, before: RunSnapshot | None = None) -> str:
+    """What a run came to, from its first snapshot on."""
+    rows, answers, late, commit = (
+        (before.rows_in, before.rows_out, before.late, before.commit) if before is not None else (0, 0, 0, 0)
+    )
+    return (
+        f"{counted(snapshot.rows_in - rows, 'row')} in, {counted(snapshot.rows_out - answers, 'answer')} out,"
+        f" {counted(snapshot.late - late, 'late row')},"
+        f" {counted(snapshot.commit - commit, 'commit')} in {seconds:.0f} s"
+    )
+
+
 def answer_lines(name: str, answers: Answers, most: int) -> list[str]:
     """The answers of one instant as a small table."""
     shown = answers.rows[:most]

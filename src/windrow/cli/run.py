@@ -5,18 +5,20 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from windrow.cli import options
-from windrow.cli.plain import PlainView
+from windrow.cli.plain import PlainView, summary
 from windrow.cli.run_loop import Signals, run_watched, say, started
-from windrow.cli.scripts import name_of, read_script, trigger_text, within
+from windrow.cli.scripts import name_of, read_script, state_of, trigger_text, within
 from windrow.errors import StateError
 
 if TYPE_CHECKING:
+    from windrow.cli.snapshots import RunSnapshot
     from windrow.sinks import Sink
 
 
@@ -25,10 +27,7 @@ def run(
         Path,
         typer.Argument(metavar="FILE.cql", dir_okay=False, help="A script; - reads from standard input."),
     ],
-    state: Annotated[
-        str,
-        typer.Option(metavar="DIR|URL", help="Where the state is kept: a directory, s3://…, gs://…, az://…."),
-    ] = "state",
+    state: options.StateOption = None,
     once: Annotated[bool, typer.Option("--once", help="Take what is there, and end.")] = False,
     flush: Annotated[
         bool, typer.Option("--flush", help="Then end the streams and answer everything; implies --once.")
@@ -60,7 +59,8 @@ def run(
 
     once, observed = once or flush, options.Observability(log, level, metrics)
     observed.set_up()
-    text, name = read_script(file), name_of(file)
+    text, name, state = read_script(file), name_of(file), state or state_of(file)
+    began = time.monotonic()
     declared = Declarations()
     with within(name):
         shown = declared.sql(text)
@@ -81,15 +81,24 @@ def run(
         print_shown([each for each in shown if not isinstance(each, Once)])
         view = LiveView(name, answers=not once) if is_live else PlainView()
         watcher = Watcher(engine, kept)
+        before = watcher.newest
         told = run_watched(engine, watcher, view, signals, trigger=trigger, once=once, flush=flush)
         with within(name):
             print_shown([engine.select(each) for each in asked])
         for stream in engine.streams.values():
             for warning in stream.warnings:
                 say(warning.render())
-        say("done" if once else f"stopped at commit {engine.commit}; the same command goes on from there")
+        say(_closing(before, watcher.newest, time.monotonic() - began, state, once=once))
     if told is not None:
         raise typer.Exit(told.exit_code)
+
+
+def _closing(before: RunSnapshot, after: RunSnapshot, seconds: float, state: str, *, once: bool) -> str:
+    """What a run came to, and what the same command would do now."""
+    if once and before.rows_in and before.commit and after.rows_in == before.rows_in:
+        return f"nothing new: {state} has these rows already\nanother --state begins again"
+    told = f"{'done' if once else 'stopped'}: {summary(after, seconds, before)}"
+    return told if once else f"{told}\nthe same command goes on from there, with {state}"
 
 
 def _console(query: str) -> Sink:

@@ -70,6 +70,15 @@ def name_of(file: Path) -> str:
     return "<stdin>" if file == STDIN else str(file)
 
 
+def state_of(file: Path | None) -> str:
+    """Where the state of a script is kept if nothing is said: two scripts run in one folder do not meet.
+
+    >>> state_of(Path("examples/orders.cql")), state_of(STDIN), state_of(None)
+    ('state/orders', 'state/stdin', 'state/served')
+    """
+    return f"state/{'served' if file is None else 'stdin' if file == STDIN else file.stem}"
+
+
 @contextmanager
 def within(name: str) -> Iterator[None]:
     """Errors raised inside say that they are about `name`."""

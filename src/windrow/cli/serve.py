@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +14,8 @@ import typer
 
 from windrow.cli import options
 from windrow.cli.run_loop import say, started
-from windrow.cli.scripts import name_of, read_script, trigger_text, within
-from windrow.errors import StateError
+from windrow.cli.scripts import name_of, read_script, state_of, trigger_text, within
+from windrow.errors import StateError, to_install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,10 +33,7 @@ def serve(
     ] = None,
     host: Annotated[str, typer.Option(metavar="NAME", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 is any that is free.")] = PORT,
-    state: Annotated[
-        str,
-        typer.Option(metavar="DIR|URL", help="Where the state is kept: a directory, s3://…, gs://…, az://…."),
-    ] = "state",
+    state: options.StateOption = None,
     trigger: Annotated[
         str, typer.Option(metavar="TIME", callback=trigger_text, help="How often rows are taken.")
     ] = "1 second",
@@ -65,7 +63,7 @@ def serve(
     observed.set_up()
     script = read_script(file) if file is not None else ""
     tokens = tokens_for(host, token_file)
-    where = name_of(file) if file is not None else ""
+    where, state = name_of(file) if file is not None else "", state or state_of(file)
     with (
         within(where),
         serving(state, script, trigger=trigger, takeover=takeover, spark=spark, observed=observed) as service,
@@ -73,17 +71,19 @@ def serve(
         listen(service, host, port, tokens, names=name or ())
 
 
+def is_installed() -> bool:
+    """Whether the server's libraries are there, which are an extra."""
+    return all(find_spec(name) is not None for name in ("fastapi", "uvicorn"))
+
+
 def check_installed() -> None:
-    """The server's libraries are an extra."""
-    try:
-        import fastapi  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
+    """Refuse to go on without the server's libraries."""
+    if not is_installed():
         raise StateError(
-            f"the server needs {error.name}, which is not installed",
+            "the server needs fastapi and uvicorn, which are not installed",
             code="not-installed",
-            hint="pip install 'windrow[server]'",
-        ) from None
+            hint=to_install("server"),
+        )
 
 
 def tokens_for(host: str, token_file: Path | None) -> AccessTokens | None:

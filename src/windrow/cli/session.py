@@ -305,7 +305,7 @@ class ShellSession:
 
         engine = Windrow(None, self._state, start=self._spark.start, shards=self._spark.shards)
         try:
-            engine.default_sink = self._kept.sink
+            engine.default_sink, engine.beside_sink = self._kept.sink, self._kept.beside
             engine.sql(self._declared.text)
             self._open.enter_context(self._observed.serving(engine))
         except BaseException:
@@ -333,12 +333,12 @@ class ShellSession:
         return engine
 
     def _results(self, name: str) -> None:
-        kept = self._kept.get(self._kept_name(name))
+        kept = self._kept.get(self._known(name))
         answers = kept.last if kept else None
         print("\n".join(answer_lines(name, answers, _ANSWERS_SHOWN)) if answers else "no answers yet")
 
     def _watch(self, name: str, seconds: str | None = None) -> None:
-        known = self._kept_name(name)
+        known = self._known(name)
         engine, kept = self._running(), self._kept.get(known)
         assert kept is not None
         if seconds is not None and not seconds.replace(".", "", 1).isdigit():
@@ -354,15 +354,6 @@ class ShellSession:
         if found is None:
             raise QueryError(f"no query `{name}`", code="unknown-source", hint=nearest(name, queries))
         return found
-
-    def _kept_name(self, name: str) -> str:
-        known = self._known(name)
-        sink = self._declared.catalog.queries[known].sink
-        if sink is not None:
-            raise QueryError(
-                f"the answers of query `{known}` go to {sink}", code="no-results", hint="read them there"
-            )
-        return known
 
     def _tell(self, error: WindrowError) -> None:
         print(error.render(), file=sys.stderr, flush=True)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.types as kinds
 
-from windrow.errors import QueryError
+from windrow.errors import QueryError, to_install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -129,5 +129,6 @@ def _needed(module: str, what: str) -> Any:
         return import_module(module)
     except ImportError:
         package = module.split(".")[0]
-        hint = "pip install 'windrow[notebook]'"
-        raise QueryError(f"{what} needs {package}", code="missing-package", hint=hint) from None
+        raise QueryError(
+            f"{what} needs {package}", code="missing-package", hint=to_install("notebook")
+        ) from None

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from windrow.credentials import refuse_literals
-from windrow.errors import QueryError, SinkError, WindrowError, nearest
+from windrow.errors import QueryError, SinkError, WindrowError, nearest, to_install
 
 # ------------------------------------------------------------ failures
 #
@@ -141,18 +141,19 @@ def sink_failed(query: str, error: BaseException) -> SinkError:
 def imported(module: str, extra: str) -> Any:
     """A package that not everybody has installed.
 
-    >>> imported("no_such_package", "delta")
+    >>> imported("no_such_package", "delta")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    windrow.errors.SinkError: the package `no_such_package` is missing (pip install 'windrow[delta]')
+    windrow.errors.SinkError: the package `no_such_package` is missing (...pip install...'windrow[delta]')
     """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
             raise
-        hint = f"pip install 'windrow[{extra}]'"
-        raise SinkError(f"the package `{error.name}` is missing", code="package-missing", hint=hint) from None
+        raise SinkError(
+            f"the package `{error.name}` is missing", code="package-missing", hint=to_install(extra)
+        ) from None
 
 
 # ------------------------------------------------------------ delivery

@@ -28,7 +28,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from windrow.errors import StateError
+from windrow.errors import StateError, to_install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +94,7 @@ def find_java() -> JavaHome:
     raise StateError(
         "; ".join([f"Spark needs Java {OLDEST} or newer, and none was found", *refusals]),
         code="no-java",
-        hint="set JAVA_HOME, or install one with: pip install 'windrow[java]'",
+        hint="set JAVA_HOME, or install one: " + to_install("java"),
     )
 
 

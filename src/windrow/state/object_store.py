@@ -33,7 +33,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from windrow.credentials import Resolved, refuse_literals, resolve
-from windrow.errors import QueryError, StateError
+from windrow.errors import QueryError, StateError, to_install
 from windrow.state.block_cache import BlockCache, mapped
 from windrow.state.crash import crash_point
 from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
@@ -538,9 +538,10 @@ def _opened(url: str, process: int) -> tuple[Any, Resolved]:
         from obstore.exceptions import BaseError
         from obstore.store import from_url
     except ImportError as error:
-        hint = "install it: pip install 'windrow[objectstore]'"
         raise StateError(
-            "state in an object store needs the library obstore", code="not-installed", hint=hint
+            "state in an object store needs the library obstore",
+            code="not-installed",
+            hint=to_install("objectstore"),
         ) from error
     place, _, _ = url.partition("?")
     store = ObjectStore(url)

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from windrow.algebra.catalog import Stream, Table
 from windrow.credentials import ScrubbedLog
-from windrow.errors import SourceError
+from windrow.errors import SourceError, to_install
 from windrow.execution.malformed_rows import MALFORMED
 from windrow.spark.sources.fit import check_order_names
 from windrow.spark.sources.parsers import TextFormat, check_flat, parse
@@ -255,7 +255,7 @@ def _confluent() -> Any:
         raise SourceError(
             "reading from Kafka needs the package confluent-kafka, which is not installed",
             code="missing-package",
-            hint="pip install 'windrow[kafka]'",
+            hint=to_install("kafka"),
         ) from None
     return confluent_kafka
 
