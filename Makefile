@@ -115,7 +115,7 @@ $(PY):
 
 # uv is several times as fast as pip and shows how far it is; without it, pip does the same.
 define INSTALL
-$(PY) -m uv --version >/dev/null 2>&1 || $(PY) -m pip install --quiet --disable-pip-version-check --no-input $(UV) 2>/dev/null || true; \
+$(PY) -m uv --version >/dev/null 2>&1 || { echo "fetching uv, which installs the rest"; $(PY) -m pip install --quiet --disable-pip-version-check --no-input $(UV) 2>/dev/null || true; }; \
 install() { \
   if $(PY) -m uv --version >/dev/null 2>&1; then $(PY) -m uv pip install --python $(PY) "$$@"; \
   else $(PY) -m pip install --disable-pip-version-check --no-input "$$@"; fi; \

@@ -194,6 +194,15 @@ class Stream:
         if reason is not None:
             raise QueryError(f"stream `{self.name}`: RESOLUTION {reason}", code="bad-resolution", hint=hint)
 
+    def _time_as_text(self) -> str | None:
+        """How a column of text is declared as the time it may be, where no other column is one."""
+        is_timed = any(field.type.kind in (Kind.TIMESTAMP, Kind.DATE) for field in self.schema)
+        if is_timed or self.schema.column(self.wattr).type.kind is not Kind.STRING:
+            return None
+        form = {self.wattr: "TIMESTAMP FORMAT 'yyyy-MM-dd HH:mm:ss'"}
+        columns = [f"{field.name} {form.get(field.name, field.type)}" for field in self.schema]
+        return f"if it is a time, declare how it is written: ({', '.join(columns)})"
+
     def _refuse_wattr(self) -> None:
         if self.wattr in self.schema and self.schema.column(self.wattr).type.kind is Kind.DOUBLE:
             raise QueryError(
@@ -207,7 +216,7 @@ class Stream:
                 f"`{self.wattr}` is {self.schema.column(self.wattr).type}; a windowing attribute must be a"
                 " TIMESTAMP, a DATE or an integer",
                 code="bad-wattr",
-                hint=nearest(self.wattr, self.attributes),
+                hint=self._time_as_text() or nearest(self.wattr, self.attributes),
             )
         raise QueryError(
             f"stream `{self.name}` has no column `{self.wattr}` to be its WATTR",
