@@ -36,8 +36,8 @@ def test_new_answers_once(capsys: pytest.CaptureFixture[str]) -> None:
         view.show(at(1, answers), 0.2)
     assert capsys.readouterr().out.splitlines() == [
         "q at 60: 3 rows",
-        "  k  n",
-        "  a  1",
+        "  k     n",
+        "  a     1",
         "  b  NULL",
         "  … 1 more",
     ]

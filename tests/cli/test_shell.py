@@ -116,7 +116,7 @@ def test_queries_run_in_the_background(
     out = "".join([*shown, last])
     assert (code, err) == (0, "")
     assert "running; .watch NAME shows answers, .stop ends\n" in out
-    assert re.search(r"q at 2026-01-01 00:0\d:\d0: 1 row\n  n\n  [1-6]000\n", out), out
+    assert re.search(r"q at 2026-01-01 00:0\d:\d0: 1 row\n +n\n +[1-6]000\n", out), out
     assert "\nlate  running  " in out
     assert [*(tmp_path / "out").iterdir()]
     assert out.endswith("stream  s\nquery   q\n")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import sys
 from dataclasses import dataclass
-from decimal import Decimal
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, Self, TextIO
 
@@ -17,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from windrow.cli.plain import count, counted, elapsed, instant, span, value
+from windrow.cli.plain import column_values, count, counted, elapsed, instant, is_numeric, span, value
 from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow, View
 
 if TYPE_CHECKING:
@@ -267,10 +266,10 @@ def _query(query: QueryNow, lines: int) -> RenderableType:
     if not shown:
         return head
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for place, column in enumerate(answers.columns):
-        is_number = all(isinstance(row[place], int | float | Decimal) for row in answers.rows[:shown])
-        justify: Literal["right", "left"] = "right" if is_number else "left"
-        table.add_column(Text(value(column)), justify=justify, no_wrap=True, overflow="ellipsis")
-    for row in answers.rows[:shown]:
-        table.add_row(*(Text(value(cell)) for cell in row))
+    columns = [*zip(*answers.rows[:shown], strict=True)]
+    for name, cells in zip(answers.columns, columns, strict=True):
+        justify: Literal["right", "left"] = "right" if is_numeric(cells) else "left"
+        table.add_column(Text(value(name)), justify=justify, no_wrap=True, overflow="ellipsis")
+    for row in zip(*map(column_values, columns), strict=True):
+        table.add_row(*map(Text, row))
     return Group(head, table, more) if more and lines > _LEAST else Group(head, table)

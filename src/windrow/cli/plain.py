@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOTHING = "–"
+#: of a number with a fraction
+_DIGITS = 7
 
 
 def count(number: int) -> str:
@@ -105,6 +109,43 @@ def value(cell: Any) -> str:
         case datetime():
             return cell.strftime("%Y-%m-%d %H:%M:%S.%f").rstrip("0").removesuffix(".")
     return _on_one_line(str(cell))
+
+
+def column_values(cells: Sequence[Any]) -> list[str]:
+    """The values of a column. Fractions have as many places as each other, so that points stand below points.
+
+    >>> column_values([65.4729, 58.617, 7.0]), column_values([0.5, None, 1e-9])
+    (['65.4729', '58.6170', '7.0000'], ['0.5', 'NULL', '1e-09'])
+    >>> column_values([1234.5, 0.123456])
+    ['1234.500', '0.123']
+    """
+    texts = [value(cell) for cell in cells]
+    fractions = [
+        text.partition(".")[2] for cell, text in zip(cells, texts, strict=True) if isinstance(cell, float)
+    ]
+    if not any(fractions) or not all(text.isdigit() for text in fractions if text):
+        return texts
+    most = max(abs(cell) for cell in cells if isinstance(cell, float) and math.isfinite(cell))
+    places = min(max(map(len, fractions)), max(0, _DIGITS - len(str(int(most)))))
+    is_small = any(isinstance(cell, float) and 0 < abs(cell) < 10.0 ** (1 - places) for cell in cells)
+    if is_small:  # it would hardly be seen
+        return texts
+    return [
+        f"{cell:.{places}f}" if isinstance(cell, float) and math.isfinite(cell) else text
+        for cell, text in zip(cells, texts, strict=True)
+    ]
+
+
+def is_numeric(cells: Sequence[Any]) -> bool:
+    """Whether a column is one of numbers.
+
+    >>> is_numeric([1, 2.5, None]), is_numeric(["1"]), is_numeric([True]), is_numeric([None])
+    (True, False, False, False)
+    """
+    there = [cell for cell in cells if cell is not None]
+    return bool(there) and all(
+        isinstance(cell, int | float | Decimal) and not isinstance(cell, bool) for cell in there
+    )
 
 
 def _on_one_line(text: str) -> str:
@@ -192,13 +233,27 @@ def answer_lines(name: str, answers: Answers, most: int) -> list[str]:
     """The answers of one instant as a small table."""
     shown = answers.rows[:most]
     lines = [f"{name} at {value(answers.at)}: {counted(answers.total, 'row')}"]
-    lines += aligned([answers.columns, *([value(cell) for cell in row] for row in shown)])
+    lines += table_of(answers.columns, shown)
     if answers.total > len(shown):
         lines.append(f"  … {count(answers.total - len(shown))} more")
     return lines
 
 
-def aligned(rows: list[list[str] | tuple[str, ...]], width: int | None = None) -> list[str]:
+def table_of(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Rows under the names of their columns, numbers to the right.
+
+    >>> table_of(("k", "speed"), [("a", 61.25), ("b", 9.5)])
+    ['  k  speed', '  a  61.25', '  b   9.50']
+    """
+    columns = [*zip(*rows, strict=True)] or [()] * len(names)
+    texts = zip(*map(column_values, columns), strict=True)
+    right = [place for place, cells in enumerate(columns) if is_numeric(cells)]
+    return aligned([tuple(names), *texts], right=right)
+
+
+def aligned(
+    rows: list[list[str] | tuple[str, ...]], width: int | None = None, right: Collection[int] = ()
+) -> list[str]:
     """Columns under each other. On a terminal no line is longer than that: the widest cells are cut.
 
     >>> aligned([("segment", "speed"), ("3", "61.2")])
@@ -208,10 +263,12 @@ def aligned(rows: list[list[str] | tuple[str, ...]], width: int | None = None) -
     """
     widths = _fitting([max(len(cell) for cell in column) for column in zip(*rows, strict=True)], width)
     cut = [[_cut(cell, most) for cell, most in zip(row, widths, strict=True)] for row in rows]
-    return [
-        "  " + "  ".join(cell.ljust(most) for cell, most in zip(row, widths, strict=True)).rstrip()
-        for row in cut
-    ]
+    return ["  " + "  ".join(_padded(row, widths, right)).rstrip() for row in cut]
+
+
+def _padded(row: list[str], widths: list[int], right: Collection[int]) -> Iterator[str]:
+    for place, (cell, most) in enumerate(zip(row, widths, strict=True)):
+        yield cell.rjust(most) if place in right else cell.ljust(most)
 
 
 def _fitting(widths: list[int], width: int | None) -> list[int]:
@@ -235,7 +292,7 @@ def print_shown(shown: list[Any]) -> None:
 
     >>> print_shown([pa.table({"name": ["top"], "rows": [3]})])
     name  rows
-    top   3
+    top      3
     """
     for each in shown:
         print("\n".join(table_lines(each)) if isinstance(each, pa.Table) else each)
@@ -246,9 +303,9 @@ def table_lines(table: pa.Table) -> list[str]:
     if table.num_rows == 0:
         return ["(none)"]
     rows = [[_cell(cell) for cell in row.values()] for row in table.to_pylist()]
-    return [line.removeprefix("  ") for line in aligned([list(table.column_names), *rows])]
+    return [line.removeprefix("  ") for line in table_of(table.column_names, rows)]
 
 
-def _cell(cell: Any) -> str:
+def _cell(cell: Any) -> Any:
     """Queries are written on several lines, and shown on one."""
-    return " ".join(cell.split()) if isinstance(cell, str) else value(cell)
+    return " ".join(cell.split()) if isinstance(cell, str) else cell
