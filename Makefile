@@ -95,7 +95,7 @@ setup: $(STAMP) ## the environment only; the other targets do it by themselves
 # Only a change of the two files that say what is installed leads to a new installation.
 $(READY): requirements.lock pyproject.toml
 	@test -x $(PY) || $(MAKE) --no-print-directory $(PY)
-	@$(INSTALL); $(FIND_JAVA); echo "installing Windrow and what it runs on, Spark above all (some 350 MB, a minute or two)"; \
+	@$(INSTALL); $(FIND_JAVA); echo "installing Windrow and Spark: some 350 MB, a minute or two"; \
 	  install --constraint requirements.lock --editable ".[$${java}server]"
 	@touch $@
 	@echo "installed. These work now, from this folder:"
