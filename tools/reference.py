@@ -97,7 +97,7 @@ def _call(name: str, function: Callable[..., Any]) -> str:
 
 
 def _parameter(given: inspect.Parameter) -> str:
-    stars = {given.VAR_POSITIONAL: "*", given.VAR_KEYWORD: "**"}.get(given.kind, "")
+    stars = "*" if given.kind is given.VAR_POSITIONAL else "**" if given.kind is given.VAR_KEYWORD else ""
     default = "…" if callable(given.default) else repr(given.default).replace("'", '"')
     return f"{stars}{given.name}: {given.annotation}" + (
         f" = {default}" if given.default is not given.empty else ""
@@ -163,7 +163,7 @@ def _value(given: Any) -> str:
     kind = given.type_descriptor.annotation
     if isinstance(kind, type) and issubclass(kind, Enum):
         return "|".join(str(each.value) for each in kind)
-    return given.metavar or {int: "N", str: "TEXT"}.get(kind, given.name.upper())
+    return str(given.metavar or {int: "N", str: "TEXT"}.get(kind, given.name.upper()))
 
 
 def _told(given: Any) -> str:

@@ -71,6 +71,7 @@ def test_a_time_is_shown_as_one(tmp_path: Path) -> None:
         assert query.watermark is None
         w.punctuate("s", dt.datetime(2026, 3, 2, 9, tzinfo=dt.UTC))
         assert query.watermark == dt.datetime(2026, 3, 2, 9, tzinfo=dt.UTC)
+        assert w.streams["s"].watermark == query.watermark
 
 
 def test_html_of_everything_is_escaped(w: Driven) -> None:

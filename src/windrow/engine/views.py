@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream
     from windrow.algebra.explain import Explanation
-    from windrow.algebra.plan import Emit
     from windrow.engine.engine import Engine
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.kernels.panes.program import Level
@@ -311,7 +310,7 @@ class Query:
     @property
     def watermark(self) -> dt.datetime | float | Decimal | None:
         """Answers up to this instant are final; None if nothing is known yet, or everything is."""
-        return _shown_instant(self.progress.clock, self._record.query.plan)
+        return _shown_instant(self.progress.clock, self._record.query.plan.leaves[0].domain)
 
     @property
     def last_progress(self) -> dict[str, Any]:
@@ -502,12 +501,12 @@ def _several(names: str | Sequence[str] | None) -> list[str] | None:
     return [names] if isinstance(names, str) else None if names is None else list(names)
 
 
-def _shown_instant(instant: Instant, plan: Emit) -> dt.datetime | float | Decimal | None:
-    """An instant as people read it: a time where the query counts in time."""
+def _shown_instant(instant: Instant, domain: Domain) -> dt.datetime | float | Decimal | None:
+    """An instant as people read it: a time where there is one."""
     if abs(instant) == INFINITY:
         return None
-    if plan.leaves[0].domain is not Domain.TIME:
-        found: float | Decimal = plan.leaves[0].domain.at(int(instant))
+    if domain is not Domain.TIME:
+        found: float | Decimal = domain.at(int(instant))
         return found
     return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=int(instant))
 
@@ -570,6 +569,7 @@ class StreamView:
         facts = {
             "columns": ", ".join(f"{name} {kind}" for name, kind in self.columns.items()),
             "WATTR": self.wattr,
+            "watermark": self.watermark,
             "rows": progress.accepted,
             "late": progress.late,
             "shed": progress.shed or None,
@@ -594,6 +594,12 @@ class StreamView:
     def wattr(self) -> str:
         """The attribute that windows of the stream are about."""
         return self._record.stream.wattr
+
+    @property
+    def watermark(self) -> dt.datetime | float | Decimal | None:
+        """Up to this instant it is complete; None if nothing is known yet, or it has ended."""
+        stream = self._record.stream
+        return _shown_instant(self.progress.progress, stream.domain)
 
     @property
     def warnings(self) -> tuple[Warned, ...]:
