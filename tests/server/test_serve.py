@@ -119,6 +119,7 @@ def _stop(process: subprocess.Popen[str]) -> str:
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=90)
     assert process.returncode == 0, said
+    assert "Traceback" not in said
     return said
 
 

@@ -146,15 +146,24 @@ def listen(
         timer = threading.Timer(seconds, listener.stop)
         timer.daemon = True
         timer.start()
-    listener.run()
+    _on_signals(lambda *_: None)  # uvicorn takes them meanwhile, and gives those that ended it on to us
+    try:
+        listener.run()
+    finally:
+        _on_signals(_interrupt)
 
 
 class _NoSignals:
     """uvicorn takes signals itself; before it runs, they just interrupt, also after Spark has started."""
 
     def take(self) -> None:
+        _on_signals(_interrupt)
+
+
+def _on_signals(handler: Callable[..., None]) -> None:
+    if threading.current_thread() is threading.main_thread():
         for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, _interrupt)
+            signal.signal(each, handler)
 
 
 def _interrupt(*_: Any) -> None:
