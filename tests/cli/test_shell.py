@@ -11,6 +11,8 @@ import pytest
 from tests.cli.support import run
 from tests.support.patience import PATIENCE
 
+from windrow.cli.session import HELP
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -80,6 +82,20 @@ def test_words_that_need_no_semicolon(
     word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ".watch NAME" in typed(monkeypatch, capsys, f"{word}\nquit\nSHOW nonsense;")[1]
+
+
+def test_a_command_below_a_statement_without_its_semicolon(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = typed(monkeypatch, capsys, STREAM.replace(";", "") + ".tables\n" + STREAM + "\\d\n")
+    assert (code, out) == (0, "nothing is declared\nstream  s\n")
+    assert (
+        err == "error[unfinished]: the statement has no end, and was left out\n  = end statements with `;`\n"
+    )
+
+
+def test_the_list_of_commands_fits_a_terminal() -> None:
+    assert max(map(len, HELP.splitlines())) <= 80
 
 
 def test_describe_by_backslash_d(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,6 +43,7 @@ _BARE = {
     "\\q": ".quit",
     "\\d": ".tables",
 }
+_COMMANDS = (".help", ".tables", ".explain", ".start", ".stop", ".results", ".watch", ".quit", ".exit")
 _PAUSE = 0.2
 
 
@@ -71,14 +72,22 @@ def is_ended(text: str) -> bool:
 
     >>> [is_ended(text) for text in ("SELECT 1;  -- ;", "SELECT ';'", "SELECT 1 -- ;", ".watch q", "help")]
     [True, False, False, True, True]
+    >>> is_ended("SELECT 1\\nquit"), is_ended("SELECT x\\n.5")
+    (True, False)
     """
-    if text.strip().startswith((".", "\\")) or text.strip().rstrip(";").lower() in _BARE:
+    if text.strip().startswith((".", "\\")) or _is_command(text.rpartition("\n")[2]):
         return True
     try:
         tokens = scan(text).items
     except QueryError:  # a text that is not closed yet; if it never is, the next semicolon at an end will do
         return text.rstrip().endswith(";")
     return not tokens or tokens[-1].text == ";"
+
+
+def _is_command(line: str) -> bool:
+    """Whether a line is one by itself, also below a statement whose semicolon was forgotten."""
+    word = line.strip().rstrip(";").partition(" ")[0]
+    return word in _COMMANDS or word.startswith("\\") or line.strip().rstrip(";").lower() in _BARE
 
 
 def watch(
@@ -102,11 +111,11 @@ def watch(
 
 
 HELP = """\
-statements end with `;`: CREATE STREAM, CREATE QUERY, DROP, SHOW STREAMS, SHOW QUERIES, EXPLAIN SELECT …
-SELECT … ;          ask once, about now: windows of streams with KEEP, tables, last answers
+statements end with `;`: CREATE STREAM, CREATE QUERY, DROP, SHOW, EXPLAIN …
+SELECT … ;          ask once, about now: streams with KEEP, tables, answers
 .tables, \\d         what is declared; \\d NAME is DESCRIBE NAME
 .explain NAME       how a query is run
-.start [TIME]       run the queries in the background; TIME is how often rows are taken
+.start [TIME]       run the queries in the background, taking rows every TIME
 .stop               end the run; .start goes on from there
 .results NAME       the last answers of a query
 .watch NAME [SECS]  answers as they come, until Ctrl-C or for so many seconds
@@ -169,6 +178,11 @@ class ShellSession:
 
     def take(self, text: str) -> bool:
         """Do what a statement or a command says; False if it ends the session."""
+        unfinished, _, last = text.rpartition("\n")
+        if unfinished.strip() and _is_command(last):
+            hint = "end statements with `;`"
+            self._tell(QueryError("the statement has no end, and was left out", code="unfinished", hint=hint))
+            text = last.strip()
         text = _spelt_out(text)
         if text in (".quit", ".exit"):
             return False
