@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
+from shutil import get_terminal_size, which
 from typing import TYPE_CHECKING, Self
 
 from windrow.redaction import redacted
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _WIDEST_LINE = 160
+#: the number of a line, the bar, and what stands for the rest
+_BESIDE = 10
 
 
 @dataclass(frozen=True, order=True)
@@ -174,14 +176,21 @@ def _excerpt(text: str, span: Span, file: str | None) -> list[str]:
     ]
 
 
+def _widest() -> int:
+    """Carets are lost below a line that a terminal breaks: with its number and two ellipses it has to fit."""
+    most = get_terminal_size().columns - _BESIDE if sys.stderr.isatty() else _WIDEST_LINE
+    return max(_BESIDE, min(most, _WIDEST_LINE))
+
+
 def _shorten(line: str, column: int) -> tuple[str, int]:
     """Keep a long line readable around the column; control characters must not reach a terminal."""
-    if len(line) > _WIDEST_LINE:
-        first = max(0, column - _WIDEST_LINE // 2)
-        cut = line[first : first + _WIDEST_LINE]
+    widest = _widest()
+    if len(line) > widest:
+        first = max(0, column - widest // 2)
+        cut = line[first : first + widest]
         prefix = "…" if first else ""
         line, column = (
-            prefix + cut + ("…" if first + _WIDEST_LINE < len(line) else ""),
+            prefix + cut + ("…" if first + widest < len(line) else ""),
             column - first + len(prefix),
         )
     return "".join(c if c.isprintable() else " " for c in line), column

@@ -16,6 +16,7 @@ from tests.support.terminal import Screen, run_in_terminal
 
 from windrow.cli.live import LiveView, drawing
 from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow
+from windrow.errors import QueryError, Span
 
 REPOSITORY = Path(__file__).parents[2]
 SIZES = [(80, 24), (160, 50)]
@@ -179,3 +180,15 @@ def test_many_queries_and_streams_are_counted(width: int, height: int) -> None:
 def test_what_is_all_shown_needs_no_remark() -> None:
     lines = shown([snapshot(QueryNow("q", "running", 3, answers=averages(3)))], 80, 24).lines
     assert lines[-1] == "      2   62.5"
+
+
+def test_carets_stay_below_their_word_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("windrow.errors.get_terminal_size", lambda: os.terminal_size((60, 24)))
+    text = f"SELECT {'a, ' * 40}prise FROM bids [RANGE 1 HOUR]"
+    where = text.index("prise")
+    *_, line, carets = (
+        QueryError("no column", span=Span(where, where + 5)).located(text).render().splitlines()
+    )
+    assert max(len(line), len(carets)) <= 60
+    assert line[carets.index("^") : carets.rindex("^") + 1] == "prise"
