@@ -61,6 +61,14 @@ def test_errors_stand_where_they_are_in_units_of_utf_16() -> None:
     }
 
 
+def test_warnings_stand_at_the_first_line_of_their_query() -> None:
+    stream = "CREATE STREAM s (k INT, ts TIMESTAMP) WATTR ts SLACK 5 SECONDS;\n"
+    _, (told,) = _session(_opened(stream + "CREATE QUERY q AS\nSELECT k, COUNT(*) FROM s GROUP BY k;\n"))
+    (found,) = told["params"]["diagnostics"]
+    assert (found["code"], found["severity"]) == ("unbounded-group", 2)
+    assert found["range"] == {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 17}}
+
+
 def test_a_change_is_looked_at_and_a_closed_text_has_no_errors() -> None:
     changed = {"textDocument": {"uri": URI}, "contentChanges": [{"text": TEXT.replace("prise", "price")}]}
     _, told = _session(

@@ -1,4 +1,4 @@
-"""Completion, meanings and problems for editors: right at every place of a text, whatever state it is in."""
+"""Completion, meanings and remarks for editors: right at every place of a text, whatever state it is in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_script
-from windrow.language.editor import meaning, problems, statements, suggestions
+from windrow.language.editor import meaning, remarks, statements, suggestions
 
 SCRIPT = """\
 CREATE STREAM bids (item BIGINT, price DOUBLE, `odd name` STRING, ts TIMESTAMP) WATTR ts SLACK 5 SECONDS;
@@ -89,10 +89,9 @@ def test_words_have_meanings(text: str, said: str, catalog: Catalog) -> None:
 
 def test_every_statement_is_told_its_own_problem() -> None:
     text = SCRIPT + "SELECT prise FROM bids [NOW];\nSELECT item FROM bids [NOW];\nSELECT item FROM bid [NOW]"
-    found = problems(text, Catalog())
+    found = [*remarks(text, Catalog())]
     assert [each.code for each in found] == ["unknown-column", "unknown-source"]
-    places = [each.span for each in found if each.span is not None]
-    assert [text[span.start : span.end] for span in places] == ["prise", "bid [NOW]"]
+    assert [text[each.span.start : each.span.end] for each in found] == ["prise", "bid [NOW]"]
 
 
 _PIECES = st.sampled_from(
@@ -125,7 +124,7 @@ def test_no_text_is_too_odd(pieces: list[str], offset: int) -> None:
     start, _ = suggestions(text, at, known)
     assert 0 <= start <= at
     meaning(text, at, known)
-    spans = [each.span for each in problems(text, known)]
-    assert all(span is not None and 0 <= span.start < span.end for span in spans)
+    spans = [each.span for each in remarks(text, known)]
+    assert all(0 <= span.start < span.end for span in spans)
     parts = list(statements(text))
     assert all(one.end <= other.start for one, other in pairwise(parts))

@@ -14,11 +14,13 @@ from typing import Any, BinaryIO
 
 from windrow.errors import Span
 from windrow.language.catalog import Catalog
-from windrow.language.editor import meaning, problems, suggestions
+from windrow.language.editor import meaning, remarks, suggestions
 
 #: how the protocol calls kinds: numbers of CompletionItemKind
 _KINDS = {"column": 5, "function": 3, "aggregate": 3, "keyword": 14, "window": 15}
 _TABLE = 7
+#: of DiagnosticSeverity
+_ERROR, _WARNING = 1, 2
 #: of JSON-RPC
 _NO_METHOD, _NO_JSON = -32601, -32700
 _MOST_BYTES = 16 << 20
@@ -119,13 +121,11 @@ class LanguageServer:
     def _take(self, uri: str, text: str) -> None:
         self._texts[uri] = text
         found = []
-        for error in problems(text, Catalog()):
-            assert error.span is not None
-            told = error.message + (f" ({error.hint})" if error.hint else "")
-            place = _range(text, error.span)
-            found.append(
-                {"range": place, "severity": 1, "code": error.code, "source": "windrow", "message": told}
-            )
+        for each in remarks(text, Catalog()):
+            place, severity = _range(text, each.span), _ERROR if each.is_error else _WARNING
+            told = each.message + (f" ({each.hint})" if each.hint else "")
+            about = {"code": each.code, "source": "windrow", "message": told}
+            found.append({"range": place, "severity": severity, **about})
         self._tell(uri, found)
 
     def _tell(self, uri: str, found: list[dict[str, Any]]) -> None:

@@ -18,9 +18,11 @@ from dataclasses import dataclass, replace
 
 from windrow.algebra import aggregates
 from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.explain.warnings import query_warnings
 from windrow.algebra.functions import catalogue
 from windrow.algebra.plan import Emit, Window
 from windrow.errors import QueryError, Span, WindrowError
+from windrow.language.binder.bound_statements import RegisterQuery
 from windrow.language.catalog import Catalog, Readable, kind_of
 from windrow.language.compile import compile_query, compile_script
 from windrow.language.tokens import Token, TokenKind, scan
@@ -64,18 +66,33 @@ def statements(text: str) -> Iterator[Span]:
         yield Span(begin, len(text))
 
 
-def problems(text: str, catalog: Catalog) -> list[WindrowError]:
-    """What is wrong with each statement, in places of the whole text; the catalog learns what is right."""
-    found = []
+@dataclass(frozen=True)
+class Remark:
+    """What is to be said about a place of a text: an error, or a warning."""
+
+    span: Span
+    code: str
+    message: str
+    hint: str | None
+    is_error: bool
+
+
+def remarks(text: str, catalog: Catalog) -> Iterator[Remark]:
+    """What is wrong with each statement, or rarely meant; the catalog learns what is right."""
     for span in statements(text):
         part = text[span.start : span.end]
         try:
-            compile_script(part, catalog)
+            bound = compile_script(part, catalog)
         except WindrowError as error:
             where = error.span or Span(0, len(part))
-            error.span = Span(span.start + where.start, span.start + max(where.end, where.start + 1))
-            found.append(error)
-    return found
+            place = Span(span.start + where.start, span.start + max(where.end, where.start + 1))
+            yield Remark(place, error.code, error.message, error.hint, is_error=True)
+            continue
+        for query in [each.query for each in bound if isinstance(each, RegisterQuery)]:
+            begins = span.start + _tokens(part)[0].start
+            line = Span(begins, begins + len(text[begins : span.end].partition("\n")[0]))
+            for each in query_warnings(query.plan):
+                yield Remark(line, each.code, each.message, each.hint, is_error=False)
 
 
 def _statement(text: str, offset: int, catalog: Catalog) -> tuple[Span, Catalog]:
