@@ -64,6 +64,29 @@ def test_every_page_is_in_the_index() -> None:
     assert pages == found
 
 
+def anchors(page: Path) -> set[str]:
+    """What a link may name in a page: its headings, as Markdown's table of contents writes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    plain = [re.sub(r"[^\w\s-]", "", title.replace("`", "")).strip().lower() for title in titles]
+    return {re.sub(r"[-\s]+", "-", title) for title in plain}
+
+
+def test_every_link_leads_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    seen = 0
+    for page in pages:
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+            path, _, anchor = target.partition("#")
+            found = (page.parent / path).resolve() if path else page
+            assert found.exists(), f"{page.name}: {target}"
+            if anchor and found.suffix == ".md":
+                assert anchor in anchors(found), f"{page.name}: {target}"
+            seen += 1
+    assert seen > 200
+
+
 def public_calls() -> list[tuple[str, Any]]:
     """What the reference of Python describes: functions, classes, and their methods and properties."""
     names = [each for chapter in reference.API.values() for each in chapter]
