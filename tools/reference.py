@@ -99,13 +99,22 @@ def _call(name: str, function: Callable[..., Any]) -> str:
 def _parameter(given: inspect.Parameter) -> str:
     stars = "*" if given.kind is given.VAR_POSITIONAL else "**" if given.kind is given.VAR_KEYWORD else ""
     default = "…" if callable(given.default) else repr(given.default).replace("'", '"')
-    return f"{stars}{given.name}: {given.annotation}" + (
+    return f"{stars}{given.name}: {_kind(given.annotation)}" + (
         f" = {default}" if given.default is not given.empty else ""
     )
 
 
+def _kind(annotation: str) -> str:
+    """A type by its own name; of other libraries, behind theirs.
+
+    >>> _kind("list[bound_statements.BoundStatement] | pa.Table")
+    'list[BoundStatement] | pa.Table'
+    """
+    return re.sub(r"\b[a-z_]{3,}\.(?=[A-Z])", "", annotation)
+
+
 def _result(function: Any) -> str:
-    gives = function.__annotations__.get("return", "")
+    gives = _kind(function.__annotations__.get("return", ""))
     return f" -> {gives}" if gives not in ("", "None") else ""
 
 
