@@ -64,7 +64,7 @@ def demo(
     level: LevelOption = None,
     metrics: MetricsOption = None,
 ) -> None:
-    """Run the main job on Spark: standing queries over a bundled stream, answers as they become final."""
+    """Show standing queries over a bundled stream, on Spark. Answers come as they become final."""
     spark, observed = SparkChoice(master, conf, is_brief=True), Observability(log, level, metrics)
     observed.set_up()
     if serve:

@@ -27,7 +27,7 @@ _MOST_BYTES = 16 << 20
 
 
 def lsp() -> None:
-    """Speak the Language Server Protocol on standard input and output: errors, completion, meanings."""
+    """Be a language server for editors: errors, completion, meanings."""
     sys.exit(LanguageServer(sys.stdin.buffer, sys.stdout.buffer).run())
 
 

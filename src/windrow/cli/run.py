@@ -49,7 +49,7 @@ def run(
     level: options.LevelOption = None,
     metrics: options.MetricsOption = None,
 ) -> None:
-    """Run a script: its standing queries, over its streams, until Ctrl-C. SELECTs are asked at the end."""
+    """Run the standing queries of a script, until Ctrl-C. SELECTs are asked at the end."""
     from windrow.cli.answers import AnswersByQuery
     from windrow.cli.declarations import Declarations
     from windrow.cli.live import LiveView

@@ -103,7 +103,7 @@ def check(
         typer.Argument(metavar="FILE.cql", dir_okay=False, help="A script; - reads from standard input."),
     ],
 ) -> None:
-    """Parse, bind and type every statement of a script, and refuse what an engine would not run."""
+    """Tell what each statement means, and refuse what would not run."""
     from windrow.cli.declarations import Declarations
 
     with within(name_of(file)), Declarations().keeping(read_script(file)) as (_, bound):
@@ -201,7 +201,7 @@ def explain(
         ExplainForm, typer.Option("--format", help="Text, JSON, or a Graphviz picture.")
     ] = ExplainForm.text,
 ) -> None:
-    """Show the plan of every query: update patterns, state layouts, sink guarantee."""
+    """Show how each query is run: its plan, what it keeps, and why."""
     from windrow.engine import explain_script
 
     if (file is None) == (statements is None):

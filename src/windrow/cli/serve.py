@@ -56,7 +56,7 @@ def serve(
     level: options.LevelOption = None,
     metrics: options.MetricsOption = None,
 ) -> None:
-    """Serve an HTTP API, a live page and metrics around the engine, until Ctrl-C."""
+    """Serve a live page, an HTTP API and metrics, until Ctrl-C."""
     check_installed()
     spark = options.SparkChoice(master, conf, shards=shards)
     observed = options.Observability(log, level, metrics, usual_level="info")
