@@ -6,11 +6,13 @@ What SHOW and EXPLAIN give, printed.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -287,6 +289,34 @@ def _terminal_width() -> int | None:
     return get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+#: the branches before a line of a plan, and the words that its text stands behind
+_BRANCHES = re.compile(r"([ │├└─]*)((?:\w+ {2,})*)")
+
+
+def wrapped(text: str, width: int | None = None) -> str:
+    """A plan that fits a terminal: what is broken goes on below its own text, and the tree beside it.
+
+    >>> print(wrapped("├─ γ k\\n│     method  panes: a state for each pane and group", width=32))
+    ├─ γ k
+    │     method  panes: a state for
+    │             each pane and
+    │             group
+    """
+    room = _terminal_width() if width is None else width
+    return text if room is None else "\n".join(_broken(line, room) for line in text.split("\n"))
+
+
+def _broken(line: str, room: int) -> str:
+    found = _BRANCHES.match(line)
+    assert found is not None
+    below = found[1].replace("├─", "│ ").replace("└─", "  ") + " " * len(found[2])
+    if len(line) <= room or len(below) > room // 2:
+        return line
+    return fill(
+        line[found.end() :], room, initial_indent=found[0], subsequent_indent=below, break_on_hyphens=False
+    )
+
+
 def print_shown(shown: list[Any]) -> None:
     """Print what statements gave, in order.
 
@@ -295,7 +325,7 @@ def print_shown(shown: list[Any]) -> None:
     top      3
     """
     for each in shown:
-        print("\n".join(table_lines(each)) if isinstance(each, pa.Table) else each)
+        print("\n".join(table_lines(each)) if isinstance(each, pa.Table) else wrapped(str(each)))
 
 
 def table_lines(table: pa.Table) -> list[str]:

@@ -105,12 +105,13 @@ def check(
 ) -> None:
     """Tell what each statement means, and refuse what would not run."""
     from windrow.cli.declarations import Declarations
+    from windrow.cli.plain import wrapped
 
     with within(name_of(file)), Declarations().keeping(read_script(file)) as (_, bound):
         described = [_described(statement) for statement in bound]
     widest = max((len(name) for _, name, _ in described), default=0)
     for kind, name, about in described:
-        print(f"{kind:<8}{name:<{widest}}  {about}".rstrip())
+        print(wrapped(f"{kind:<8}{name:<{widest}}  {about}".rstrip()))
     print(_summary([kind for kind, _, _ in described]))
 
 
@@ -202,6 +203,7 @@ def explain(
     ] = ExplainForm.text,
 ) -> None:
     """Show how each query is run: its plan, what it keeps, and why."""
+    from windrow.cli.plain import wrapped
     from windrow.engine import explain_script
 
     if (file is None) == (statements is None):
@@ -210,7 +212,8 @@ def explain(
     known = _statistics(rate or ())
     text = statements if file is None else read_script(file)
     with within("-e" if file is None else name_of(file)):
-        print(_rendered(explain_script(text or "", catalog, known), form))
+        shown = _rendered(explain_script(text or "", catalog, known), form)
+    print(wrapped(shown) if form is ExplainForm.text else shown)
 
 
 def _declared(streams: Sequence[str], tables: Sequence[str]) -> Catalog:

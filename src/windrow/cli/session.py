@@ -23,7 +23,7 @@ from rich.text import Text
 from windrow.cli.answers import AnswersByQuery, LastAnswers
 from windrow.cli.declarations import Declarations
 from windrow.cli.options import Observability, SparkChoice
-from windrow.cli.plain import answer_lines, print_shown
+from windrow.cli.plain import answer_lines, print_shown, wrapped
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.language.tokens import scan
 
@@ -266,7 +266,8 @@ class ShellSession:
         from windrow.engine import explain_plan
 
         query = self._declared.catalog.queries[self._known(name)]
-        print(explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap))
+        plan = explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
+        print(wrapped(str(plan)))
 
     def _start(self, *trigger: str) -> None:
         if not self._declared.catalog.queries:
