@@ -92,6 +92,27 @@ def test_the_first_example_shows_all_its_answers(width: int, height: int, tmp_pa
     assert screen.lines[1:] == told
 
 
+def test_what_goes_to_a_sink_shows_its_last_rows(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    script = (
+        (EXAMPLES / "orders.cql").read_text().replace("GROUP BY item;", "GROUP BY item INTO 'files:out';")
+    )
+    (tmp_path / "sunk.cql").write_text(script)
+    command = [sys.executable, "-m", "tests.cli.without_spark", "run", "sunk.cql", "--flush"]
+    code, screen = run_in_terminal(command, 80, 24, cwd=tmp_path, env=environment())
+    assert code == 0, screen.lines
+    begin = screen.lines.index("best_quarter at 2026-03-02 11:00:00: 4 rows")
+    assert screen.lines[begin + 1 : begin + 7] == [
+        "  item    sold",
+        "  cake       6",
+        "  coffee    24",
+        "  soup       4",
+        "  tea        7",
+        "  all of them: files:out",
+    ]
+    assert [*(tmp_path / "out").iterdir()]
+
+
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_what_a_run_prints_is_above_the_picture(width: int, height: int) -> None:
     code, screen = run_in_terminal(

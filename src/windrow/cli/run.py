@@ -12,14 +12,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from windrow.cli import options
-from windrow.cli.plain import PlainView, summary
+from windrow.cli.plain import PlainView, answer_lines, summary
 from windrow.cli.run_loop import Signals, run_watched, say, started
 from windrow.cli.scripts import name_of, read_script, state_of, trigger_text, within
 from windrow.errors import StateError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from windrow.cli.answers import LastAnswers
     from windrow.cli.snapshots import RunSnapshot
+    from windrow.session import Windrow
     from windrow.sinks import Sink
+
+#: of a query whose answers go to a sink
+_ANSWERS_SHOWN = 4
 
 
 def run(
@@ -74,7 +81,7 @@ def run(
             engine.drop(query)
         kept, is_live = AnswersByQuery(), sys.stdout.isatty()
         engine.default_sink = kept.sink if is_live and not once else _console
-        engine.beside_sink = kept.beside if is_live and not once else None
+        engine.beside_sink = kept.beside if is_live else None
         with within(name):
             shown = engine.declare(text)
         asked = [each for each in shown if isinstance(each, Once)]
@@ -83,6 +90,7 @@ def run(
         watcher = Watcher(engine, kept)
         before = watcher.newest
         told = run_watched(engine, watcher, view, signals, trigger=trigger, once=once, flush=flush)
+        _show_sunk(engine, kept if once else {})
         with within(name):
             print_shown([engine.select(each) for each in asked])
         for stream in engine.streams.values():
@@ -91,6 +99,14 @@ def run(
         say(_closing(before, watcher.newest, time.monotonic() - began, state, once=once))
     if told is not None:
         raise typer.Exit(told.exit_code)
+
+
+def _show_sunk(engine: Windrow, kept: Mapping[str, LastAnswers]) -> None:
+    """The last answers of queries whose answers go elsewhere."""
+    for name, answers in kept.items():
+        sink, last = engine.queries[name].sink, answers.last
+        if sink is not None and last is not None and not sink.startswith("console:"):
+            print("\n".join(answer_lines(name, last, _ANSWERS_SHOWN)), f"  all of them: {sink}\n", sep="\n")
 
 
 def _closing(before: RunSnapshot, after: RunSnapshot, seconds: float, state: str, *, once: bool) -> str:
