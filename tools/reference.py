@@ -182,12 +182,12 @@ def _told(given: Any) -> str:
 
 
 def _row(*cells: str) -> str:
-    """A line of a table.
+    """A line of a table. A bar in it would be one of the table here, or have its escape shown there.
 
     >>> print(_row("`--format text|json`", "How."))
-    | `--format text\\|json` | How. |
+    | `--format text or json` | How. |
     """
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return f"| {' | '.join(cell.replace('|', ' or ') for cell in cells)} |"
 
 
 # ------------------------------------------------------------ metrics
