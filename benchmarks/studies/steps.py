@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from benchmarks.contestant import Outcome
-from windrow.kernels.relational.clock import Clock
+from windrow.kernels.clock import Clock
 from windrow.kernels.relational.program import News, RelationalProgram, States
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE
 from windrow.kernels.relational.windows.leaf import NUMBER

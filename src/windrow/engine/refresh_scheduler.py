@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 from windrow.algebra.operators import Except, Exists, Union
 from windrow.algebra.plan import Plan, Subquery, Window
 from windrow.errors import QueryError
-from windrow.kernels.clock import FOREVER, PaneClock
+from windrow.kernels.clock import PaneClock
+from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.physical.units import GeneralUnit, SlidingUnit, Unit
 from windrow.sharing.schedule import (
     Lateness,
@@ -45,8 +46,8 @@ from windrow.windows.spec import OwnInterval, WindowSpec
 
 if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord
+    from windrow.kernels.clock import Clock
     from windrow.kernels.panes.cuts import Cut
-    from windrow.kernels.relational.clock import Clock
     from windrow.kernels.shared.request import WindowRequest
     from windrow.kernels.shared.shared_state import SharedState
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.execution.bundle import Bundle, QueryGroup
+    from windrow.kernels.clock import Clock
     from windrow.kernels.intake import Known
-    from windrow.kernels.relational.clock import Clock
     from windrow.kernels.state import State
     from windrow.physical.units import GeneralUnit
     from windrow.state.chunk import Key, OpenChunk

@@ -48,12 +48,11 @@ from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, nearest
-from windrow.kernels.clock import PaneClock
+from windrow.kernels.clock import PaneClock, Timing
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.panes.program import Level, PaneProgram
 from windrow.kernels.relational.build import lag_of, reports_alone
-from windrow.kernels.relational.clock import Timing
 from windrow.kernels.relational.emit.emission import AT, OP
 from windrow.kernels.relational.options import Options
 from windrow.kernels.relational.program import News, RelationalProgram, States

@@ -15,9 +15,9 @@ from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
+from windrow.kernels.clock import Clock, Timing
 from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.panes.query import SlidingQuery
-from windrow.kernels.relational.clock import Clock, Timing
 from windrow.kernels.relational.join.partners import telling
 from windrow.kernels.relational.options import Ends, Options
 from windrow.kernels.relational.program import RelationalProgram, UnionProgram, UnionTiming

@@ -35,10 +35,10 @@ from windrow.execution.delta_file import open_files
 from windrow.execution.shared import operator_of, pane_grid_of, pane_grids_of
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.aggregates.partials import Partial
+from windrow.kernels.clock import Clock
 from windrow.kernels.columnar.codes import value_order
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.kernels.columnar.expressions import compile_expression, holds
-from windrow.kernels.relational.clock import Clock
 from windrow.kernels.relational.program import News, RelationalProgram
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE, VE, VS, N
 from windrow.kernels.relational.windows.leaf import NUMBER

@@ -19,10 +19,10 @@ from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.sharing.common_subplans import admission, general_unit, in_group
 from windrow.engine.sharing.followers import is_exact
 from windrow.engine.sharing.shared_state import Common, SharedRecipes
-from windrow.kernels.clock import FOREVER
 from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.common_subplans import Parts, SubplanView
 from windrow.kernels.relational.operator import Operator, Stateless
+from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.kernels.relational.stateless import Projected
 from windrow.optimizer.common_subplans import subplan_of
 from windrow.physical.sharing import Shared, Sharing

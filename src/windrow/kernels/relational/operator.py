@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from windrow.kernels.relational.clock import Clock, Slice
+from windrow.kernels.clock import Clock, Slice
 from windrow.kernels.relational.signed_rows import FOREVER, Columns
 from windrow.kernels.state import Chunk, State
 

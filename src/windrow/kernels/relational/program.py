@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from windrow.algebra.operators import TableJoin
+from windrow.kernels.clock import Clock, Slice, Timing
 from windrow.kernels.relational.build import Builder, lag_of
-from windrow.kernels.relational.clock import Clock, Slice, Timing
 from windrow.kernels.relational.common_subplans import Parts, SubplanStep, SubplanView
 from windrow.kernels.relational.emit.emission import Emission
 from windrow.kernels.relational.emit.evaluation import (

@@ -18,8 +18,8 @@ import polars as pl
 from windrow.algebra.canonical import canonical_text
 from windrow.algebra.operators import Exists, Filter, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, Window
+from windrow.kernels.clock import Clock, Slice
 from windrow.kernels.relational.build import lag_of
-from windrow.kernels.relational.clock import Clock, Slice
 from windrow.kernels.relational.common_subplans import SubplanStep, SubplanView
 from windrow.kernels.relational.emit.emission import Changes
 from windrow.kernels.relational.emit.evaluation import RAN, WAITING

@@ -39,7 +39,7 @@ from windrow.kernels.state import Chunk, State
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
-    from windrow.kernels.relational.clock import Clock
+    from windrow.kernels.clock import Clock
     from windrow.windows.grid import Grid
 
 

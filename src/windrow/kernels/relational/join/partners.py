@@ -50,7 +50,7 @@ from windrow.kernels.relational.options import Ends, Options, Strategy
 from windrow.kernels.relational.signed_rows import FOREVER, TS, VE, VS, N
 
 if TYPE_CHECKING:
-    from windrow.kernels.relational.clock import Slice
+    from windrow.kernels.clock import Slice
 
 
 #: what EXPLAIN says of such an operator
@@ -86,7 +86,7 @@ def _read_by_root(plan: Plan) -> Iterator[Plan]:
 def with_negative_rows(old: pl.DataFrame, new: pl.DataFrame, span: Slice) -> pl.DataFrame:
     """What is new in a step whose ends are told: new rows, open if they stay, and rows that expire.
 
-    >>> from windrow.kernels.relational.clock import Clock, Slice
+    >>> from windrow.kernels.clock import Clock, Slice
     >>> old = pl.DataFrame({"k": [1, 2], VS: [0, 0], VE: [5, 30], N: [1, 1]})
     >>> new = pl.DataFrame({"k": [3, 4], VS: [6, 7], VE: [9, 40], N: [1, 1]})
     >>> with_negative_rows(old, new, Slice.of(Clock(5, 10), 0)).with_columns(pl.col(VE) < FOREVER).rows()
@@ -111,7 +111,7 @@ def still_there(old: pl.DataFrame, span: Slice) -> pl.DataFrame:
 def last_of(span: Slice, *, told: bool) -> int:
     """The last instant of which rows that end there are needed no more; what is to be told is told first.
 
-    >>> from windrow.kernels.relational.clock import Clock, Slice
+    >>> from windrow.kernels.clock import Clock, Slice
     >>> [last_of(Slice.of(Clock(5, 10), 0), told=told) for told in (False, True)]
     [10, 9]
     """

@@ -41,10 +41,10 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.plan import Scan, Subquery, Window
+from windrow.kernels.clock import moved
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.kernels.intake import check_instants, moments_of
-from windrow.kernels.relational.clock import moved
 from windrow.kernels.relational.expiry_layouts import ExpiryLayout, Fifo, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import (

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from windrow.kernels.clock import moved
 from windrow.kernels.columnar.codes import row_order
-from windrow.kernels.relational.clock import moved
 from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, TS, Columns, blank, codes, together
