@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.plans import HORIZON, plans, worlds
 
 from windrow.algebra.plan import Emit, StreamWord
-from windrow.reference.pieces import Pieces
+from windrow.reference.interval_rows import IntervalRows
 from windrow.reference.rows import World
 from windrow.reference.streams import QueryEvaluation, lag_of
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.deep
 @given(plans(), worlds())
 def test_the_interval_algebra_is_the_relational_operator_on_every_snapshot(plan: Emit, world: World) -> None:
     evaluation = QueryEvaluation(plan, world)
-    pieces = Pieces(evaluation.leaves, world, lag=lag_of(plan)).of(plan.input)
+    pieces = IntervalRows(evaluation.leaves, world, lag=lag_of(plan)).of(plan.input)
     for instant in HORIZON:
         valid = Counter(piece.fact.values for piece in pieces if instant in piece)
         assert valid == evaluation.relation(instant)

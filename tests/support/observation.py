@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from windrow.reference.pieces import IntervalRow, Pieces
+from windrow.reference.interval_rows import IntervalRow, IntervalRows
 from windrow.reference.rows import World
 from windrow.reference.streams import QueryEvaluation, lag_of
 from windrow.windows.domain import INFINITY, Instant
@@ -43,7 +43,7 @@ def is_fifo(pieces: Iterable[IntervalRow]) -> bool:
 
 def pieces_of(emit: Emit, node: Plan, world: World) -> list[IntervalRow]:
     """The pieces of a node of the query."""
-    return Pieces(QueryEvaluation(emit, world).leaves, world, lag=lag_of(emit)).of(node)
+    return IntervalRows(QueryEvaluation(emit, world).leaves, world, lag=lag_of(emit)).of(node)
 
 
 def _known_at_birth(emit: Emit, node: Plan, world: World, pieces: list[IntervalRow]) -> bool:

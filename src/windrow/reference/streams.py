@@ -24,7 +24,7 @@ from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Plan, StreamWord, Window
 from windrow.errors import DataError
 from windrow.reference.expressions import WindowContext
-from windrow.reference.pieces import IntervalRow, Pieces, counted
+from windrow.reference.interval_rows import IntervalRow, IntervalRows, counted
 from windrow.reference.rows import LeafRows, RowsBelow, Values, World
 from windrow.reference.scopes import moving_values
 from windrow.reference.snapshot import PlanSnapshot
@@ -48,7 +48,7 @@ def results(
     only what is there at the end of some extent is a result of a periodic plan, from then on.
     """
     reports = sorted(extents)
-    pieces = Pieces(leaves, world, lag=lag, breaks=reports, uniting=True).of(emit.input)
+    pieces = IntervalRows(leaves, world, lag=lag, breaks=reports, uniting=True).of(emit.input)
     if not emit.is_periodic:
         return pieces
     births = [(piece, next((at for at in reports if at in piece), None)) for piece in pieces]
@@ -82,7 +82,7 @@ def changes(
     Results not made of certain rows, and those that negative rows take back, are told apart by their values.
     """
     moving = {_moving(leaf): rows for leaf, rows in leaves.items()}
-    pieces = Pieces(moving, world, uniting=True).of(continuous(emit.input))
+    pieces = IntervalRows(moving, world, uniting=True).of(continuous(emit.input))
     ends = [end for leaf, rows in moving.items() for end in _finite_ends(leaf, rows)]
     until = last(max(ends)) if ends else 0
     for piece in counted(pieces) if emit.restores_by_value else pieces:

@@ -1,9 +1,9 @@
-"""Signed pieces: what travels between operators.
+"""Signed rows: what travels between operators, interval rows with a number of copies.
 
 A row of a frame says: `#n` more copies of these values in the instants [`#vs`, `#ve`). Added up over all
 rows, past and present, this is the changing relation. So one form holds every way in which a row can expire:
 
-    known when it is born      one piece, [t, t + RANGE)
+    known when it is born      one row, [t, t + RANGE)
     known only later           [u, ∞) first, and -1 copies in [w, ∞) when it leaves: a negative row
 
 σ, π, ∪ and ⋈ are linear (in each input): they need not know which of the two they are given. Everything an

@@ -2,7 +2,7 @@
 
 Selection and projection keep the interval, join intersects, DISTINCT unites, aggregation and
 difference sweep the endpoints. The snapshot of the result at any instant equals the relational
-operator on the snapshots (tests hold it to that). Pieces also show what snapshots cannot: which copy
+operator on the snapshots (tests hold it to that). Interval rows also show what snapshots cannot: which copy
 of a distinct value is the current one, and how long a result of INTERNAL windows stays.
 """
 
@@ -44,7 +44,7 @@ class IntervalRow:
         return self.vs <= instant < self.ve
 
 
-class Pieces:
+class IntervalRows:
     """A plan evaluated as pieces. `lag` is 1 where RELATION tables are read one instant earlier.
 
     `breaks` are instants at which an aggregate's value counts as a new result although it is the same
@@ -347,7 +347,7 @@ def levelled(pieces: Iterable[IntervalRow]) -> list[IntervalRow]:
 
 
 def counted(pieces: Iterable[IntervalRow]) -> list[IntervalRow]:
-    """Pieces told apart by nothing but their values: the i-th copy of a row is one as long as there are i."""
+    """Rows told apart by nothing but their values: the i-th copy of a row is one as long as there are i."""
     copies: dict[Values, list[IntervalRow]] = defaultdict(list)
     for piece in pieces:
         copies[piece.fact.values].append(piece)
