@@ -73,7 +73,7 @@ class SparkExecutor:
         if folder is None:
             finalize(self, rmtree, self._folder, ignore_errors=True)
         self._queries = {QUERY: emit, **(beside or {})}
-        self._answers = {name: Answers(each) for name, each in self._queries.items()}
+        self._answers = {name: CollectedAnswers(each) for name, each in self._queries.items()}
         self._late: dict[str, list[Values]] = {}
         self._late_commits: dict[str, set[int]] = {}
         self._start()
@@ -222,7 +222,7 @@ class _Collected(Sink):
         pass
 
 
-class Answers(_Collected):
+class CollectedAnswers(_Collected):
     """All that one query answers."""
 
     def __init__(self, emit: Emit) -> None:
