@@ -233,9 +233,7 @@ class PyFlinkJoin:
             for table, rows in zip("st", streams, strict=True)
         ]
         where = "WHERE t.k IS NULL" if name.startswith("not exists") else ""
-        insert = _JOIN.format(
-            kind=ASKED_OF_OTHERS[name], condition=condition(name, seconds, "SECOND(5)"), where=where
-        )
+        insert = _JOIN.format(kind=ASKED_OF_OTHERS[name], condition=condition(name, seconds), where=where)
         took = self._flink.do([*sources, _PAIRS.format(path=out)], [insert])
         kinds = {"at": pl.Int64, "ts": pl.Int64, "k": pl.Int64, "v": pl.Float64, "w": pl.Float64}
         return Outcome(took, comparable(_read_csv(out, kinds), name, seconds, streams[0].end))

@@ -45,16 +45,17 @@ class SparkJoin(SparkWindow):
         return Outcome(took, comparable(answers, name, seconds, streams[0].end))
 
 
-def condition(name: str, seconds: int, unit: str = "SECONDS") -> str:
-    """Of a join of s and t, in any SQL.
+def condition(name: str, seconds: int) -> str:
+    """Of a join of s and t, as Spark and Flink both read it.
 
-    >>> condition("join", 5)
-    "s.k = t.k AND t.ts > s.ts - INTERVAL '5' SECONDS AND s.ts > t.ts - INTERVAL '5' SECONDS"
+    >>> condition("join", 65).partition(" AND s.ts")[0]
+    "s.k = t.k AND t.ts > s.ts - INTERVAL '0 00:01:05' DAY TO SECOND"
     >>> condition("join of all rows", 5)
     's.k = t.k'
     """
     key = HOT if name.endswith("skewed") else "s.k"
     if "all rows" in name:
         return f"{key} = t.k"
-    apart = f"INTERVAL '{seconds}' {unit}"
+    days, rest = divmod(seconds, 86_400)
+    apart = f"INTERVAL '{days} {rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}' DAY TO SECOND"
     return f"{key} = t.k AND t.ts > s.ts - {apart} AND s.ts > t.ts - {apart}"
