@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 from tests.server.world import SCRIPT, STREAM, SUMS, Server, events, serving
+from tests.support.patience import PATIENCE, wait_until
 
 from windrow.server.access import BusyError, Gate
 from windrow.server.service import ClientLimits
@@ -143,7 +144,7 @@ def test_one_text_is_explained_at_a_time(tmp_path: Path) -> None:
 
         def slow(text: str) -> list[Any]:
             begun.release()
-            assert going.wait(20)
+            assert going.wait(PATIENCE)
             return []
 
         server.service.explain = slow  # type: ignore[method-assign]
@@ -154,9 +155,8 @@ def test_one_text_is_explained_at_a_time(tmp_path: Path) -> None:
         threads = [threading.Thread(target=ask) for _ in range(8)]
         for each in threads:
             each.start()
-        assert begun.acquire(timeout=20)
-        while len(codes) < 5:  # one is read, two wait
-            time.sleep(0.01)
+        assert begun.acquire(timeout=PATIENCE)
+        wait_until(lambda: len(codes) == 5)  # one is read, two wait
         assert server.http.get("/api/streams").status_code == 200
         assert not begun.acquire(blocking=False)
         going.set()
@@ -193,7 +193,7 @@ def test_turns_are_given_in_the_order_in_which_one_came(monkeypatch: pytest.Monk
         tasks = [asyncio.create_task(ask(number)) for number in range(6)]
         found = await asyncio.gather(*tasks, return_exceptions=True)
         assert [isinstance(each, BusyError) for each in found] == [number == 3 for number in range(6)]
-        assert gate.waiting == 0
+        assert gate.present == 0
         return turns
 
     assert asyncio.run(all_of_them()) == [0, 1, 2, 4, 5]

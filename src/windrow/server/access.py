@@ -51,22 +51,23 @@ class Gate:
 
     def __init__(self, places: int, waiting: int) -> None:
         self._places = asyncio.Semaphore(places)
-        self._most, self.waiting = waiting, 0
+        #: how many there may be and are, in turn or waiting
+        self._most, self.present = places + waiting, 0
 
     @asynccontextmanager
     async def turn(self, request: Request) -> AsyncIterator[None]:
         """A turn, to the end of the block; who has left while waiting gets none."""
-        if self._places.locked() and self.waiting >= self._most:
+        if self.present >= self._most:
             raise BusyError("there are too many requests of this kind at once", 1 + self._most // 8)
-        self.waiting += 1
+        self.present += 1
         try:
             await self._enter(request)
+            try:
+                yield
+            finally:
+                self._places.release()
         finally:
-            self.waiting -= 1
-        try:
-            yield
-        finally:
-            self._places.release()
+            self.present -= 1
 
     async def _enter(self, request: Request) -> None:
         """First come, first served."""
