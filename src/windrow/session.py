@@ -615,6 +615,7 @@ class Windrow:
     def _planned(self, statement: bound_statements.BoundStatement) -> Explanation | None:
         match statement:
             case bound_statements.RegisterQuery(query):
+                self._engine.check_query(query)
                 return explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
             case bound_statements.RunOnce(plan, once) | bound_statements.ExplainQuery(plan, once):
                 return self._explained(plan, once)

@@ -185,6 +185,21 @@ def test_what_only_an_engine_refuses(empty: Both, script: str, code: str) -> Non
     assert refused[1] == code
 
 
+def test_what_is_checked_is_built(tmp_path: Path) -> None:
+    """By a program or a server, without being registered: what a period is asked of has one."""
+    join = "SELECT COUNT(*) FROM s [RANGE 5 SECONDS{0}] x, s [RANGE 5 SECONDS{0}] y WHERE x.a = y.a"
+    with Driven(tmp_path / "state") as w:
+        w.sql("CREATE STREAM s (a BIGINT, ts TIMESTAMP) WATTR ts ORDERED")
+        refused = f"CREATE QUERY q AS {join.format('')} EVERY 10 SECONDS"
+        for way in (w.check, w.sql):
+            with pytest.raises(QueryError, match="not about one window of time each"):
+                way(refused)
+        slides = join.format(" SLIDE 5 SECONDS")
+        ((_, planned),) = w.check(f"CREATE QUERY q AS {slides} EVERY 10 SECONDS")
+        assert planned is not None
+        assert "q" not in w.queries
+
+
 LIVE = ("files:///data/*.csv", "generator:traffic?rate=10", "kafka://host:9092/topic")
 ENDING = ("files:///data/*.csv?bounded=true", "generator:traffic?rows=100")
 _SEQ = "CREATE STREAM s (a BIGINT, seq BIGINT, ts TIMESTAMP) WATTR ts ORDERED"

@@ -330,6 +330,10 @@ class Engine:
         """What is known of streams and tables, and of the conditions of a query."""
         return self.observed.statistics({name: each.rows for name, each in self.tables.items()}, plan)
 
+    def check_query(self, query: StandingQuery) -> None:
+        """Build a query as `add_query` would, over streams that may be declared with it; nothing is kept."""
+        check_every(begun(query, self.last.number, basis=Basis(planner=self.planner), by_group=self.by_group))
+
     def would_run(self, query: StandingQuery) -> PhysicalPlan:
         """How a query would run if it were planned now."""
         return self.planner(query.plan, self.statistics(query.plan), by_group=self.by_group)
