@@ -11,6 +11,9 @@ UV := uv==0.13.7
 # Two workers; tests of one file stay together, and so do all that share the one Spark session.
 PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
+# What is imported is compiled once, whatever the environment says: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo serve test check-form check-types test-all test-fast test-integration test-cluster search bench-quick docs lock format clean
 .DEFAULT_GOAL := help
 

@@ -44,7 +44,7 @@ CREATE ARCHIVE of_s ON s KEY v PARTITIONS 2 x 2 KEEP 30
 #: what an epoch with rows, a promise and a seal calls, one after the other
 STEPS: dict[str, tuple[Any, str]] = {
     "overlook": (Draft, "overlook"),
-    "arranging": (Engine, "_draft"),
+    "arranging": (Engine, "draft"),
     "reading": (Engine, "_arrived"),
     "taking": (Draft, "take"),
     "remembering": (Draft, "remember"),
