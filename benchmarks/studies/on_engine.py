@@ -46,7 +46,7 @@ ENGINE = "engine"
 KERNELS = "kernels"
 _EPOCHS, _TIMED = 8, 4
 _KEYED = "k BIGINT, v BIGINT, ts BIGINT"
-_SHARES = (0.0, 0.4, 0.8)
+_SHARES, _SEED = (0.0, 0.4, 0.8), 5
 _SHED, _STATE = "rows dropped", "state"
 #: with more groups there are more answers than rows
 _MOST_KEYS = 1000
@@ -297,6 +297,8 @@ def _on_spark(setting: Setting, asked: Asked) -> Outcome:
         for number, text in enumerate(asked.texts):
             engine.sql(f"CREATE QUERY q{number} AS {text} INTO 'files://{out / str(number)}'")
         if asked.share:
+            core = engine._engine
+            core.shedding = replace(core.shedding, seed=_SEED)  # the same windows in every round
             engine.shed(asked.share)
         engine.run(once=True)
         epochs = [each for each in engine.epochs if each.rows]

@@ -12,7 +12,7 @@ answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import polars as pl
@@ -50,6 +50,24 @@ def runs_of(windows: Range, unwanted: Collection[int], groups: int) -> list[Rang
         gone = 0
     found.append((begin, windows[1]))
     return [part for part in found if part[0] < part[1]]
+
+
+def neighbours(ranges: Iterable[Range], groups: int) -> list[Range]:
+    """Ranges of windows in order, those with a short stretch between them as one: what a range costs however
+    few windows it has is more than what empty windows do.
+
+    >>> neighbours([(0, 2), (5, 8), (5000, 5001)], groups=1)
+    [(0, 8), (5000, 5001)]
+    >>> neighbours([(0, 2), (5, 8)], groups=WORTH)
+    [(0, 2), (5, 8)]
+    """
+    found: list[Range] = []
+    for first, stop in ranges:
+        if found and (first - found[-1][1]) * groups < WORTH:
+            found[-1] = found[-1][0], stop
+        else:
+            found.append((first, stop))
+    return found
 
 
 class WindowStates(Protocol):

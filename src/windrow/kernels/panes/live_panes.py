@@ -20,6 +20,7 @@ import polars as pl
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import number_all
+from windrow.kernels.panes.answers import PaneAnswers, neighbours
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.panes.slide import PaneWindows
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.answers import PaneAnswers
     from windrow.kernels.panes.cuts import Cut
 
 
@@ -51,7 +51,8 @@ class LivePanes:
         groups, numbered = number_all(tables, layouts, measures.keys)
         windows = {name: PaneWindows(table, cut) for name, table in numbered.items()}
         spans = clock.windows(groups, cut) if clock.key else None
-        output = chain.from_iterable(self.answers.blocks(groups, windows, part, spans) for part in ranges)
+        parts = neighbours(ranges, groups.height)
+        output = chain.from_iterable(self.answers.blocks(groups, windows, part, spans) for part in parts)
         alive = {name: _alive(frame, cut, clock) for name, frame in tables.items()}
         return State({name: kept for name, kept in alive.items() if kept}), output
 

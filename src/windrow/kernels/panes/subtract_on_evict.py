@@ -41,6 +41,7 @@ from windrow.kernels.aggregates.lowering import TAKES_REPEATS
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import number_all, number_groups, with_groups
+from windrow.kernels.panes.answers import neighbours
 from windrow.kernels.panes.live_panes import due_windows
 from windrow.kernels.panes.pane_tables import Changing, merge_panes
 from windrow.kernels.panes.slide import PaneWindows
@@ -226,7 +227,8 @@ class _Epoch(Changing):
         self.meta |= {"closed": end, "begin": begin}
         groups, numbered = number_all(tables, self.layouts, self.answers.measures.keys)
         windows = {name: PaneWindows(table, self.cut) for name, table in numbered.items()}
-        return chain.from_iterable(self.answers.blocks(groups, windows, part) for part in ranges)
+        parts = neighbours(ranges, groups.height)
+        return chain.from_iterable(self.answers.blocks(groups, windows, part) for part in parts)
 
 
 def is_buffered(meta: Mapping[str, int], table: str) -> bool:

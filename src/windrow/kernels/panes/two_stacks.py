@@ -44,6 +44,7 @@ from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Lanes, choose, run_ends, segmented, take
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_each, number_groups, rows_of_ids
+from windrow.kernels.panes.answers import neighbours
 from windrow.kernels.panes.live_panes import due_windows
 from windrow.kernels.panes.pane_tables import Changing, merge_panes
 from windrow.kernels.panes.slide import PaneWindows
@@ -404,7 +405,7 @@ class _Epoch(Changing):
             name: LeapWindows.of(numbered.get(name), amended.get(name), self.cut)
             for name in {*numbered, *amended}
         }
-        for part in ranges:
+        for part in neighbours(ranges, groups.height):
             self.output.append(self.answers.blocks(groups, states, part))
 
     def _flip(self) -> None:
