@@ -132,6 +132,8 @@ STAYING = [
     "SELECT ISTREAM(x.k, COUNT(*) AS n) FROM r [RANGE 6 INTERNAL] x, s [RANGE 4] y WHERE x.k = y.k"
     " GROUP BY x.k",
     "SELECT k, v FROM (SELECT k, v FROM r [RANGE 6 INTERNAL] UNION ALL SELECT k, v FROM s [RANGE 5])",
+    # results wait for their reports without the column that they were routed by
+    "SELECT y.v AS other FROM r [RANGE 6 SLIDE 4] x, s [RANGE 12 SLIDE 2] y WHERE x.k = y.k",
 ]
 
 

@@ -10,7 +10,8 @@ States of one number of shards as those of another: every row goes where its key
 What is kept in panes, by queries and by what they share, has its keys as columns. What relational operators
 keep has the routed column of their input or output; that it is the right one is seen by where its rows are
 today. A table that every shard holds whole is copied. Where rows cannot be kept apart, all is in shard 0 and
-stays there. From several shards into one, operators put together what has no key in common.
+stays there. Results that only wait to expire, without the routed column, go to any one shard. From several
+shards into one, operators put together what has no key in common.
 
 >>> frame = pl.DataFrame({"pane": [0, 0], "k0": [1, 2], "rows.0": [5, 7]})
 >>> states = {0: State({"groups": chunked([frame])})}
@@ -41,12 +42,13 @@ from windrow.execution.relational import OF
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import shards_of, split
 from windrow.kernels.panes.subtract_on_evict import TOTAL
+from windrow.kernels.relational.emit.emission import Snapshots
 from windrow.kernels.relational.emit.evaluation import WAITING
 from windrow.kernels.relational.exists import Matched
 from windrow.kernels.relational.implementations import placed
 from windrow.kernels.relational.internal.build import Outliving
 from windrow.kernels.relational.internal.runs import WindowRuns
-from windrow.kernels.relational.signed_rows import ID
+from windrow.kernels.relational.signed_rows import FOREVER, ID, VE, N
 from windrow.kernels.relational.windows.leaf import WHO
 from windrow.kernels.state import PANE, Chunk, State, chunked, joined
 from windrow.physical.native_sql import native_query, native_shared_state
@@ -57,9 +59,10 @@ from windrow.state.crash import crash_point
 from windrow.state.names import DRIVER
 from windrow.state.shard import Shard, change_shard
 from windrow.state.sweep import discard
+from windrow.windows.patterns import Pattern
 
 if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan
+    from windrow.algebra.plan import Emit, Plan
     from windrow.kernels.relational.operator import Operator
     from windrow.kernels.relational.program import RelationalProgram
     from windrow.state.log import CommitLog
@@ -175,12 +178,19 @@ class RowStates:
                     yield shard, frame
         else:
             column = self._column(place, name, frame, old)
+            if column is None:
+                yield (
+                    next(shard for shard in range(self.shards.new) if old in self.shards.sources(shard)),
+                    frame,
+                )
+                return
             assert self._kind is not None
             told = self._told_apart(place, frame, old)
             yield from split(told, {column: self._kind}, self.shards.new)
 
-    def _column(self, place: str, name: str, frame: pl.DataFrame, old: int) -> str:
-        """The column that holds the routed value: by its name, and by where the rows are."""
+    def _column(self, place: str, name: str, frame: pl.DataFrame, old: int) -> str | None:
+        """The column that holds the routed value: by its name, and by where the rows are; None if rows may be
+        in any shard."""
         assert self._kind is not None
         operator, names = self._known.get(place, (None, []))
         if place.rpartition(":")[2] == WAITING:
@@ -190,6 +200,8 @@ class RowStates:
                 shards = shards_of(frame.select(column), {column: self._kind}, self.shards.old)
                 if (shards == old).all():
                     return column
+        if isinstance(operator, Snapshots) and _is_left_to_expire(operator.emit, frame):
+            return None
         what = f"`{operator.name}` keeps {name}" if operator is not None else f"{place} keeps {name}"
         raise cannot_rescale(self.query, f"{what} without the column that its rows are routed by")
 
@@ -225,6 +237,13 @@ class RowStates:
             if what == "count":
                 meta[key] = (greatest + 1) * self.shards.old
         return State(joined(parts), meta)
+
+
+def _is_left_to_expire(emit: Emit, rows: pl.DataFrame) -> bool:
+    """Whether results are reported until they expire, and nothing that comes takes them back."""
+    if not emit.is_periodic or emit.input.label.pattern is Pattern.STR or (rows[N] < 0).any():
+        return False
+    return emit.input.label.pattern is Pattern.MON or bool((rows[VE] < FOREVER).all())
 
 
 def _copied(state: State) -> State:
