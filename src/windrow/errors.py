@@ -22,6 +22,7 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size, which
+from textwrap import fill
 from typing import TYPE_CHECKING, Self
 
 from windrow.redaction import redacted
@@ -74,13 +75,13 @@ class WindrowError(Exception):
 
     def render(self) -> str:
         """The message as a compiler would print it."""
-        lines = [f"error[{self.code}]: {self.message}"]
+        lines = [folded(f"error[{self.code}]: {self.message}")]
         if self.text is not None and self.span is not None:
             lines += _excerpt(self.text, self.span, self.file)
         elif self.file is not None:
             lines.append(f"  --> {self.file}")
         if self.hint:
-            lines.append(f"  = {self.hint}")
+            lines.append(folded(f"  = {self.hint}"))
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -155,6 +156,20 @@ def to_install(extra: str) -> str:
     if find_spec("pip") is None:
         return f"uv pip install --python {python} 'windrow[{extra}]'"
     return f"{python} -m pip install 'windrow[{extra}]'"
+
+
+def folded(line: str, width: int | None = None) -> str:
+    """A line that a terminal need not break within a word. One with a command to paste stays whole.
+
+    >>> print(folded("  = declare it as before, or use a new state directory", 40))
+      = declare it as before, or use a new
+        state directory
+    """
+    width = width or (get_terminal_size().columns if sys.stderr.isatty() else None)
+    if width is None or len(line) <= width or "\n" in line or "pip install" in line:
+        return line
+    below = "    " if line.startswith("  = ") else "  "
+    return fill(line, width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
 
 
 def _excerpt(text: str, span: Span, file: str | None) -> list[str]:

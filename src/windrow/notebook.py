@@ -6,7 +6,7 @@
 
 Statements go to the engine that the notebook calls `w`, or to the one that is named: `%%windrow other`. Where
 there is none, one without a state directory is made and called so. What SHOW, EXPLAIN and SELECT give is
-displayed, and an error is shown at its place in the cell, without a traceback.
+displayed, what was made is told, and an error is shown at its place in the cell, without a traceback.
 """
 
 from __future__ import annotations
@@ -28,13 +28,21 @@ def register(shell: Any) -> None:
 
     def windrow(line: str, cell: str) -> None:
         try:
-            for shown in _engine(shell.user_ns, line.strip() or "w").sql(cell):
+            engine = _engine(shell.user_ns, line.strip() or "w")
+            before = _names(engine)
+            for shown in engine.sql(cell):
                 html = table_html(shown) if isinstance(shown, pa.Table) else shown._repr_html_()
                 display.display(display.HTML(html))
+            if created := [name for name in _names(engine) if name not in before]:
+                sys.stdout.write(f"created {', '.join(created)}\n")
         except WindrowError as error:
             sys.stderr.write(f"{error.render()}\n")
 
     shell.register_magic_function(windrow, "cell", "windrow")
+
+
+def _names(engine: Windrow) -> list[str]:
+    return [*engine.streams, *engine.tables, *engine.queries]
 
 
 def _engine(names: dict[str, Any], name: str) -> Windrow:

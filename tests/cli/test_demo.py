@@ -10,7 +10,7 @@ import pytest
 from tests.cli.support import run
 
 from windrow.cli.declarations import Declarations
-from windrow.cli.demo import DemoSource, script, try_next
+from windrow.cli.demo import DemoSource, asked, queries_of, script, try_next
 from windrow.cli.plain import summary
 from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow
 
@@ -50,7 +50,7 @@ def test_what_to_try_next_can_be_pasted(tmp_path: Path, monkeypatch: pytest.Monk
     (bin_ / "windrow").touch()
     monkeypatch.setattr("sys.executable", str(bin_ / "python"))
     shown = try_next(DemoSource.traffic)
-    assert "  .venv/bin/windrow demo auction " in shown
+    assert "  .venv/bin/windrow demo auction" in shown
     assert "examples/" not in shown
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "speeds.cql").touch()
@@ -58,9 +58,20 @@ def test_what_to_try_next_can_be_pasted(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_live_page_is_named_where_it_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert " demo auction --serve " in try_next(DemoSource.auction)
+    assert " demo auction --serve" in try_next(DemoSource.auction)
     monkeypatch.setattr("windrow.cli.demo.is_installed", lambda: False)
     assert "pip install 'windrow[server]'" in try_next(DemoSource.auction)
+
+
+@pytest.mark.parametrize("source", DemoSource)
+def test_what_is_asked_and_what_to_try_fit_a_usual_terminal(
+    source: DemoSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = script(source, 3000)
+    shown = asked(text)
+    assert "…" not in shown
+    assert max(map(len, "\n".join([shown, try_next(source), queries_of(text)]).splitlines())) <= 80
 
 
 def test_it_runs_and_ends_by_itself(

@@ -40,8 +40,8 @@ def typed(keys: str, monkeypatch: pytest.MonkeyPatch, home: Path) -> list[str]:
 def test_enter_ends_what_is_complete_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    keys = "SELECT 1\rFROM s;\rhelp\r.tables\r\\d s\r"
-    expected = ["SELECT 1\nFROM s;", "help", ".tables", "\\d s"]
+    keys = "SELECT 1\rFROM s;\rhelp\r.tables\r\\d s\rdescribe s\rSHOW QUERIES\r"
+    expected = ["SELECT 1\nFROM s;", "help", ".tables", "\\d s", "describe s", "SHOW QUERIES"]
     assert typed(keys, monkeypatch, tmp_path) == expected
 
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 from tests.cli.support import EXAMPLES, run
+from tests.support.patience import PATIENCE
+
+from windrow.algebra.explain.warnings import Warned
+from windrow.cli.run_loop import Signals, run_watched
+from windrow.cli.snapshots import RunSnapshot
+from windrow.errors import WindrowError
 
 STREAM = "CREATE STREAM s (a BIGINT, ts TIMESTAMP) WATTR ts ORDERED FROM 'generator:traffic';\n"
 
@@ -91,3 +99,43 @@ def test_what_the_engine_refuses_is_shown_in_the_script(
     message = "error[bad-every]: query `q` cannot be refreshed EVERY so often: its answers are not about one"
     assert err.startswith(message)
     assert f"\n  --> {script}:2:1\n" in err
+
+
+class Late:
+    """A run whose rows come later and later, as its engine, its watcher and its view."""
+
+    def __init__(self) -> None:
+        self.newest = RunSnapshot(0, (), ())
+        self.told: list[str] = []
+        self._is_shown = threading.Event()
+
+    def run(self, watch: Any, **how: Any) -> None:
+        for rows in (1, 2):
+            warning = Warned("small-slack", f"{rows} of 10 rows came late", "declare a longer SLACK", "s")
+            self.newest = RunSnapshot(rows, (), (), warnings=(warning,))
+            self._is_shown.clear()
+            assert self._is_shown.wait(PATIENCE)
+
+    def show(self, snapshot: RunSnapshot, seconds: float) -> None:
+        if snapshot is self.newest:
+            self._is_shown.set()
+
+    def tell(self, problem: WindrowError | Warned) -> None:
+        self.told.append(problem.render().splitlines()[0])
+
+    def __call__(self) -> None:
+        """The newest snapshot is there already."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held open."""
+
+
+@pytest.mark.parametrize(("once", "rows"), [(False, 1), (True, 2)])
+def test_what_rows_show_of_a_declaration_is_told_once(once: bool, rows: int) -> None:
+    """While the run goes on, as that is when it helps; or at an end that is near, with the last numbers."""
+    late: Any = Late()
+    assert run_watched(late, late, late, Signals(), trigger="1 second", once=once) is None
+    assert late.told == [f"warning[small-slack]: s: {rows} of 10 rows came late"]

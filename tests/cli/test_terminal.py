@@ -14,6 +14,7 @@ from tests.cli.support import EXAMPLES
 from tests.cli.test_live import averages, snapshot
 from tests.support.terminal import Screen, run_in_terminal
 
+from windrow.algebra.explain.warnings import Warned
 from windrow.cli.live import LiveView, drawing
 from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow
 from windrow.errors import QueryError, Span
@@ -24,25 +25,25 @@ SIZES = [(80, 24), (160, 50)]
 ORDERS = """\
 takings, commit 3: 4 rows
 
-  at                            takings   orders
- ────────────────────────────────────────────────
-  2026-03-02T09:15:00.000000Z    186.90       37
-  2026-03-02T09:30:00.000000Z    448.20       75
-  2026-03-02T09:45:00.000000Z    720.10      113
-  2026-03-02T10:00:00.000000Z   1009.20      150
+  at                    takings   orders
+ ────────────────────────────────────────
+  2026-03-02 09:15:00    186.90       37
+  2026-03-02 09:30:00    448.20       75
+  2026-03-02 09:45:00    720.10      113
+  2026-03-02 10:00:00   1009.20      150
 
 best_quarter, commit 3: 8 rows
 
-  at                            item     sold
- ─────────────────────────────────────────────
-  2026-03-02T10:00:00.000000Z   cake       20
-  2026-03-02T10:00:00.000000Z   coffee     36
-  2026-03-02T10:00:00.000000Z   soup        8
-  2026-03-02T10:00:00.000000Z   tea        19
-  2026-03-02T11:00:00.000000Z   cake        6
-  2026-03-02T11:00:00.000000Z   coffee     24
-  2026-03-02T11:00:00.000000Z   soup        4
-  2026-03-02T11:00:00.000000Z   tea         7
+  at                    item     sold
+ ─────────────────────────────────────
+  2026-03-02 10:00:00   cake       20
+  2026-03-02 10:00:00   coffee     36
+  2026-03-02 10:00:00   soup        8
+  2026-03-02 10:00:00   tea        19
+  2026-03-02 11:00:00   cake        6
+  2026-03-02 11:00:00   coffee     24
+  2026-03-02 11:00:00   soup        4
+  2026-03-02 11:00:00   tea         7
 """
 #: a run whose thread prints while the region is drawn, and whose last words have no end of line
 PRINTING = """
@@ -67,6 +68,19 @@ with LiveView("demo") as view:
     view.show(snapshot(QueryNow("q", "running", 3, answers=averages(3))), 2.0)
 """
 
+#: a run that goes on until a line is typed, and draws once more
+TYPED_AT = """
+import sys
+from tests.cli.test_live import averages, snapshot
+from windrow.cli.live import LiveView
+from windrow.cli.snapshots import QueryNow
+
+with LiveView("demo") as view:
+    view.show(snapshot(QueryNow("q", "running", 1, answers=averages(1))), 0.0)
+    sys.stdin.readline()
+    view.show(snapshot(QueryNow("q", "running", 3, answers=averages(1))), 2.0)
+"""
+
 
 def environment() -> dict[str, str]:
     """As on most terminals, and with no wishes of whoever runs the tests."""
@@ -76,7 +90,7 @@ def environment() -> dict[str, str]:
     } | ours
 
 
-@pytest.mark.part(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_the_first_example_shows_all_its_answers(width: int, height: int, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
@@ -92,6 +106,7 @@ def test_the_first_example_shows_all_its_answers(width: int, height: int, tmp_pa
     assert screen.lines[1:] == told
 
 
+@pytest.mark.thorough
 def test_what_goes_to_a_sink_shows_its_last_rows(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     script = (
@@ -137,6 +152,21 @@ def test_what_a_run_prints_is_above_the_picture(width: int, height: int) -> None
     ]
 
 
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_what_is_typed_is_not_in_the_picture(width: int, height: int) -> None:
+    code, screen = run_in_terminal(
+        [sys.executable, "-c", TYPED_AT],
+        width,
+        height,
+        cwd=REPOSITORY,
+        env=environment(),
+        typed=("60.5", "typed\n"),
+    )
+    assert code == 0, screen.lines
+    assert [line for line in screen.lines if "demo" in line] == ["demo   0:02   commit 14"]
+    assert not any("typed" in line for line in screen.lines)
+
+
 def shown(pictures: list[RunSnapshot], width: int, height: int) -> Screen:
     """What a view leaves on a screen."""
     out = io.StringIO()
@@ -166,6 +196,7 @@ def test_the_last_picture_is_all_that_is_left(queries: int, width: int, height: 
     assert len(picture) < height
     assert screen.lines[: len(picture)] == picture
     assert " ".join(screen.lines[len(picture) :]).startswith("not all answers are shown")
+    assert max(map(len, screen.lines)) <= width
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
@@ -213,3 +244,26 @@ def test_carets_stay_below_their_word_on_a_narrow_terminal(monkeypatch: pytest.M
     )
     assert max(len(line), len(carets)) <= 60
     assert line[carets.index("^") : carets.rindex("^") + 1] == "prise"
+
+
+def test_messages_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("windrow.errors.get_terminal_size", lambda: os.terminal_size((60, 24)))
+    told = QueryError(
+        "stream `s` was declared otherwise when it was written, and its rows are gone", hint="h"
+    )
+    assert told.render().splitlines() == [
+        "error[query]: stream `s` was declared otherwise when it was",
+        "  written, and its rows are gone",
+        "  = h",
+    ]
+    warned = Warned(
+        "small-slack", "1 of 4 rows (25 %) came later than SLACK 5 SECONDS allows for", "more", "s"
+    )
+    assert warned.render().splitlines() == [
+        "warning[small-slack]: s: 1 of 4 rows (25 %) came later than",
+        "  SLACK 5 SECONDS allows for",
+        "  = more",
+    ]
+    pasted = QueryError("no", hint=f"pip install 'windrow[java]'{' ' * 80}.")
+    assert len(pasted.render().splitlines()) == 2

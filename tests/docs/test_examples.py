@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.expressions import Schema
@@ -19,6 +20,7 @@ from windrow.algebra.types import Kind
 from windrow.language.binder.bound_statements import RegisterQuery
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_script
+from windrow.spark.sources.fit import check_types
 from windrow.spark.sources.generators.generator import Settings
 from windrow.spark.sources.generators.registry import GENERATORS
 from windrow.testing import Harness
@@ -35,6 +37,7 @@ def rows_of(declared: Stream | Table) -> list[tuple[Any, ...]]:
     place, _, options = rest.partition("?")
     if kind == "generator":
         seed = int(parse_qs(options).get("seed", ["1"])[0])
+        check_types(from_arrow_schema(GENERATORS[place].schema), declared, str(declared.source))
         made = GENERATORS[place].rows(Settings(seed=seed), 0, MADE_UP[place])
         return _typed(made.to_pylist(), declared.schema)
     path = EXAMPLES.parent / place.removeprefix("//")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,16 @@ def test_a_chart_has_a_line_for_each_group(w: Driven) -> None:
         words.plot()
 
 
+def test_times_below_a_chart_do_not_run_into_each_other() -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    minutes = pa.array([minute * 60_000_000 for minute in range(1, 9)], pa.timestamp("us", "UTC"))
+    axes = display.plot(pa.table({"at": minutes, "n": range(8)}), "sums", None, None, None)
+    axes.figure.canvas.draw()
+    places = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
+    assert len(places) > 2
+    assert all(left.x1 < right.x0 for left, right in pairwise(places))
+
+
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, w: Driven) -> None:
     def missing(name: str) -> Any:
         raise ImportError(name)
@@ -164,6 +175,8 @@ def test_a_cell_of_sql_runs_on_the_engine_of_the_notebook(
     shell.run_line_magic("load_ext", "windrow")
     shell.run_cell_magic("windrow", "", "SHOW QUERIES")
     assert "IPython.core.display.HTML" in capsys.readouterr().out
+    shell.run_cell_magic("windrow", "", "CREATE QUERY more AS SELECT k FROM s [NOW]")
+    assert capsys.readouterr().out == "created more\n"
     shell.run_cell_magic("windrow", "", "SELECT prise FROM s [NOW]")
     assert "no column `prise`" in capsys.readouterr().err
     shell.user_ns["x"] = 5

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 
+import pyarrow as pa
 import pytest
 from tests.sinks.support import delivery_of, every_type, nothing, numbers
 
@@ -60,6 +61,22 @@ def test_a_table_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[-1] == "… 1 more: INTO 'console:?limit=3' prints all, and so does a pipe"
 
 
+def test_what_is_too_wide_for_a_table_is_shown_in_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = pa.array([0, 90_250_000], pa.timestamp("us", "UTC"))
+    table = pa.table({"at": moment, "airport": ["EWR", None], "window_start": moment, "window_end": moment})
+    assert printed_on_a_terminal(monkeypatch, delivery_of(table), columns=60).splitlines() == [
+        "top, commit 42: 2 rows",
+        "",
+        "  at 1970-01-01 00:00:00  airport EWR",
+        "    window_start 1970-01-01 00:00:00",
+        "    window_end 1970-01-01 00:00:00",
+        "  at 1970-01-01 00:01:30.25  airport NULL",
+        "    window_start 1970-01-01 00:01:30.25",
+        "    window_end 1970-01-01 00:01:30.25",
+        "",
+    ]
+
+
 def test_a_terminal_is_not_commanded_by_data(monkeypatch: pytest.MonkeyPatch) -> None:
     table = numbers(1, 1).set_column(1, "k", [["[bold]\x1b[2J\n"]])
     assert r"[bold]\x1b[2J\n" in printed_on_a_terminal(monkeypatch, delivery_of(table))
@@ -71,7 +88,7 @@ def test_nothing_prints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_type_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     text = printed_on_a_terminal(monkeypatch, delivery_of(every_type()), columns=600)
-    assert "2024-05-01T12:00:00.000001Z" in text
+    assert "2024-05-01 12:00:00.000001" in text
     assert "naïve Ω 🌾" in text
 
 

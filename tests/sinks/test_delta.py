@@ -104,7 +104,7 @@ def test_numbers_are_remembered_beyond_a_checkpoint(tmp_path: Path) -> None:
     assert delta_rows(tmp_path).equals(numbers(1))
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(7)
 @pytest.mark.parametrize("killed", [1, 2])
 @pytest.mark.parametrize("point", [*HOOKS, "among-rows"])
 def test_killed_at_any_point_and_repeated(tmp_path: Path, point: str, killed: int) -> None:

@@ -116,7 +116,7 @@ def test_a_relative_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert visible(tmp_path / "out/new") == names((1,))
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(10)
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("point", [*HOOKS, "among-rows"])
 def test_killed_at_any_point_and_repeated(tmp_path: Path, point: str, form: str) -> None:

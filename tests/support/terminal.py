@@ -103,9 +103,17 @@ class Screen:
 
 
 def run_in_terminal(
-    command: list[str], width: int, height: int, *, patience: float = 120, **how: Any
+    command: list[str],
+    width: int,
+    height: int,
+    *,
+    patience: float = 120,
+    typed: tuple[str, str] | None = None,
+    **how: Any,
 ) -> tuple[int, Screen]:
-    """The exit code of a program, and what it leaves on a terminal of this size."""
+    """The exit code of a program, and what it leaves on a terminal of this size. Once the first text of
+    `typed` is to be seen, the second is typed.
+    """
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
     screen, until = Screen(width, height), time.monotonic() + patience
@@ -124,6 +132,9 @@ def run_in_terminal(
             if not written:
                 return process.wait(patience), screen
             screen.feed(written.decode())
+            if typed is not None and any(typed[0] in line for line in screen.lines):
+                os.write(ours, typed[1].encode())
+                typed = None
     finally:
         os.close(ours)
         if process.poll() is None:

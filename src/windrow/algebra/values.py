@@ -47,16 +47,21 @@ def canonical_row(schema: Schema, row: Any, where: str) -> tuple[Any, ...]:
 def canonical(value: Any, kind: DataType, where: str) -> Any:
     """A value a user wrote, as its type has it.
 
-    >>> from windrow.algebra.types import DOUBLE, TIMESTAMP
+    >>> from windrow.algebra.types import DOUBLE, TIMESTAMP, decimal
     >>> canonical(datetime(1970, 1, 1, 0, 0, 2), TIMESTAMP, "s.ts"), canonical(3, DOUBLE, "s.x")
     (2000000, 3.0)
+    >>> canonical(1.5, decimal(9, 2), "x")
+    Traceback (most recent call last):
+    windrow.errors.DataError: x is DECIMAL(9,2), but the value is 1.5 (a float is not exact: Decimal("1.5"))
     """
     if value is None:
         return None
     convert = _CONVERTERS.get(kind.kind)
     result = convert(value, kind) if convert else value
     if result is None:
-        raise DataError(f"{where} is {kind}, but the value is {value!r}", code="bad-value")
+        is_inexact = kind.kind is Kind.DECIMAL and isinstance(value, float)
+        hint = f'a float is not exact: Decimal("{value}")' if is_inexact else None
+        raise DataError(f"{where} is {kind}, but the value is {value!r}", code="bad-value", hint=hint)
     return result
 
 

@@ -84,7 +84,8 @@ def demo(
         engine.default_sink, engine.beside_sink = kept.sink, kept.beside
         engine.sql(text)
         watcher = Watcher(engine, kept)
-        view = LiveView(f"windrow demo {source}") if is_live else PlainView(answers=_ANSWERS_SHOWN)
+        title = f"windrow demo {source}"
+        view = LiveView(title, elsewhere="") if is_live else PlainView(answers=_ANSWERS_SHOWN)
         told = run_watched(engine, watcher, view, signals, trigger="1 second", until=Deadline(most))
     print(f"\n{summary(watcher.newest, time.monotonic() - began)}\n\n{try_next(source)}")
     if told is not None:
@@ -150,17 +151,16 @@ def queries_of(text: str) -> str:
 
 
 def asked(text: str) -> str:
-    """What each query of a script asks, by the comment above it.
+    """What each query of a script asks, by the first line of the comment above it.
 
-    >>> print(asked("CREATE STREAM s;\\n\\n-- A query.\\nCREATE QUERY q AS …;\\n\\nCREATE QUERY other AS …;"))
-    q      A query.
-    other
+    >>> print(asked("CREATE …;\\n\\n-- One.\\n-- More.\\nCREATE QUERY q AS …;\\n\\nCREATE QUERY p AS …;"))
+    q  One.
+    p
     """
     found = []
     for part in queries_of(text).split("\n\n"):
-        above = " ".join(
-            line.removeprefix("--").strip() for line in part.split("\n") if line.startswith("--")
-        )
+        first = part.split("\n")[0]
+        above = first.removeprefix("--").strip() if first.startswith("--") else ""
         found.append((part.split("CREATE QUERY ")[1].split()[0], above))
     width = max(len(name) for name, _ in found) + 2
     most = get_terminal_size().columns
@@ -173,18 +173,33 @@ def try_next(source: str) -> str:
     command = here()
     other = "auction" if source != "auction" else "network"
     served = [] if source == "traffic" else [source]
-    page = (" ".join(["demo", *served, "--serve"]), f"the same as a live page, on http://127.0.0.1:{PORT}")
+    page = (" ".join(["demo", *served, "--serve"]), f"live: http://127.0.0.1:{PORT}")
     tries = [*([page] if is_installed() else []), (f"demo {other}", "another stream")]
     if Path("examples/speeds.cql").is_file():
         tries += [
             ("run examples/speeds.cql --flush", "a script over a file"),
-            ("explain examples/traffic.cql", "how queries are run, and why"),
+            ("explain examples/traffic.cql", "how queries are run"),
         ]
     tries += [(f"demo {source} --sql", "the queries of this one"), ("shell", "your own queries")]
     lines = [(f"{command} {words}", what) for words, what in tries]
     lines += [] if is_installed() else [(to_install("server"), f"for a live page: {command} demo --serve")]
-    width = max(len(words) for words, _ in lines) + 2
-    return "\n".join(["try next:", *(f"  {words:<{width}}{what}" for words, what in lines)])
+    return f"try next:\n{_side_by_side(lines, get_terminal_size().columns)}"
+
+
+def _side_by_side(commands: list[tuple[str, str]], most: int) -> str:
+    """Commands with what they do; what they do comes first where a line has no room for both.
+
+    >>> print(_side_by_side([("windrow shell", "your own queries")], 40))
+      windrow shell  your own queries
+    >>> print(_side_by_side([("windrow shell", "your own queries")], 30))
+      your own queries
+        windrow shell
+    """
+    width = max(len(words) for words, _ in commands) + 2
+    lines = [f"  {words:<{width}}{what}" for words, what in commands]
+    if max(map(len, lines)) > most:
+        lines = [f"  {what}\n    {words}" for words, what in commands]
+    return "\n".join(lines)
 
 
 def here() -> str:

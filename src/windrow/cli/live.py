@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, Self, TextIO
@@ -16,12 +17,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from windrow.cli.echo import silent
 from windrow.cli.plain import column_values, count, counted, elapsed, instant, is_numeric, span, value
 from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow, View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from windrow.algebra.explain.warnings import Warned
     from windrow.errors import WindrowError
 
 #: a query with its answers has this width, and where they are many at least the other
@@ -29,19 +32,20 @@ _WIDTH, _NARROW = 48, 38
 _MOST_COLUMNS = 3
 #: a headline, the names of the columns and a row: with fewer lines no answer is to be seen
 _LEAST = 3
-_ELSEWHERE = (
-    "not all answers are shown: INTO 'files://…' after a query keeps them all, and in a pipe all are printed"
-)
+_ELSEWHERE = "not all answers are shown; they are in a pipe, and where INTO 'files://…' says"
 
 
 class LiveView(View):
     """Redraws one region of the terminal. What others print meanwhile scrolls above it.
 
-    Without `answers` only the streams are drawn, and the region is gone at the end.
+    Without `answers` only the streams are drawn, and the region is gone at the end. `elsewhere` says at the
+    end how to see the answers that were left out.
     """
 
-    def __init__(self, title: str, *, answers: bool = True, console: Console | None = None) -> None:
-        self._title, self._answers = title, answers
+    def __init__(
+        self, title: str, *, answers: bool = True, elsewhere: str = _ELSEWHERE, console: Console | None = None
+    ) -> None:
+        self._title, self._answers, self._elsewhere = title, answers, elsewhere
         self._console = console or Console(file=sys.stdout)
         self._live = Live(
             console=self._console,
@@ -52,6 +56,7 @@ class LiveView(View):
             redirect_stderr=False,
         )
         self._above: _Above | None = None
+        self._silent = ExitStack()
         self._streams = sys.stdout, sys.stderr
         self._hidden = 0
 
@@ -62,7 +67,7 @@ class LiveView(View):
         self._hidden = drawn.hidden
         self._live.update(drawn.picture, refresh=True)
 
-    def tell(self, problem: WindrowError) -> None:
+    def tell(self, problem: WindrowError | Warned) -> None:
         print(problem.render(), file=sys.stderr, flush=True)
 
     def _print_above(self) -> None:
@@ -76,6 +81,7 @@ class LiveView(View):
             self._above = _Above(sys.stdout)
             sys.stdout = self._above
             sys.stderr = self._above if sys.stderr.isatty() else sys.stderr
+            self._silent.enter_context(silent())
         self._live.start()
         return self
 
@@ -83,10 +89,11 @@ class LiveView(View):
         sys.stdout, sys.stderr = self._streams
         self._print_above()
         self._live.stop()
+        self._silent.close()
         if self._above is not None:
             print(self._above.rest, end="", flush=True)
-        if self._hidden:
-            self._console.print(Text(_ELSEWHERE, style="dim"))
+        if self._hidden and self._elsewhere:
+            self._console.print(Text(self._elsewhere, style="dim"))
 
 
 class _Above(io.TextIOBase):
@@ -216,8 +223,8 @@ class Screen:
         for across, airy in ((wide, True), (narrow, True), (wide, False), (narrow, False)):
             down = -(-queries // across)
             lines = (height - (down - 1 if airy else 0)) // down
-            if lines >= _LEAST:
-                return cls(across, lines, queries, airy)
+            if lines >= _LEAST:  # and the last row no emptier than need be
+                return cls(-(-queries // down), lines, queries, airy)
         down = -(-queries // wide)
         if 2 * down - 1 <= height:
             return cls(wide, 1, queries)

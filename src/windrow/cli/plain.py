@@ -20,6 +20,7 @@ import pyarrow as pa
 from windrow.cli.snapshots import RunSnapshot, StreamNow, View
 
 if TYPE_CHECKING:
+    from windrow.algebra.explain.warnings import Warned
     from windrow.cli.answers import Answers
     from windrow.errors import WindrowError
     from windrow.windows.domain import Instant
@@ -187,7 +188,7 @@ class PlainView(View):
             self._told, self._last = seconds, snapshot
             print(progress_line(snapshot, seconds), file=sys.stderr, flush=True)
 
-    def tell(self, problem: WindrowError) -> None:
+    def tell(self, problem: WindrowError | Warned) -> None:
         print(problem.render(), file=sys.stderr, flush=True)
 
     def _show_answers(self, snapshot: RunSnapshot) -> None:

@@ -54,7 +54,8 @@ class Typed:
             lexer=PygmentsLexer(SqlLexer),
             key_bindings=_keys(is_ended),
             multiline=True,
-            prompt_continuation=lambda *_: _MORE,
+            # a line that goes on because the terminal is narrow is no new one
+            prompt_continuation=lambda width, line, breaks: " " * width if breaks else _MORE,
             input=source,
             output=screen,
         )

@@ -93,9 +93,6 @@ def run(
         _show_sunk(engine, kept if once else {})
         with within(name):
             print_shown([engine.select(each) for each in asked])
-        for stream in engine.streams.values():
-            for warning in stream.warnings:
-                say(warning.render())
         say(_closing(before, watcher.newest, time.monotonic() - began, state, once=once))
     if told is not None:
         raise typer.Exit(told.exit_code)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import typer
 
+from windrow.cli.echo import restore
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Signals:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.is_stopping:
+            restore()
             if sys.stdout.isatty():
                 os.write(sys.stdout.fileno(), _SHOW_CURSOR)
             os._exit(_LEFT_AT_ONCE)
@@ -136,11 +138,14 @@ def run_watched(
             run.join(_REFRESH)
             snapshot, seconds = watcher.newest, time.monotonic() - began
             told.tell(snapshot)
+            if not once:  # what is over soon is told with its last numbers
+                told.warn(snapshot)
             view.show(snapshot, seconds)
             if signals.is_stopping or until(snapshot, seconds):
                 engine.stop()
         watcher()
         told.tell(watcher.newest, but=run.failure)
+        told.warn(watcher.newest)
         view.show(watcher.newest, time.monotonic() - began)
     if run.failure is None:
         return None
@@ -165,11 +170,12 @@ class _Run(threading.Thread):
 
 
 class _Told:
-    """Tells each problem once."""
+    """Tells each problem once, and each warning about a stream, whose numbers grow."""
 
     def __init__(self, view: View) -> None:
         self._view = view
         self._known: set[str] = set()
+        self._warned: set[tuple[str, str]] = set()
 
     def tell(self, snapshot: RunSnapshot, but: BaseException | None = None) -> None:
         """All that is new; what has ended the run is told by whoever it is raised to."""
@@ -177,6 +183,13 @@ class _Told:
             if problem is not but and not self.knows(problem):
                 self._known.add(problem.render())
                 self._view.tell(problem)
+
+    def warn(self, snapshot: RunSnapshot) -> None:
+        """What is rarely meant and was not told yet."""
+        for warning in snapshot.warnings:
+            if (warning.code, warning.about) not in self._warned:
+                self._warned.add((warning.code, warning.about))
+                self._view.tell(warning)
 
     def knows(self, problem: WindrowError) -> bool:
         return problem.render() in self._known

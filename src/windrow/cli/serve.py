@@ -68,7 +68,7 @@ def serve(
         within(where),
         serving(state, script, trigger=trigger, takeover=takeover, spark=spark, observed=observed) as service,
     ):
-        listen(service, host, port, tokens, names=name or ())
+        listen(service, host, port, tokens, names=name or (), state=state)
 
 
 def is_installed() -> bool:
@@ -135,13 +135,14 @@ def listen(
     tokens: AccessTokens | None,
     seconds: float | None = None,
     names: Iterable[str] = (),
+    state: str | None = None,
 ) -> None:
-    """Answer until a signal comes, or for so long."""
+    """Answer until a signal comes, or for so long. Then it is told where the state is that is kept."""
     from windrow.server.serve import Listener
 
     listener = Listener(service, host, port, tokens, names)
     print(f"serving on {listener.url}", flush=True)
-    say("Ctrl-C ends it; what is committed stays")
+    say("Ctrl-C ends it")
     if seconds is not None:
         timer = threading.Timer(seconds, listener.stop)
         timer.daemon = True
@@ -151,6 +152,7 @@ def listen(
         listener.run()
     finally:
         _on_signals(_interrupt)
+    say("\nstopped" if state is None else f"\nstopped; the same command goes on from there, with {state}")
 
 
 class _NoSignals:

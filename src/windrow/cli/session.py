@@ -7,6 +7,7 @@ told at once, and answers that are watched stay in their place.
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
@@ -22,6 +23,7 @@ from rich.text import Text
 
 from windrow.cli.answers import AnswersByQuery, LastAnswers
 from windrow.cli.declarations import Declarations
+from windrow.cli.echo import silent
 from windrow.cli.options import Observability, SparkChoice
 from windrow.cli.plain import answer_lines, print_shown, wrapped
 from windrow.errors import QueryError, WindrowError, nearest
@@ -44,6 +46,8 @@ _BARE = {
     "\\d": ".tables",
 }
 _COMMANDS = (".help", ".tables", ".explain", ".start", ".stop", ".results", ".watch", ".quit", ".exit")
+#: statements that a line holds, with their semicolon or without
+_WHOLE = re.compile(r"\s*(describe|show)\s+\w+\s*", re.IGNORECASE)
 _PAUSE = 0.2
 
 
@@ -72,9 +76,11 @@ def is_ended(text: str) -> bool:
 
     >>> [is_ended(text) for text in ("SELECT 1;  -- ;", "SELECT ';'", "SELECT 1 -- ;", ".watch q", "help")]
     [True, False, False, True, True]
-    >>> is_ended("SELECT 1\\nquit"), is_ended("SELECT x\\n.5")
-    (True, False)
+    >>> [is_ended(text) for text in ("SELECT 1\\nquit", "SELECT x\\n.5", "DESCRIBE bids", "DESCRIBE")]
+    [True, False, True, False]
     """
+    if _WHOLE.fullmatch(text):
+        return True
     if text.strip().startswith((".", "\\")) or _is_command(text.rpartition("\n")[2]):
         return True
     try:
@@ -99,7 +105,7 @@ def watch(
     last = kept.last
     seen = last.number - 1 if last is not None else 0
     live = Live(auto_refresh=False, transient=False) if is_live else None
-    with suppress(KeyboardInterrupt), live or nullcontext():
+    with suppress(KeyboardInterrupt), silent(), live or nullcontext():
         while True:
             for answers in kept.since(seen):
                 lines = "\n".join(answer_lines(name, answers, _ANSWERS_SHOWN))
@@ -113,7 +119,7 @@ def watch(
 HELP = """\
 statements end with `;`: CREATE STREAM, CREATE QUERY, DROP, SHOW, EXPLAIN …
 SELECT … ;          ask once, about now: streams with KEEP, tables, answers
-.tables, \\d         what is declared; \\d NAME is DESCRIBE NAME
+.tables, \\d         what is declared; \\d NAME, DESCRIBE NAME: its columns
 .explain NAME       how a query is run
 .start [TIME]       run the queries in the background, taking rows every TIME
 .stop               end the run; .start goes on from there

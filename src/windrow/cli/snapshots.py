@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
+    from windrow.algebra.explain.warnings import Warned
     from windrow.cli.answers import Answers, LastAnswers
     from windrow.errors import WindrowError
     from windrow.session import Windrow
@@ -62,6 +63,8 @@ class RunSnapshot:
     streams: tuple[StreamNow, ...]
     queries: tuple[QueryNow, ...]
     problems: tuple[WindrowError, ...] = ()
+    #: what the rows of streams have shown of their declarations
+    warnings: tuple[Warned, ...] = ()
 
     @property
     def rows_in(self) -> int:
@@ -119,7 +122,8 @@ class Watcher:
         engine = self._engine
         streams = tuple(self._stream(name) for name in engine.streams)
         queries = tuple(self._query(name) for name in engine.queries)
-        return RunSnapshot(engine.commit, streams, queries, tuple(engine.problems))
+        warnings = tuple(each for stream in engine.streams.values() for each in stream.warnings)
+        return RunSnapshot(engine.commit, streams, queries, tuple(engine.problems), warnings)
 
     def _stream(self, name: str) -> StreamNow:
         stream = self._engine.streams[name]
@@ -147,8 +151,8 @@ class View(Protocol):
     def show(self, snapshot: RunSnapshot, seconds: float) -> None:
         """The newest snapshot, `seconds` after the start. Called several times a second."""
 
-    def tell(self, problem: WindrowError) -> None:
-        """Something failed and the run goes on."""
+    def tell(self, problem: WindrowError | Warned) -> None:
+        """Something failed, or is rarely meant, and the run goes on."""
 
     def __enter__(self) -> Self: ...
 

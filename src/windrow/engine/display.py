@@ -97,6 +97,9 @@ def plot(table: pa.Table, title: str, columns: list[str] | None, by: list[str] |
             axes.plot([row[_AT] for row in mine], [row[name] for row in mine], label=label, marker=".")
     axes.set_title(title)
     axes.set_xlabel(_AT)
+    if pa.types.is_temporal(table.schema.field(_AT).type):  # in full, times would run into each other
+        dates = _needed("matplotlib.dates", "a chart")
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
     if len(drawn) == 1:
         axes.set_ylabel(drawn[0])
     if len(common) * len(drawn) > 1:

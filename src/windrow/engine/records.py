@@ -112,6 +112,18 @@ def _kept_from(record: StreamRecord, state: StreamState) -> Instant:
     return -INFINITY if record.greatest is None else record.greatest + 1
 
 
+#: what the parts of a declaration are called
+_PARTS = {
+    "columns": "columns",
+    "wattr": "WATTR",
+    "progress": "policy (SLACK, ORDERED, PUNCTUATED)",
+    "late": "word for late rows (LATE)",
+    "also": "other windowing attributes (ALSO)",
+    "resolution": "RESOLUTION",
+    "forms": "forms of columns (FORMAT)",
+}
+
+
 def declaration(stream: Stream) -> dict[str, Any]:
     """What of a stream's declaration state depends on. Where rows come from is the source's business."""
     return {
@@ -289,7 +301,7 @@ def _changed_stream(stream: Stream, stored: dict[str, Any], place: str) -> State
     now = declaration(stream)
     what = next(key for key in {**now, **stored} if now.get(key) != stored.get(key))
     return StateError(
-        f"stream `{stream.name}` was declared otherwise when {place} was written: its {what} changed",
+        f"stream `{stream.name}` was declared otherwise when {place} was written: its {_PARTS[what]} changed",
         code="stream-changed",
         hint="declare it as before, or use a new state directory and read the sources again",
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
+
+import pyarrow as pa
 
 from windrow.sinks.delivery import Delivery, Opening, Sink, SinkUrl, explained
 from windrow.sinks.json_rows import is_number, json_line, json_rows
@@ -12,8 +14,13 @@ from windrow.sinks.json_rows import is_number, json_line, json_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rich.table import Table
+
 
 SHOWN = 20
+_NULL = "NULL"
+#: that of a terminal on which every table fits
+_ANY_WIDTH = 1_000_000
 
 
 class ConsoleSink(Sink):
@@ -66,9 +73,7 @@ def _print_lines(out: TextIO, delivery: Delivery, limit: int | None) -> None:
 
 
 def _print_table(out: TextIO, delivery: Delivery, limit: int) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     total = sum(piece.num_rows for piece in delivery.pieces())
@@ -76,26 +81,64 @@ def _print_table(out: TextIO, delivery: Delivery, limit: int) -> None:
         return
     shown = f"{limit} of {total} rows" if total > limit else "1 row" if total == 1 else f"{total} rows"
     title = Text(printable(f"{delivery.query}, commit {delivery.commit}: {shown}"), style="italic")
-    table = Table(box=SIMPLE_HEAD)
-    for field in delivery.schema:
-        justify: Literal["left", "right"] = "right" if is_number(field.type) else "left"
-        table.add_column(Text(printable(field.name)), justify=justify, overflow="fold")
-    for row in islice(_rows(delivery), limit):
-        table.add_row(*(_cell(value) for value in row.values()))
+    names = [printable(name) for name in delivery.schema.names]
+    kinds = delivery.schema.types
+    rows = [[*map(_cell, row.values(), kinds)] for row in islice(_rows(delivery), limit)]
     console = Console(file=out)
+    table = _table(names, rows, kinds)
     console.print(title)
-    console.print(table)
+    if console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum <= console.width:
+        console.print(table)
+    else:  # in columns too narrow for them, values would be cut or broken
+        console.print(Text("\n".join(["", *_records(names, rows, console.width), ""])), soft_wrap=True)
     if total > limit:
         more = f"… {total - limit} more: INTO 'console:?limit={total}' prints all, and so does a pipe\n"
         console.print(Text(more, style="dim"), soft_wrap=True)
 
 
-def _cell(value: Any) -> Any:
+def _table(names: list[str], rows: list[list[str]], kinds: list[pa.DataType]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
     from rich.text import Text
 
+    table = Table(box=SIMPLE_HEAD)
+    for name, kind in zip(names, kinds, strict=True):
+        table.add_column(Text(name), justify="right" if is_number(kind) else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell, style="dim" if cell == _NULL else "") for cell in row))
+    return table
+
+
+def _records(names: list[str], rows: list[list[str]], width: int) -> Iterator[str]:
+    """Each row as its values behind their names, on as few lines as they need.
+
+    >>> print(*_records(["at", "airport"], [["2013-01-01 05:22:00", "EWR"]], 30), sep="\\n")
+      at 2013-01-01 05:22:00
+        airport EWR
+    """
+    from rich.cells import cell_len
+
+    for row in rows:
+        line = " "
+        for name, cell in zip(names, row, strict=True):
+            if line.strip() and cell_len(f"{line}  {name} {cell}") > width:
+                yield line
+                line = "   "
+            line += f" {name} {cell}" if not line.strip() else f"  {name} {cell}"
+        yield line
+
+
+def _cell(value: Any, kind: pa.DataType) -> str:
+    """A value as people read it.
+
+    >>> _cell("2026-01-01T00:05:00.250000Z", pa.timestamp("us", "UTC")), _cell(None, pa.int64())
+    ('2026-01-01 00:05:00.25', 'NULL')
+    """
     if value is None:
-        return Text("NULL", style="dim")
-    return Text(printable(value if isinstance(value, str) else json_line(value)))
+        return _NULL
+    if pa.types.is_timestamp(kind):
+        return str(value).replace("T", " ").removesuffix("Z").rstrip("0").removesuffix(".")
+    return printable(value if isinstance(value, str) else json_line(value))
 
 
 def printable(text: str) -> str:

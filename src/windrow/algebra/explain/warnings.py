@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.explain.brackets import quantity
 from windrow.algebra.operators import Aggregate, Distinct, Except, Exists, Join
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
+from windrow.errors import folded
 from windrow.windows.domain import Domain
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.punctuation import NoPolicy, OrderedPer, Slack
@@ -47,7 +48,7 @@ class Warned:
     def render(self) -> str:
         """As errors are written."""
         of = f" {self.about}:" if self.about else ""
-        return f"warning[{self.code}]:{of} {self.message}\n  = {self.hint}"
+        return "\n".join([folded(f"warning[{self.code}]:{of} {self.message}"), folded(f"  = {self.hint}")])
 
 
 def query_warnings(emit: Emit, name: str = "") -> tuple[Warned, ...]:
@@ -170,7 +171,8 @@ def _slack(stream: Stream, accepted: int, late: int) -> Iterator[Warned]:
         yield Warned(
             "small-slack",
             f"{late} of {accepted + late} rows ({share:.2g} %) came later than {written} allows for",
-            "declare a longer SLACK, or LATE TO a sink to see which they are",
+            "declare a longer SLACK"
+            + ("" if stream.late_sink else ", or LATE TO a sink to see which they are"),
             stream.name,
         )
 
@@ -185,7 +187,7 @@ def _idle(stream: Stream, known: Progress) -> Iterator[Warned]:
     if last in heard and silent >= SILENCE:
         yield Warned(
             "idle-source",
-            f"all windows wait for {stream.progress.per} {last}, of which nothing was heard for"
+            f"the watermark waits for {stream.progress.per} {last}, of which nothing was heard for"
             f" {quantity(silent // 1_000_000 * 1_000_000, Domain.TIME)}",
             f"declare ORDERED PER {stream.progress.per} IDLE 1 MINUTE",
             stream.name,
