@@ -347,6 +347,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("name", HEADERS)
 def test_headers_get_in_nowhere(loopback: Server, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINDROW_SECRET", "hunter2secret")

@@ -100,6 +100,16 @@ def test_a_select_has_limits(tmp_path: Path) -> None:
         assert (answer.status_code, answer.json()["code"]) == (413, "too-many-rows")
 
 
+def test_statements_of_another_content_type_are_told_the_right_one(server: Server) -> None:
+    """What curl says by itself."""
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    answer = server.http.post("/api/statements", content='{"sql": "SHOW QUERIES"}', headers=form)
+    assert answer.status_code == 422
+    assert answer.json()["hint"] == "send it with the header `content-type: application/json`"
+    answer = server.http.post("/api/streams/s/rows", content="{}", headers=form)
+    assert answer.json()["hint"].startswith("say `content-type: application/x-ndjson`")
+
+
 def test_a_select_among_statements_is_answered(server: Server) -> None:
     server.windrow.rows((1, 2.0, "a", 5), (1, 2.0, "a", 50))
     found = server.http.post("/api/statements", json={"sql": "SELECT COUNT(*) AS n FROM s [RANGE 100]"})

@@ -243,7 +243,7 @@ def test_too_many_clients_are_told_to_come_back(tmp_path: Path) -> None:
         assert int(answer.headers["retry-after"]) >= 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_two_hundred_clients_get_every_answer(server: Server) -> None:
     heard: list[int] = []
 

@@ -132,6 +132,7 @@ def _rows(url: str, least: int) -> list[dict[str, Any]]:
         time.sleep(0.2)
 
 
+@pytest.mark.thorough
 @pytest.mark.process
 def test_a_server_on_spark_answers_stops_and_goes_on(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()

@@ -238,10 +238,12 @@ def _add_errors(app: FastAPI) -> None:
         return _told(429, "busy", str(error), "try again later", {"retry-after": str(error.seconds)})
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(str(each) for each in first.get("loc", ()))
-        return _told(422, "bad-request", redacted(f"{place}: {first.get('msg', 'is not valid')}")[:400])
+        is_json = "json" in request.headers.get("content-type", formats.JSON)
+        hint = None if is_json else f"send it with the header `content-type: {formats.JSON}`"
+        return _told(422, "bad-request", redacted(f"{place}: {first.get('msg', 'is not valid')}")[:400], hint)
 
     @app.exception_handler(HTTPException)
     async def plain(_: Request, error: HTTPException) -> Response:
@@ -505,7 +507,8 @@ def _add_rows(app: FastAPI, service: Service) -> None:
         kind = (content_type or "").partition(";")[0].strip().lower()
         form = formats.READ.get(kind)
         if form is None:
-            return _told(415, "unknown-form", f"rows of `{kind[:80]}` are not read", ", ".join(formats.READ))
+            hint = f"say `content-type: {next(iter(formats.READ))}`; known are {', '.join(formats.READ)}"
+            return _told(415, "unknown-form", f"rows of `{kind[:80]}` are not read", hint)
         body = await request.body()
         try:
             found = await asyncio.to_thread(service.push, name, form, body, idempotency_key, _caller(request))

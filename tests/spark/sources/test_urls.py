@@ -70,8 +70,8 @@ def test_the_urls_of_the_documentation() -> None:
         ),
         (
             "x.csv?delimiter=ab",
-            "the option `delimiter` of `files:` cannot be `ab` (it is one character; write `%09` for a tab,"
-            " `%26` for an ampersand)",
+            "the option `delimiter` of `files:` cannot be `ab` (it is one character; write `%20` for a space,"
+            " `%09` for a tab, `%26` for `&`)",
         ),
         (
             "x.parquet?header=true",
@@ -136,6 +136,15 @@ def test_mistakes_are_named(text: str, message: str) -> None:
     with pytest.raises(QueryError) as caught:
         check_url(text)
     assert str(caught.value) == message
+
+
+def test_a_file_whose_name_tells_no_format_is_told_before_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "app.log").touch()
+    with pytest.raises(QueryError, match=r"what format .* is not to be seen") as caught:
+        check_url(f"{tmp_path}/app.log")
+    assert caught.value.hint == "say `?format=parquet`, `?format=csv` or `?format=json`"
+    check_url(f"{tmp_path}/app.log?format=csv")
+    check_url(f"{tmp_path}/other.log")  # it may become a folder
 
 
 def test_generator_defaults() -> None:

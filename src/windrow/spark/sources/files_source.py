@@ -48,7 +48,7 @@ from windrow.spark.sources.malformed_rows import file_of, row_of
 from windrow.spark.sources.parsers import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.spark_types import from_spark, to_spark
-from windrow.spark.sources.urls import FilesUrl, SourceUrl, format_of, read_files_url
+from windrow.spark.sources.urls import FilesUrl, SourceUrl, format_of, read_files_url, unknown_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -286,11 +286,7 @@ def _common_format(files: Sequence[SourceFile], wanted: FilesUrl) -> str:
     kinds = {format_of(file.path) for file in files}
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind is None:
-        raise SourceError(
-            f"what format the files of `{wanted.place}` have is not to be seen from their names",
-            code="no-format",
-            hint="say `?format=parquet`, `?format=csv` or `?format=json`",
-        )
+        raise unknown_format(wanted.place)
     return kind
 
 

@@ -183,7 +183,7 @@ def single_character(text: str) -> str:
     r"""One character; `\t` is a tab."""
     character = "\t" if text == "\\t" else text
     if len(character) != 1:
-        raise ValueError("it is one character; write `%09` for a tab, `%26` for an ampersand")
+        raise ValueError("it is one character; write `%20` for a space, `%09` for a tab, `%26` for `&`")
     return character
 
 
@@ -259,7 +259,18 @@ def read_files_url(url: SourceUrl) -> FilesUrl:
             hint="leave out one of them",
         )
     _check_malformed(options)
+    if known is None and Path(url.place).is_file():
+        raise unknown_format(url.place)
     return FilesUrl(url.place, **options)
+
+
+def unknown_format(place: str) -> QueryError:
+    """Files whose names tell nothing about what is in them."""
+    return QueryError(
+        f"what format the files of `{place}` have is not to be seen from their names",
+        code="no-format",
+        hint="say `?format=parquet`, `?format=csv` or `?format=json`",
+    )
 
 
 def _check_malformed(options: Mapping[str, Any]) -> None:
