@@ -69,6 +69,16 @@ def test_killed_at_decisive_points_nothing_is_lost_or_doubled(tmp_path: Path) ->
 
 
 @pytest.mark.thorough
+def test_killed_before_spark_knows_of_a_commit_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    """Of a stream that Spark itself hands over: it hands the same batch over again, and once is enough."""
+    files = Files(tmp_path, BATCHES)
+    for point in ("before-spark-commit:2", "before-spark-commit:1", "before-commit:2"):
+        assert run("frame", tmp_path, point) != 0, f"{point} was not reached"
+    assert run("frame", tmp_path) == 0, (tmp_path / "log").read_text()
+    files.check()
+
+
+@pytest.mark.thorough
 def test_killed_and_interrupted_at_any_moment_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
     """SIGKILL at a random moment; Ctrl-C, which ends in order; then to the end."""
     process = start("generator", tmp_path, "forever")

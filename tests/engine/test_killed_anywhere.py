@@ -44,6 +44,8 @@ from windrow.state.crash import POINTS, VARIABLE
 LOG = logging.getLogger(__name__)
 #: seconds after which a life is ended, at most; what a life needs is about half of it
 LONGEST = 0.6
+#: a window of more panes than epochs write at once: it lives in several files, which are merged
+LONG_SUMS = SUMS.replace("RANGE 20", "RANGE 60")
 PUSHED = f"CREATE STREAM s ({COLUMNS}) {OPTIONS} FROM 'push:'"
 
 
@@ -94,7 +96,7 @@ def live(kind: str, folder: str, crash_at: str = "") -> None:
     os.environ[VARIABLE] = crash_at
     w = Driven(Path(folder) / "state")
     w.sql(PUSHED if kind == "push" else STREAM)
-    w.query("q", SUMS, sink=f"files://{folder}/out")
+    w.query("q", LONG_SUMS, sink=f"files://{folder}/out")
     if kind != "push":
         w._sources["s"] = source_of(kind, w.engine.streams["s"].stream, Path(folder))
         w.run(once=True)
@@ -112,7 +114,7 @@ def judge(folder: str) -> None:
     rows: Counter[Any] = Counter()
     for file in sorted((Path(folder) / "out").glob("*.parquet")):
         rows += Counter(rows_of(pq.read_table(file)))
-    sys.exit(0 if rows == oracle(SUMS) else 1)
+    sys.exit(0 if rows == oracle(LONG_SUMS) else 1)
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +203,7 @@ def test_killed_at_random_moments_nothing_is_lost_or_doubled(
 
 
 #: so many lives are ended for each kind of source, and this part of them at least after commits of their own
-KILLS, MIDST = 100, 0.2
+KILLS, MIDST = int(os.environ.get("WINDROW_KILLS", "25")), 0.2
 
 
 @pytest.mark.thorough
@@ -224,7 +226,7 @@ def test_killed_at_many_random_moments_nothing_is_lost_or_doubled(
 ELSEWHERE = {"before-spark-commit"}
 
 
-@pytest.mark.part(9)
+@pytest.mark.part(17)
 @pytest.mark.parametrize("kind", KINDS[1:])
 @pytest.mark.parametrize("point", [point for point in POINTS if point not in ELSEWHERE])
 def test_killed_at_each_crash_point_nothing_is_lost_or_doubled(

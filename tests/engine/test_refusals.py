@@ -217,7 +217,7 @@ def test_times_of_another_unit_are_refused(before: str, after: str) -> None:
         first, second = (declare_stream("s", f"ts TIMESTAMP{form}", "WATTR ts") for form in (old, new))
         stored = StreamState.from_json(StreamRecord.new(first).to_state().to_json())
         assert StreamRecord.from_state(first, stored, "it").stream.forms == first.forms
-        with pytest.raises(StateError, match="its forms changed"):
+        with pytest.raises(StateError, match=r"its forms of columns \(FORMAT\) changed"):
             StreamRecord.from_state(second, stored, "it")
 
 
@@ -225,8 +225,8 @@ def test_a_stream_declared_otherwise_is_refused(tmp_path: Path) -> None:
     state = lived(tmp_path / "state")
     for declared, what in (
         (STREAM.replace("v BIGINT", "v DOUBLE"), "columns"),
-        (STREAM.replace("SLACK 3", "SLACK 4"), "progress"),
-        (f"{STREAM} LATE KEEP", "late"),
+        (STREAM.replace("SLACK 3", "SLACK 4"), "policy (SLACK, ORDERED, PUNCTUATED)"),
+        (f"{STREAM} LATE KEEP", "word for late rows (LATE)"),
     ):
         error = refusal(lambda declared=declared: go_on(state, stream=declared), "stream-changed")
         assert f"its {what} changed" in error.message

@@ -1,6 +1,7 @@
-"""A process of its own that consumes a folder of files, or a generator, and may be killed anywhere.
+"""A process of its own that consumes files, a streaming frame or a generator, and may be killed anywhere.
 
 python -m tests.engine.victim files FOLDER once
+python -m tests.engine.victim frame FOLDER once
 python -m tests.engine.victim generator FOLDER forever
 """
 
@@ -26,11 +27,16 @@ TOPS = (
 def main(kind: str, folder: Path, how: str) -> None:
     """Consume what there is, or go on until somebody stops it."""
     columns, options, source, query = {
-        "files": (COLUMNS, OPTIONS, f"files://{folder}/in/*.json?files_per_batch=1", SUMS),
-        "generator": (TRAFFIC_COLUMNS, TRAFFIC_OPTIONS, TRAFFIC, TOPS),
+        "files": (COLUMNS, OPTIONS, f" FROM 'files://{folder}/in/*.json?files_per_batch=1'", SUMS),
+        "frame": (COLUMNS, OPTIONS, "", SUMS),
+        "generator": (TRAFFIC_COLUMNS, TRAFFIC_OPTIONS, f" FROM '{TRAFFIC}'", TOPS),
     }[kind]
-    with Windrow(local_session("victim", cores=2), folder / "now" / "state") as w:
-        w.sql(f"CREATE STREAM s ({columns}) {options} FROM '{source}'")
+    spark = local_session("victim", cores=2)
+    with Windrow(spark, folder / "now" / "state") as w:
+        w.sql(f"CREATE STREAM s ({columns}) {options}{source}")
+        if kind == "frame":
+            files = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
+            w.stream("s", files.json(str(folder / "in")))
         w.sql(f"CREATE QUERY sums AS {query} INTO 'files://{folder}/now/out'")
         w.run(once=how == "once", flush=how == "once")
 

@@ -267,6 +267,7 @@ for name in QUERIES:
 """
 
 
+@pytest.mark.thorough
 def test_every_class_of_the_package_is_renamed_between_two_lives(tmp_path: Path) -> None:
     expected = []
     for name in QUERIES:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark import TaskContext
 from tests.engine.driven import Driven
 from tests.engine.world import COLUMNS, oracle, rows_of, table_of
 
@@ -140,6 +141,26 @@ def test_a_row_without_a_moment_is_refused_as_ever(spark: SparkSession, tmp_path
         assert [(type(each), each.code) for each in refusals] == [(DataError, "null-wattr")]
         # of the rows before it some are gone, so it has no number
         assert "a row of the batch has no `t`" in refusals[0].message
+
+
+def _fails_at_first(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Hands rows on; the first attempt at each partition fails after all of them."""
+    yield from rows
+    context = TaskContext.get()
+    if context is not None and not context.attemptNumber():
+        raise ValueError("at first")
+
+
+@pytest.mark.thorough
+def test_rows_of_a_task_that_is_tried_again_are_counted_once(spark: SparkSession, tmp_path: Path):
+    with first_batch(spark, tmp_path) as (batch, place, now):
+        rows = table_of([(1, n, n) for n in range(600)])
+        plain = spark.createDataFrame(rows).repartition(3)
+        frame = plain.mapInArrow(_fails_at_first, plain.schema)
+        mine = replace(batch, frame=frame, shed=((100, 200), (300, 400)))
+        found = told(jobs.ingest([mine], place, now), mine, place)
+        assert found == told(HereJobs().ingest([replace(mine, frame=rows)], place, now), mine, place)
+        assert found[:4] == (600, 0, 599, 200)
 
 
 def disordered(seed: int, count: int = 7) -> list[list[tuple[int, int, int]]]:

@@ -156,13 +156,19 @@ CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 1 SECOND SLIDE 1 SECOND];
 KILLED = f"""
 import os, signal, sys, time
 import windrow as wr
+wr.aggregate(  # what users define runs on Spark, however few the rows are
+    name="counted", returns="BIGINT", takes="DOUBLE", init=lambda: 0, step=lambda state, v: state + 1,
+    merge=lambda a, b: a + b, final=lambda state: state,
+)
 w = wr.connect(state=None)
-w.sql(\"\"\"{GENERATOR}\"\"\")
+w.sql(\"\"\"{GENERATOR.replace("COUNT(*)", "counted(speed)")}\"\"\")
 w.start()
 while not w.queries["q"].progress.rows:
     assert w.is_running, w.problems
     time.sleep(0.05)
 os.kill(w.spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
+while w.is_running:
+    time.sleep(0.05)
 for act in (w.close, lambda: wr.connect(state=None)):
     try:
         act()

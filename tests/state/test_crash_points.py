@@ -57,7 +57,7 @@ def new_place(request: pytest.FixtureRequest, directory: Path) -> Callable[[], s
     return made
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(12)
 @pytest.mark.parametrize("point", crash.STATE_POINTS)
 def test_killed_at_a_crash_point_and_reopened(new_place: Callable[[], str], point: str) -> None:
     killed, root = 0, new_place()
